@@ -1,0 +1,47 @@
+# The two commands a newcomer needs are `make demo` and `make test`; both set themselves up.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
+FAULTS := SKBUILD_CMAKE_DEFINE=WIDEMARGIN_SANITIZE=ON
+
+.PHONY: demo test check format sanitize bench clean
+.DEFAULT_GOAL := demo
+
+$(VENV)/tools:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --upgrade "pip>=25.1"
+	$(BIN)/pip install -q "scikit-build-core>=0.11" "nanobind>=2.9" "cmake>=3.18" ninja
+	touch $@
+
+# Editable: Python changes need no rebuild, C++ changes one through this rule.
+$(VENV)/ready: $(VENV)/tools $(SOURCES)
+	$(BIN)/pip install -q --no-build-isolation -C build-dir=build/release -e ".[plot,cli]" --group test
+	touch $@
+
+demo: $(VENV)/ready ## train on the digits that ship with scikit-learn, print a table, draw demo.png
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/ready ## all tests, doctests included
+	$(BIN)/python -m pytest
+
+check: $(VENV)/ready ## linters and types
+	$(BIN)/pip install -q --group lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror cpp/*
+
+format: $(VENV)/ready
+	$(BIN)/pip install -q --group lint
+	$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i cpp/*
+
+sanitize: $(VENV)/tools ## the test suite with the core under AddressSanitizer and UBSan
+	$(BIN)/python tools/sanitize.py
+
+bench: $(VENV)/ready ## every figure in benchmarks/results; needs WIDEMARGIN_DATA
+	$(BIN)/pip install -q --group bench
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build

@@ -1,0 +1,208 @@
+// The weights of one feature are a "cell"; a pair of look-up tables says how a code reads it
+// (decision) and writes it (update):
+//
+//     decision   g(x) = sum_j  L[code(x_j)] . w_j
+//     update     w_j += delta * R[code(x_j)]
+//
+// Three shapes of cell: factors of rank r for 16 classes at once (one vector per number), for
+// one class (one vector per cell), and ICD's table T (L one-hot, R a row of the kernel matrix).
+#pragma once
+
+#include "problem.hpp"
+#include "simd.hpp"
+
+namespace widemargin {
+namespace WIDEMARGIN_ISA {
+
+// Weights beyond this size live outside the second-level cache: prefetch the next row's cells.
+constexpr std::int64_t kPrefetchBytes = 512 << 10;
+
+template <class T, int kRank>  // kRank == 0: a multiple of 4 known at run time only
+struct FactorLanes {
+  static constexpr bool kFused = true;
+  using Number = T;
+  using Lanes = Vector<T, kLanes>;
+  const T *left, *right;
+  T* weights;
+  int runtime_rank;
+  bool far;
+
+  FactorLanes(const TablesArg& a, std::int64_t n_features)
+      : left(static_cast<const T*>(a.left)),
+        right(static_cast<const T*>(a.right)),
+        weights(static_cast<T*>(a.weights)),
+        runtime_rank(a.rank),
+        far(n_features * a.rank * kLanes * std::int64_t(sizeof(T)) > kPrefetchBytes) {}
+
+  static constexpr int kPart = kRank ? kRank : 4;  // vectors handled in one unrolled step
+  int rank() const { return kRank ? kRank : runtime_rank; }
+  T* cell(std::int64_t feature) const { return weights + feature * rank() * kLanes; }
+
+  template <class Row>
+  Lanes dot(const Row& row) const {
+    const int r = rank();
+    Lanes even{}, odd{};  // two chains hide the latency of the additions
+    for (std::int64_t k = 0; k < row.size; ++k) {
+      const T* l = left + row.code(k) * r;
+      const T* w = cell(row.feature(k));
+      for (int part = 0; part < r; part += kPart)
+        for (int m = 0; m < kPart; ++m) {
+          Lanes& sum = (m & 1) ? odd : even;
+          sum += l[part + m] * load<Lanes>(w + (part + m) * kLanes);
+        }
+    }
+    return even + odd;
+  }
+
+  template <class Row>
+  void update(const Row& row, Lanes delta) {
+    const int r = rank();
+    for (std::int64_t k = 0; k < row.size; ++k) {
+      const T* t = right + row.code(k) * r;
+      T* w = cell(row.feature(k));
+      for (int part = 0; part < r; part += kPart)
+        for (int m = part; m < part + kPart; ++m) {
+          T* p = w + m * kLanes;
+          store(p, load<Lanes>(p) + t[m] * delta);
+        }
+    }
+  }
+
+  // Write one dense row and read the next in one pass: the weights travel through the cache
+  // once instead of twice, and the result is that of update() followed by dot().
+  template <class Row>
+  Lanes update_dot(const Row& row, Lanes delta, const Row& next) {
+    const int r = rank();
+    Lanes even{}, odd{};
+    for (std::int64_t k = 0; k < row.size; ++k) {
+      const T* t = right + row.code(k) * r;
+      const T* l = left + next.code(k) * r;
+      T* w = cell(k);
+      for (int part = 0; part < r; part += kPart)
+        for (int m = 0; m < kPart; ++m) {
+          T* p = w + (part + m) * kLanes;
+          const Lanes moved = load<Lanes>(p) + t[part + m] * delta;
+          store(p, moved);
+          Lanes& sum = (m & 1) ? odd : even;
+          sum += l[part + m] * moved;
+        }
+    }
+    return even + odd;
+  }
+
+  template <class Row>
+  void prefetch(const Row& row) const {
+    if (!far) return;
+    for (std::int64_t k = 0; k < row.size; ++k) {
+      const T* w = cell(row.feature(k));
+      for (int m = 0; m < rank(); ++m) __builtin_prefetch(w + m * kLanes, 1);
+    }
+  }
+};
+
+template <class T, int kRank>  // one class; kRank is 1, 4, 8, or 0 for a multiple of 8
+struct FactorSingle {
+  static constexpr bool kFused = false;
+  using Number = T;
+  using Lanes = T;
+  static constexpr int kWidth = kRank ? kRank : 8;
+  using Part = Vector<T, kWidth>;
+  const T *left, *right;
+  T* weights;
+  int runtime_rank;
+  bool far;
+
+  FactorSingle(const TablesArg& a, std::int64_t n_features)
+      : left(static_cast<const T*>(a.left)),
+        right(static_cast<const T*>(a.right)),
+        weights(static_cast<T*>(a.weights)),
+        runtime_rank(a.rank),
+        far(n_features * a.rank * std::int64_t(sizeof(T)) > kPrefetchBytes) {}
+
+  int rank() const { return kRank ? kRank : runtime_rank; }
+
+  template <class Row>
+  T dot(const Row& row) const {
+    const int r = rank();
+    Part sums[4] = {};
+    std::int64_t k = 0;
+    for (; k + 4 <= row.size; k += 4)
+      for (int u = 0; u < 4; ++u) add_product(sums[u], row, k + u, r);
+    for (; k < row.size; ++k) add_product(sums[0], row, k, r);
+    return sum_of<Part, T>((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  }
+
+  template <class Row>
+  void update(const Row& row, T delta) {
+    const int r = rank();
+    for (std::int64_t k = 0; k < row.size; ++k) {
+      const T* t = right + row.code(k) * r;
+      T* w = weights + row.feature(k) * r;
+      for (int m = 0; m < r; m += kWidth)
+        store(w + m, load<Part>(w + m) + load<Part>(t + m) * delta);
+    }
+  }
+
+  template <class Row>
+  void prefetch(const Row& row) const {
+    if (!far) return;
+    for (std::int64_t k = 0; k < row.size; ++k)
+      __builtin_prefetch(weights + row.feature(k) * rank(), 1);
+  }
+
+ private:
+  template <class Row>
+  void add_product(Part& sum, const Row& row, std::int64_t k, int r) const {
+    const T* l = left + row.code(k) * r;
+    const T* w = weights + row.feature(k) * r;
+    for (int m = 0; m < r; m += kWidth) sum += load<Part>(l + m) * load<Part>(w + m);
+  }
+};
+
+// ICD (Wu 2010, Algorithm 2): T_{j,k} is g_j at code k.  Line 4' reads one number per value,
+// line 9' adds delta * k(x_ij, .) to the whole table of feature j.  A code above the largest
+// that training saw reads the last entry, which is exact for the intersection kernel.
+template <class T, int kWidth>
+struct Unary {
+  static constexpr bool kFused = false;
+  using Number = T;
+  using Lanes = Vector<T, kWidth>;
+  const T* kernel;
+  T* weights;
+  const std::int64_t* offset;
+  std::int64_t n_codes;
+
+  Unary(const TablesArg& a, std::int64_t)
+      : kernel(static_cast<const T*>(a.right)),
+        weights(static_cast<T*>(a.weights)),
+        offset(a.offset),
+        n_codes(a.n_codes) {}
+
+  template <class Row>
+  Lanes dot(const Row& row) const {
+    Lanes sum{};
+    for (std::int64_t k = 0; k < row.size; ++k) {
+      const std::int64_t from = offset[row.feature(k)], last = offset[row.feature(k) + 1] - 1;
+      const std::int64_t at = from + row.code(k);
+      if (last >= from) sum += load<Lanes>(weights + (at < last ? at : last) * kWidth);
+    }
+    return sum;
+  }
+
+  template <class Row>
+  void update(const Row& row, Lanes delta) {
+    for (std::int64_t k = 0; k < row.size; ++k) {
+      const std::int64_t from = offset[row.feature(k)], to = offset[row.feature(k) + 1];
+      const T* values = kernel + row.code(k) * n_codes;
+      T* table = weights + from * kWidth;
+      for (std::int64_t v = 0; v < to - from; ++v)
+        store(table + v * kWidth, load<Lanes>(table + v * kWidth) + values[v] * delta);
+    }
+  }
+
+  template <class Row>
+  void prefetch(const Row&) const {}
+};
+
+}  // namespace WIDEMARGIN_ISA
+}  // namespace widemargin

@@ -1,0 +1,34 @@
+// A time limit that is looked at once per so many values, so that it costs nothing.
+#pragma once
+
+#include <ctime>
+
+#include <cstdint>
+
+#include "isa.hpp"
+
+namespace widemargin {
+namespace WIDEMARGIN_ISA {
+
+class Clock {
+ public:
+  explicit Clock(double seconds) : deadline_(now() + seconds) {}
+  bool is_up(std::int64_t values) {
+    work_ += values + 16;
+    if (work_ < (1 << 18)) return false;
+    work_ = 0;
+    return now() > deadline_;
+  }
+
+ private:
+  static double now() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+  }
+  double deadline_;
+  std::int64_t work_ = 0;
+};
+
+}  // namespace WIDEMARGIN_ISA
+}  // namespace widemargin

@@ -1,0 +1,720 @@
+// The Python module `widemargin._core`: checks every array once, releases the GIL, and hands
+// plain pointers to the loops compiled for this CPU.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "encode.hpp"
+#include "problem.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace widemargin {
+
+#define WIDEMARGIN_DECLARE(isa)                  \
+  namespace isa {                                \
+  extern const Kernels kernels_float, kernels_double; \
+  }
+#if defined(WIDEMARGIN_X86)
+WIDEMARGIN_DECLARE(v2)
+WIDEMARGIN_DECLARE(v3)
+WIDEMARGIN_DECLARE(v4)
+#else
+WIDEMARGIN_DECLARE(baseline)
+#endif
+
+namespace {
+
+using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;  // read only
+using Output = nb::ndarray<nb::c_contig, nb::device::cpu>;          // written in place
+using Strided = nb::ndarray<nb::ro, nb::device::cpu>;
+
+void require(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
+// ---------------------------------------------------------------- instruction sets
+
+struct InstructionSet {
+  const char* name;
+  bool available;
+  const Kernels *single, *twice;
+};
+
+const std::vector<InstructionSet>& instruction_sets() {  // best first
+  static const std::vector<InstructionSet> sets = {
+#if defined(WIDEMARGIN_X86)
+      {"x86-64-v4",
+       __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl"),
+       &v4::kernels_float, &v4::kernels_double},
+      {"x86-64-v3",
+       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"),
+       &v3::kernels_float, &v3::kernels_double},
+      {"x86-64-v2", true, &v2::kernels_float, &v2::kernels_double},
+#else
+      {"baseline", true, &baseline::kernels_float, &baseline::kernels_double},
+#endif
+  };
+  return sets;
+}
+
+const InstructionSet* chosen = nullptr;
+
+void use_instruction_set(const std::string& name) {
+  for (const auto& set : instruction_sets())
+    if (set.available && (name.empty() || name == set.name)) {
+      chosen = &set;
+      return;
+    }
+  throw std::invalid_argument("this CPU or build has no instruction set called '" + name + "'");
+}
+
+const Kernels& kernels(bool is_double) { return is_double ? *chosen->twice : *chosen->single; }
+
+// ---------------------------------------------------------------- rows of codes
+
+template <class T>
+bool all_below(const void* p, std::int64_t n, std::uint64_t bound) {
+  if (bound > std::numeric_limits<T>::max()) return true;
+  const T* v = static_cast<const T*>(p);
+  T top = 0;
+  for (std::int64_t k = 0; k < n; ++k) top = std::max(top, v[k]);
+  return n == 0 || top < bound;
+}
+
+bool all_below(const Array& a, std::uint64_t bound) {
+  const auto n = std::int64_t(a.size());
+  if (a.dtype() == nb::dtype<std::uint8_t>()) return all_below<std::uint8_t>(a.data(), n, bound);
+  if (a.dtype() == nb::dtype<std::uint16_t>())
+    return all_below<std::uint16_t>(a.data(), n, bound);
+  return all_below<std::uint32_t>(a.data(), n, bound);
+}
+
+// Codes that were checked: shapes agree, row pointers ascend, every index and code is in range.
+class Rows {
+ public:
+  Rows(Array codes, std::optional<Array> index, std::optional<Array> start,
+       std::int64_t n_features, std::int64_t n_codes)
+      : codes_(codes), index_(index), start_(start), n_codes_(n_codes) {
+    require(index.has_value() == start.has_value(), "index and start go together");
+    require(n_features > 0 && n_codes > 0, "n_features and n_codes must be positive");
+    if (codes.dtype() == nb::dtype<std::uint8_t>())
+      arg_.code_type = CodeType::u8;
+    else if (codes.dtype() == nb::dtype<std::uint16_t>())
+      arg_.code_type = CodeType::u16;
+    else
+      arg_.code_type = CodeType::u32,
+      require(codes.dtype() == nb::dtype<std::uint32_t>(), "codes must be uint8/16/32");
+    arg_.codes = codes.data();
+    arg_.n_features = n_features;
+    arg_.index_type = IndexType::dense;
+    arg_.index = nullptr;
+    arg_.start = nullptr;
+    if (!index) {
+      require(codes.ndim() == 2 && std::int64_t(codes.shape(1)) == n_features,
+              "dense codes must be (n_rows, n_features)");
+      arg_.n_rows = std::int64_t(codes.shape(0));
+    } else {
+      check_sparse();
+    }
+    require(all_below(codes, std::uint64_t(n_codes)), "a code is out of range");
+  }
+
+  const RowsArg& arg() const { return arg_; }
+  std::int64_t n_rows() const { return arg_.n_rows; }
+  std::int64_t n_features() const { return arg_.n_features; }
+  std::int64_t n_codes() const { return n_codes_; }
+
+  template <class F>  // f(row, feature, code)
+  void for_each(F&& f) const {
+    if (arg_.code_type == CodeType::u8) return for_each_code<std::uint8_t>(f);
+    if (arg_.code_type == CodeType::u16) return for_each_code<std::uint16_t>(f);
+    for_each_code<std::uint32_t>(f);
+  }
+
+ private:
+  void check_sparse() {
+    const bool small = index_->dtype() == nb::dtype<std::uint16_t>();
+    require(small || index_->dtype() == nb::dtype<std::uint32_t>(), "index must be uint16/32");
+    require(!small || arg_.code_type == CodeType::u8, "a uint16 index needs uint8 codes");
+    require(start_->dtype() == nb::dtype<std::int64_t>() && start_->ndim() == 1 &&
+                start_->shape(0) >= 1,
+            "start must be int64 (n_rows + 1)");
+    require(index_->ndim() == 1 && codes_.ndim() == 1 && index_->shape(0) == codes_.shape(0),
+            "index and codes must have one length");
+    arg_.index_type = small ? IndexType::u16 : IndexType::u32;
+    arg_.index = index_->data();
+    arg_.start = static_cast<const std::int64_t*>(start_->data());
+    arg_.n_rows = std::int64_t(start_->shape(0)) - 1;
+    require(arg_.start[0] == 0 && arg_.start[arg_.n_rows] == std::int64_t(codes_.shape(0)),
+            "start must run from 0 to the number of codes");
+    for (std::int64_t i = 0; i < arg_.n_rows; ++i)
+      require(arg_.start[i] <= arg_.start[i + 1], "start must not descend");
+    require(all_below(*index_, std::uint64_t(arg_.n_features)), "an index is out of range");
+  }
+
+  template <class Code, class F>
+  void for_each_code(F&& f) const {
+    const Code* code = static_cast<const Code*>(arg_.codes);
+    if (arg_.index_type == IndexType::dense) {
+      for (std::int64_t i = 0; i < arg_.n_rows; ++i)
+        for (std::int64_t j = 0; j < arg_.n_features; ++j) f(i, j, *code++);
+    } else if (arg_.index_type == IndexType::u16) {
+      for_each_sparse(static_cast<const std::uint16_t*>(arg_.index), code, f);
+    } else {
+      for_each_sparse(static_cast<const std::uint32_t*>(arg_.index), code, f);
+    }
+  }
+  template <class Index, class Code, class F>
+  void for_each_sparse(const Index* index, const Code* code, F&& f) const {
+    for (std::int64_t i = 0; i < arg_.n_rows; ++i)
+      for (std::int64_t k = arg_.start[i]; k < arg_.start[i + 1]; ++k)
+        f(i, std::int64_t(index[k]), code[k]);
+  }
+
+  Array codes_;
+  std::optional<Array> index_, start_;
+  std::int64_t n_codes_;
+  RowsArg arg_{};
+};
+
+// ---------------------------------------------------------------- small array helpers
+
+template <class T>
+const T* pointer(const Array& a, std::int64_t size, const char* message) {
+  require(a.dtype() == nb::dtype<T>() && std::int64_t(a.size()) == size, message);
+  return static_cast<const T*>(a.data());
+}
+template <class T>
+T* pointer(const Output& a, std::int64_t size, const char* message) {
+  require(a.dtype() == nb::dtype<T>() && std::int64_t(a.size()) == size, message);
+  return static_cast<T*>(a.data());
+}
+// A read-only array gives a const pointer, an output a mutable one.
+template <class A>
+auto number_pointer(const A& a, bool is_double, std::int64_t size, const char* message)
+    -> decltype(a.data()) {
+  if (is_double) return pointer<double>(a, size, message);
+  return pointer<float>(a, size, message);
+}
+
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::vector<std::size_t> shape) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner);
+}
+
+// ---------------------------------------------------------------- tables and problems
+
+// The two look-up tables, checked against the codes they will be read with.
+class Tables {
+ public:
+  Tables(std::optional<Array> left, Array right, std::optional<Array> offset, int lanes)
+      : left_(left), right_(right), offset_(offset) {
+    require(lanes == 1 || lanes == kLanes, "lanes must be 1 or 16");
+    require(left.has_value() != offset.has_value(), "give left (factors) or offset (unary)");
+    require(right.ndim() == 2, "right must be a matrix");
+    arg_.is_double = right.dtype() == nb::dtype<double>();
+    arg_.lanes = lanes;
+    arg_.n_codes = std::int64_t(right.shape(0));
+    const auto size = std::int64_t(right.size());
+    arg_.right = number_pointer(right, arg_.is_double, size, "tables must be float32 or float64");
+    if (left) {
+      arg_.rank = int(right.shape(1));
+      require(arg_.rank > 0, "the rank must be positive");
+      require(lanes == 1 ? arg_.rank == 1 || arg_.rank == 4 || arg_.rank % 8 == 0
+                         : arg_.rank % 4 == 0 || (arg_.rank < 4 && !arg_.is_double),
+              "pad the rank: see solver.padded_rank");
+      arg_.left = number_pointer(*left, arg_.is_double, size, "left and right must agree");
+      arg_.offset = nullptr;
+    } else {
+      arg_.rank = 0;
+      require(right.shape(0) == right.shape(1), "the kernel matrix must be square");
+      arg_.left = nullptr;
+      require(offset->size() > 1, "offset is empty");
+      arg_.offset = pointer<std::int64_t>(*offset, std::int64_t(offset->size()),
+                                          "offset must be int64");
+      require(arg_.offset[0] == 0, "offset must start at 0");
+      for (std::size_t j = 1; j < offset->size(); ++j)
+        require(arg_.offset[j - 1] <= arg_.offset[j] &&
+                    arg_.offset[j] - arg_.offset[j - 1] <= arg_.n_codes,
+                "offset must ascend by at most n_codes");
+    }
+  }
+
+  template <class A>
+  TablesArg with_weights(const Rows& rows, const A& weights) const {
+    TablesArg arg = arg_;
+    require(rows.n_codes() <= arg.n_codes, "the codes exceed the table");
+    require(arg.rank > 0 || std::int64_t(offset_->size()) == rows.n_features() + 1,
+            "offset must have n_features + 1 entries");
+    const std::int64_t cells =
+        arg.rank > 0 ? rows.n_features() * arg.rank : arg.offset[rows.n_features()];
+    arg.weights = const_cast<void*>(static_cast<const void*>(number_pointer(
+        weights, arg.is_double, cells * arg.lanes, "weights have the wrong size or dtype")));
+    return arg;
+  }
+  bool is_double() const { return arg_.is_double; }
+  int lanes() const { return arg_.lanes; }
+
+ private:
+  std::optional<Array> left_;
+  Array right_;
+  std::optional<Array> offset_;
+  TablesArg arg_{};
+};
+
+Sweep make_sweep(const Rows& rows, const std::optional<Array>& order, std::int64_t begin,
+                 double seconds, const Array& shrink, const std::optional<Output>& shrunk,
+                 const Output& account) {
+  Sweep s{};
+  s.begin = begin;
+  s.seconds = seconds;
+  s.end = rows.n_rows();
+  if (order) {
+    s.end = std::int64_t(order->size());
+    s.order = pointer<std::int32_t>(*order, s.end, "order must be int32");
+    for (std::int64_t k = begin; k < s.end; ++k)
+      require(s.order[k] >= 0 && s.order[k] < rows.n_rows(), "order names a row out of range");
+    require(shrunk.has_value(), "shrunk is missing");
+    s.shrunk = pointer<std::uint8_t>(*shrunk, rows.n_rows(), "shrunk must be uint8");
+  }
+  require(begin >= 0 && begin <= s.end, "begin is out of range");
+  s.shrink_max = pointer<double>(shrink, 2 * kLanes, "shrink must be float64 (2, 16)");
+  s.shrink_min = s.shrink_max + kLanes;
+  s.account = reinterpret_cast<Account*>(
+      pointer<double>(account, 5 * kLanes, "account must be float64 (5, 16)"));
+  return s;
+}
+static_assert(sizeof(Account) == 5 * kLanes * sizeof(double));
+
+std::int64_t sweep_box(bool descend, const Rows& rows, const Tables& tables, const Output& weights,
+                       const Array& label, const Array& sign, const Array& c,
+                       const Array& diagonal, const Output& alpha, const Output& bias,
+                       double bias_value, bool squared, const std::optional<Array>& order,
+                       std::int64_t begin, double seconds, const Array& shrink,
+                       const std::optional<Output>& shrunk, const Output& account) {
+  const TablesArg t = tables.with_weights(rows, weights);
+  const std::int64_t n = rows.n_rows(), lanes = tables.lanes();
+  const bool d = tables.is_double();
+  ProblemArg p{};
+  p.squared = squared;
+  p.label = pointer<std::int32_t>(label, n, "label must be int32 (n_rows)");
+  const auto n_labels = std::int64_t(sign.size()) / lanes;
+  for (std::int64_t i = 0; i < n; ++i)
+    require(p.label[i] >= 0 && p.label[i] < n_labels, "a label is out of range");
+  p.sign = number_pointer(sign, d, n_labels * lanes, "sign must be (n_labels, lanes)");
+  p.c = number_pointer(c, d, n, "c must have n_rows entries");
+  p.diagonal = number_pointer(diagonal, d, n, "diagonal must have n_rows entries");
+  p.alpha = number_pointer(alpha, d, n * lanes, "alpha must be (n_rows, lanes)");
+  p.bias = number_pointer(bias, d, lanes, "bias must have one entry per lane");
+  p.bias_value = bias_value;
+  require(descend == order.has_value(), "descend needs an order, certify takes none");
+  const Sweep s = make_sweep(rows, order, begin, seconds, shrink, shrunk, account);
+  const Kernels& k = kernels(d);
+  nb::gil_scoped_release release;
+  return (descend ? k.descend : k.certify)(rows.arg(), t, p, s);
+}
+
+std::int64_t sweep_simplex(bool descend, const Rows& rows, const Tables& tables,
+                           const Output& weights, std::int32_t n_classes, const Array& label,
+                           const Array& c, const Array& diagonal, const Output& alpha,
+                           const Output& bias, double bias_value, bool squared,
+                           const std::optional<Array>& order, std::int64_t begin,
+                           double seconds, const Array& shrink,
+                           const std::optional<Output>& shrunk, const Output& account) {
+  require(tables.lanes() == kLanes && n_classes > 1, "Crammer-Singer needs 16 lanes");
+  require(weights.ndim() >= 2, "weights must have one block per 16 classes");
+  const std::int64_t n = rows.n_rows();
+  const bool d = tables.is_double();
+  CrammerSingerArg p{};
+  p.n_classes = n_classes;
+  p.n_blocks = (n_classes + kLanes - 1) / kLanes;
+  require(std::int64_t(weights.shape(0)) == p.n_blocks, "weights must have one block per 16 classes");
+  p.squared = squared;
+  p.label = pointer<std::int32_t>(label, n, "label must be int32 (n_rows)");
+  for (std::int64_t i = 0; i < n; ++i)
+    require(p.label[i] >= 0 && p.label[i] < n_classes, "a label is out of range");
+  p.c = number_pointer(c, d, n, "c must have n_rows entries");
+  p.diagonal = number_pointer(diagonal, d, n, "diagonal must have n_rows entries");
+  p.alpha = number_pointer(alpha, d, n * p.n_blocks * kLanes, "alpha has the wrong size");
+  p.bias = number_pointer(bias, d, p.n_blocks * kLanes, "bias has the wrong size");
+  p.bias_value = bias_value;
+
+  const auto block = std::int64_t(weights.size()) / p.n_blocks;
+  const std::size_t width = d ? sizeof(double) : sizeof(float);
+  std::vector<void*> blocks;
+  for (int b = 0; b < p.n_blocks; ++b)
+    blocks.push_back(static_cast<char*>(weights.data()) + std::size_t(b * block) * width);
+  p.weights = blocks.data();
+  const std::size_t shape[1] = {std::size_t(block)};
+  const Output first(weights.data(), 1, shape, nb::handle(), nullptr, weights.dtype());
+  const TablesArg t = tables.with_weights(rows, first);
+  require(descend == order.has_value(), "descend needs an order, certify takes none");
+  const Sweep s = make_sweep(rows, order, begin, seconds, shrink, shrunk, account);
+  const Kernels& k = kernels(d);
+  std::int64_t reached;
+  {
+    nb::gil_scoped_release release;
+    reached = (descend ? k.descend_crammer_singer : k.certify_crammer_singer)(rows.arg(), t, p, s);
+  }
+  if (reached < 0) throw std::bad_alloc();
+  return reached;
+}
+
+void decide(const Rows& rows, const Tables& tables, const Array& weights, std::int64_t begin,
+            std::int64_t end, const Output& out) {
+  require(0 <= begin && begin <= end && end <= rows.n_rows(), "rows out of range");
+  const TablesArg t = tables.with_weights(rows, weights);
+  void* to = number_pointer(out, t.is_double, rows.n_rows() * t.lanes,
+                                    "out must be (n_rows, lanes)");
+  nb::gil_scoped_release release;
+  kernels(t.is_double).decide(rows.arg(), t, begin, end, to);
+}
+
+void accumulate(const Rows& rows, const Tables& tables, const Output& weights, std::int64_t begin,
+                std::int64_t end, const Array& coef) {
+  require(0 <= begin && begin <= end && end <= rows.n_rows(), "rows out of range");
+  const TablesArg t = tables.with_weights(rows, weights);
+  const void* from = number_pointer(coef, t.is_double, rows.n_rows() * t.lanes,
+                                    "coef must be (n_rows, lanes)");
+  nb::gil_scoped_release release;
+  kernels(t.is_double).accumulate(rows.arg(), t, begin, end, from);
+}
+
+// ---------------------------------------------------------------- passes over the codes
+
+nb::ndarray<nb::numpy, double> row_sums(const Rows& rows, const Array& table) {
+  const double* value = pointer<double>(table, rows.n_codes(), "table must have n_codes entries");
+  std::vector<double> out(std::size_t(rows.n_rows()));
+  {
+    nb::gil_scoped_release release;
+    rows.for_each([&](std::int64_t i, std::int64_t, auto code) { out[i] += value[code]; });
+  }
+  return to_numpy(std::move(out), {std::size_t(rows.n_rows())});
+}
+
+nb::ndarray<nb::numpy, double> count_codes(const Rows& rows, const Array& row_weight) {
+  const double* weight = pointer<double>(row_weight, rows.n_rows(), "one weight per row");
+  const auto n = std::size_t(rows.n_codes());
+  // Images repeat a code many times in a row: four books keep the additions from queueing.
+  std::vector<double> books(4 * n);
+  {
+    nb::gil_scoped_release release;
+    std::size_t turn = 0;
+    rows.for_each([&](std::int64_t i, std::int64_t, auto code) {
+      books[n * (turn++ & 3) + code] += weight[i];
+    });
+  }
+  for (std::size_t b = 1; b < 4; ++b)
+    for (std::size_t k = 0; k < n; ++k) books[k] += books[b * n + k];
+  books.resize(n);
+  return to_numpy(std::move(books), {n});
+}
+
+nb::ndarray<nb::numpy, std::int64_t> largest_codes(const Rows& rows) {
+  std::vector<std::int64_t> out(std::size_t(rows.n_features()));
+  {
+    nb::gil_scoped_release release;
+    rows.for_each([&](std::int64_t, std::int64_t j, auto code) {
+      out[j] = std::max(out[j], std::int64_t(code));
+    });
+  }
+  return to_numpy(std::move(out), {std::size_t(rows.n_features())});
+}
+
+// ---------------------------------------------------------------- raw values to codes
+
+// Calls f(values) with the typed view of a dense matrix or of a CSR triple.
+template <class F>
+auto with_values(const Strided& data, const std::optional<Array>& index,
+                 const std::optional<Array>& start, std::int64_t n_features, F&& f) {
+  const auto typed = [&](auto zero) {
+    using V = decltype(zero);
+    const V* p = static_cast<const V*>(data.data());
+    if (!index) {
+      require(data.ndim() == 2 && std::int64_t(data.shape(1)) == n_features,
+              "dense values must be (n_rows, n_features)");
+      return f(DenseValues<V>{p, std::int64_t(data.shape(0)), n_features, data.stride(0),
+                              data.stride(1)});
+    }
+    require(start.has_value() && data.ndim() == 1 && index->size() == data.size() &&
+                (data.size() < 2 || data.stride(0) == 1),
+            "sparse values need index and start of matching sizes");
+    const auto sparse = [&](auto one) {
+      using Index = decltype(one);
+      const auto n = std::int64_t(start->size()) - 1;
+      const Index* at = pointer<Index>(*index, std::int64_t(index->size()), "index dtype");
+      const Index* from = pointer<Index>(*start, n + 1, "index and start must share a dtype");
+      require(n >= 0 && from[0] == 0 && std::int64_t(from[n]) <= std::int64_t(data.size()),
+              "start does not fit the values");
+      for (std::int64_t i = 0; i < n; ++i) require(from[i] <= from[i + 1], "start descends");
+      for (Index k = 0; k < from[n]; ++k)
+        require(at[k] >= 0 && std::int64_t(at[k]) < n_features, "an index is out of range");
+      return f(SparseValues<V, Index>{p, at, from, n, n_features});
+    };
+    if (index->dtype() == nb::dtype<std::int32_t>()) return sparse(std::int32_t{});
+    return sparse(std::int64_t{});
+  };
+  const auto t = data.dtype();
+  if (t == nb::dtype<float>()) return typed(float{});
+  if (t == nb::dtype<double>()) return typed(double{});
+  if (t == nb::dtype<std::uint8_t>()) return typed(std::uint8_t{});
+  if (t == nb::dtype<std::int8_t>()) return typed(std::int8_t{});
+  if (t == nb::dtype<std::uint16_t>()) return typed(std::uint16_t{});
+  if (t == nb::dtype<std::int16_t>()) return typed(std::int16_t{});
+  if (t == nb::dtype<std::int32_t>()) return typed(std::int32_t{});
+  if (t == nb::dtype<std::uint32_t>()) return typed(std::uint32_t{});
+  if (t == nb::dtype<std::uint64_t>()) return typed(std::uint64_t{});
+  require(t == nb::dtype<std::int64_t>(), "values must be real numbers or integers");
+  return typed(std::int64_t{});
+}
+
+template <class Values>
+struct ValueType;
+template <class V>
+struct ValueType<DenseValues<V>> {
+  using type = V;
+};
+template <class V, class Index>
+struct ValueType<SparseValues<V, Index>> {
+  using type = V;
+};
+template <class Values>
+struct IsSparse : std::false_type {};
+template <class V, class Index>
+struct IsSparse<SparseValues<V, Index>> : std::true_type {};
+
+Scale make_scale(const Array& shift, const Array& factor, std::int64_t n_features) {
+  const auto n = std::int64_t(shift.size());
+  require(n == 1 || n == n_features, "shift must have 1 or n_features entries");
+  return {pointer<double>(shift, n, "shift must be float64"),
+          pointer<double>(factor, n, "factor must match shift"), n != 1};
+}
+
+nb::ndarray<nb::numpy, double> distinct_values(Strided data, std::optional<Array> index,
+                                               std::optional<Array> start,
+                                               std::int64_t n_features, Array shift,
+                                               Array factor, std::size_t limit) {
+  const Scale scale = make_scale(shift, factor, n_features);
+  auto out = with_values(data, index, start, n_features, [&](auto values) {
+    using V = typename ValueType<decltype(values)>::type;
+    nb::gil_scoped_release release;
+    if constexpr (std::is_integral_v<V> && sizeof(V) <= 2)
+      if (!scale.per_feature) return distinct_small<V>(values, scale);
+    return distinct(values, scale, limit);
+  });
+  const auto n = out.size();
+  return to_numpy(std::move(out), {n});
+}
+
+nb::ndarray<nb::numpy, double> value_histogram(Strided data, std::optional<Array> index,
+                                               std::optional<Array> start,
+                                               std::int64_t n_features, Array shift,
+                                               Array factor, Array row_weight, double top,
+                                               bool skip_zeros, std::int64_t n_cells) {
+  const Scale scale = make_scale(shift, factor, n_features);
+  require(top > 0 && n_cells > 0, "top and n_cells must be positive");
+  std::vector<double> out(std::size_t(2 * n_cells));
+  with_values(data, index, start, n_features, [&](auto values) {
+    const double* weight = pointer<double>(row_weight, values.n_rows, "one weight per row");
+    nb::gil_scoped_release release;
+    histogram(values, scale, weight, top, skip_zeros, n_cells, out.data(), out.data() + n_cells);
+  });
+  return to_numpy(std::move(out), {2, std::size_t(n_cells)});
+}
+
+// (min, max, number of stored values) of each column.
+nb::ndarray<nb::numpy, double> column_ranges(Strided data, std::optional<Array> index,
+                                             std::optional<Array> start,
+                                             std::int64_t n_features) {
+  const auto d = std::size_t(n_features);
+  std::vector<double> out(3 * d);
+  std::fill_n(out.begin(), d, HUGE_VAL);
+  std::fill_n(out.begin() + std::ptrdiff_t(d), d, -HUGE_VAL);
+  with_values(data, index, start, n_features, [&](auto values) {
+    nb::gil_scoped_release release;
+    values.for_each([&](std::int64_t, std::int64_t j, auto v) {
+      out[j] = std::min(out[j], double(v));
+      out[d + j] = std::max(out[d + j], double(v));
+      out[2 * d + j] += 1;
+    });
+  });
+  return to_numpy(std::move(out), {3, d});
+}
+
+template <class Code>
+void encode_into(Strided data, std::int64_t n_features, const Scale& scale,
+                  const double* thresholds, std::int64_t n_thresholds, Code* out) {
+  with_values(data, std::nullopt, std::nullopt, n_features, [&](auto values) {
+    using V = typename ValueType<decltype(values)>::type;
+    nb::gil_scoped_release release;
+    const Encoder<V> encode(scale, thresholds, n_thresholds);
+    values.for_each([&](std::int64_t i, std::int64_t j, V v) {
+      out[i * n_features + j] = Code(encode(v, j));
+    });
+  });
+}
+
+nb::object encode_dense(Strided data, std::int64_t n_features, Array shift, Array factor,
+                           Array thresholds) {
+  const Scale scale = make_scale(shift, factor, n_features);
+  const auto b = std::int64_t(thresholds.size());
+  const double* t = pointer<double>(thresholds, b, "thresholds must be float64");
+  const auto n = data.shape(0);
+  const auto run = [&](auto zero) {
+    using Code = decltype(zero);
+    std::vector<Code> out(n * std::size_t(n_features));
+    encode_into<Code>(data, n_features, scale, t, b, out.data());
+    return nb::cast(to_numpy(std::move(out), {n, std::size_t(n_features)}));
+  };
+  if (b <= 0xff) return run(std::uint8_t{});
+  if (b <= 0xffff) return run(std::uint16_t{});
+  return run(std::uint32_t{});
+}
+
+// CSR without the zeros: (start, index, codes), in the smallest types that hold them.
+// `each_row(i, emit)` calls emit(feature, code) for every value of row i.
+template <class Index, class Code, class EachRow>
+nb::object compressed(std::int64_t n_rows, EachRow&& each_row) {
+  std::vector<std::int64_t> start(std::size_t(n_rows) + 1);
+  std::vector<Index> index;
+  std::vector<Code> codes;
+  {
+    nb::gil_scoped_release release;
+    for (std::int64_t i = 0; i < n_rows; ++i) {
+      std::int64_t count = 0;
+      each_row(i, [&](std::int64_t, std::uint32_t code) { count += code != 0; });
+      start[i + 1] = start[i] + count;
+    }
+    const auto stored = std::size_t(start.back());
+    index.resize(stored + 1);  // one more: the write below is unconditional, only the step is not
+    codes.resize(stored + 1);
+    std::size_t at = 0;
+    for (std::int64_t i = 0; i < n_rows; ++i)
+      each_row(i, [&](std::int64_t feature, std::uint32_t code) {
+        index[at] = Index(feature);
+        codes[at] = Code(code);
+        at += code != 0;
+      });
+    index.pop_back();
+    codes.pop_back();
+  }
+  const auto rows = start.size(), stored = codes.size();
+  return nb::make_tuple(to_numpy(std::move(start), {rows}), to_numpy(std::move(index), {stored}),
+                        to_numpy(std::move(codes), {stored}));
+}
+
+template <class EachRow>
+nb::object compressed(std::int64_t n_rows, std::int64_t n_features, std::int64_t n_codes,
+                      EachRow&& each_row) {
+  require(n_features <= std::int64_t(0xffffffff), "more than 2^32 features");
+  using u8 = std::uint8_t;
+  using u16 = std::uint16_t;
+  using u32 = std::uint32_t;
+  if (n_codes <= 0x100 && n_features <= 0x10000) return compressed<u16, u8>(n_rows, each_row);
+  if (n_codes <= 0x100) return compressed<u32, u8>(n_rows, each_row);
+  if (n_codes <= 0x10000) return compressed<u32, u16>(n_rows, each_row);
+  return compressed<u32, u32>(n_rows, each_row);
+}
+
+nb::object encode_sparse(Strided data, Array index, Array start, std::int64_t n_features,
+                         Array shift, Array factor, Array thresholds) {
+  const Scale scale = make_scale(shift, factor, n_features);
+  const auto b = std::int64_t(thresholds.size());
+  const double* t = pointer<double>(thresholds, b, "thresholds must be float64");
+  return with_values(data, index, start, n_features, [&](auto values) -> nb::object {
+    if constexpr (IsSparse<decltype(values)>::value) {
+      using V = typename ValueType<decltype(values)>::type;
+      const Encoder<V> encode(scale, t, b);
+      return compressed(values.n_rows, n_features, b + 1, [&](std::int64_t i, auto&& emit) {
+        for (auto k = values.start[i]; k < values.start[i + 1]; ++k)
+          emit(values.index[k], encode(values.data[k], values.index[k]));
+      });
+    } else {
+      return nb::none();
+    }
+  });
+}
+
+// Dense codes whose zeros are many, as compressed rows.
+nb::object compress(Array codes, std::int64_t n_codes) {
+  require(codes.ndim() == 2, "codes must be (n_rows, n_features)");
+  const auto n = std::int64_t(codes.shape(0)), d = std::int64_t(codes.shape(1));
+  const auto run = [&](auto zero) {
+    using Code = decltype(zero);
+    const Code* p = pointer<Code>(codes, n * d, "codes must be uint8/16/32");
+    return compressed(n, d, n_codes, [&](std::int64_t i, auto&& emit) {
+      for (std::int64_t j = 0; j < d; ++j) emit(j, p[i * d + j]);
+    });
+  };
+  if (codes.dtype() == nb::dtype<std::uint8_t>()) return run(std::uint8_t{});
+  if (codes.dtype() == nb::dtype<std::uint16_t>()) return run(std::uint16_t{});
+  return run(std::uint32_t{});
+}
+
+}  // namespace
+}  // namespace widemargin
+
+NB_MODULE(_core, m) {
+  using namespace widemargin;
+  use_instruction_set("");
+  m.doc() = "Compiled loops of widemargin; private, see widemargin.additive.";
+  m.attr("LANES") = kLanes;
+  m.def("instruction_sets", [] {
+    std::vector<std::string> names;
+    for (const auto& set : instruction_sets())
+      if (set.available) names.push_back(set.name);
+    return names;
+  });
+  m.def("instruction_set", [] { return std::string(chosen->name); });
+  m.def("use_instruction_set", &use_instruction_set, "name"_a);
+
+  nb::class_<Rows>(m, "Rows")
+      .def(nb::init<Array, std::optional<Array>, std::optional<Array>, std::int64_t,
+                    std::int64_t>(),
+           "codes"_a, "index"_a.none(), "start"_a.none(), "n_features"_a, "n_codes"_a);
+  nb::class_<Tables>(m, "Tables")
+      .def(nb::init<std::optional<Array>, Array, std::optional<Array>, int>(), "left"_a.none(),
+           "right"_a, "offset"_a.none(), "lanes"_a);
+
+  m.def("sweep_box", &sweep_box, "descend"_a, "rows"_a, "tables"_a, "weights"_a, "label"_a,
+        "sign"_a, "c"_a, "diagonal"_a, "alpha"_a, "bias"_a, "bias_value"_a, "squared"_a,
+        "order"_a.none(), "begin"_a, "seconds"_a, "shrink"_a, "shrunk"_a.none(), "account"_a);
+  m.def("sweep_simplex", &sweep_simplex, "descend"_a, "rows"_a, "tables"_a, "weights"_a,
+        "n_classes"_a, "label"_a, "c"_a, "diagonal"_a, "alpha"_a, "bias"_a, "bias_value"_a,
+        "squared"_a, "order"_a.none(), "begin"_a, "seconds"_a, "shrink"_a, "shrunk"_a.none(),
+        "account"_a);
+  m.def("decide", &decide, "rows"_a, "tables"_a, "weights"_a, "begin"_a, "end"_a, "out"_a);
+  m.def("accumulate", &accumulate, "rows"_a, "tables"_a, "weights"_a, "begin"_a, "end"_a,
+        "coef"_a);
+  m.def("row_sums", &row_sums, "rows"_a, "table"_a);
+  m.def("count_codes", &count_codes, "rows"_a, "row_weight"_a);
+  m.def("largest_codes", &largest_codes, "rows"_a);
+
+  m.def("distinct_values", &distinct_values, "data"_a, "index"_a.none(), "start"_a.none(),
+        "n_features"_a, "shift"_a, "factor"_a, "limit"_a);
+  m.def("value_histogram", &value_histogram, "data"_a, "index"_a.none(), "start"_a.none(),
+        "n_features"_a, "shift"_a, "factor"_a, "row_weight"_a, "top"_a,
+        "skip_zeros"_a, "n_cells"_a);
+  m.def("column_ranges", &column_ranges, "data"_a, "index"_a.none(), "start"_a.none(),
+        "n_features"_a);
+  m.def("encode_dense", &encode_dense, "data"_a, "n_features"_a, "shift"_a, "factor"_a,
+        "thresholds"_a);
+  m.def("encode_sparse", &encode_sparse, "data"_a, "index"_a, "start"_a, "n_features"_a,
+        "shift"_a, "factor"_a, "thresholds"_a);
+  m.def("compress", &compress, "codes"_a, "n_codes"_a);
+}

@@ -1,0 +1,218 @@
+// Crammer and Singer's multi-class SVM by the same tables (ICD, sec. 3.4; the sub-problem as in
+// Keerthi et al. 2008, its squared-hinge form as in Lee and Lin 2013):
+//
+//     min  1/2 sum_m |w_m|^2 + sum_i sum_m e_im a_im  [+ sum_i a_iy^2 / 4C]
+//     s.t. sum_m a_im = 0,  a_im <= 0 for m != y_i,  a_iy <= C (hinge) or free (squared hinge)
+//
+// with w_m = sum_i a_im phi(x_i) and e_im = 1 unless m = y_i.  One sample's classes move together.
+#pragma once
+
+#include <cstdlib>
+
+#include "cells.hpp"
+#include "clock.hpp"
+#include "problem.hpp"
+#include "rows.hpp"
+#include "simd.hpp"
+
+namespace widemargin {
+namespace WIDEMARGIN_ISA {
+
+class Buffer {  // doubles, freed with the scope (no std containers in files compiled per ISA)
+ public:
+  explicit Buffer(std::int64_t n) : data_(static_cast<double*>(std::calloc(n, sizeof(double)))) {}
+  ~Buffer() { std::free(data_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  double& operator[](std::int64_t i) { return data_[i]; }
+  explicit operator bool() const { return data_ != nullptr; }
+
+ private:
+  double* data_;
+};
+
+template <class Rows, class Cells>
+class SimplexDual {
+ public:
+  using T = typename Cells::Number;
+  using Lanes = typename Cells::Lanes;
+
+  SimplexDual(const Rows& rows, const TablesArg& tables, const CrammerSingerArg& p,
+              std::int64_t n_features)
+      : rows_(rows),
+        tables_(tables),
+        p_(p),
+        n_features_(n_features),
+        gradient_(p.n_blocks * kLanes),
+        next_(p.n_blocks * kLanes),
+        free_(p.n_blocks * kLanes) {}
+
+  bool allocated() const { return gradient_ && next_ && free_; }
+
+  // gradient_[m] = w_m . x_i + e_im (+ the squared hinge's own term for the sample's class).
+  void read(std::int64_t i) {
+    label_ = p_.label[i];
+    c_ = static_cast<const T*>(p_.c)[i];
+    ridge_ = p_.squared ? 0.5 / c_ : 0.0;
+    diagonal_ = static_cast<const T*>(p_.diagonal)[i];
+    alpha_ = static_cast<T*>(p_.alpha) + i * p_.n_blocks * kLanes;
+    quadratic_ = 0;
+    for (int b = 0; b < p_.n_blocks; ++b) {
+      const Lanes bias = load<Lanes>(static_cast<const T*>(p_.bias) + b * kLanes);
+      const Lanes decision = cells(b).dot(rows_[i]) + T(p_.bias_value) * bias;
+      for (int l = 0; l < kLanes; ++l) gradient_[b * kLanes + l] = decision[l];
+    }
+    for (int m = 0; m < p_.n_classes; ++m) quadratic_ += alpha_[m] * gradient_[m];
+    double others = -__builtin_huge_val();
+    for (int m = 0; m < p_.n_classes; ++m) {
+      if (m == label_) continue;
+      gradient_[m] += 1;
+      if (gradient_[m] > others) others = gradient_[m];
+    }
+    slack_ = others - gradient_[label_];
+    gradient_[label_] += ridge_ * alpha_[label_];
+  }
+
+  // Largest violation of the optimality conditions: max_m G_m - min {G_m : a_m < U_m}.
+  double violation() {
+    double high = gradient_[label_], low = __builtin_huge_val();
+    for (int m = 0; m < p_.n_classes; ++m) {
+      if (gradient_[m] > high) high = gradient_[m];
+      if (alpha_[m] < upper(m) && gradient_[m] < low) low = gradient_[m];
+    }
+    return high > low ? high - low : 0;
+  }
+
+  // a_m = min(U_m, (beta - B_m) / A_m) with beta such that they sum to zero: fix the variables
+  // that pass their bound, solve for the rest, until none does (beta only grows).
+  bool solve() {
+    const double a = diagonal_ > 1e-12 ? diagonal_ : 1e-12;
+    for (int m = 0; m < p_.n_classes; ++m) free_[m] = 1;
+    for (bool changed = true; changed;) {
+      double numerator = 0, denominator = 0;
+      for (int m = 0; m < p_.n_classes; ++m) {
+        const double am = curvature(m, a);
+        if (free_[m] != 0) {
+          numerator += linear(m, a) / am;
+          denominator += 1 / am;
+        } else {
+          numerator -= upper(m);
+        }
+      }
+      const double beta = numerator / denominator;
+      changed = false;
+      for (int m = 0; m < p_.n_classes; ++m) {
+        if (free_[m] == 0) continue;
+        next_[m] = (beta - linear(m, a)) / curvature(m, a);
+        if (next_[m] > upper(m)) {
+          next_[m] = upper(m);
+          free_[m] = 0;
+          changed = true;
+        }
+      }
+    }
+    bool moved = false;
+    for (int m = 0; m < p_.n_classes; ++m) {
+      next_[m] = T(next_[m]) - alpha_[m];  // from here on: the step
+      moved = moved || next_[m] != 0;
+    }
+    return moved;
+  }
+
+  void write(std::int64_t i) {
+    for (int b = 0; b < p_.n_blocks; ++b) {
+      Lanes delta{};
+      for (int l = 0; l < kLanes; ++l) delta[l] = T(next_[b * kLanes + l]);
+      if (!any(delta != Lanes{})) continue;
+      T* a = alpha_ + b * kLanes;
+      T* bias = static_cast<T*>(p_.bias) + b * kLanes;
+      store(a, load<Lanes>(a) + delta);
+      store(bias, load<Lanes>(bias) + T(p_.bias_value) * delta);
+      cells(b).update(rows_[i], delta);
+    }
+  }
+
+  // At zero, and right by more than the largest violation of the last sweep.
+  bool at_rest(double shrink_max) {
+    for (int m = 0; m < p_.n_classes; ++m)
+      if (alpha_[m] != 0) return false;
+    return -slack_ > shrink_max;
+  }
+
+  // The gap of one sample, again without cancellation: (C - a_y) slack, or its square for the
+  // squared hinge, plus sum over the other classes of -a_m (max G - G_m).
+  void account(Account* out, double violation) {
+    const double slack = slack_ > 0 ? slack_ : 0, a = alpha_[label_];
+    const double own = gradient_[label_] - ridge_ * a, best = own + slack;
+    const double short_of = slack - ridge_ * a;
+    double gap = p_.squared ? c_ * short_of * short_of : (c_ - a) * slack;
+    for (int m = 0; m < p_.n_classes; ++m)
+      if (m != label_) gap -= alpha_[m] * (best - gradient_[m]);
+    out->loss[0] += c_ * (p_.squared ? slack * slack : slack);
+    out->quadratic[0] += quadratic_;
+    out->gap[0] += gap;
+    if (violation > out->pg_max[0]) out->pg_max[0] = violation;
+  }
+
+ private:
+  Cells cells(int block) const {
+    TablesArg t = tables_;
+    t.weights = p_.weights[block];
+    return Cells(t, n_features_);
+  }
+  double upper(int m) const {
+    return m != label_ ? 0 : p_.squared ? __builtin_huge_val() : c_;
+  }
+  double curvature(int m, double a) const { return m == label_ ? a + ridge_ : a; }
+  double linear(int m, double a) { return gradient_[m] - curvature(m, a) * alpha_[m]; }
+
+  const Rows& rows_;
+  const TablesArg& tables_;
+  const CrammerSingerArg& p_;
+  std::int64_t n_features_;
+  Buffer gradient_, next_, free_;
+  std::int32_t label_ = 0;
+  double c_ = 0, ridge_ = 0, diagonal_ = 0, slack_ = 0, quadratic_ = 0;
+  T* alpha_ = nullptr;
+};
+
+template <class Rows, class Cells>
+std::int64_t descend_crammer_singer(const Rows& rows, const TablesArg& tables,
+                                    const CrammerSingerArg& p, const Sweep& sweep,
+                                    std::int64_t n_features) {
+  SimplexDual<Rows, Cells> dual(rows, tables, p, n_features);
+  if (!dual.allocated()) return -1;
+  Clock clock(sweep.seconds);
+  std::int64_t at = sweep.begin;
+  for (; at < sweep.end; ++at) {
+    const std::int64_t i = sweep.order[at];
+    if (clock.is_up(rows[i].size * p.n_blocks)) break;
+    dual.read(i);
+    const double violation = dual.violation();
+    dual.account(sweep.account, violation);
+    if (violation > 0) {
+      if (dual.solve()) dual.write(i);
+    } else if (dual.at_rest(sweep.shrink_max[0])) {
+      sweep.shrunk[i] = 1;
+    }
+  }
+  return at;
+}
+
+template <class Rows, class Cells>
+std::int64_t certify_crammer_singer(const Rows& rows, const TablesArg& tables,
+                                    const CrammerSingerArg& p, const Sweep& sweep,
+                                    std::int64_t n_features) {
+  SimplexDual<Rows, Cells> dual(rows, tables, p, n_features);
+  if (!dual.allocated()) return -1;
+  Clock clock(sweep.seconds);
+  std::int64_t i = sweep.begin;
+  for (; i < sweep.end && !clock.is_up(rows[i].size * p.n_blocks); ++i) {
+    dual.read(i);
+    dual.account(sweep.account, dual.violation());
+  }
+  return i;
+}
+
+}  // namespace WIDEMARGIN_ISA
+}  // namespace widemargin

@@ -1,0 +1,62 @@
+// One view per layout of the codes; everything above is a template over the view.
+#pragma once
+
+#include "problem.hpp"
+#include "simd.hpp"
+
+namespace widemargin {
+namespace WIDEMARGIN_ISA {
+
+template <class Code>
+struct DenseRows {
+  static constexpr bool dense = true;
+  struct Row {
+    const Code* codes;
+    std::int64_t size;
+    std::int64_t feature(std::int64_t k) const { return k; }
+    std::int64_t code(std::int64_t k) const { return codes[k]; }
+    void prefetch() const {
+      const char* p = reinterpret_cast<const char*>(codes);
+      for (std::int64_t b = 0; b < size * std::int64_t(sizeof(Code)); b += 64)
+        __builtin_prefetch(p + b);
+    }
+  };
+  const Code* codes;
+  std::int64_t n_features;
+  explicit DenseRows(const RowsArg& a)
+      : codes(static_cast<const Code*>(a.codes)), n_features(a.n_features) {}
+  Row operator[](std::int64_t i) const { return {codes + i * n_features, n_features}; }
+};
+
+template <class Index, class Code>
+struct SparseRows {
+  static constexpr bool dense = false;
+  struct Row {
+    const Index* index;
+    const Code* codes;
+    std::int64_t size;
+    std::int64_t feature(std::int64_t k) const { return index[k]; }
+    std::int64_t code(std::int64_t k) const { return codes[k]; }
+    void prefetch() const {
+      const char* p = reinterpret_cast<const char*>(index);
+      for (std::int64_t b = 0; b < size * std::int64_t(sizeof(Index)); b += 64)
+        __builtin_prefetch(p + b);
+      p = reinterpret_cast<const char*>(codes);
+      for (std::int64_t b = 0; b < size * std::int64_t(sizeof(Code)); b += 64)
+        __builtin_prefetch(p + b);
+    }
+  };
+  const Index* index;
+  const Code* codes;
+  const std::int64_t* start;
+  explicit SparseRows(const RowsArg& a)
+      : index(static_cast<const Index*>(a.index)),
+        codes(static_cast<const Code*>(a.codes)),
+        start(a.start) {}
+  Row operator[](std::int64_t i) const {
+    return {index + start[i], codes + start[i], start[i + 1] - start[i]};
+  }
+};
+
+}  // namespace WIDEMARGIN_ISA
+}  // namespace widemargin

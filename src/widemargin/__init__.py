@@ -1,0 +1,9 @@
+"""Kernel support vector machines at the speed and scale of linear ones."""
+
+from importlib.metadata import version
+
+from widemargin import papers
+from widemargin.additive import AdditiveMap, AdditiveSVC, PowerMean
+
+__version__ = version("widemargin")
+__all__ = ["AdditiveMap", "AdditiveSVC", "PowerMean", "__version__", "papers"]

@@ -1,0 +1,136 @@
+"""`AdditiveMap`: the table as a transformer, so that any linear model can use the kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, _check_sample_weight, check_is_fitted
+
+from widemargin.additive.codes import BINNINGS, MAX_BINS, SCALINGS, Values, fit_encoder
+from widemargin.additive.kernels import resolve_kernel, vanishes_at_zero
+from widemargin.additive.tables import make_tables
+from widemargin.validation import check_choice, check_number_or_auto, check_X
+
+
+class AdditiveMap(TransformerMixin, BaseEstimator):
+    """Explicit feature map of an additive kernel: z(x) . z(y) ~= sum_j k(x_j, y_j).
+
+    Each feature becomes ``rank_`` columns, next to each other.  Sparse input gives sparse output.
+
+    Parameters
+    ----------
+    kernel, rank, n_bins, binning, scaling
+        As in `AdditiveSVC`.
+    approximation : {"spectral", "fourier"}, default="spectral"
+        The published polynomial tables are not symmetric, so they are no feature map.
+
+    Attributes
+    ----------
+    rank_ : int
+        Columns per feature.
+    encoder_ : Encoder
+    table_ : ndarray of shape (n_codes, rank_)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from widemargin import AdditiveMap
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = make_pipeline(AdditiveMap("chi2", rank=3), LogisticRegression(max_iter=500))
+    >>> bool(model.fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel="intersection",
+        *,
+        approximation="spectral",
+        rank="auto",
+        n_bins="auto",
+        binning="auto",
+        scaling="auto",
+    ):
+        self.kernel = kernel
+        self.approximation = approximation
+        self.rank = rank
+        self.n_bins = n_bins
+        self.binning = binning
+        self.scaling = scaling
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Learn scale, bins and table.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self : AdditiveMap
+        """
+        kernel = resolve_kernel(self.kernel)
+        check_choice("approximation", self.approximation, ("spectral", "fourier"))
+        check_number_or_auto("rank", self.rank, low=1, high=256, integer=True)
+        check_number_or_auto("n_bins", self.n_bins, low=1, high=MAX_BINS, integer=True)
+        check_choice("binning", self.binning, BINNINGS)
+        check_choice("scaling", self.scaling, SCALINGS)
+        X = check_X(self, X, reset=True)
+        weight = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, ensure_same_device=False
+        )
+        if np.any(weight == 0):
+            X, weight = X[weight > 0], weight[weight > 0]
+        values = Values.of(X)
+        self.encoder_ = fit_encoder(
+            values,
+            weight,
+            scaling=self.scaling,
+            n_bins=self.n_bins,
+            binning=self.binning,
+            zero_is_absent=vanishes_at_zero(kernel, np.linspace(0.0, 1.0, 17)),
+        )
+        tables = make_tables(
+            kernel,
+            self.encoder_.representatives,
+            self.encoder_.encode(values).frequency(weight),
+            approximation=self.approximation,
+            rank=self.rank,
+            sparse=values.sparse,
+        )
+        assert tables.left is not None
+        self.table_ = tables.left.astype(np.float32)
+        self.rank_ = tables.rank
+        return self
+
+    def transform(self, X):
+        """Map X to (n_samples, n_features * rank_), float32, sparse if X is."""
+        check_is_fitted(self)
+        X = check_X(self, X, reset=False)
+        codes = self.encoder_.encode(Values.of(X))
+        r, shape = self.rank_, (codes.n_rows, codes.n_features * self.rank_)
+        if not sp.issparse(X):
+            return self.table_[codes.toarray()].reshape(shape)
+        if codes.index is None:
+            return sp.csr_array(self.table_[codes.codes].reshape(shape))
+        index = (codes.index.astype(np.int64)[:, None] * r + np.arange(r)).ravel()
+        return sp.csr_array((self.table_[codes.codes].ravel(), index, codes.start * r), shape=shape)
+
+    def get_feature_names_out(self, input_features=None):
+        """Names ``<feature>_<k>``, k from 0 to ``rank_ - 1``."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        return np.array([f"{n}_{k}" for n in names for k in range(self.rank_)], dtype=object)

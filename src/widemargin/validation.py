@@ -1,0 +1,85 @@
+"""Checks of parameters and data; every message names what is wrong, where, and the way out."""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
+
+_ROWS_AT_A_TIME = 4096
+
+
+def check_choice(name: str, value, choices) -> None:
+    """``value`` is one of ``choices``."""
+    if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
+        listed = ", ".join(repr(c) for c in choices)
+        raise ValueError(f"{name}={value!r} is not known. Use one of {listed}.")
+
+
+def check_number(name, value, *, low=None, high=None, above=None, integer=False) -> None:
+    """``value`` is a number with low <= value <= high and value > above."""
+    kind = numbers.Integral if integer else numbers.Real
+    if not isinstance(value, kind) or isinstance(value, (bool, np.bool_)):
+        wanted = "an integer" if integer else "a number"
+        raise TypeError(f"{name} must be {wanted}, got {value!r}.")
+    bad = (
+        value != value
+        or (low is not None and value < low)
+        or (high is not None and value > high)
+        or (above is not None and value <= above)
+    )
+    if bad:
+        bounds = [f"at least {low}"] if low is not None else []
+        bounds += [f"at most {high}"] if high is not None else []
+        bounds += [f"greater than {above}"] if above is not None else []
+        raise ValueError(f"{name}={value!r} is out of range: it must be {' and '.join(bounds)}.")
+
+
+def check_number_or_auto(name, value, **bounds) -> None:
+    """A number within bounds, or the string "auto"."""
+    if isinstance(value, str):
+        check_choice(name, value, ("auto",))
+    else:
+        check_number(name, value, **bounds)
+
+
+_OPTIONS = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False, "order": None}
+
+
+def check_X(estimator, X, *, reset: bool):
+    """scikit-learn's checks without its float64 copy, and non-finite values named by place."""
+    X = validate_data(estimator, X, reset=reset, **_OPTIONS)
+    check_finite(X)
+    return X
+
+
+def check_X_y(estimator, X, y):
+    """The same for training data."""
+    X, y = validate_data(estimator, X, y, **_OPTIONS)
+    check_finite(X)
+    return X, y
+
+
+def check_finite(X) -> None:
+    """Raise ValueError naming the first NaN or infinity and its row and column."""
+    values = X.data if sp.issparse(X) else X
+    if values.dtype.kind != "f":
+        return
+    for begin in range(0, len(values), _ROWS_AT_A_TIME):
+        part = values[begin : begin + _ROWS_AT_A_TIME]
+        finite = np.isfinite(part)
+        if finite.all():
+            continue
+        at = np.argwhere(~finite)[0]
+        kind = "NaN" if np.isnan(part[tuple(at)]) else "infinity"
+        if sp.issparse(X):
+            k = begin + int(at[0])
+            row, column = int(np.searchsorted(X.indptr, k, side="right") - 1), int(X.indices[k])
+        else:
+            row, column = begin + int(at[0]), int(at[1])
+        raise ValueError(
+            f"Input X contains {kind} at row {row}, column {column}. Remove or impute such values "
+            "first, for example with sklearn.impute.SimpleImputer."
+        )
