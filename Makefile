@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
-FAULTS := SKBUILD_CMAKE_DEFINE=WIDEMARGIN_SANITIZE=ON
+BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.9" "cmake>=3.18" ninja
 
 .PHONY: demo test check format sanitize bench clean
 .DEFAULT_GOAL := demo
@@ -11,7 +11,7 @@ FAULTS := SKBUILD_CMAKE_DEFINE=WIDEMARGIN_SANITIZE=ON
 $(VENV)/tools:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q --upgrade "pip>=25.1"
-	$(BIN)/pip install -q "scikit-build-core>=0.11" "nanobind>=2.9" "cmake>=3.18" ninja
+	$(BIN)/pip install -q $(BUILD_TOOLS)
 	touch $@
 
 # Editable: Python changes need no rebuild, C++ changes one through this rule.
@@ -36,8 +36,19 @@ format: $(VENV)/ready
 	$(BIN)/pip install -q --group lint
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i cpp/*
 
-sanitize: $(VENV)/tools ## the test suite with the core under AddressSanitizer and UBSan
-	$(BIN)/python tools/sanitize.py
+# Own environment and build: the core under AddressSanitizer and UBSan, through the test suite.
+# Python does not link the sanitisers' libraries, so they are preloaded (with libstdc++, whose
+# exceptions they watch).
+SANITIZED := .venv-sanitize
+sanitize:
+	test -d $(SANITIZED) || $(PYTHON) -m venv $(SANITIZED)
+	$(SANITIZED)/bin/pip install -q --upgrade "pip>=25.1"
+	$(SANITIZED)/bin/pip install -q $(BUILD_TOOLS)
+	$(SANITIZED)/bin/pip install -q --no-build-isolation -C build-dir=build/sanitize \
+	  -C cmake.define.WIDEMARGIN_SANITIZE=ON -e ".[plot,cli]" --group test
+	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so) $$(g++ -print-file-name=libstdc++.so.6)" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	  $(SANITIZED)/bin/python -m pytest tests -p no:faulthandler
 
 bench: $(VENV)/ready ## every figure in benchmarks/results; needs WIDEMARGIN_DATA
 	$(BIN)/pip install -q --group bench

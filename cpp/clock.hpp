@@ -1,9 +1,8 @@
 // A time limit that is looked at once per so many values, so that it costs nothing.
 #pragma once
 
-#include <ctime>
-
 #include <cstdint>
+#include <ctime>
 
 #include "isa.hpp"
 

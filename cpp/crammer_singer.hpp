@@ -160,9 +160,7 @@ class SimplexDual {
     t.weights = p_.weights[block];
     return Cells(t, n_features_);
   }
-  double upper(int m) const {
-    return m != label_ ? 0 : p_.squared ? __builtin_huge_val() : c_;
-  }
+  double upper(int m) const { return m != label_ ? 0 : p_.squared ? __builtin_huge_val() : c_; }
   double curvature(int m, double a) const { return m == label_ ? a + ridge_ : a; }
   double linear(int m, double a) { return gradient_[m] - curvature(m, a) * alpha_[m]; }
 

@@ -29,8 +29,7 @@ struct DenseValues {
           f(i, j, data[i * row_stride + j * column_stride]);
     } else {
       for (std::int64_t j = 0; j < n_features; ++j)
-        for (std::int64_t i = 0; i < n_rows; ++i)
-          f(i, j, data[i * row_stride + j * column_stride]);
+        for (std::int64_t i = 0; i < n_rows; ++i) f(i, j, data[i * row_stride + j * column_stride]);
     }
   }
 };
@@ -147,9 +146,8 @@ std::vector<double> distinct(const Values& values, const Scale& scale, std::size
 template <class V, class Values>
 std::vector<double> distinct_small(const Values& values, const Scale& scale) {
   std::vector<std::uint8_t> seen(std::size_t(1) << (8 * sizeof(V)));
-  values.for_each([&](std::int64_t, std::int64_t, V v) {
-    seen[static_cast<std::make_unsigned_t<V>>(v)] = 1;
-  });
+  values.for_each(
+      [&](std::int64_t, std::int64_t, V v) { seen[static_cast<std::make_unsigned_t<V>>(v)] = 1; });
   std::vector<double> out;
   for (std::size_t u = 0; u < seen.size(); ++u)
     if (seen[u]) out.push_back(scale(static_cast<V>(u), 0));

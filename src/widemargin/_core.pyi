@@ -5,7 +5,9 @@ import numpy as np
 LANES: int
 
 class Rows:
-    def __init__(self, codes: Any, index: Any, start: Any, n_features: int, n_codes: int) -> None: ...
+    def __init__(
+        self, codes: Any, index: Any, start: Any, n_features: int, n_codes: int
+    ) -> None: ...
 
 class Tables:
     def __init__(self, left: Any, right: Any, offset: Any, lanes: int) -> None: ...

@@ -13,9 +13,7 @@ class Progress:
 
     def __init__(self, estimator, context, X, y, name: str, task_id: int, max_iter: int):
         self._estimator, self._X, self._y = estimator, X, y
-        self._context = context.subcontext(
-            task_name=name, task_id=task_id, max_subtasks=max_iter
-        )
+        self._context = context.subcontext(task_name=name, task_id=task_id, max_subtasks=max_iter)
         self._context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
 
     def epoch(self, fitted: Callable[[], dict] | None = None) -> bool:

@@ -65,6 +65,11 @@ class Values:
     @cached_property
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest value of each column, absent zeros included."""
+        if not self.sparse:
+            return (
+                self.data.min(axis=0).astype(np.float64),
+                self.data.max(axis=0).astype(np.float64),
+            )
         low, high, stored = np.asarray(_core.column_ranges(*self.parts))
         absent = stored < self.n_rows
         return (
@@ -89,9 +94,9 @@ class Values:
 
     def first(self, condition) -> tuple[int, int]:
         """Row and column of the first stored value where ``condition(values)`` holds."""
-        if self.sparse:
+        if self.index is not None and self.start is not None:
             at = int(np.flatnonzero(condition(self.data))[0])
-            return int(np.searchsorted(self.start, at, side="right") - 1), int(self.index[at])  # type: ignore[index]
+            return int(np.searchsorted(self.start, at, side="right") - 1), int(self.index[at])
         for begin in range(0, self.n_rows, 1024):
             hit = np.argwhere(condition(self.data[begin : begin + 1024]))
             if len(hit):
@@ -130,10 +135,10 @@ class Codes:
 
     def toarray(self) -> np.ndarray:
         """Dense codes, 0 where a value is absent."""
-        if self.index is None:
+        if self.index is None or self.start is None:
             return self.codes
         out = np.zeros((self.n_rows, self.n_features), dtype=self.codes.dtype)
-        out[np.repeat(np.arange(self.n_rows), np.diff(self.start)), self.index] = self.codes  # type: ignore[arg-type]
+        out[np.repeat(np.arange(self.n_rows), np.diff(self.start)), self.index] = self.codes
         return out
 
     def frequency(self, row_weight: np.ndarray) -> np.ndarray:
@@ -345,8 +350,8 @@ def _percentile(values: Values, row_weight: np.ndarray, percent: float) -> float
     """Percentile of all values, absent zeros counted, each row by its weight."""
     f_order = not values.sparse and not values.data.flags.c_contiguous
     data = values.data.ravel(order="F" if f_order else "C")
-    if values.sparse:
-        weight = np.repeat(row_weight, np.diff(values.start))  # type: ignore[arg-type]
+    if values.start is not None:
+        weight = np.repeat(row_weight, np.diff(values.start))
         data = np.append(data, data.dtype.type(0))
         weight = np.append(weight, row_weight.sum() * values.n_features - weight.sum())
     else:

@@ -124,7 +124,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         r, shape = self.rank_, (codes.n_rows, codes.n_features * self.rank_)
         if not sp.issparse(X):
             return self.table_[codes.toarray()].reshape(shape)
-        if codes.index is None:
+        if codes.index is None or codes.start is None:
             return sp.csr_array(self.table_[codes.codes].reshape(shape))
         index = (codes.index.astype(np.int64)[:, None] * r + np.arange(r)).ravel()
         return sp.csr_array((self.table_[codes.codes].ravel(), index, codes.start * r), shape=shape)

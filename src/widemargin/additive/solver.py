@@ -73,8 +73,9 @@ class CoreTables:
         core = _core.Tables(left, right, None, lanes)
         return cls(core, left, None, (codes.n_features, rank), dtype, lanes)
 
-    def weights(self, *outer: int) -> np.ndarray:
-        return aligned((*outer, *self.cell_shape, self.lanes), self.dtype)
+    def weights(self, n_outputs: int) -> np.ndarray:
+        """Zero weights, one block per batch of classes."""
+        return aligned((-(-n_outputs // self.lanes), *self.cell_shape, self.lanes), self.dtype)
 
 
 def _unary_offsets(tables: Tables, codes: Codes) -> np.ndarray:
@@ -119,20 +120,25 @@ class Data:
 class BoxProblem:
     """One-vs-rest duals of one batch of classes: min 1/2 a'(Q + R)a - e'a, 0 <= a <= U."""
 
-    def __init__(self, data: Data, label: np.ndarray, sign: np.ndarray, alpha: np.ndarray | None):
+    def __init__(
+        self,
+        data: Data,
+        label: np.ndarray,
+        sign: np.ndarray,
+        weights: np.ndarray,
+        alpha: np.ndarray | None = None,
+    ):
         t = data.tables
         self.data, self.label = data, label
         self.n_problems = sign.shape[1]
         self.sign = aligned((len(sign), t.lanes), t.dtype)
         self.sign[:, : self.n_problems] = sign
-        self.weights, self.bias = t.weights(), aligned(t.lanes, t.dtype)
+        self.weights, self.bias = weights, aligned(t.lanes, t.dtype)
         self.alpha = aligned((data.codes.n_rows, t.lanes), t.dtype)
         if alpha is not None:
             self.alpha[:, : self.n_problems] = data.feasible(alpha)
             coef = self.alpha * self.sign[label]
-            _core.accumulate(
-                data.codes.rows, t.tables, self.weights, 0, data.codes.n_rows, coef
-            )
+            _core.accumulate(data.codes.rows, t.tables, self.weights, 0, data.codes.n_rows, coef)
             self.bias += data.bias_value * coef.sum(axis=0, dtype=np.float64)
 
     def sweep(self, order, begin, shrink, shrunk, account) -> int:
@@ -149,11 +155,18 @@ class SimplexProblem:
 
     n_problems = 1
 
-    def __init__(self, data: Data, label: np.ndarray, n_classes: int, alpha: np.ndarray | None):
+    def __init__(
+        self,
+        data: Data,
+        label: np.ndarray,
+        n_classes: int,
+        weights: np.ndarray,
+        alpha: np.ndarray | None = None,
+    ):
         t = data.tables
         self.data, self.label, self.n_classes = data, label, n_classes
-        blocks = -(-n_classes // LANES)
-        self.weights, self.bias = t.weights(blocks), aligned((blocks, LANES), t.dtype)
+        blocks = len(weights)
+        self.weights, self.bias = weights, aligned((blocks, LANES), t.dtype)
         self.alpha = aligned((data.codes.n_rows, blocks, LANES), t.dtype)
         if alpha is not None:
             flat = self.alpha.reshape(len(self.alpha), -1)

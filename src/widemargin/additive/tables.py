@@ -24,8 +24,8 @@ import scipy.linalg
 from widemargin.additive.kernels import ScalarKernel, checked_gram
 
 APPROXIMATIONS = ("spectral", "chebyshev", "chebyshev_linear", "pmsvm", "unary", "fourier")
-AUTO_ERROR = 0.002
-AUTO_MAX_RANK = 8
+AUTO_ERROR = 0.001
+AUTO_RANKS = (1, 2, 3, 4, 8, 12, 16)  # those with an unrolled loop
 PMSVM_NODES = (0.01, 0.06, 0.75)
 LOG_OFFSET = 0.05
 _MAX_EIGEN = 512
@@ -173,9 +173,11 @@ def _spectral(kernel, t, weight, rank) -> np.ndarray:
     if usable == 0:
         return np.zeros((len(t), 1))
     if rank == "auto":
-        tail = np.sqrt(np.cumsum((values**2)[::-1])[::-1])  # error left by ranks 0, 1, 2, ...
-        below = np.flatnonzero(np.append(tail, 0.0)[1:] <= AUTO_ERROR * tail[0])
-        rank = min(int(below[0]) + 1, AUTO_MAX_RANK)
+        size = np.linalg.norm(values)
+        rank = next(
+            (r for r in AUTO_RANKS if np.linalg.norm(values[r:]) <= AUTO_ERROR * size),
+            AUTO_RANKS[-1],
+        )
     r = min(int(rank), usable)
     phi = kernel(t[:, None], nodes[None, :]) @ (root[:, None] * vectors[:, :r])
     return phi / np.sqrt(values[:r])

@@ -1,0 +1,13 @@
+"""``python -m benchmarks``: every figure, one after the other, each in its own process."""
+
+import subprocess
+import sys
+
+SCRIPTS = [
+    "fashion_fit", "fashion_predict", "text_fit", "binary_epoch", "memory", "icd_accuracy",
+    "fma_peak", "threads", "approximation", "layout",
+]  # fmt: skip
+
+for script in SCRIPTS:
+    print(f"== {script}", flush=True)
+    subprocess.run([sys.executable, "-m", f"benchmarks.{script}"], check=True)

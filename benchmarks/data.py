@@ -1,0 +1,100 @@
+"""The data sets of the benchmarks, read from the folder in ``WIDEMARGIN_DATA``."""
+
+from __future__ import annotations
+
+import bz2
+import os
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
+
+
+def folder() -> Path:
+    path = os.environ.get("WIDEMARGIN_DATA")
+    if not path:
+        raise SystemExit("Set WIDEMARGIN_DATA to the folder with the data sets first.")
+    return Path(path)
+
+
+def _svmlight(name: str, n_features: int | None = None):
+    with bz2.open(folder() / name) as file:
+        X, y = load_svmlight_file(file, n_features=n_features)
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # for LIBLINEAR
+    return X, y
+
+
+def svmlight_pair(train: str, test: str):
+    X, y = _svmlight(train)
+    X_test, y_test = _svmlight(test, X.shape[1])
+    return X, y, X_test, y_test
+
+
+def npz_pair(name: str):
+    z = np.load(folder() / name)
+    return z["X_train"], z["y_train"], z["X_test"], z["y_test"]
+
+
+def fashion():
+    return npz_pair("fashion_mnist.npz")
+
+
+def news20():
+    z = np.load(folder() / "news20_counts.npz")
+
+    def part(p):
+        parts = (z[f"{p}_data"], z[f"{p}_indices"], z[f"{p}_indptr"])
+        return sp.csr_matrix(parts, shape=tuple(z[f"shape_{p}"])).astype(np.float64)
+
+    return part("train"), z["y_train"], part("test"), z["y_test"]
+
+
+def news20_tfidf():
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    X, y, X_test, y_test = news20()
+    tfidf = TfidfTransformer(sublinear_tf=True).fit(X)
+    return tfidf.transform(X), y, tfidf.transform(X_test), y_test
+
+
+def sector():
+    return svmlight_pair("sector.scale.bz2", "sector.t.scale.bz2")
+
+
+def letter():
+    return svmlight_pair("letter.scale.bz2", "letter.scale.t.bz2")
+
+
+def ijcnn1():
+    return svmlight_pair("ijcnn1.trn.bz2", "ijcnn1.tst.bz2")
+
+
+def a9a():
+    return svmlight_pair("a9a.bz2", "a9a.t.bz2")
+
+
+def w8a():
+    X, y = _svmlight("w8a.bz2")
+    return X[:40_000], y[:40_000], X[40_000:], y[40_000:]
+
+
+def shuttle():
+    return npz_pair("shuttle.npz")
+
+
+def usps():
+    return npz_pair("usps.npz")
+
+
+def satimage():
+    z = np.load(folder() / "satimage.npz")
+    X, y = z["X"], z["y"]
+    return X[:4435], y[:4435], X[4435:], y[4435:]
+
+
+def held_out(X, y, share=0.2, seed=0):
+    """A part of the training rows set aside to choose C, the same for every method."""
+    from sklearn.model_selection import train_test_split
+
+    return train_test_split(X, y, test_size=share, random_state=seed, stratify=y)

@@ -1,0 +1,69 @@
+"""Timing by alternation, and tables that say where and with what they were made."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+RESULTS = Path(__file__).parent / "results"
+SEED = 0
+
+
+def one_thread() -> None:
+    """Keep BLAS and OpenMP from lending a second core to either side."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
+
+
+def alternate(tasks: dict[str, Callable[[], object]], repeats: int = 3) -> dict[str, float]:
+    """Best seconds of each task, run in turns after one warm-up round."""
+    best = {name: float("inf") for name in tasks}
+    for turn in range(repeats + 1):
+        for name, task in tasks.items():
+            started = time.perf_counter()
+            task()
+            if turn > 0:
+                best[name] = min(best[name], time.perf_counter() - started)
+    return best
+
+
+def cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def write(name: str, title: str, lines: list[str]) -> None:
+    """Print a result and keep it as benchmarks/results/<name>.md."""
+    from widemargin import _core
+
+    packages = ", ".join(f"{p} {version(p)}" for p in ("numpy", "scipy", "scikit-learn"))
+    head = [
+        f"# {title}",
+        "",
+        f"Made by `python -m benchmarks.{name}`, seed {SEED}, on {os.cpu_count()} cores of "
+        f"{cpu()} ({_core.instruction_set()}); Python {platform.python_version()}, {packages}, "
+        f"widemargin {version('widemargin')}.",
+        "",
+    ]
+    text = "\n".join(head + lines) + "\n"
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.md").write_text(text)
+    print(text)
+
+
+def best_C(make: Callable[[float], object], Cs, X, y, X_held, y_held) -> float:
+    """The C with the best accuracy on the held-out part, the smaller one of equals."""
+    scores = [make(C).fit(X, y).score(X_held, y_held) for C in Cs]  # type: ignore[attr-defined]
+    return Cs[int(np.argmax(scores))]

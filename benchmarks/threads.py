@@ -1,0 +1,40 @@
+"""Two threads against one on 26 classes (letter) and 105 classes (sector)."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks import data
+from benchmarks.report import SEED, alternate, one_thread, write
+from widemargin import AdditiveSVC
+
+
+def compare(name, C, X, y, X_test) -> str:
+    models = {n: AdditiveSVC("chi2", C=C, n_jobs=n, random_state=SEED) for n in (1, 2)}
+    seconds = alternate({str(n): (lambda m=m: m.fit(X, y)) for n, m in models.items()}, repeats=4)
+    same = np.array_equal(*(m.decision_function(X_test) for m in models.values()))
+    return (
+        f"| {name} | {len(models[1].classes_)} | {seconds['1']:.3f} | {seconds['2']:.3f} | "
+        f"{seconds['1'] / seconds['2']:.2f} | {'yes' if same else 'NO'} |"
+    )
+
+
+def main() -> None:
+    one_thread()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    X, y, X_test, _ = data.letter()
+    S, t, S_test, _ = data.sector()
+    lines = [
+        "| data | classes | 1 thread, s | 2 threads, s | speed-up (bar 1.7) | same bits |",
+        "|---|---|---|---|---|---|",
+        compare("letter", 30.0, X.toarray(), y, X_test.toarray()),
+        compare("sector", 3.0, S, t, S_test),
+    ]
+    write("threads", "Threads", lines)
+
+
+if __name__ == "__main__":
+    main()
