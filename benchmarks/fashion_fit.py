@@ -58,8 +58,8 @@ def main() -> None:
     U, U_test = X / 255.0, X_test / 255.0  # LIBLINEAR takes float64
     fit, held, y_fit, y_held = data.held_out(np.arange(len(y)), y)
     C = best_C(additive, [0.25, 1.0, 4.0, 16.0], X[fit], y_fit, X[held], y_held)
-    C_linear = best_C(linear, [0.001, 0.004, 0.016], U[fit], y_fit, U[held], y_held)
-    C_sampled = best_C(sampled, [0.001, 0.004, 0.016], U[fit], y_fit, U[held], y_held)
+    C_linear = best_C(linear, [0.004, 0.016, 0.064], U[fit], y_fit, U[held], y_held)
+    C_sampled = best_C(sampled, [0.004, 0.016, 0.064], U[fit], y_fit, U[held], y_held)
 
     models = {"ours": additive(C), "linear": linear(C_linear), "sampled": sampled(C_sampled)}
     fits = {

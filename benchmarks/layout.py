@@ -18,9 +18,9 @@ def main() -> None:
         X[rng.random(X.shape) > share] = 0
         y = rng.integers(0, 10, len(X))
         codes._DENSE_ENOUGH = 0.0
-        dense = first_sweep(X, y, 3)
+        dense, _ = first_sweep(X, y, 3)
         codes._DENSE_ENOUGH = 1.1
-        compressed = first_sweep(X, y, 3)
+        compressed, _ = first_sweep(X, y, 3)
         lines.append(f"| {share:.0%} | {dense:.4f} | {compressed:.4f} | {dense / compressed:.2f} |")
     codes._DENSE_ENOUGH = chosen
     lines += ["", f"Rows are compressed below {chosen:.0%}: compressing costs time and memory too."]

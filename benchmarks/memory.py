@@ -5,6 +5,9 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+import warnings
+
+from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks import data
 from benchmarks.report import write
@@ -22,7 +25,8 @@ def child(method: str) -> None:
     from benchmarks.fashion_fit import additive, linear
 
     X, y, *_ = data.fashion()
-    model = {"ours": additive(1.0), "linear": linear(0.0001)}[method]
+    model = {"ours": additive(1.0), "linear": linear(0.0001)}[method].set_params(max_iter=5)
+    warnings.simplefilter("ignore", ConvergenceWarning)  # five sweeps: the peak comes first
     model.fit(X[:500], y[:500])  # code and libraries are loaded before the measurement
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     model.fit(X, y)

@@ -101,6 +101,12 @@ bool all_below(const Array& a, std::uint64_t bound) {
   return all_below<std::uint32_t>(a.data(), n, bound);
 }
 
+bool all_within(const std::int32_t* p, std::int64_t n, std::int64_t bound) {
+  std::uint32_t top = 0;  // a negative number is a very large one
+  for (std::int64_t k = 0; k < n; ++k) top = std::max(top, std::uint32_t(p[k]));
+  return n <= 0 || top < bound;
+}
+
 // Codes that were checked: shapes agree, row pointers ascend, every index and code is in range.
 class Rows {
  public:
@@ -291,8 +297,9 @@ Sweep make_sweep(const Rows& rows, const std::optional<Array>& order, std::int64
   if (order) {
     s.end = std::int64_t(order->size());
     s.order = pointer<std::int32_t>(*order, s.end, "order must be int32");
-    for (std::int64_t k = begin; k < s.end; ++k)
-      require(s.order[k] >= 0 && s.order[k] < rows.n_rows(), "order names a row out of range");
+    require(begin >= 0 && begin <= s.end, "begin is out of range");
+    require(all_within(s.order + begin, s.end - begin, rows.n_rows()),
+            "order names a row out of range");
     require(shrunk.has_value(), "shrunk is missing");
     s.shrunk = pointer<std::uint8_t>(*shrunk, rows.n_rows(), "shrunk must be uint8");
   }
@@ -318,8 +325,7 @@ std::int64_t sweep_box(bool descend, const Rows& rows, const Tables& tables, con
   p.squared = squared;
   p.label = pointer<std::int32_t>(label, n, "label must be int32 (n_rows)");
   const auto n_labels = std::int64_t(sign.size()) / lanes;
-  for (std::int64_t i = 0; i < n; ++i)
-    require(p.label[i] >= 0 && p.label[i] < n_labels, "a label is out of range");
+  require(all_within(p.label, n, n_labels), "a label is out of range");
   p.sign = number_pointer(sign, d, n_labels * lanes, "sign must be (n_labels, lanes)");
   p.c = number_pointer(c, d, n, "c must have n_rows entries");
   p.diagonal = number_pointer(diagonal, d, n, "diagonal must have n_rows entries");
@@ -351,8 +357,7 @@ std::int64_t sweep_simplex(bool descend, const Rows& rows, const Tables& tables,
           "weights must have one block per 16 classes");
   p.squared = squared;
   p.label = pointer<std::int32_t>(label, n, "label must be int32 (n_rows)");
-  for (std::int64_t i = 0; i < n; ++i)
-    require(p.label[i] >= 0 && p.label[i] < n_classes, "a label is out of range");
+  require(all_within(p.label, n, n_classes), "a label is out of range");
   p.c = number_pointer(c, d, n, "c must have n_rows entries");
   p.diagonal = number_pointer(diagonal, d, n, "diagonal must have n_rows entries");
   p.alpha = number_pointer(alpha, d, n * p.n_blocks * kLanes, "alpha has the wrong size");
@@ -398,6 +403,22 @@ void accumulate(const Rows& rows, const Tables& tables, const Output& weights, s
       number_pointer(coef, t.is_double, rows.n_rows() * t.lanes, "coef must be (n_rows, lanes)");
   nb::gil_scoped_release release;
   kernels(t.is_double).accumulate(rows.arg(), t, begin, end, from);
+}
+
+// A random order of the given rows (Fisher-Yates), the same on every platform.
+nb::ndarray<nb::numpy, std::int32_t> shuffled(const Array& rows, std::uint64_t seed) {
+  const auto n = rows.size();
+  const auto* from = pointer<std::int32_t>(rows, std::int64_t(n), "rows must be int32");
+  std::vector<std::int32_t> out(from, from + n);
+  for (std::size_t k = n; k > 1; --k) {
+    seed += 0x9e3779b97f4a7c15u;  // splitmix64
+    std::uint64_t z = seed;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    const std::uint64_t bits = (z ^ (z >> 31)) >> 32;
+    std::swap(out[k - 1], out[(bits * k) >> 32]);  // k < 2^31, so the product fits
+  }
+  return to_numpy(std::move(out), {n});
 }
 
 // ---------------------------------------------------------------- passes over the codes
@@ -710,6 +731,7 @@ NB_MODULE(_core, m) {
         "account"_a);
   m.def("decide", &decide, "rows"_a, "tables"_a, "weights"_a, "begin"_a, "end"_a, "out"_a);
   m.def("accumulate", &accumulate, "rows"_a, "tables"_a, "weights"_a, "begin"_a, "end"_a, "coef"_a);
+  m.def("shuffled", &shuffled, "rows"_a, "seed"_a);
   m.def("row_sums", &row_sums, "rows"_a, "table"_a);
   m.def("count_codes", &count_codes, "rows"_a, "row_weight"_a);
   m.def("largest_codes", &largest_codes, "rows"_a);

@@ -55,7 +55,7 @@ struct Scale {
   template <class V>
   double operator()(V v, std::int64_t feature) const {
     const std::int64_t j = per_feature ? feature : 0;
-    return (double(v) - shift[j]) * factor[j];
+    return factor[j] == 0 ? 0.0 : (double(v) - shift[j]) * factor[j];  // 0: a constant column
   }
 };
 
@@ -77,7 +77,7 @@ class Quantiser {
   }
   std::int64_t operator()(double t) const {
     const double position = (t - low_) * scale_;
-    const int g = position <= 0 ? 0 : position >= kGrid ? kGrid : int(position);
+    const int g = !(position > 0) ? 0 : position >= kGrid ? kGrid : int(position);
     const double* from = thresholds_ + (g > 0 ? first_[g - 1] : 0);
     const double* to = thresholds_ + first_[g + 1];
     return std::upper_bound(from, to, t) - thresholds_;

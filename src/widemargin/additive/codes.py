@@ -226,7 +226,10 @@ def fit_encoder(
     shift, factor = _fit_scale(values, row_weight, scaling, n_bins)
     if scaling == "percentile":
         levels = np.arange(1.0, (ICD_LEVELS if n_bins == "auto" else int(n_bins)) + 1)
-        return _encoder(shift, factor, levels, levels, zero_is_absent)
+        floors = levels * (1 - 1e-12)  # eq. 13 divides last: forgive the rounding of our factor
+        if zero_is_absent:
+            return _encoder(shift, factor, levels, floors, zero_is_absent)
+        return _encoder(shift, factor, np.append(0.0, levels), floors, zero_is_absent)
 
     limit = AUTO_BINS if n_bins == "auto" else int(n_bins)
     if binning == "exact":
@@ -239,12 +242,12 @@ def fit_encoder(
     if binning in ("auto", "exact"):
         t = _distinct(scaled, shift, factor, limit, lowest)
         if len(t) <= limit:
-            return _encoder(shift, factor, t, (t[1:] + t[:-1]) / 2, zero_is_absent)
+            return _encoder(shift, factor, t, _middles(t), zero_is_absent)
 
     top = _largest(scaled, shift, factor)
     if binning == "uniform":
         t = top * np.arange(1, limit + 1) / limit
-        return _encoder(shift, factor, t, (t[1:] + t[:-1]) / 2, zero_is_absent)
+        return _encoder(shift, factor, t, _middles(t), zero_is_absent)
     weight, total = np.asarray(
         _core.value_histogram(
             *scaled.parts, shift, factor, row_weight, top, zero_is_absent, _FINE_CELLS
@@ -258,11 +261,17 @@ def fit_encoder(
 def exact_encoder(values: Values, shift: np.ndarray, factor: np.ndarray) -> Encoder:
     """One code per distinct value of this very data, under a scale learned before."""
     t = _distinct(values, shift, factor, np.iinfo(np.uint32).max, _SMALLEST)
-    return _encoder(shift, factor, t, (t[1:] + t[:-1]) / 2, True)
+    return _encoder(shift, factor, t, _middles(t), True)
+
+
+def _middles(t: np.ndarray) -> np.ndarray:
+    return t[1:] / 2 + t[:-1] / 2
 
 
 def _distinct(values, shift, factor, limit, lowest) -> np.ndarray:
-    t = np.asarray(_core.distinct_values(*values.parts, shift, factor, limit))
+    """Distinct scaled values from ``lowest`` up, or more than ``limit`` of them."""
+    # One more than the limit: a zero may be among those found and does not count.
+    t = np.asarray(_core.distinct_values(*values.parts, shift, factor, limit + 1))
     t = np.unique(np.maximum(t, 0.0))
     t = t[t >= lowest]
     return t if len(t) else np.ones(1)
@@ -296,7 +305,7 @@ def _mixed_edges(weight: np.ndarray, n_bins: int) -> np.ndarray:
 def _log_edges(weight: np.ndarray, n_bins: int) -> np.ndarray:
     """Bins of equal ratio between the smallest value seen and the largest."""
     first = max(int(np.flatnonzero(weight)[0]), 1) if weight.any() else 1
-    inner = np.geomspace(first, len(weight), n_bins)
+    inner = np.geomspace(first, len(weight), n_bins + 1)[1:-1]
     return np.unique(np.concatenate([[0], np.round(inner).astype(np.int64), [len(weight)]]))
 
 
@@ -318,25 +327,35 @@ def _fit_scale(values, row_weight, scaling, n_bins) -> tuple[np.ndarray, np.ndar
     if scaling == "auto":
         scaling = _automatic(low, high)
     if scaling == "minmax":
-        spread = high - low
-        with np.errstate(divide="ignore"):
-            return low, np.where(spread > 0, 1 / spread, 0.0)
+        return low, _inverse(high, low)
     if scaling == "percentile":
         levels = ICD_LEVELS if n_bins == "auto" else int(n_bins)
-        v_min = low.min(initial=0.0 if values.sparse else np.inf)
-        spread = _percentile(values, row_weight, ICD_PERCENTILE) - v_min
-        if spread <= 0:
-            spread = high.max() - v_min
-        return np.array([v_min]), np.array([levels / spread if spread > 0 else 0.0])
+        v_min, v_max = low.min(), _percentile(values, row_weight, ICD_PERCENTILE)
+        v_max = v_max if v_max > v_min else high.max()
+        return np.array([v_min]), levels * _inverse(np.array([v_max]), np.array([v_min]))
     if low.min() < 0:
         i, j = values.first(lambda v: v < 0)
         raise ValueError(
             f"Negative values in data: row {i}, column {j}. The kernel needs non-negative values; "
             'scaling="minmax" shifts and scales every feature to [0, 1].'
         )
-    peak = float(high.max())
-    factor = 1 / peak if scaling == "global" and peak > 0 else 1.0
-    return np.zeros(1), np.array([factor])
+    if scaling is None:
+        return np.zeros(1), np.ones(1)
+    return np.zeros(1), _inverse(high.max(keepdims=True), np.zeros(1))
+
+
+def _inverse(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+    """1 / (high - low), and 0 for a column without any spread."""
+    with np.errstate(divide="ignore", over="ignore"):
+        spread = high - low
+        if not np.all(np.isfinite(spread)):
+            j = int(np.argmin(np.isfinite(spread)))
+            raise ValueError(
+                f"Column {j} ranges from {low[j]:g} to {high[j]:g}, more than float64 can express; "
+                "scale it first."
+            )
+        factor = 1 / spread
+    return np.where(np.isfinite(factor), factor, 0.0)
 
 
 def _automatic(low: np.ndarray, high: np.ndarray) -> str:
@@ -348,16 +367,27 @@ def _automatic(low: np.ndarray, high: np.ndarray) -> str:
 
 def _percentile(values: Values, row_weight: np.ndarray, percent: float) -> float:
     """Percentile of all values, absent zeros counted, each row by its weight."""
-    f_order = not values.sparse and not values.data.flags.c_contiguous
-    data = values.data.ravel(order="F" if f_order else "C")
+    n, d = values.n_rows, values.n_features
+    if np.ptp(row_weight) == 0:
+        return _order_statistic(values, max(int(np.ceil(percent / 100 * n * d)) - 1, 0))
     if values.start is not None:
         weight = np.repeat(row_weight, np.diff(values.start))
-        data = np.append(data, data.dtype.type(0))
-        weight = np.append(weight, row_weight.sum() * values.n_features - weight.sum())
+        data = np.append(values.data, values.data.dtype.type(0))
+        weight = np.append(weight, max(row_weight.sum() * d - weight.sum(), 0.0))
     else:
-        per_value = np.broadcast_to(row_weight[:, None], values.data.shape)
-        weight = per_value.ravel(order="F" if f_order else "C")
+        data, weight = values.data.ravel(), np.repeat(row_weight, d)
     order = np.argsort(data, kind="stable")
     cumulative = np.cumsum(weight[order])
-    at = np.searchsorted(cumulative, percent / 100 * cumulative[-1])
+    # A hair below: weights are sums of rounded numbers, copies are not.
+    at = np.searchsorted(cumulative, percent / 100 * cumulative[-1] * (1 - 1e-12))
     return float(data[order[min(at, len(order) - 1)]])
+
+
+def _order_statistic(values: Values, k: int) -> float:
+    """The k-th smallest value of the matrix, without a sorted or widened copy."""
+    absent = values.n_rows * values.n_features - values.data.size
+    negative = int(np.count_nonzero(values.data < 0)) if values.sparse else 0
+    if values.sparse and negative <= k < negative + absent:
+        return 0.0
+    k = k - absent if k >= negative else k
+    return float(np.partition(values.data, k, axis=None)[k])

@@ -347,7 +347,7 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             scaling=self.scaling,
             n_bins=self.n_bins,
             binning=self._binning(),
-            zero_is_absent=vanishes_at_zero(kernel, np.linspace(0.0, 1.0, 17)),
+            zero_is_absent=vanishes_at_zero(kernel),
         )
         codes = encoder.encode(values)
         frequency = codes.frequency(weight)

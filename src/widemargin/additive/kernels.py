@@ -7,6 +7,7 @@ kernel here is a vectorised function of two arrays and nothing more.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -48,22 +49,34 @@ class ScalarKernel:
         array([[3., 2.],
                [2., 3.]])
         """
-        return np.vstack([block for _, block in self.blocks(X, Z, block_size=block_size)])
+        blocks = [block for _, block in self.blocks(X, Z, block_size=block_size)]
+        return np.vstack(blocks) if blocks else np.zeros((0, np.shape(X if Z is None else Z)[0]))
 
     def blocks(self, X, Z=None, *, block_size=1024) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield ``(rows, K[rows])`` without ever forming the whole matrix."""
-        X = X if sp.issparse(X) else np.asarray(X)
+        X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
         Z = X if Z is None else Z
-        columns = sp.csc_array(Z) if sp.issparse(Z) else np.asarray(Z)
+        columns = _by_column(Z) if sp.issparse(Z) else np.asarray(Z)
+        if X.shape[1] != columns.shape[1]:
+            raise ValueError(f"X has {X.shape[1]} features, but Z has {columns.shape[1]}.")
+        for A in (X, columns):
+            if sp.issparse(A) and not vanishes_at_zero(self, np.append(A.data[:1000], 1.0)):
+                raise ValueError(_not_zero(self))
         for begin in range(0, X.shape[0], block_size):
             rows = slice(begin, min(begin + block_size, X.shape[0]))
-            block = sp.csc_array(X[rows]) if sp.issparse(X) else X[rows]
+            block = _by_column(X[rows]) if sp.issparse(X) else X[rows]
             out = np.zeros((block.shape[0], columns.shape[0]))
             for j in range(block.shape[1]):
                 at_x, x = _column(block, j)
                 at_z, z = _column(columns, j)
                 out[np.ix_(at_x, at_z)] += self(x[:, None], z[None, :])
             yield rows, out
+
+
+def _by_column(X) -> sp.csc_array:
+    columns = sp.csc_array(X, copy=True)
+    columns.sum_duplicates()
+    return columns
 
 
 def _column(X, j) -> tuple[np.ndarray, np.ndarray]:
@@ -97,6 +110,15 @@ class PowerMean(ScalarKernel):
 
     p: float
 
+    def __post_init__(self):
+        if not isinstance(self.p, numbers.Real):
+            raise TypeError(f"PowerMean(p={self.p!r}): p must be a number.")
+        if not self.p <= 0:  # NaN as well
+            raise ValueError(
+                f"PowerMean(p={self.p!r}): p must be in [-inf, 0]; a power mean with p > 0 is "
+                "not a positive definite kernel."
+            )
+
     @property
     def name(self) -> str:  # type: ignore[override]
         return f"power mean, p = {self.p:g}"
@@ -113,7 +135,7 @@ class PowerMean(ScalarKernel):
             return low
         if self.p == 0:
             return np.sqrt(low) * np.sqrt(high)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = np.where(high > 0, low / high, 1.0)
             if self.p == -1:
                 return low * (2 / (1 + ratio))
@@ -128,10 +150,11 @@ class JensenShannon(ScalarKernel):
     name = "jensen_shannon"
 
     def __call__(self, x, y):
+        low, high = np.minimum(x, y), np.maximum(x, y)
         with np.errstate(divide="ignore", invalid="ignore"):
-            left = np.where(x > 0, x * np.log2((x + y) / x), 0.0)
-            right = np.where(y > 0, y * np.log2((x + y) / y), 0.0)
-        return np.where((x > 0) & (y > 0), (left + right) / 2, 0.0)
+            both = np.log2(1 + low / high)  # log2((x + y) / max), which cannot overflow
+            value = (low * (both + np.log2(high) - np.log2(low)) + high * both) / 2
+        return np.where(low > 0, value, 0.0)
 
 
 @dataclass(frozen=True)
@@ -181,13 +204,6 @@ def resolve_kernel(kernel) -> ScalarKernel:
                 "PowerMean(p), or a vectorised function of two arrays."
             )
         return named[kernel]
-    if isinstance(kernel, PowerMean):
-        if not (np.isreal(kernel.p) and kernel.p <= 0):  # NaN fails as well
-            raise ValueError(
-                f"PowerMean(p={kernel.p!r}): p must be in [-inf, 0]; a power mean with p > 0 is "
-                "not a positive definite kernel."
-            )
-        return kernel
     if isinstance(kernel, ScalarKernel):
         return kernel
     if callable(kernel):
@@ -197,7 +213,10 @@ def resolve_kernel(kernel) -> ScalarKernel:
     )
 
 
-def vanishes_at_zero(kernel: ScalarKernel, values: np.ndarray) -> bool:
+_PROBE = np.concatenate([np.linspace(0.0, 1.0, 17), [10.0, 1000.0]])
+
+
+def vanishes_at_zero(kernel: ScalarKernel, values: np.ndarray = _PROBE) -> bool:
     """Whether k(0, y) = 0 for all given y, so that absent entries contribute nothing."""
     return bool(np.all(kernel(np.zeros_like(values), values) == 0))
 
@@ -218,8 +237,12 @@ def checked_gram(kernel: ScalarKernel, values: np.ndarray, *, sparse: bool) -> n
             f"{K[u, v]:g} but k({values[v]:g}, {values[u]:g}) = {K[v, u]:g}."
         )
     if sparse and not vanishes_at_zero(kernel, values):
-        raise ValueError(
-            f"kernel {kernel.name!r} is not zero at k(0, y), so the absent entries of sparse data "
-            "would contribute. Pass dense data, or a kernel with k(0, y) = 0."
-        )
+        raise ValueError(_not_zero(kernel))
     return K
+
+
+def _not_zero(kernel: ScalarKernel) -> str:
+    return (
+        f"kernel {kernel.name!r} is not zero at k(0, y), so the absent entries of sparse data "
+        "would contribute. Pass dense data, or a kernel with k(0, y) = 0."
+    )

@@ -101,7 +101,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
             scaling=self.scaling,
             n_bins=self.n_bins,
             binning=self.binning,
-            zero_is_absent=vanishes_at_zero(kernel, np.linspace(0.0, 1.0, 17)),
+            zero_is_absent=vanishes_at_zero(kernel),
         )
         tables = make_tables(
             kernel,

@@ -229,7 +229,8 @@ def minimise(
 
     for epoch in range(1, max_iter + 1):
         account = np.zeros((N_SUMS, LANES))
-        _run(problem, rng.permutation(active), shrink, shrunk, account, stop)
+        order = _core.shuffled(active, int(rng.integers(1 << 63)))
+        _run(problem, order, shrink, shrunk, account, stop)
         estimate = _distance(Certificate.from_account(account, lanes), problem, certificate)
         record = {"epoch": epoch, "active": len(active), "estimate": estimate}
         history.append(record)
@@ -246,13 +247,14 @@ def minimise(
                 return Outcome(certificate, epoch, measured <= tol, history)
             trust = min(trust, max(estimate / measured, 0.1))
             active = np.arange(n, dtype=np.int32)
+            shrunk[:] = 0
             shrink = _no_shrinking(lanes)
         else:
-            active = active[shrunk[active] == 0]
-            if len(active) == 0:
-                active = np.arange(n, dtype=np.int32)
+            if shrunk.any():
+                left = active[shrunk[active] == 0]
+                active = left if len(left) else np.arange(n, dtype=np.int32)
+                shrunk[:] = 0
             shrink = _shrink_bounds(account, lanes)
-        shrunk[:] = 0
     assert certificate is not None
     return Outcome(certificate, max_iter, False, history)
 

@@ -276,6 +276,7 @@ def _fourier(kernel, t, weight, rank) -> np.ndarray:
         return np.sqrt(t)[:, None]
     step = omega[1] - omega[0]
     exact = kernel(t[:, None], t[None, :])
+    weight = weight if weight.any() else np.ones(len(t))
     pairs = np.outer(weight, weight)
 
     def features(spacing: float) -> np.ndarray:
