@@ -373,6 +373,7 @@ std::int64_t sweep_simplex(bool descend, const Rows& rows, const Tables& tables,
   const std::size_t shape[1] = {std::size_t(block)};
   const Output first(weights.data(), 1, shape, nb::handle(), nullptr, weights.dtype());
   const TablesArg t = tables.with_weights(rows, first);
+  require(t.rank % 4 == 0, "pad the rank of Crammer-Singer to a multiple of 4");
   require(descend == order.has_value(), "descend needs an order, certify takes none");
   const Sweep s = make_sweep(rows, order, begin, seconds, shrink, shrunk, account);
   const Kernels& k = kernels(d);

@@ -184,7 +184,8 @@ std::int64_t descend_crammer_singer(const Rows& rows, const TablesArg& tables,
   std::int64_t at = sweep.begin;
   for (; at < sweep.end; ++at) {
     const std::int64_t i = sweep.order[at];
-    if (clock.is_up(rows[i].size * p.n_blocks)) break;
+    if (clock.is_up()) break;
+    clock.count(rows[i].size * p.n_blocks);
     dual.read(i);
     const double violation = dual.violation();
     dual.account(sweep.account, violation);
@@ -205,7 +206,8 @@ std::int64_t certify_crammer_singer(const Rows& rows, const TablesArg& tables,
   if (!dual.allocated()) return -1;
   Clock clock(sweep.seconds);
   std::int64_t i = sweep.begin;
-  for (; i < sweep.end && !clock.is_up(rows[i].size * p.n_blocks); ++i) {
+  for (; i < sweep.end && !clock.is_up(); ++i) {
+    clock.count(rows[i].size * p.n_blocks);
     dual.read(i);
     dual.account(sweep.account, dual.violation());
   }

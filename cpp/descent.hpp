@@ -11,7 +11,11 @@
 namespace widemargin {
 namespace WIDEMARGIN_ISA {
 
-// Sums in T over a few hundred rows, then in double: fast and exact enough to certify.
+// Passes are cut by the clock only after a multiple of this many rows, so that sums do not
+// depend on where they were cut.
+constexpr int kRowsPerSum = 32;
+
+// Sums in T over a few rows, then in double: fast and exact enough to certify.
 template <class Lanes, class T>
 class Accountant {
  public:
@@ -24,7 +28,7 @@ class Accountant {
     gap_ += gap;
     pg_max_ = vmax(pg_max_, pg);
     pg_min_ = vmin(pg_min_, pg);
-    if (++rows_ == 256) flush();
+    if (++rows_ == kRowsPerSum) flush();
   }
 
  private:
@@ -187,7 +191,8 @@ std::int64_t descend(const Rows& rows, Cells cells, const ProblemArg& p, const S
       sweep.shrunk[i] = 1;
     }
     dual.account(book, s);  // as found: an estimate of the gap that certify() will confirm
-    if (clock.is_up(row.size)) {
+    clock.count(row.size);
+    if ((at + 1 - sweep.begin) % kRowsPerSum == 0 && clock.is_up()) {
       ++at;
       break;
     }
@@ -206,10 +211,12 @@ std::int64_t certify(const Rows& rows, const Cells& cells, const ProblemArg& p,
   Accountant<typename Cells::Lanes, typename Cells::Number> book(sweep.account);
   Clock clock(sweep.seconds);
   std::int64_t i = sweep.begin;
-  for (; i < sweep.end && !clock.is_up(rows[i].size); ++i) {
+  for (; i < sweep.end; ++i) {
+    if (i > sweep.begin && (i - sweep.begin) % kRowsPerSum == 0 && clock.is_up()) break;
     if (i + 1 < sweep.end) cells.prefetch(rows[i + 1]);
     const auto s = dual.at(i, cells.dot(rows[i]));
     dual.account(book, s);
+    clock.count(rows[i].size);
   }
   return i;
 }

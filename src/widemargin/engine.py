@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from joblib import Parallel, delayed
+from threadpoolctl import ThreadpoolController
 
 
 class Stop:
@@ -38,3 +40,17 @@ def run_tasks(task: Callable, arguments: Sequence[tuple], n_jobs: int | None) ->
     except BaseException:
         stop.set()
         raise
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_blas_thread():
+    """A context in which BLAS keeps to one thread.
+
+    For matrices of a few hundred rows a second thread saves nothing, and on a busy machine its
+    spinning can cost a hundred times the work.
+    """
+    return _controller().limit(limits=1, user_api="blas")

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 _ROWS_AT_A_TIME = 4096
+_MOST_FEATURES = (1 << 32) - 1
 
 
 def check_choice(name: str, value, choices) -> None:
@@ -37,6 +38,18 @@ def check_number(name, value, *, low=None, high=None, above=None, integer=False)
         raise ValueError(f"{name}={value!r} is out of range: it must be {' and '.join(bounds)}.")
 
 
+def check_bool(name: str, value) -> None:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}.")
+
+
+def check_n_jobs(value) -> None:
+    if value is not None:
+        check_number("n_jobs", value, integer=True)
+        if value == 0:
+            raise ValueError("n_jobs=0 is out of range: use None, a positive number, or -1.")
+
+
 def check_number_or_auto(name, value, **bounds) -> None:
     """A number within bounds, or the string "auto"."""
     if isinstance(value, str):
@@ -50,6 +63,7 @@ _OPTIONS = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": Fal
 
 def check_X(estimator, X, *, reset: bool):
     """scikit-learn's checks without its float64 copy, and non-finite values named by place."""
+    check_sparse(X)
     X = validate_data(estimator, X, reset=reset, **_OPTIONS)
     check_finite(X)
     return X
@@ -57,9 +71,36 @@ def check_X(estimator, X, *, reset: bool):
 
 def check_X_y(estimator, X, y):
     """The same for training data."""
+    check_sparse(X)
     X, y = validate_data(estimator, X, y, **_OPTIONS)
     check_finite(X)
     return X, y
+
+
+def check_sparse(X) -> None:
+    """Indices and row pointers of a sparse matrix, before any compiled code trusts them."""
+    if not sp.issparse(X):
+        return
+    if max(X.shape) > _MOST_FEATURES:
+        raise ValueError(f"X has shape {X.shape}: more than 2^32 - 1 rows or features.")
+    if X.format not in ("csr", "csc"):
+        return  # SciPy checks the others when it converts them
+    n_major, n_minor = X.shape if X.format == "csr" else X.shape[::-1]
+    major, minor = ("row", "column") if X.format == "csr" else ("column", "row")
+    pointers = X.indptr
+    ascending = len(pointers) == n_major + 1 and pointers[0] == 0 and np.all(np.diff(pointers) >= 0)
+    if not ascending or pointers[-1] > min(len(X.indices), len(X.data)):
+        raise ValueError(
+            f"Sparse input: indptr must ascend from 0 to the number of {major} entries."
+        )
+    used = X.indices[: pointers[-1]]
+    if len(used) and (used.min() < 0 or used.max() >= n_minor):
+        at = int(np.flatnonzero((used < 0) | (used >= n_minor))[0])
+        where = int(np.searchsorted(pointers, at, side="right") - 1)
+        raise ValueError(
+            f"Sparse input: {major} {where} has {minor} index {used[at]}, out of range for shape "
+            f"{X.shape}."
+        )
 
 
 def check_finite(X) -> None:

@@ -77,8 +77,9 @@ class Values:
             np.where(absent, np.maximum(high, 0.0), high),
         )
 
-    def densified(self) -> Values:
-        if not self.sparse:
+    def filled_in(self, shift: np.ndarray, factor: np.ndarray) -> Values:
+        """These values; dense if the scale moves zero, so that absent entries have a value."""
+        if not self.sparse or not np.any(shift * factor < 0):
             return self
         if self.n_rows * self.n_features * self.data.itemsize > _DENSIFY_BYTES:
             raise ValueError(
@@ -166,8 +167,7 @@ class Encoder:
         return len(self.representatives)
 
     def encode(self, values: Values) -> Codes:
-        if values.sparse and np.any(self.shift * self.factor < 0):
-            values = values.densified()
+        values = values.filled_in(self.shift, self.factor)
         shape = (values.n_rows, values.n_features, self.n_codes)
         scale = (self.shift, self.factor, self.thresholds)
         if values.sparse:
@@ -236,7 +236,7 @@ def fit_encoder(
         limit = np.iinfo(np.uint32).max
     elif n_bins == "auto" and scaling is None and values.data.dtype.kind in "iu":
         limit = MAX_BINS  # a natural histogram keeps its counts
-    scaled = values.densified() if values.sparse and np.any(shift * factor < 0) else values
+    scaled = values.filled_in(shift, factor)
     lowest = _SMALLEST if zero_is_absent else 0.0
 
     if binning in ("auto", "exact"):
@@ -260,6 +260,7 @@ def fit_encoder(
 
 def exact_encoder(values: Values, shift: np.ndarray, factor: np.ndarray) -> Encoder:
     """One code per distinct value of this very data, under a scale learned before."""
+    values = values.filled_in(shift, factor)
     t = _distinct(values, shift, factor, np.iinfo(np.uint32).max, _SMALLEST)
     return _encoder(shift, factor, t, _middles(t), True)
 

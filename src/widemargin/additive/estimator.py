@@ -45,7 +45,9 @@ from widemargin.additive.tables import (
 from widemargin.engine import run_tasks
 from widemargin.progress import batch_progress
 from widemargin.validation import (
+    check_bool,
     check_choice,
+    check_n_jobs,
     check_number,
     check_number_or_auto,
     check_X,
@@ -250,7 +252,7 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         self._check_params()
         prepared = self._prepare(X, y, sample_weight)
-        return self._solve(prepared, self._warm_alpha(prepared))
+        return self._solve(prepared, *self._warm_start(prepared))
 
     def fit_path(self, X, y, Cs, sample_weight=None):
         """Fit one model per value of C, each started from the one before.
@@ -288,15 +290,16 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 model.n_features_in_ = models[0].n_features_in_
                 if hasattr(models[0], "feature_names_in_"):
                     model.feature_names_in_ = models[0].feature_names_in_
-            model._solve_managed(prepared, models[-1]._alpha if models else None)
+            last = (models[-1]._alpha, models[-1].C_) if models else (None, None)
+            model._solve_managed(prepared, *last)
             models.append(model)
         for model in models:
             model._forget_alpha()
         return models
 
     @with_callbacks
-    def _solve_managed(self, prepared, alpha):
-        return self._solve(prepared, alpha, keep_alpha=True)
+    def _solve_managed(self, prepared, alpha, alpha_C):
+        return self._solve(prepared, alpha, alpha_C, keep_alpha=True)
 
     def _check_params(self) -> None:
         resolve_kernel(self.kernel)
@@ -313,15 +316,17 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_choice("C_unit", self.C_unit, ("diagonal", "raw"))
         check_number("tol", self.tol, above=0)
         check_number("max_iter", self.max_iter, low=1, integer=True)
+        check_bool("fit_intercept", self.fit_intercept)
+        check_bool("warm_start", self.warm_start)
+        check_n_jobs(self.n_jobs)
+        check_number("verbose", int(self.verbose) if self.verbose is True else self.verbose, low=0)
 
     def _prepare(self, X, y, sample_weight) -> Prepared:
         """Validate, encode and factorise: all that does not depend on C."""
         X, y = check_X_y(self, X, y)
         check_classification_targets(y)
-        weight = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True, ensure_same_device=False
-        )
         raw_X, raw_y = X, y
+        weight = self._weights(X, y, sample_weight)
         if np.any(weight == 0):
             X, y, weight = X[weight > 0], np.asarray(y)[weight > 0], weight[weight > 0]
         classes, label = np.unique(y, return_inverse=True)
@@ -332,13 +337,6 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
         if X.shape[0] > np.iinfo(np.int32).max:
             raise ValueError(f"{X.shape[0]} rows are more than the 2^31 - 1 that fit supports.")
-        if self.class_weight is not None:
-            by_class = compute_class_weight(
-                self.class_weight, classes=classes, y=y, sample_weight=weight
-            )
-            class_weighted = weight * by_class[label]
-        else:
-            class_weighted = weight
 
         kernel, values = resolve_kernel(self.kernel), Values.of(X)
         encoder = fit_encoder(
@@ -361,16 +359,38 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
         diagonal = np.asarray(_core.row_sums(codes.rows, tables.diagonal))
         return Prepared(
-            codes, encoder, tables, frequency, classes, label.astype(np.int32), class_weighted,
+            codes, encoder, tables, frequency, classes, label.astype(np.int32), weight,
             diagonal, raw_X, raw_y,
         )  # fmt: skip
+
+    def _weights(self, X, y, sample_weight) -> np.ndarray:
+        """Weight of each sample, times that of its class; 0 means absent."""
+        weight = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, ensure_same_device=False
+        )
+        if self.class_weight is None:
+            return weight
+        present = weight > 0  # a class without weight has no balanced share
+        classes, label = np.unique(np.asarray(y)[present], return_inverse=True)
+        by_class = compute_class_weight(
+            self.class_weight,
+            classes=classes,
+            y=np.asarray(y)[present],
+            sample_weight=weight[present],
+        )
+        if np.any(by_class < 0):
+            bad = classes[np.argmin(by_class)].item()
+            raise ValueError(f"class_weight of class {bad!r} is negative: {by_class.min():g}.")
+        weight[present] *= by_class[label]
+        return weight
 
     def _binning(self) -> str:
         """PmSVM works on the values themselves (Algorithm 3), not on bins."""
         exact = self.approximation == "pmsvm" and self.binning == "auto" and self.n_bins == "auto"
         return "exact" if exact else self.binning
 
-    def _solve(self, prepared: Prepared, alpha, keep_alpha=None):
+    def _solve(self, prepared: Prepared, alpha, alpha_C, keep_alpha=None):
+        """Minimise from ``alpha``, the dual variables of a fit whose raw C was ``alpha_C``."""
         started = time.perf_counter()
         n_classes = len(prepared.classes)
         mean = float(np.average(prepared.diagonal, weights=prepared.weight))
@@ -389,8 +409,11 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             prepared.diagonal,
             bias_value,
             self.loss == "squared_hinge",
+            simplex=self.multi_class == "crammer_singer",
         )
         weights = data.tables.weights(1 if one_lane else n_classes)
+        if alpha is not None:  # the variables grow with C, bounded ones exactly so
+            alpha = alpha * (self.C_ / alpha_C)
         problems = self._problems(data, prepared, weights, alpha)
         seeds = np.random.SeedSequence(
             check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
@@ -436,7 +459,7 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             # A model in the making can be scored only where one batch holds all classes.
             whole = len(problems) == 1
             return progress.epoch(
-                (lambda: self._fitted(problems, weights, prepared)) if whole else None
+                (lambda: self._fitted(problems, weights.copy(), prepared)) if whole else None
             )
 
         outcome = minimise(
@@ -503,10 +526,11 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 stacklevel=3,
             )
 
-    def _warm_alpha(self, prepared: Prepared):
+    def _warm_start(self, prepared: Prepared):
+        """Dual variables of the last fit and its C, if they suit this one."""
         alpha = getattr(self, "_alpha", None)
         if not self.warm_start or alpha is None:
-            return None
+            return None, None
         n_classes = len(prepared.classes)
         one = n_classes == 2 and self.multi_class == "ovr"
         if alpha.shape != (prepared.codes.n_rows, 1 if one else n_classes):
@@ -515,8 +539,8 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 UserWarning,
                 stacklevel=3,
             )
-            return None
-        return alpha
+            return None, None
+        return alpha, self.C_
 
     def _forget_alpha(self) -> None:
         if not self.warm_start:

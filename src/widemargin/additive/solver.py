@@ -39,13 +39,15 @@ def aligned_copy(a: np.ndarray, dtype) -> np.ndarray:
     return out
 
 
-def padded_rank(rank: int, lanes: int, dtype) -> int:
-    """The next rank that has an unrolled loop; the numbers added are zero."""
+def padded_rank(rank: int, lanes: int, dtype, *, simplex: bool = False) -> int:
+    """The next rank that has an unrolled loop; the numbers added are zero.
+
+    Ranks up to 4 have loops of their own in single precision, except for Crammer-Singer.
+    """
+    own_loop = rank <= 4 and dtype == np.float32 and not simplex
     if lanes == 1:
-        return 1 if rank == 1 else 4 if rank <= 4 and dtype == np.float32 else -(-rank // 8) * 8
-    if rank <= 4 and dtype == np.float32:
-        return rank
-    return -(-rank // 4) * 4
+        return 1 if rank == 1 else 4 if own_loop else -(-rank // 8) * 8
+    return rank if own_loop else -(-rank // 4) * 4
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,13 @@ class CoreTables:
     lanes: int
 
     @classmethod
-    def of(cls, tables: Tables, codes: Codes, lanes: int, dtype) -> CoreTables:
+    def of(cls, tables: Tables, codes: Codes, lanes: int, dtype, simplex: bool) -> CoreTables:
         if tables.left is None:
             right = aligned_copy(tables.right, dtype)
             offset = _unary_offsets(tables, codes)
             core = _core.Tables(None, right, offset, lanes)
             return cls(core, None, offset, (int(offset[-1]),), dtype, lanes)
-        rank = padded_rank(tables.rank, lanes, dtype)
+        rank = padded_rank(tables.rank, lanes, dtype, simplex=simplex)
         padding = ((0, 0), (0, rank - tables.rank))
         left = aligned_copy(np.pad(tables.left, padding), dtype)
         right = left if tables.symmetric else aligned_copy(np.pad(tables.right, padding), dtype)
@@ -100,10 +102,12 @@ class Data:
     symmetric: bool
 
     @classmethod
-    def of(cls, codes, tables, lanes, dtype, c, kernel_diagonal, bias_value, squared) -> Data:
+    def of(
+        cls, codes, tables, lanes, dtype, c, kernel_diagonal, bias_value, squared, simplex=False
+    ) -> Data:
         return cls(
             codes,
-            CoreTables.of(tables, codes, lanes, dtype),
+            CoreTables.of(tables, codes, lanes, dtype, simplex),
             (kernel_diagonal + bias_value**2).astype(dtype),
             c.astype(dtype),
             float(bias_value),

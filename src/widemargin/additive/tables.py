@@ -22,6 +22,7 @@ import numpy as np
 import scipy.linalg
 
 from widemargin.additive.kernels import ScalarKernel, checked_gram
+from widemargin.engine import one_blas_thread
 
 APPROXIMATIONS = ("spectral", "chebyshev", "chebyshev_linear", "pmsvm", "unary", "fourier")
 AUTO_ERROR = 0.001
@@ -157,9 +158,9 @@ def _spectral(kernel, t, weight, rank) -> np.ndarray:
     """
     nodes, mass = _aggregate(t, weight)
     root = np.sqrt(mass)
-    values, vectors = scipy.linalg.eigh(
-        root[:, None] * kernel(nodes[:, None], nodes[None, :]) * root
-    )
+    weighted = root[:, None] * kernel(nodes[:, None], nodes[None, :]) * root
+    with one_blas_thread():
+        values, vectors = scipy.linalg.eigh(weighted)
     values, vectors = values[::-1], vectors[:, ::-1]
     if values[-1] < -1e-6 * abs(values[0]):
         warnings.warn(

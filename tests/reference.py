@@ -1,0 +1,210 @@
+"""Independent references for the solver: dense, slow, and exact.
+
+Nothing here shares code with the solver.  Kernel matrices come from a fitted model's tables
+(`gram`), the optimum from an active-set method on the whole dual (`box_qp`) or from SciPy's
+SLSQP (`crammer_singer`), and the objectives from their textbook formulas.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import LinearConstraint, minimize
+
+from widemargin.additive.codes import Values
+
+KKT_TOL = 1e-10
+
+
+def codes_of(model, X) -> np.ndarray:
+    """The dense bin codes of X under a fitted model."""
+    return model.model_.encoder.encode(Values.of(X)).toarray()
+
+
+def gram(model, X, Z=None) -> np.ndarray:
+    """The kernel matrix of a model's tables, the constant feature of the intercept included."""
+    table = model._tables.gram()
+    left, right = codes_of(model, X), codes_of(model, X if Z is None else Z)
+    K = sum(table[np.ix_(left[:, j], right[:, j])] for j in range(left.shape[1]))
+    return K + constant_feature(model) ** 2
+
+
+def constant_feature(model) -> float:
+    """The value of the intercept's feature: 1, or the root of a tenth of the mean diagonal."""
+    if not model.fit_intercept:
+        return 0.0
+    return 1.0 if model.C_unit == "raw" else float(np.sqrt(0.1 * model.C / model.C_))
+
+
+# ------------------------------------------------------------------ one-vs-rest
+
+
+def box_qp(Q: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """The minimiser of 1/2 a'Qa - e'a over 0 <= a <= upper, by a primal active-set method.
+
+    On the free variables one step is the exact minimiser, or, where Q is singular, a direction
+    without curvature; it ends at the first bound it meets.  At a minimum over the free
+    variables, the bound variable that violates optimality the most is released.
+    """
+    a = np.zeros(len(Q))
+    free = np.zeros(len(Q), dtype=bool)
+    for _ in range(100 * len(Q)):
+        gradient = Q @ a - 1
+        direction, full = _step(Q[np.ix_(free, free)], gradient[free])
+        length = _length_to_bounds(a[free], upper[free], direction, full)
+        a[free] += length * direction
+        if length < full:
+            _snap(a, upper, free)
+            continue
+        gradient = Q @ a - 1
+        push = np.where(a <= 0, -gradient, np.where(a >= upper, gradient, 0.0))
+        push[free] = 0
+        if push.max(initial=0.0) <= KKT_TOL / 10:
+            break
+        free[np.argmax(push)] = True
+    residual = np.abs(np.clip(a - (Q @ a - 1), 0, upper) - a).max()
+    assert residual <= KKT_TOL, f"the reference did not converge: {residual:g}"
+    return a
+
+
+def _step(Q, gradient) -> tuple[np.ndarray, float]:
+    """A direction and how far along it the minimum lies (1, or infinitely far)."""
+    if len(Q) == 0:
+        return np.zeros(0), 1.0
+    direction = np.linalg.lstsq(Q, -gradient, rcond=1e-12)[0]
+    flat = Q @ direction + gradient
+    if np.abs(flat).max() > 1e-8:
+        return -flat, np.inf
+    return direction, 1.0
+
+
+def _length_to_bounds(a, upper, direction, full) -> float:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(direction > 0, (upper - a) / direction, -a / direction)
+    return float(np.min(room[direction != 0], initial=full))
+
+
+def _snap(a, upper, free) -> None:
+    """Put variables that met a bound exactly there, and fix them."""
+    with np.errstate(invalid="ignore"):
+        low, high = a <= 1e-14 * np.minimum(upper, 1.0), a >= upper * (1 - 1e-14)
+    a[free & low] = 0.0
+    a[free & high] = upper[free & high]
+    free &= ~(low | high)
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """Coefficients of every sample in every output, and the sum of the optimal objectives."""
+
+    coef: np.ndarray
+    objective: float
+
+
+def signs(label: np.ndarray) -> np.ndarray:
+    """+1 and -1 per sample and one-vs-rest problem; one problem for two classes."""
+    classes = np.unique(label)
+    positive = classes[-1:] if len(classes) == 2 else classes
+    return np.where(label[:, None] == positive, 1.0, -1.0)
+
+
+def one_vs_rest(K, sign, c, squared: bool) -> Optimum:
+    """The exact optimum of every binary problem."""
+    upper = np.full(len(K), np.inf) if squared else c
+    coef = np.empty_like(sign)
+    for k, y in enumerate(sign.T):
+        coef[:, k] = y * box_qp(K * np.outer(y, y) + _ridge(c, squared), upper)
+    return Optimum(coef, float(dual(K, coef, c, squared).sum()))
+
+
+def primal(K, coef, sign, c, squared: bool) -> np.ndarray:
+    """1/2 |w|^2 + sum_i C_i loss_i of every problem, with w = sum_i coef_i phi(x_i)."""
+    slack = np.maximum(1 - sign * (K @ coef), 0)
+    return _norms(K, coef) / 2 + c @ (slack**2 if squared else slack)
+
+
+def dual(K, coef, c, squared: bool) -> np.ndarray:
+    """sum_i a_i - 1/2 a'(Q + R)a of every problem, with a_i = |coef_i|."""
+    return np.abs(coef).sum(axis=0) - _norms(K + _ridge(c, squared), coef) / 2
+
+
+def projected_gradient(K, coef, sign, c, squared: bool) -> np.ndarray:
+    """The gradient of 1/2 a'(Q + R)a - e'a, without what a bound forbids."""
+    gradient = sign * ((K + _ridge(c, squared)) @ coef) - 1
+    a, upper = sign * coef, np.inf if squared else c[:, None]
+    low, high = np.minimum(gradient, 0), np.maximum(gradient, 0)
+    return np.where(a <= 0, low, np.where(a >= upper, high, gradient))
+
+
+def _norms(K, coef) -> np.ndarray:
+    return np.einsum("ik,ij,jk->k", coef, K, coef, optimize=True)
+
+
+def _ridge(c, squared) -> np.ndarray:
+    return np.diag(0.5 / c) if squared else np.zeros((len(c), len(c)))
+
+
+# ------------------------------------------------------------------ Crammer-Singer
+
+
+def crammer_singer(K, label, c, squared: bool) -> Optimum:
+    """The optimum by SLSQP over b_im = -a_im >= 0, m != y_i, with a_iy = sum_m b_im (<= C_i).
+
+    A general method with dense matrices: for a few dozen variables only.
+    """
+    n, n_classes = len(K), label.max() + 1
+    rows = np.arange(n)
+    others = np.array([[m for m in range(n_classes) if m != y] for y in label])
+
+    def coef_of(b):
+        coef = np.zeros((n, n_classes))
+        coef[rows[:, None], others] = -b.reshape(others.shape)
+        coef[rows, label] = -coef.sum(axis=1)
+        return coef
+
+    def minus_dual(b):
+        coef = coef_of(b)
+        decision = K @ coef
+        gradient = decision[rows, label][:, None] - decision[rows[:, None], others] - 1
+        if squared:
+            gradient += (coef[rows, label] / (2 * c))[:, None]
+        return -crammer_singer_dual(K, coef, label, c, squared), gradient.ravel()
+
+    total = LinearConstraint(np.kron(np.eye(n), np.ones(n_classes - 1)), -np.inf, c)
+    found = minimize(
+        minus_dual,
+        np.zeros(others.size),
+        jac=True,
+        bounds=[(0, None)] * others.size,
+        constraints=[] if squared else [total],
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 1000},
+    )
+    return Optimum(coef_of(found.x), -float(found.fun))
+
+
+def crammer_singer_primal(K, coef, label, c, squared: bool) -> float:
+    """1/2 sum_m |w_m|^2 + sum_i C_i loss(max over m != y_i of 1 - (f_y - f_m))."""
+    decision, rows = K @ coef, np.arange(len(K))
+    rivals = decision + 1
+    rivals[rows, label] = -np.inf
+    slack = np.maximum(rivals.max(axis=1) - decision[rows, label], 0)
+    return float(_norms(K, coef).sum() / 2 + c @ (slack**2 if squared else slack))
+
+
+def crammer_singer_dual(K, coef, label, c, squared: bool) -> float:
+    """-(1/2 sum_m |w_m|^2 + sum_i sum_{m != y_i} a_im [+ sum_i a_iy^2 / 4C_i])."""
+    own = coef[np.arange(len(K)), label]
+    others = coef.sum() - own.sum()
+    return float(-(_norms(K, coef).sum() / 2 + others + squared * (own**2 / (4 * c)).sum()))
+
+
+def assert_crammer_singer_feasible(coef, label, c, squared: bool) -> None:
+    """sum_m a_im = 0, a_im <= 0 for m != y_i, and a_iy <= C_i under the hinge."""
+    rows = np.arange(len(coef))
+    np.testing.assert_allclose(coef.sum(axis=1), 0, atol=1e-12)
+    others = coef.copy()
+    others[rows, label] = 0
+    assert others.max() <= 0
+    assert squared or np.all(coef[rows, label] <= c * (1 + 1e-12))
