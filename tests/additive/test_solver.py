@@ -219,7 +219,7 @@ def test_crammer_singer_with_more_classes_than_lanes_is_optimal_by_weak_duality(
 )
 def test_gap_is_never_below_the_true_suboptimality(n_classes, multi_class, loss):
     X, y = histograms(n_classes, n_rows=21)
-    model = svc(loss=loss, multi_class=multi_class, rank=4, warm_start=False)
+    model = svc(loss=loss, multi_class=multi_class, warm_start=False)
     best = exact(model.fit(X, y), X, y).objective
     for tol in (0.5, 0.1, 1e-2, 1e-3, 1e-5):
         model.set_params(tol=tol).fit(X, y)
@@ -643,7 +643,7 @@ def test_path_over_c_equals_separate_fits(loss, n_classes, multi_class):
 @pytest.mark.parametrize("multi_class", MULTI_CLASS)
 def test_path_over_c_needs_fewer_sweeps_than_separate_fits(multi_class):
     X, y = (part[:500] for part in load_digits(return_X_y=True))
-    model = AdditiveSVC("chi2", rank=4, multi_class=multi_class, random_state=0)
+    model = AdditiveSVC("chi2", multi_class=multi_class, random_state=0)
     along = sum(m.n_iter_ for m in model.fit_path(X, y, PATH))
     alone = sum(model.set_params(C=C).fit(X, y).n_iter_ for C in PATH)
     assert along < alone
@@ -693,7 +693,7 @@ def test_hard_data_ends_with_a_gap_or_a_warning(
     data, n_classes, multi_class, loss, fit_intercept, C
 ):
     X, y = data(n_classes)
-    model = AdditiveSVC("chi2", rank=4, C=C, loss=loss, multi_class=multi_class, random_state=0)
+    model = AdditiveSVC("chi2", C=C, loss=loss, multi_class=multi_class, random_state=0)
     model.set_params(fit_intercept=fit_intercept, max_iter=200)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

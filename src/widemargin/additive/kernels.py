@@ -102,7 +102,7 @@ class PowerMean(ScalarKernel):
     Examples
     --------
     >>> from widemargin import PowerMean
-    >>> PowerMean(-1)(1.0, 3.0)
+    >>> float(PowerMean(-1)(1.0, 3.0))
     1.5
     >>> float(PowerMean(-8)(1e-200, 1.0)) < 1.1e-200  # no overflow, whatever p
     True
