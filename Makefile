@@ -48,7 +48,7 @@ sanitize:
 	  -C cmake.define.WIDEMARGIN_SANITIZE=ON -e ".[plot,cli]" --group test
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so) $$(g++ -print-file-name=libstdc++.so.6)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	  $(SANITIZED)/bin/python -m pytest tests -p no:faulthandler
+	  $(SANITIZED)/bin/python -m pytest tests -o faulthandler_timeout=0
 
 bench: $(VENV)/ready ## every figure in benchmarks/results; needs WIDEMARGIN_DATA
 	$(BIN)/pip install -q --group bench
