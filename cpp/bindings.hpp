@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel_problem.hpp"
 #include "problem.hpp"
 
 namespace widemargin {
@@ -55,8 +56,10 @@ nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::vector<std::siz
 
 // The loops of the instruction set in use.
 const Kernels& kernels(bool is_double);
+const KernelLoops& kernel_loops();
 
 void bind_additive(nb::module_& m);
 void bind_encode(nb::module_& m);
+void bind_kernel(nb::module_& m);
 
 }  // namespace widemargin

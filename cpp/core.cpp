@@ -8,6 +8,7 @@ namespace widemargin {
 #define WIDEMARGIN_DECLARE(isa)                       \
   namespace isa {                                     \
   extern const Kernels kernels_float, kernels_double; \
+  extern const KernelLoops kernel_loops;              \
   }
 #if defined(WIDEMARGIN_X86)
 WIDEMARGIN_DECLARE(v2)
@@ -23,6 +24,7 @@ struct InstructionSet {
   const char* name;
   bool available;
   const Kernels *single, *twice;
+  const KernelLoops* kernel;
 };
 
 const std::vector<InstructionSet>& instruction_sets() {  // best first
@@ -32,14 +34,15 @@ const std::vector<InstructionSet>& instruction_sets() {  // best first
        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl"),
-       &v4::kernels_float, &v4::kernels_double},
+       &v4::kernels_float, &v4::kernels_double, &v4::kernel_loops},
       {"x86-64-v3",
        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
            __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"),
-       &v3::kernels_float, &v3::kernels_double},
-      {"x86-64-v2", true, &v2::kernels_float, &v2::kernels_double},
+       &v3::kernels_float, &v3::kernels_double, &v3::kernel_loops},
+      {"x86-64-v2", true, &v2::kernels_float, &v2::kernels_double, &v2::kernel_loops},
 #else
-      {"baseline", true, &baseline::kernels_float, &baseline::kernels_double},
+      {"baseline", true, &baseline::kernels_float, &baseline::kernels_double,
+       &baseline::kernel_loops},
 #endif
   };
   return sets;
@@ -60,6 +63,8 @@ void use_instruction_set(const std::string& name) {
 
 const Kernels& kernels(bool is_double) { return is_double ? *chosen->twice : *chosen->single; }
 
+const KernelLoops& kernel_loops() { return *chosen->kernel; }
+
 }  // namespace widemargin
 
 NB_MODULE(_core, m) {
@@ -77,4 +82,5 @@ NB_MODULE(_core, m) {
 
   bind_additive(m);
   bind_encode(m);
+  bind_kernel(m);
 }

@@ -227,7 +227,7 @@ def minimise(
     active = np.arange(n, dtype=np.int32)
     shrink = _no_shrinking(lanes)
     shrunk = np.zeros(n, dtype=np.uint8)
-    trust = 2.0  # how far above tol an estimate may lie for the measurement to be worth its time
+    worthwhile = tol  # the estimate at which a measurement is worth its time
     history: list[dict] = []
     certificate = None
 
@@ -239,7 +239,7 @@ def minimise(
         record = {"epoch": epoch, "active": len(active), "estimate": estimate}
         history.append(record)
         halted = on_epoch()
-        if estimate <= trust * tol or halted or epoch == max_iter:
+        if estimate <= worthwhile or halted or epoch == max_iter:
             certificate = _measure(problem, stop)
             measured = _distance(certificate, problem)
             record.update(
@@ -249,7 +249,7 @@ def minimise(
             )
             if measured <= tol or halted:
                 return Outcome(certificate, epoch, measured <= tol, history)
-            trust = min(trust, max(estimate / measured, 0.1))
+            worthwhile = 0.8 * min(worthwhile, estimate)
             active = np.arange(n, dtype=np.int32)
             shrunk[:] = 0
             shrink = _no_shrinking(lanes)
