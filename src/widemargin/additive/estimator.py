@@ -143,7 +143,7 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        Sweeps of the slowest batch.
+        Sweeps of the slowest batch (0 where a warm start was within ``tol`` already).
     duality_gap_ : float
         Largest relative duality gap among the binary problems (NaN without symmetric tables).
     objective_ : float

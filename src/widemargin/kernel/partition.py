@@ -1,35 +1,101 @@
 """Clusters of rows, and the router that sends any row, old or new, to its cluster.
 
-One rule assigns training rows and test rows alike.  Clusters above a size cap are split by adding
+One rule assigns training rows and test rows alike.  A cluster above a size cap is split by adding
 a centre, never by moving rows away from their nearest one, so the rule stays true; a centre that
 attracts no row is dropped.
+
+Two routers: plain k-means in input space for kernels of distances (rbf, laplacian), where near
+means similar, and the paper's two-step kernel k-means for every other kernel.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.cluster import KMeans
 
 from widemargin.kernel.kernels import Operand
 from widemargin.kernel.solver import Threads, kernel_product
 
+DISTANCE_KERNELS = ("rbf", "laplacian")
 _ITERATIONS = 20
-_SLACK = 2.0  # the cap, in units of the average size
+_SLACK = 1.5  # the cap, in units of the average size
+_ROUNDS = 20  # of splitting; what still exceeds the cap then has identical rows
+_KMEANS_ROWS = 20  # sampled rows per centre of plain k-means, at least
+
+
+class Router(Protocol):
+    """Nearest centre, for any rows."""
+
+    n_clusters: int
+
+    def assign(self, rows: Operand, threads: Threads) -> np.ndarray: ...
+
+    def split(self, clusters: np.ndarray, rows: Operand, label, rng, threads) -> Router: ...
+
+    def only(self, clusters: np.ndarray) -> Router: ...
 
 
 @dataclass(frozen=True)
-class Router:
-    """Assigns a row to the nearest of ``k`` centres in the kernel's feature space.
+class PointRouter:
+    """Centres in input space."""
 
-    A centre is the mean of a few sampled rows, |phi(x) - c|^2 = k(x, x) - 2 k(x, S) m + const, with
-    column c of ``members`` averaging the sample's rows of that cluster.
+    centres: np.ndarray  # (k, d), float32
+
+    @property
+    def n_clusters(self) -> int:
+        return len(self.centres)
+
+    def assign(self, rows: Operand, threads: Threads) -> np.ndarray:
+        half_norms = np.einsum("kd,kd->k", self.centres, self.centres) / 2
+        label = np.empty(len(rows), dtype=np.int64)
+
+        def tile(begin, end):
+            inner = rows.data[begin:end] @ self.centres.T
+            label[begin:end] = np.argmin(half_norms - inner, axis=1)
+
+        threads.tiles(len(rows), tile)
+        return label
+
+    def split(self, clusters, rows, label, rng, threads) -> PointRouter:
+        kept = np.delete(self.centres, clusters, axis=0)
+        new = [kept]
+        for c in clusters:
+            own = np.flatnonzero(label == c)
+            sample = rng.choice(own, min(len(own), 2000), replace=False)
+            new.append(_kmeans(rows[np.sort(sample)], 2, rng))
+        return PointRouter(np.vstack(new))
+
+    def only(self, clusters) -> PointRouter:
+        return PointRouter(self.centres[clusters])
+
+
+def _kmeans(rows: Operand, k: int, rng) -> np.ndarray:
+    seed = int(rng.integers(np.iinfo(np.int32).max))
+    k = min(k, len(rows))
+    return KMeans(k, n_init=1, max_iter=_ITERATIONS, random_state=seed).fit(
+        rows.data).cluster_centers_.astype(np.float32)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class KernelRouter:
+    """Centres in feature space, each the mean of some sampled rows.
+
+    |phi(x) - c|^2 = k(x, x) - 2 k(x, S) m_c + const_c, with m_c a column of ``members``.
     """
 
     kernel: object
     sample: Operand
     members: np.ndarray  # (n_sample, k), columns sum to 1
     constants: np.ndarray  # (k,), squared norms of the centres
+
+    @classmethod
+    def of(cls, kernel, sample: Operand, members: np.ndarray, threads: Threads) -> KernelRouter:
+        inner = kernel_product(kernel, sample, sample, members, threads)
+        return cls(kernel, sample, members, np.einsum("ic,ic->c", members, inner))
 
     @property
     def n_clusters(self) -> int:
@@ -39,23 +105,57 @@ class Router:
         inner = kernel_product(self.kernel, rows, self.sample, self.members, threads)
         return np.argmin(self.constants - 2 * inner, axis=1)
 
+    def split(self, clusters, rows, label, rng, threads) -> KernelRouter:
+        columns = [self.members[:, c] for c in range(self.n_clusters) if c not in clusters]
+        for c in clusters:
+            own = np.flatnonzero(self.members[:, c])
+            halves = kernel_kmeans(self.kernel, self.sample[own], 2, rng, threads).members
+            for half in halves.T:
+                column = np.zeros(len(self.members))
+                column[own] = half
+                columns.append(column)
+        return KernelRouter.of(self.kernel, self.sample, np.stack(columns, axis=1), threads)
 
-def kernel_kmeans(kernel, rows: Operand, k: int, rng: np.random.Generator, threads) -> Router:
-    """Kernel k-means on a sample (step one of the paper's two), seeded as k-means++."""
-    n = len(rows)
-    gram = kernel_product(kernel, rows, rows, np.eye(n), threads)
+    def only(self, clusters) -> KernelRouter:
+        return replace(
+            self, members=self.members[:, clusters], constants=self.constants[clusters]
+        )
+
+
+def kernel_kmeans(kernel, rows: Operand, k: int, rng, threads: Threads) -> KernelRouter:
+    """Kernel k-means on a sample, seeded as k-means++; clusters that empty are dropped."""
+    gram = kernel_product(kernel, rows, rows, np.eye(len(rows)), threads)
     gram = (gram + gram.T) / 2
     diagonal = np.diag(gram)
-    label = np.argmin(_distances_to_rows(gram, diagonal, _seed(gram, diagonal, k, rng)), axis=1)
+    chosen = _seed(gram, diagonal, k, rng)
+    label = np.argmin(diagonal[chosen] - 2 * gram[:, chosen], axis=1)
     for _ in range(_ITERATIONS):
         members = _averages(label)
-        constants = np.einsum("ic,ic->c", members, gram @ members)
-        new = np.argmin(constants - 2 * gram @ members, axis=1)
+        products = gram @ members
+        new = np.argmin(np.einsum("ic,ic->c", members, products) - 2 * products, axis=1)
+        new = np.unique(new, return_inverse=True)[1]
         if np.array_equal(new, label):
             break
-        label = np.unique(new, return_inverse=True)[1]  # a centre without rows is dropped
-    members = _averages(label)
-    return Router(kernel, rows, members, np.einsum("ic,ic->c", members, gram @ members))
+        label = new
+    return KernelRouter.of(kernel, rows, _averages(label), threads)
+
+
+def _seed(gram, diagonal, k, rng) -> list[int]:
+    chosen = [int(rng.integers(len(gram)))]
+    nearest = diagonal + diagonal[chosen[0]] - 2 * gram[:, chosen[0]]
+    while len(chosen) < k and nearest.max() > 0:
+        weight = np.maximum(nearest, 0)
+        chosen.append(int(rng.choice(len(gram), p=weight / weight.sum())))
+        to_new = diagonal + diagonal[chosen[-1]] - 2 * gram[:, chosen[-1]]
+        nearest = np.minimum(nearest, to_new)
+    return chosen
+
+
+def _averages(label: np.ndarray) -> np.ndarray:
+    label = np.unique(label, return_inverse=True)[1]
+    members = np.zeros((len(label), label.max() + 1))
+    members[np.arange(len(label)), label] = 1.0
+    return members / members.sum(axis=0)
 
 
 def partition(
@@ -67,78 +167,40 @@ def partition(
     rng: np.random.Generator,
     threads: Threads,
 ) -> tuple[Router, np.ndarray]:
-    """Two-step kernel k-means: cluster a sample of the candidates, then assign every row.
+    """Cluster a sample of the candidate rows, then assign every row.
 
-    Returns the router and the cluster of each row.
+    Returns the router and the cluster of each row.  There can be more than k clusters (crowded
+    ones are split) or fewer (of too few distinct rows).
     """
-    size = min(max(sample_size, 2 * k), len(candidates))
-    sample = np.sort(rng.choice(candidates, size, replace=False))
-    router = kernel_kmeans(kernel, rows[sample], min(k, size), rng, threads)
+    points = kernel.name in DISTANCE_KERNELS and not sp.issparse(rows.data)
+    size = min(max(sample_size, (_KMEANS_ROWS if points else 2) * k), len(candidates))
+    sample = rows[np.sort(rng.choice(candidates, size, replace=False))]
+    router: Router
+    if points:
+        router = PointRouter(_kmeans(sample, k, rng))
+    else:
+        router = kernel_kmeans(kernel, sample, k, rng, threads)
     label = router.assign(rows, threads)
-    cap = _SLACK * len(rows) / k
-    for _ in range(8):
-        crowded = np.flatnonzero(np.bincount(label, minlength=router.n_clusters) > cap)
-        split = [c for c in crowded if np.count_nonzero(router.members[:, c]) > 1]
-        if not split:
+    for _ in range(_ROUNDS):
+        router, label = _without_empty(router, label)
+        crowded = np.flatnonzero(np.bincount(label) > _SLACK * len(rows) / k)
+        if len(crowded) == 0:
             break
-        router = _split(router, split, rng, threads)
-        label = router.assign(rows, threads)
+        split = router.split(crowded, rows, label, rng, threads)
+        if split.n_clusters == router.n_clusters:
+            break
+        router, label = split, split.assign(rows, threads)
     return _without_empty(router, label)
-
-
-def _split(router: Router, clusters, rng, threads) -> Router:
-    """Two centres in place of one, for each of the given clusters."""
-    columns = [router.members[:, c] for c in range(router.n_clusters) if c not in clusters]
-    for c in clusters:
-        own = np.flatnonzero(router.members[:, c])
-        halves = kernel_kmeans(router.kernel, router.sample[own], 2, rng, threads)
-        for h in range(halves.n_clusters):
-            column = np.zeros(len(router.members))
-            column[own] = halves.members[:, h]
-            columns.append(column)
-    members = np.stack(columns, axis=1)
-    inner = kernel_product(router.kernel, router.sample, router.sample, members, threads)
-    return Router(router.kernel, router.sample, members, np.einsum("ic,ic->c", members, inner))
 
 
 def _without_empty(router: Router, label: np.ndarray) -> tuple[Router, np.ndarray]:
     used, dense = np.unique(label, return_inverse=True)
-    members, constants = router.members[:, used], router.constants[used]
-    return Router(router.kernel, router.sample, members, constants), dense
+    return (router if len(used) == router.n_clusters else router.only(used)), dense
 
 
-def _seed(gram, diagonal, k, rng) -> list[int]:
-    """k-means++ in feature space."""
-    chosen = [int(rng.integers(len(gram)))]
-    nearest = diagonal + diagonal[chosen[0]] - 2 * gram[:, chosen[0]]
-    while len(chosen) < k:
-        weight = np.maximum(nearest, 0)
-        if weight.sum() <= 0:
-            break  # fewer distinct rows than clusters
-        chosen.append(int(rng.choice(len(gram), p=weight / weight.sum())))
-        nearest = np.minimum(
-            nearest, diagonal + diagonal[chosen[-1]] - 2 * gram[:, chosen[-1]]
-        )
-    return chosen
-
-
-def _distances_to_rows(gram, diagonal, chosen) -> np.ndarray:
-    return diagonal[chosen] - 2 * gram[:, chosen]
-
-
-def _averages(label: np.ndarray) -> np.ndarray:
-    members = np.zeros((len(label), label.max() + 1))
-    members[np.arange(len(label)), label] = 1.0
-    return members / np.maximum(members.sum(axis=0), 1.0)
-
-
-def across_mass(
-    kernel, rows: Operand, label: np.ndarray, rng: np.random.Generator, threads, size: int = 1000
-) -> float:
+def across_mass(kernel, rows: Operand, label, rng, threads: Threads, size: int = 1000) -> float:
     """Estimate of D(pi) = sum of |k(x_i, x_j)| over pairs in different clusters (Theorem 1)."""
     sample = rng.choice(len(rows), min(size, len(rows)), replace=False)
     gram = np.abs(kernel_product(kernel, rows[sample], rows[sample], np.eye(len(sample)), threads))
     across = label[sample][:, None] != label[sample][None, :]
     return float(gram[across].sum() * (len(rows) / len(sample)) ** 2)
-
-
