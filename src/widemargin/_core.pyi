@@ -33,3 +33,24 @@ def column_ranges(*args: Any) -> np.ndarray: ...
 def encode_dense(*args: Any) -> np.ndarray: ...
 def encode_sparse(*args: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 def compress(codes: np.ndarray, n_codes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+def finish_block(
+    values: np.ndarray,
+    row_norms: np.ndarray,
+    column_norms: np.ndarray,
+    name: str,
+    gamma: float,
+    coef0: float,
+    degree: int,
+) -> None: ...
+def solve_block(
+    q: np.ndarray,
+    diagonal: np.ndarray,
+    upper: np.ndarray,
+    alpha: np.ndarray,
+    gradient: np.ndarray,
+    tol: float,
+    max_steps: int,
+) -> int: ...
+def add_rows(
+    pool: np.ndarray, slots: np.ndarray, coef: np.ndarray, begin: int, end: int, out: np.ndarray
+) -> None: ...

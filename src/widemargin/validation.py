@@ -6,7 +6,8 @@ import numbers
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import validate_data
+from sklearn.utils import compute_class_weight
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 _ROWS_AT_A_TIME = 4096
 _MOST_FEATURES = (1 << 32) - 1
@@ -75,6 +76,26 @@ def check_X_y(estimator, X, y):
     X, y = validate_data(estimator, X, y, **_OPTIONS)
     check_finite(X)
     return X, y
+
+
+def sample_weights(sample_weight, X, y=None, class_weight=None) -> np.ndarray:
+    """Weight of each sample, times that of its class; 0 means absent."""
+    weight = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True, ensure_same_device=False
+    )
+    if class_weight is None:
+        return weight
+    present = weight > 0  # a class without weight has no balanced share
+    y = np.asarray(y)[present]
+    classes, label = np.unique(y, return_inverse=True)
+    by_class = compute_class_weight(
+        class_weight, classes=classes, y=y, sample_weight=weight[present]
+    )
+    if np.any(by_class < 0):
+        bad = classes[np.argmin(by_class)].item()
+        raise ValueError(f"class_weight of class {bad!r} is negative: {by_class.min():g}.")
+    weight[present] *= by_class[label]
+    return weight
 
 
 def check_sparse(X) -> None:

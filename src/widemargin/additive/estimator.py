@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
 from widemargin.additive.codes import (
@@ -52,6 +52,7 @@ from widemargin.validation import (
     check_number_or_auto,
     check_X,
     check_X_y,
+    sample_weights,
 )
 
 logger = logging.getLogger("widemargin")
@@ -326,7 +327,7 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         X, y = check_X_y(self, X, y)
         check_classification_targets(y)
         raw_X, raw_y = X, y
-        weight = self._weights(X, y, sample_weight)
+        weight = sample_weights(sample_weight, X, y, self.class_weight)
         if np.any(weight == 0):
             X, y, weight = X[weight > 0], np.asarray(y)[weight > 0], weight[weight > 0]
         classes, label = np.unique(y, return_inverse=True)
@@ -362,27 +363,6 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             codes, encoder, tables, frequency, classes, label.astype(np.int32), weight,
             diagonal, raw_X, raw_y,
         )  # fmt: skip
-
-    def _weights(self, X, y, sample_weight) -> np.ndarray:
-        """Weight of each sample, times that of its class; 0 means absent."""
-        weight = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True, ensure_same_device=False
-        )
-        if self.class_weight is None:
-            return weight
-        present = weight > 0  # a class without weight has no balanced share
-        classes, label = np.unique(np.asarray(y)[present], return_inverse=True)
-        by_class = compute_class_weight(
-            self.class_weight,
-            classes=classes,
-            y=np.asarray(y)[present],
-            sample_weight=weight[present],
-        )
-        if np.any(by_class < 0):
-            bad = classes[np.argmin(by_class)].item()
-            raise ValueError(f"class_weight of class {bad!r} is negative: {by_class.min():g}.")
-        weight[present] *= by_class[label]
-        return weight
 
     def _binning(self) -> str:
         """PmSVM works on the values themselves (Algorithm 3), not on bins."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from widemargin.additive.codes import BINNINGS, MAX_BINS, SCALINGS, Values, fit_encoder
 from widemargin.additive.kernels import resolve_kernel, vanishes_at_zero
 from widemargin.additive.tables import make_tables
-from widemargin.validation import check_choice, check_number_or_auto, check_X
+from widemargin.validation import check_choice, check_number_or_auto, check_X, sample_weights
 
 
 class AdditiveMap(TransformerMixin, BaseEstimator):
@@ -89,9 +89,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         check_choice("binning", self.binning, BINNINGS)
         check_choice("scaling", self.scaling, SCALINGS)
         X = check_X(self, X, reset=True)
-        weight = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True, ensure_same_device=False
-        )
+        weight = sample_weights(sample_weight, X)
         if np.any(weight == 0):
             X, weight = X[weight > 0], weight[weight > 0]
         values = Values.of(X)

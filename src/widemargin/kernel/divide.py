@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -78,7 +79,12 @@ def divide_and_conquer(
         if keep:
             result.router, result.label = router, label
             return result
-    whole = dict(max_iter=max_iter, cache_bytes=cache_bytes, n_threads=n_threads, on_step=on_step)
+    whole: dict[str, Any] = {
+        "max_iter": max_iter,
+        "cache_bytes": cache_bytes,
+        "n_threads": n_threads,
+        "on_step": on_step,
+    }
     support = np.flatnonzero(result.alpha)
     if levels and 0 < len(support) < n:
         refined = solve(

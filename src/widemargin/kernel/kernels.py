@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +33,29 @@ class Operand:
         return Operand(self.data[rows], self.norms[rows])
 
 
+class Kernel(Protocol):
+    """What solver, partition and model ask of a kernel."""
+
+    @property
+    def name(self) -> str: ...
+
+    def fitted(self, X) -> Kernel:
+        """This kernel with what it learns from its training data."""
+        ...
+
+    def operand(self, X, *, training: bool = False) -> Operand:
+        """Rows prepared for `fill`."""
+        ...
+
+    def fill(self, a: Operand, b: Operand, out: np.ndarray) -> None:
+        """Write k(a, b) to ``out``, float32 with contiguous rows."""
+        ...
+
+    def diagonal(self, a: Operand) -> np.ndarray:
+        """k(x, x) of every row."""
+        ...
+
+
 @dataclass(frozen=True)
 class DotKernel:
     """Kernels of inner products: rbf, poly, sigmoid.
@@ -47,13 +71,12 @@ class DotKernel:
     centre: np.ndarray | None = None
 
     def fitted(self, X) -> DotKernel:
-        """This kernel with the centre of its training data."""
         if self.name != "rbf" or sp.issparse(X):
             return self
         centre = np.asarray(X).mean(axis=0, dtype=np.float64)
         return DotKernel(self.name, self.gamma, self.coef0, self.degree, centre)
 
-    def operand(self, X) -> Operand:
+    def operand(self, X, *, training: bool = False) -> Operand:
         if sp.issparse(X):
             data = sp.csr_array(X, dtype=np.float32)
             norms = np.asarray(data.multiply(data).sum(axis=1), dtype=np.float32).ravel()
@@ -63,16 +86,13 @@ class DotKernel:
         return Operand(data, np.einsum("ij,ij->i", data, data))
 
     def fill(self, a: Operand, b: Operand, out: np.ndarray) -> None:
-        """Write k(a, b) to ``out``, a float32 view with contiguous rows."""
         if sp.issparse(a.data) or sp.issparse(b.data):
             out[...] = (a.data @ b.data.T).toarray() if sp.issparse(b.data) else a.data @ b.data.T
         elif out.flags.c_contiguous:
             np.matmul(a.data, b.data.T, out=out)
         else:
             out[...] = a.data @ b.data.T
-        _core.finish_block(
-            out, a.norms, b.norms, self.name, self.gamma, self.coef0, self.degree
-        )
+        _core.finish_block(out, a.norms, b.norms, self.name, self.gamma, self.coef0, self.degree)
 
     def diagonal(self, a: Operand) -> np.ndarray:
         if self.name == "rbf":
@@ -92,7 +112,7 @@ class FunctionKernel:
     def fitted(self, X) -> FunctionKernel:
         return self
 
-    def operand(self, X) -> Operand:
+    def operand(self, X, *, training: bool = False) -> Operand:
         return Operand(X, np.zeros(X.shape[0], dtype=np.float32))
 
     def fill(self, a: Operand, b: Operand, out: np.ndarray) -> None:
@@ -118,24 +138,29 @@ class FunctionKernel:
 
 @dataclass(frozen=True)
 class PrecomputedKernel:
-    """Kernel values given by the caller: an operand's columns are the training rows."""
+    """Kernel values given by the caller: the columns of every matrix are the training rows.
+
+    In place of norms an operand holds the numbers of its rows among the training rows, or -1.
+    """
 
     name: str = "precomputed"
 
     def fitted(self, X) -> PrecomputedKernel:
         return self
 
-    def operand(self, X) -> Operand:
-        return Operand(np.asarray(X), np.arange(X.shape[0], dtype=np.float32))
+    def operand(self, X, *, training: bool = False) -> Operand:
+        n = X.shape[0]
+        return Operand(np.asarray(X), np.arange(n) if training else np.full(n, -1))
 
     def fill(self, a: Operand, b: Operand, out: np.ndarray) -> None:
-        out[...] = a.data[:, b.norms.astype(np.int64)]
+        training = len(b) == 0 or b.norms[0] >= 0
+        out[...] = a.data[:, b.norms] if training else b.data[:, a.norms].T
 
     def diagonal(self, a: Operand) -> np.ndarray:
-        return a.data[np.arange(len(a)), a.norms.astype(np.int64)].astype(np.float64)
+        return a.data[np.arange(len(a)), a.norms].astype(np.float64)
 
 
-def make_kernel(kernel, gamma: float, coef0: float, degree: int):
+def make_kernel(kernel, gamma: float, coef0: float, degree: int) -> Kernel:
     """The kernel object that parameters stand for."""
     if callable(kernel):
         return FunctionKernel(getattr(kernel, "__name__", "user function"), kernel)

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 
-from widemargin.kernel.kernels import Operand
+from widemargin.kernel.kernels import Kernel, Operand
 from widemargin.kernel.solver import Threads, kernel_product
 
 DISTANCE_KERNELS = ("rbf", "laplacian")
@@ -30,7 +30,8 @@ _KMEANS_ROWS = 20  # sampled rows per centre of plain k-means, at least
 class Router(Protocol):
     """Nearest centre, for any rows."""
 
-    n_clusters: int
+    @property
+    def n_clusters(self) -> int: ...
 
     def assign(self, rows: Operand, threads: Threads) -> np.ndarray: ...
 
@@ -87,7 +88,7 @@ class KernelRouter:
     |phi(x) - c|^2 = k(x, x) - 2 k(x, S) m_c + const_c, with m_c a column of ``members``.
     """
 
-    kernel: object
+    kernel: Kernel
     sample: Operand
     members: np.ndarray  # (n_sample, k), columns sum to 1
     constants: np.ndarray  # (k,), squared norms of the centres
@@ -117,9 +118,7 @@ class KernelRouter:
         return KernelRouter.of(self.kernel, self.sample, np.stack(columns, axis=1), threads)
 
     def only(self, clusters) -> KernelRouter:
-        return replace(
-            self, members=self.members[:, clusters], constants=self.constants[clusters]
-        )
+        return replace(self, members=self.members[:, clusters], constants=self.constants[clusters])
 
 
 def kernel_kmeans(kernel, rows: Operand, k: int, rng, threads: Threads) -> KernelRouter:

@@ -224,7 +224,8 @@ def _solve(kernel, operand, y, upper, alpha, tol, max_iter, cache_bytes, threads
         coef = (change * y[block])[moved]
         delta = np.zeros(n)
         threads.tiles(
-            n, lambda b, e: _core.add_rows(cache.pool, slots[moved], coef, b, e, delta)  # noqa: B023
+            n,
+            lambda b, e: _core.add_rows(cache.pool, slots[moved], coef, b, e, delta),  # noqa: B023
         )
         gradient += y * delta
         last, fresh = block, False
