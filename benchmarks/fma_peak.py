@@ -64,7 +64,8 @@ def first_sweep(X, y, rank) -> tuple[float, float]:
     prepared = model._prepare(X, y, None)
     n, best = len(y), np.inf
     c = np.full(n, 1 / prepared.diagonal.mean())
-    d = Data.of(prepared.codes, prepared.tables, LANES, np.float32, c, prepared.diagonal, 1.0, True)
+    learned = prepared.learned
+    d = Data.of(learned.codes, learned.tables, LANES, np.float32, c, prepared.diagonal, 1.0, True)
     order = np.random.default_rng(SEED).permutation(n).astype(np.int32)
     for _ in range(4):
         problem = model._problems(d, prepared, d.tables.weights(10), None)[0]

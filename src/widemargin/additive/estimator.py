@@ -16,16 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
-from widemargin.additive.codes import (
-    BINNINGS,
-    MAX_BINS,
-    SCALINGS,
-    Codes,
-    Encoder,
-    Values,
-    fit_encoder,
-)
-from widemargin.additive.kernels import resolve_kernel, vanishes_at_zero
+from widemargin.additive.codes import Values
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.solver import (
     FLOAT32_TOL,
@@ -36,11 +27,11 @@ from widemargin.additive.solver import (
     minimise,
 )
 from widemargin.additive.tables import (
-    APPROXIMATIONS,
     ApproximationError,
-    Tables,
+    Learned,
+    check_settings,
     compare,
-    make_tables,
+    learn,
 )
 from widemargin.engine import run_tasks
 from widemargin.progress import batch_progress
@@ -49,7 +40,6 @@ from widemargin.validation import (
     check_choice,
     check_n_jobs,
     check_number,
-    check_number_or_auto,
     check_X,
     check_X_y,
     sample_weights,
@@ -66,14 +56,11 @@ move more freely but couples all samples: 1.0 needs half as many sweeps again.""
 class Prepared:
     """Everything that does not depend on C: what a path over C computes once."""
 
-    codes: Codes
-    encoder: Encoder
-    tables: Tables
-    frequency: np.ndarray
+    learned: Learned
     classes: np.ndarray
     label: np.ndarray
     weight: np.ndarray  # of each sample, class weights included
-    diagonal: np.ndarray
+    diagonal: np.ndarray  # k(x, x) of each sample
     X: object
     y: object
 
@@ -303,16 +290,11 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self._solve(prepared, alpha, alpha_C, keep_alpha=True)
 
     def _check_params(self) -> None:
-        resolve_kernel(self.kernel)
+        check_settings(self)
         check_number("C", self.C, above=0)
         if not np.isfinite(self.C):
             raise ValueError(f"C={self.C!r} must be finite.")
         check_choice("loss", self.loss, ("squared_hinge", "hinge"))
-        check_choice("approximation", self.approximation, APPROXIMATIONS)
-        check_number_or_auto("rank", self.rank, low=1, high=256, integer=True)
-        check_number_or_auto("n_bins", self.n_bins, low=1, high=MAX_BINS, integer=True)
-        check_choice("binning", self.binning, BINNINGS)
-        check_choice("scaling", self.scaling, SCALINGS)
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         check_choice("C_unit", self.C_unit, ("diagonal", "raw"))
         check_number("tol", self.tol, above=0)
@@ -339,30 +321,9 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if X.shape[0] > np.iinfo(np.int32).max:
             raise ValueError(f"{X.shape[0]} rows are more than the 2^31 - 1 that fit supports.")
 
-        kernel, values = resolve_kernel(self.kernel), Values.of(X)
-        encoder = fit_encoder(
-            values,
-            weight,
-            scaling=self.scaling,
-            n_bins=self.n_bins,
-            binning=self._binning(),
-            zero_is_absent=vanishes_at_zero(kernel),
-        )
-        codes = encoder.encode(values)
-        frequency = codes.frequency(weight)
-        tables = make_tables(
-            kernel,
-            encoder.representatives,
-            frequency,
-            approximation=self.approximation,
-            rank=self.rank,
-            sparse=values.sparse,
-        )
-        diagonal = np.asarray(_core.row_sums(codes.rows, tables.diagonal))
-        return Prepared(
-            codes, encoder, tables, frequency, classes, label.astype(np.int32), weight,
-            diagonal, raw_X, raw_y,
-        )  # fmt: skip
+        learned = learn(X, weight, self, binning=self._binning())
+        diagonal = np.asarray(_core.row_sums(learned.codes.rows, learned.tables.diagonal))
+        return Prepared(learned, classes, label.astype(np.int32), weight, diagonal, raw_X, raw_y)
 
     def _binning(self) -> str:
         """PmSVM works on the values themselves (Algorithm 3), not on bins."""
@@ -381,8 +342,8 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             bias_value = np.sqrt(INTERCEPT_SHARE * mean) if scaled else 1.0
         one_lane = n_classes == 2 and self.multi_class == "ovr"
         data = Data.of(
-            prepared.codes,
-            prepared.tables,
+            prepared.learned.codes,
+            prepared.learned.tables,
             1 if one_lane else LANES,
             np.float64 if self.tol < FLOAT32_TOL else np.float32,
             self.C_ * prepared.weight,
@@ -462,25 +423,27 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         n_outputs = 1 if n_classes == 2 and not crammer_singer else n_classes
         unary = data.tables.left is None
         model = AdditiveModel(
-            encoder=prepared.encoder,
-            table=prepared.tables.right.astype(data.tables.dtype) if unary else data.tables.left,
+            encoder=prepared.learned.encoder,
+            table=prepared.learned.tables.right.astype(data.tables.dtype)
+            if unary
+            else data.tables.left,
             offset=data.tables.offset,
             weights=weights,
             intercept=data.bias_value * bias[:n_outputs].astype(np.float64),
-            n_features=prepared.codes.n_features,
+            n_features=prepared.learned.codes.n_features,
             direct=self.approximation == "pmsvm" and self._binning() == "exact",
         )
         return {
             "classes_": prepared.classes,
             "model_": model,
             "intercept_": model.intercept,
-            "rank_": prepared.tables.rank,
+            "rank_": prepared.learned.tables.rank,
         }
 
     def _keep(self, problems, weights, outcomes, prepared: Prepared) -> None:
         for name, value in self._fitted(problems, weights, prepared).items():
             setattr(self, name, value)
-        symmetric = prepared.tables.symmetric
+        symmetric = prepared.learned.tables.symmetric
         certificates = [o.certificate for o in outcomes]
         gap = max(float(c.relative_gap.max()) for c in certificates)
         self.duality_gap_ = gap if symmetric else float("nan")
@@ -489,7 +452,7 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.violation_ = max(float(c.violation.max()) for c in certificates)
         self.n_iter_ = max(o.n_iter for o in outcomes)
         self.history_ = [o.history for o in outcomes]
-        self._tables, self._frequency = prepared.tables, prepared.frequency
+        self._tables, self._frequency = prepared.learned.tables, prepared.learned.frequency
 
     def _report(self, seconds: float, converged: bool) -> None:
         symmetric = self._tables.symmetric
@@ -513,7 +476,7 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return None, None
         n_classes = len(prepared.classes)
         one = n_classes == 2 and self.multi_class == "ovr"
-        if alpha.shape != (prepared.codes.n_rows, 1 if one else n_classes):
+        if alpha.shape != (prepared.learned.codes.n_rows, 1 if one else n_classes):
             warnings.warn(
                 "warm_start=True, but the number of rows or classes changed: starting afresh.",
                 UserWarning,

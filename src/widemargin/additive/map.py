@@ -7,10 +7,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from widemargin.additive.codes import BINNINGS, MAX_BINS, SCALINGS, Values, fit_encoder
-from widemargin.additive.kernels import resolve_kernel, vanishes_at_zero
-from widemargin.additive.tables import make_tables
-from widemargin.validation import check_choice, check_number_or_auto, check_X, sample_weights
+from widemargin.additive.codes import Values
+from widemargin.additive.tables import check_settings, learn
+from widemargin.validation import check_choice, check_X, sample_weights
 
 
 class AdditiveMap(TransformerMixin, BaseEstimator):
@@ -82,33 +81,14 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         -------
         self : AdditiveMap
         """
-        kernel = resolve_kernel(self.kernel)
+        check_settings(self)
         check_choice("approximation", self.approximation, ("spectral", "fourier"))
-        check_number_or_auto("rank", self.rank, low=1, high=256, integer=True)
-        check_number_or_auto("n_bins", self.n_bins, low=1, high=MAX_BINS, integer=True)
-        check_choice("binning", self.binning, BINNINGS)
-        check_choice("scaling", self.scaling, SCALINGS)
         X = check_X(self, X, reset=True)
         weight = sample_weights(sample_weight, X)
         if np.any(weight == 0):
             X, weight = X[weight > 0], weight[weight > 0]
-        values = Values.of(X)
-        self.encoder_ = fit_encoder(
-            values,
-            weight,
-            scaling=self.scaling,
-            n_bins=self.n_bins,
-            binning=self.binning,
-            zero_is_absent=vanishes_at_zero(kernel),
-        )
-        tables = make_tables(
-            kernel,
-            self.encoder_.representatives,
-            self.encoder_.encode(values).frequency(weight),
-            approximation=self.approximation,
-            rank=self.rank,
-            sparse=values.sparse,
-        )
+        learned = learn(X, weight, self, binning=self.binning)
+        self.encoder_, tables = learned.encoder, learned.tables
         assert tables.left is not None
         self.table_ = tables.left.astype(np.float32)
         self.rank_ = tables.rank

@@ -21,8 +21,23 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from widemargin.additive.kernels import ScalarKernel, checked_gram
+from widemargin.additive.codes import (
+    BINNINGS,
+    MAX_BINS,
+    SCALINGS,
+    Codes,
+    Encoder,
+    Values,
+    fit_encoder,
+)
+from widemargin.additive.kernels import (
+    ScalarKernel,
+    checked_gram,
+    resolve_kernel,
+    vanishes_at_zero,
+)
 from widemargin.engine import one_blas_thread
+from widemargin.validation import check_choice, check_number_or_auto
 
 APPROXIMATIONS = ("spectral", "chebyshev", "chebyshev_linear", "pmsvm", "unary", "fourier")
 AUTO_ERROR = 0.001
@@ -99,6 +114,50 @@ def compare(approximate: np.ndarray, exact: np.ndarray, weight: np.ndarray) -> A
     )
 
 
+@dataclass(frozen=True)
+class Learned:
+    """What training data determines before any label is looked at."""
+
+    encoder: Encoder
+    codes: Codes
+    frequency: np.ndarray  # weight of each code
+    tables: Tables
+
+
+def check_settings(estimator) -> None:
+    """The parameters that `AdditiveSVC` and `AdditiveMap` share."""
+    resolve_kernel(estimator.kernel)
+    check_choice("approximation", estimator.approximation, APPROXIMATIONS)
+    check_number_or_auto("rank", estimator.rank, low=1, high=256, integer=True)
+    check_number_or_auto("n_bins", estimator.n_bins, low=1, high=MAX_BINS, integer=True)
+    check_choice("binning", estimator.binning, BINNINGS)
+    check_choice("scaling", estimator.scaling, SCALINGS)
+
+
+def learn(X, weight: np.ndarray, estimator, *, binning: str) -> Learned:
+    """Scale, bins, codes and tables for training data under an estimator's parameters."""
+    kernel, values = resolve_kernel(estimator.kernel), Values.of(X)
+    encoder = fit_encoder(
+        values,
+        weight,
+        scaling=estimator.scaling,
+        n_bins=estimator.n_bins,
+        binning=binning,
+        zero_is_absent=vanishes_at_zero(kernel),
+    )
+    codes = encoder.encode(values)
+    frequency = codes.frequency(weight)
+    tables = make_tables(
+        kernel,
+        encoder.representatives,
+        frequency,
+        approximation=estimator.approximation,
+        rank=estimator.rank,
+        sparse=values.sparse,
+    )
+    return Learned(encoder, codes, frequency, tables)
+
+
 def make_tables(
     kernel: ScalarKernel,
     representatives: np.ndarray,
@@ -121,8 +180,7 @@ def make_tables(
         One of `APPROXIMATIONS`.
     rank : int or "auto"
         Numbers per bin.  The polynomial methods have degree ``rank - 1``, the Fourier map
-        ``(rank - 1) / 2`` frequencies.  Ignored by none: ``pmsvm`` accepts 3 only and
-        ``unary`` has no rank.
+        ``(rank - 1) / 2`` frequencies; "pmsvm" accepts 3 only and "unary" has no rank.
     sparse : bool
         Whether absent values occur, so that k(0, y) must vanish.
     """
