@@ -51,7 +51,7 @@ def shape_errors() -> list[str]:
         "|---" * (len(METHODS) + 1) + "|",
     ]
     models = [fit("chi2", a, r, X, y, warm_start=True) for a, r in METHODS]
-    errors = [m.approximation_error(X, y, features) for m in models]
+    errors = [m.approximation_error(X, features) for m in models]
     for row, j in enumerate(features):
         cells = [
             f"{100 * e[row].relative_max:.2f} / {100 * e[row].relative_mean:.2f}" for e in errors

@@ -161,21 +161,25 @@ nb::object compressed(std::int64_t n_rows, EachRow&& each_row) {
   std::vector<Code> codes;
   {
     nb::gil_scoped_release release;
+    Breath breath;
     for (std::int64_t i = 0; i < n_rows; ++i) {
       std::int64_t count = 0;
       each_row(i, [&](std::int64_t, std::uint32_t code) { count += code != 0; });
       start[i + 1] = start[i] + count;
+      breath.after(count + 64);
     }
     const auto stored = std::size_t(start.back());
     index.resize(stored + 1);  // one more: the write below is unconditional, only the step is not
     codes.resize(stored + 1);
     std::size_t at = 0;
-    for (std::int64_t i = 0; i < n_rows; ++i)
+    for (std::int64_t i = 0; i < n_rows; ++i) {
       each_row(i, [&](std::int64_t feature, std::uint32_t code) {
         index[at] = Index(feature);
         codes[at] = Code(code);
         at += code != 0;
       });
+      breath.after(start[i + 1] - start[i] + 64);
+    }
     index.pop_back();
     codes.pop_back();
   }
@@ -235,6 +239,10 @@ nb::object compress(Array codes, std::int64_t n_codes) {
 }  // namespace
 
 void bind_encode(nb::module_& m) {
+  breathe = [] {  // Ctrl-C during a long pass; signals reach the main thread only
+    nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  };
   m.def("distinct_values", &distinct_values, "data"_a, "index"_a.none(), "start"_a.none(),
         "n_features"_a, "shift"_a, "factor"_a, "limit"_a);
   m.def("value_histogram", &value_histogram, "data"_a, "index"_a.none(), "start"_a.none(),

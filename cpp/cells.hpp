@@ -38,6 +38,8 @@ struct FactorLanes {
   int rank() const { return kRank ? kRank : runtime_rank; }
   T* cell(std::int64_t feature) const { return weights + feature * rank() * kLanes; }
 
+  std::int64_t cost() const { return rank(); }  // of one value, for the clock
+
   template <class Row>
   Lanes dot(const Row& row) const {
     const int r = rank();
@@ -121,6 +123,8 @@ struct FactorSingle {
 
   int rank() const { return kRank ? kRank : runtime_rank; }
 
+  std::int64_t cost() const { return 1; }
+
   template <class Row>
   T dot(const Row& row) const {
     const int r = rank();
@@ -177,6 +181,8 @@ struct Unary {
         weights(static_cast<T*>(a.weights)),
         offset(a.offset),
         n_codes(a.n_codes) {}
+
+  std::int64_t cost() const { return n_codes * kWidth / 16 + 1; }
 
   template <class Row>
   Lanes dot(const Row& row) const {

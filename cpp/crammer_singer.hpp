@@ -86,7 +86,7 @@ class SimplexDual {
   // a_m = min(U_m, (beta - B_m) / A_m) with beta such that they sum to zero: fix the variables
   // that pass their bound, solve for the rest, until none does (beta only grows).
   bool solve() {
-    const double a = diagonal_ > 1e-12 ? diagonal_ : 1e-12;
+    const double a = diagonal_ > 0 ? diagonal_ : 1e-12;
     for (int m = 0; m < p_.n_classes; ++m) free_[m] = 1;
     for (bool changed = true; changed;) {
       double numerator = 0, denominator = 0;
@@ -185,7 +185,7 @@ std::int64_t descend_crammer_singer(const Rows& rows, const TablesArg& tables,
   for (; at < sweep.end; ++at) {
     const std::int64_t i = sweep.order[at];
     if (clock.is_up()) break;
-    clock.count(rows[i].size * p.n_blocks);
+    clock.count(rows[i].size * p.n_blocks * Cells(tables, n_features).cost());
     dual.read(i);
     const double violation = dual.violation();
     dual.account(sweep.account, violation);
@@ -207,7 +207,7 @@ std::int64_t certify_crammer_singer(const Rows& rows, const TablesArg& tables,
   Clock clock(sweep.seconds);
   std::int64_t i = sweep.begin;
   for (; i < sweep.end && !clock.is_up(); ++i) {
-    clock.count(rows[i].size * p.n_blocks);
+    clock.count(rows[i].size * p.n_blocks * Cells(tables, n_features).cost());
     dual.read(i);
     dual.account(sweep.account, dual.violation());
   }

@@ -100,11 +100,11 @@ struct BoxDual {
     return s;
   }
 
-  // The exact minimiser along one coordinate.  A row of zeros has no curvature under the
-  // hinge: the tiny denominator sends it to its bound, as dividing by zero would.
+  // The exact minimiser along one coordinate.  A row of zeros has no curvature under the hinge:
+  // a huge step sends it to its bound, as dividing by zero would.
   Lanes minimiser(const Sample& s) const {
     const T curvature = s.diagonal + s.ridge;
-    const T step = T(1) / (curvature > T(1e-30) ? curvature : T(1e-30));
+    const T step = curvature > 0 ? T(1) / curvature : T(1e30);
     return vmin(vmax(s.alpha - s.gradient * step, Lanes{}), s.upper);
   }
 
@@ -191,7 +191,7 @@ std::int64_t descend(const Rows& rows, Cells cells, const ProblemArg& p, const S
       sweep.shrunk[i] = 1;
     }
     dual.account(book, s);  // as found: an estimate of the gap that certify() will confirm
-    clock.count(row.size);
+    clock.count(row.size * cells.cost());
     if ((at + 1 - sweep.begin) % kRowsPerSum == 0 && clock.is_up()) {
       ++at;
       break;
@@ -216,7 +216,7 @@ std::int64_t certify(const Rows& rows, const Cells& cells, const ProblemArg& p,
     if (i + 1 < sweep.end) cells.prefetch(rows[i + 1]);
     const auto s = dual.at(i, cells.dot(rows[i]));
     dual.account(book, s);
-    clock.count(rows[i].size);
+    clock.count(rows[i].size * cells.cost());
   }
   return i;
 }

@@ -9,10 +9,24 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <unordered_set>
 #include <vector>
 
 namespace widemargin {
+
+// Called every few million values, so that a long pass can be interrupted (set by the bindings).
+inline void (*breathe)() = [] {};
+
+class Breath {
+ public:
+  void after(std::int64_t values) {
+    if ((work_ += values) < (1 << 22)) return;
+    work_ = 0;
+    breathe();
+  }
+
+ private:
+  std::int64_t work_ = 0;
+};
 
 // A matrix of raw values: dense with strides (in elements), or CSR.
 template <class V>
@@ -43,8 +57,11 @@ struct SparseValues {
 
   template <class F>
   void for_each(F&& f) const {
-    for (std::int64_t i = 0; i < n_rows; ++i)
+    Breath breath;
+    for (std::int64_t i = 0; i < n_rows; ++i) {
       for (Index k = start[i]; k < start[i + 1]; ++k) f(i, std::int64_t(index[k]), data[k]);
+      breath.after(start[i + 1] - start[i]);
+    }
   }
 };
 
@@ -62,8 +79,7 @@ struct Scale {
 // upper_bound over the thresholds, narrowed first by a uniform grid.
 class Quantiser {
  public:
-  Quantiser(const double* thresholds, std::int64_t n)
-      : thresholds_(thresholds), n_(n), first_(kGrid + 2) {
+  Quantiser(const double* thresholds, std::int64_t n) : thresholds_(thresholds), first_(kGrid + 2) {
     double low = n > 0 ? thresholds[0] : 0;
     if (!std::isfinite(low)) low = n > 1 ? thresholds[1] : 0;  // "zero is a value": -infinity
     low_ = low;
@@ -86,7 +102,6 @@ class Quantiser {
  private:
   static constexpr int kGrid = 4096;
   const double* thresholds_;
-  std::int64_t n_;
   double low_, scale_;
   std::vector<std::int64_t> first_;
 };
@@ -121,25 +136,35 @@ class Encoder {
   std::vector<std::uint32_t> table_;
 };
 
-// The distinct scaled values above zero, or one more than `limit` of them as soon as they are
-// found.
+// The distinct scaled values in order; more than `limit` of them as soon as they are found.
 template <class Values>
 std::vector<double> distinct(const Values& values, const Scale& scale, std::size_t limit) {
-  std::unordered_set<double> seen;
-  double last = -HUGE_VAL;
+  std::vector<double> seen, fresh;
+  const auto merge = [&] {
+    std::sort(fresh.begin(), fresh.end());
+    fresh.erase(std::unique(fresh.begin(), fresh.end()), fresh.end());
+    std::vector<double> both(seen.size() + fresh.size());
+    both.erase(std::set_union(seen.begin(), seen.end(), fresh.begin(), fresh.end(), both.begin()),
+               both.end());
+    seen.swap(both);
+    fresh.clear();
+  };
   struct Full {};
+  double last = HUGE_VAL;
   try {
     values.for_each([&](std::int64_t, std::int64_t j, auto v) {
       const double t = scale(v, j);
       if (t == last) return;
       last = t;
-      if (seen.insert(t).second && seen.size() > limit) throw Full{};
+      fresh.push_back(t);
+      if (fresh.size() < std::max<std::size_t>(4096, seen.size())) return;
+      merge();
+      if (seen.size() > limit) throw Full{};
     });
   } catch (const Full&) {
   }
-  std::vector<double> out(seen.begin(), seen.end());
-  std::sort(out.begin(), out.end());
-  return out;
+  merge();
+  return seen;
 }
 
 // The same for small integers with one scale: a flag per possible value instead of a hash.

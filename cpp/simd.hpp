@@ -54,14 +54,6 @@ inline bool any(M m) {
   for (int i = 0; i < n; ++i) r |= m[i];
   return r != 0;
 }
-template <class M>
-inline bool all(M m) {
-  if constexpr (std::is_arithmetic_v<M>)
-    return m;
-  else
-    return !any(m == 0);
-}
-
 template <class V, class T>
 inline T sum_of(V v) {
   if constexpr (std::is_arithmetic_v<V>) {

@@ -46,4 +46,5 @@ class Certificate:
     @property
     def relative_gap(self) -> np.ndarray:
         """Gap over primal objective, per problem."""
-        return self.gap / np.maximum(self.primal, np.finfo(np.float64).tiny)
+        with np.errstate(invalid="ignore"):  # infinite after a divergence
+            return self.gap / np.maximum(self.primal, np.finfo(np.float64).tiny)

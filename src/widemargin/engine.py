@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from functools import cache
 
 from joblib import Parallel, delayed
@@ -47,10 +48,15 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+_blas_lock = threading.Lock()
+
+
+@contextmanager
 def one_blas_thread():
-    """A context in which BLAS keeps to one thread.
+    """A context in which BLAS keeps to one thread; one such context at a time.
 
     For matrices of a few hundred rows a second thread saves nothing, and on a busy machine its
     spinning can cost a hundred times the work.
     """
-    return _controller().limit(limits=1, user_api="blas")
+    with _blas_lock, _controller().limit(limits=1, user_api="blas"):
+        yield

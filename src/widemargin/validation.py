@@ -91,9 +91,9 @@ def sample_weights(sample_weight, X, y=None, class_weight=None) -> np.ndarray:
     by_class = compute_class_weight(
         class_weight, classes=classes, y=y, sample_weight=weight[present]
     )
-    if np.any(by_class < 0):
-        bad = classes[np.argmin(by_class)].item()
-        raise ValueError(f"class_weight of class {bad!r} is negative: {by_class.min():g}.")
+    for c, w in zip(classes, by_class, strict=True):
+        if not (np.isfinite(w) and w >= 0):
+            raise ValueError(f"class_weight of class {c!r} must be finite and not negative: {w:g}.")
     weight[present] *= by_class[label]
     return weight
 
@@ -104,8 +104,13 @@ def check_sparse(X) -> None:
         return
     if max(X.shape) > _MOST_FEATURES:
         raise ValueError(f"X has shape {X.shape}: more than 2^32 - 1 rows or features.")
+    if X.format == "coo":
+        for at, n, name in zip((X.row, X.col), X.shape, ("row", "column"), strict=True):
+            if len(at) and (at.min() < 0 or at.max() >= n):
+                bad = at[(at < 0) | (at >= n)][0]
+                raise ValueError(f"Sparse input: {name} index {bad} is out of range for {X.shape}.")
     if X.format not in ("csr", "csc"):
-        return  # SciPy checks the others when it converts them
+        return
     n_major, n_minor = X.shape if X.format == "csr" else X.shape[::-1]
     major, minor = ("row", "column") if X.format == "csr" else ("column", "row")
     pointers = X.indptr

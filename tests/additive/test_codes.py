@@ -30,6 +30,11 @@ CONTAINERS = (
 )
 
 each_scaling = pytest.mark.parametrize("scaling", SCALINGS)
+each_binning = pytest.mark.parametrize(
+    ("scaling", "binning"),
+    [("percentile", "auto")]
+    + [(s, b) for s in SCALINGS if s != "percentile" for b in ("auto", "uniform", "log")],
+)
 each_dtype = pytest.mark.parametrize("dtype", DTYPES)
 each_container = pytest.mark.parametrize("container", CONTAINERS, ids=lambda c: c.__name__)
 
@@ -580,12 +585,18 @@ def test_automatic_bins_use_what_they_are_given(n_bins):
     assert len(encoder.representatives) - 1 >= 0.9 * n_bins
 
 
+def test_bins_that_would_be_ignored_are_refused():
+    with pytest.raises(ValueError, match="binning='log' has no effect"):
+        fit(crowded(), scaling="percentile", binning="log")
+    with pytest.raises(ValueError, match="n_bins=9 has no effect"):
+        fit(crowded(), binning="exact", n_bins=9)
+
+
 def test_default_is_255_bins():
     assert fit(crowded())[0].n_codes == AUTO_BINS + 1
 
 
-@pytest.mark.parametrize("binning", ["auto", "uniform", "log", "exact"])
-@each_scaling
+@each_binning
 def test_bins_ascend(binning, scaling):
     encoder, _ = fit(crowded(), binning=binning, scaling=scaling)
     assert np.all(np.diff(encoder.representatives) > 0)
@@ -698,8 +709,7 @@ def test_grid_is_in_the_units_of_the_feature(scaling):
 # ------------------------------------------------------------------ weights
 
 
-@each_scaling
-@pytest.mark.parametrize("binning", ["auto", "uniform", "log"])
+@each_binning
 @given(
     X=arrays(np.float64, (12, 3), elements=st.floats(0.0, 50.0, allow_subnormal=False, width=32)),
     weight=arrays(np.int64, 12, elements=st.integers(1, 4)),

@@ -23,8 +23,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import LinearSVC
 
-from widemargin import AdditiveSVC, PowerMean, papers
+from widemargin import AdditiveMap, AdditiveSVC, PowerMean, papers
 from widemargin.additive.tables import LOG_OFFSET, PMSVM_NODES
 
 
@@ -557,7 +558,7 @@ def test_spectral_shape_functions_are_closer_to_the_true_ones_than_chebyshevs(tw
     mean = {}
     for tables in ("spectral", "chebyshev"):
         model = svc(approximation=tables, rank=3, warm_start=True).fit(X, y)
-        errors = model.approximation_error(X, y, features=[20, 21, 27, 28])
+        errors = model.approximation_error(X, features=[20, 21, 27, 28])
         assert len(errors) == 4
         mean[tables] = np.mean([error.relative_weighted for error in errors])
     assert mean["spectral"] < 0.05
@@ -569,7 +570,7 @@ def test_spectral_shape_functions_are_closer_to_the_true_ones_than_chebyshevs(tw
 def test_unary_shape_functions_are_the_true_ones(request, data, multi_class):
     X, y = request.getfixturevalue(data)
     model = svc(approximation="unary", multi_class=multi_class, tol=1e-6, warm_start=True)
-    errors = model.fit(X, y).approximation_error(X, y)
+    errors = model.fit(X, y).approximation_error(X)
     assert len(errors) == X.shape[1]
     assert max(error.max for error in errors) < 1e-10
     assert model.approximation_error().max == 0
@@ -856,3 +857,66 @@ def test_spectral_tables_are_as_accurate_as_chebyshevs_on_usps(data_folder):
     }
     assert accuracy["spectral"] >= accuracy["chebyshev"] - 0.005
     assert accuracy["spectral"] > 0.9
+
+
+# ------------------------------------------------------------------ found by review
+
+
+def test_the_sparse_map_feeds_liblinear():
+    X = sp.random_array((60, 30), density=0.3, format="csr", rng=0)
+    y = np.arange(60) % 2
+    Z = AdditiveMap("chi2").fit_transform(X)
+    assert Z.indices.dtype == np.int32
+    LinearSVC().fit(Z, y)
+
+
+def test_values_are_rounded_to_the_nearest_distinct_one_zero_included():
+    X = np.array([[0.0], [1.0]] * 20)
+    model = AdditiveSVC("chi2", random_state=0).fit(X, X[:, 0] > 0)
+    scores = model.decision_function([[0.0], [0.4], [0.6], [1.0]])
+    assert scores[0] == scores[1] < scores[2] == scores[3]
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf, -1.0])
+def test_class_weights_must_be_finite_and_not_negative(weight):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"class_weight of class .* finite and not negative"):
+        AdditiveSVC(class_weight={0: weight, 1: 1.0, 2: 1.0}).fit(X, y)
+
+
+def test_a_coordinate_out_of_range_is_named():
+    X = sp.coo_array(np.eye(4))
+    X.coords[0][0] = 50_000_000
+    with pytest.raises(ValueError, match="row index 50000000 is out of range"):
+        AdditiveSVC().fit(X, [0, 1, 0, 1])
+
+
+def test_fields_of_structured_arrays_are_read_whatever_their_strides():
+    table = np.zeros(40, dtype=[("a", "u1"), ("b", "f4", (3,))])
+    table["b"] = np.random.default_rng(0).random((40, 3))
+    y = np.arange(40) % 2
+    packed = AdditiveSVC(random_state=0).fit(np.ascontiguousarray(table["b"]), y)
+    strided = AdditiveSVC(random_state=0).fit(table["b"], y)
+    np.testing.assert_array_equal(
+        packed.decision_function(table["b"]), strided.decision_function(table["b"])
+    )
+
+
+def test_a_model_that_was_never_fitted_to_the_end_is_not_fitted():
+    model = AdditiveSVC()
+    model.n_features_in_ = 2  # what an interrupted first fit leaves behind
+    with pytest.raises(NotFittedError):
+        model.predict([[0.0, 1.0]])
+
+
+def test_a_pmsvm_model_is_not_its_training_data():
+    X = np.random.default_rng(0).random((2000, 20))
+    model = papers.pmsvm(random_state=0).fit(X, X[:, 0] > 0.5)
+    assert model.model_.encoder.n_codes <= 1001
+    assert len(pickle.dumps(model)) < X.nbytes
+
+
+def test_contributions_of_one_class_are_those_among_all():
+    X, y = load_iris(return_X_y=True)
+    model = AdditiveSVC(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.contributions(X, 1), model.contributions(X)[..., 1])

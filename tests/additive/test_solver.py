@@ -106,7 +106,7 @@ def test_decision_values_are_those_of_the_reference_expansion(model_key, n_class
 @each_problem
 def test_decision_values_are_the_expansion_of_the_models_own_dual_variables(model_key, n_classes):
     model, X, y, _ = optimum(model_key, n_classes)
-    coef = model._alpha * reference.signs(y)
+    coef = model._dual.alpha * reference.signs(y)
     decision = model.decision_function(X).reshape(len(X), -1)
     np.testing.assert_allclose(decision, reference.gram(model, X) @ coef, atol=1e-10)
 
@@ -203,7 +203,7 @@ def _centred(scores):
 def test_crammer_singer_with_more_classes_than_lanes_is_optimal_by_weak_duality(loss):
     X, y = histograms(18, n_rows=72)
     model = svc(loss=loss, multi_class="crammer_singer", tol=1e-9).fit(X, y)
-    problem = reference.gram(model, X), model._alpha, y, c_of(model, len(X)), squared(model)
+    problem = reference.gram(model, X), model._dual.alpha, y, c_of(model, len(X)), squared(model)
     reference.assert_crammer_singer_feasible(*problem[1:])
     primal = reference.crammer_singer_primal(*problem)
     assert reference.crammer_singer_dual(*problem) == pytest.approx(primal, rel=1e-8)
@@ -236,7 +236,7 @@ def test_gap_is_the_one_recomputed_from_the_dual_variables(n_classes, loss, n_sw
     X, y = histograms(n_classes)
     model = svc(loss=loss, max_iter=n_sweeps).fit(X, y)
     K, sign, c = reference.gram(model, X), reference.signs(y), c_of(model, len(X))
-    coef = model._alpha * sign
+    coef = model._dual.alpha * sign
     primal = reference.primal(K, coef, sign, c, squared(model))
     gap = primal - reference.dual(K, coef, c, squared(model))
     assert model.objective_ == pytest.approx(primal.sum(), rel=1e-10)
@@ -249,7 +249,7 @@ def test_gap_is_the_one_recomputed_from_the_dual_variables(n_classes, loss, n_sw
 def test_crammer_singer_gap_is_the_one_recomputed_from_the_dual_variables(loss, n_sweeps):
     X, y = histograms(3)
     model = svc(loss=loss, max_iter=n_sweeps, multi_class="crammer_singer").fit(X, y)
-    problem = reference.gram(model, X), model._alpha, y, c_of(model, len(X)), squared(model)
+    problem = reference.gram(model, X), model._dual.alpha, y, c_of(model, len(X)), squared(model)
     reference.assert_crammer_singer_feasible(*problem[1:])
     primal = reference.crammer_singer_primal(*problem)
     gap = 1 - reference.crammer_singer_dual(*problem) / primal
@@ -277,7 +277,7 @@ def test_violation_is_the_spread_of_the_projected_gradient(loss, n_sweeps):
     X, y = histograms(2)
     model = svc(loss=loss, max_iter=n_sweeps).fit(X, y)
     K, sign, c = reference.gram(model, X), reference.signs(y), c_of(model, len(X))
-    pg = reference.projected_gradient(K, model._alpha * sign, sign, c, squared(model))
+    pg = reference.projected_gradient(K, model._dual.alpha * sign, sign, c, squared(model))
     spread = max(pg.max(), 0) - min(pg.min(), 0)
     assert model.violation_ == pytest.approx(spread, abs=1e-12, rel=1e-8)
 
@@ -575,7 +575,7 @@ def test_shrinking_does_not_change_the_optimum(monkeypatch, loss, multi_class):
     assert min(sweep["active"] for sweep in model.history_[0]) < len(X)
 
     monkeypatch.setattr(solver, "_shrink_bounds", lambda _, lanes: solver._no_shrinking(lanes))
-    del model._alpha
+    del model._dual
     full = model.fit(X, y).objective_, model.decision_function(X)
     assert min(sweep["active"] for sweep in model.history_[0]) == len(X)
     assert shrunk[0] == pytest.approx(full[0], rel=1e-8)
@@ -612,10 +612,48 @@ def test_warm_start_from_a_larger_c_reaches_the_optimum_of_the_smaller(
     np.testing.assert_allclose(warm.decision_function(X), cold.decision_function(X), atol=1e-4)
 
 
+def test_warm_start_does_not_carry_over_to_another_multi_class_method():
+    X, y = histograms(3)
+    model = svc().fit(X, y).set_params(multi_class="crammer_singer")
+    with pytest.warns(UserWarning, match="multi_class did: starting afresh"):
+        model.fit(X, y)
+    cold = svc(multi_class="crammer_singer").fit(X, y)
+    assert model.objective_ == pytest.approx(cold.objective_, rel=1e-6)
+
+
+def test_a_diverging_fit_says_so():
+    X, y = load_digits(return_X_y=True)
+    model = AdditiveSVC(
+        lambda x, y: -np.abs(x - y), approximation="chebyshev", scaling="global", random_state=0
+    )
+    with (
+        pytest.warns(UserWarning, match="not positive semi-definite"),
+        pytest.warns(ConvergenceWarning, match="diverged"),
+    ):
+        model.fit(X[:300], y[:300])
+
+
+@pytest.mark.parametrize("C", [1e-50, 1e-30, 1e30])
+def test_extreme_values_of_c_are_solved_in_double_precision(C):
+    X, y = histograms(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = AdditiveSVC("chi2", C=C, max_iter=50, random_state=0).fit(X, y)
+    assert np.isfinite(model.duality_gap_)
+    assert np.all(np.isfinite(model.decision_function(X)))
+
+
+def test_shrunk_samples_come_back():
+    """A large C, where the first guess of who rests at a bound is often wrong."""
+    X, y = load_digits(return_X_y=True)
+    model = AdditiveSVC("chi2", C=1e5, max_iter=3000, random_state=0).fit(X[:600], y[:600])
+    assert model.duality_gap_ <= 1e-3
+
+
 def test_warm_start_on_other_rows_says_that_it_starts_afresh():
     X, y = histograms(3)
     model = svc().fit(X, y)
-    with pytest.warns(UserWarning, match="rows or classes changed: starting afresh"):
+    with pytest.warns(UserWarning, match="rows or classes changed.*starting afresh"):
         model.fit(X[:-1], y[:-1])
     fresh = svc().fit(X[:-1], y[:-1])
     np.testing.assert_array_equal(model.decision_function(X), fresh.decision_function(X))
@@ -623,7 +661,7 @@ def test_warm_start_on_other_rows_says_that_it_starts_afresh():
 
 def test_dual_variables_are_kept_only_for_a_warm_start():
     X, y = histograms(2)
-    assert not hasattr(svc(warm_start=False).fit(X, y), "_alpha")
+    assert not hasattr(svc(warm_start=False).fit(X, y), "_dual")
 
 
 @each_machine

@@ -325,7 +325,12 @@ def test_fourier_tables_sample_the_closed_form_spectrum_of_chi2():
     assert_allclose(at_one[1:], [np.sqrt(2 * step / np.cosh(np.pi * step)), 0.0], atol=1e-9)
 
 
-@pytest.mark.parametrize("rank", [1, 3, "auto"])
+def test_fourier_tables_of_hellinger_refuse_a_rank_they_have_no_use_for():
+    with pytest.raises(ValueError, match="exact with rank 1"):
+        tables("hellinger", "fourier", rank=3)
+
+
+@pytest.mark.parametrize("rank", [1, "auto"])
 def test_fourier_tables_of_hellinger_are_exact_with_one_column(rank):
     made = tables("hellinger", "fourier", rank=rank)
     assert made.rank == 1

@@ -1,8 +1,8 @@
 """Additive-kernel SVMs: kernels -> codes -> tables -> solver -> model -> estimator."""
 
 from widemargin.additive.estimator import AdditiveSVC
-from widemargin.additive.kernels import PowerMean
+from widemargin.additive.kernels import PowerMean, resolve_kernel
 from widemargin.additive.map import AdditiveMap
 from widemargin.additive.tables import ApproximationError
 
-__all__ = ["AdditiveMap", "AdditiveSVC", "ApproximationError", "PowerMean"]
+__all__ = ["AdditiveMap", "AdditiveSVC", "ApproximationError", "PowerMean", "resolve_kernel"]

@@ -106,6 +106,8 @@ class Values:
 
 
 def _native(a: np.ndarray) -> np.ndarray:
+    if not a.flags.aligned or any(step % a.itemsize for step in a.strides):
+        a = a.copy()
     if a.dtype == bool:
         return a.view(np.uint8)
     if a.dtype in _NATIVE and a.dtype.isnative:
@@ -223,6 +225,10 @@ def fit_encoder(
     zero_is_absent : bool
         Whether the kernel vanishes at zero, so that zeros need no code.
     """
+    if scaling == "percentile" and binning != "auto":
+        raise ValueError(f'binning={binning!r} has no effect with scaling="percentile".')
+    if binning == "exact" and n_bins != "auto":
+        raise ValueError(f'n_bins={n_bins!r} has no effect with binning="exact".')
     shift, factor = _fit_scale(values, row_weight, scaling, n_bins)
     if scaling == "percentile":
         levels = np.arange(1.0, (ICD_LEVELS if n_bins == "auto" else int(n_bins)) + 1)
@@ -242,7 +248,7 @@ def fit_encoder(
     if binning in ("auto", "exact"):
         t = _distinct(scaled, shift, factor, limit, lowest)
         if len(t) <= limit:
-            return _encoder(shift, factor, t, _middles(t), zero_is_absent)
+            return _exact(shift, factor, t, zero_is_absent)
 
     top = _largest(scaled, shift, factor)
     if binning == "uniform":
@@ -258,11 +264,19 @@ def fit_encoder(
     return _encoder(shift, factor, _centres(weight, total, edges, top), inner, zero_is_absent)
 
 
-def exact_encoder(values: Values, shift: np.ndarray, factor: np.ndarray) -> Encoder:
-    """One code per distinct value of this very data, under a scale learned before."""
-    values = values.filled_in(shift, factor)
-    t = _distinct(values, shift, factor, np.iinfo(np.uint32).max, _SMALLEST)
-    return _encoder(shift, factor, t, _middles(t), True)
+def exact_encoder(values: Values, trained: Encoder) -> Encoder:
+    """One code per distinct value of this very data, under the scale of a trained encoder."""
+    zero_is_absent = trained.thresholds[0] > -np.inf
+    values = values.filled_in(trained.shift, trained.factor)
+    lowest = _SMALLEST if zero_is_absent else 0.0
+    t = _distinct(values, trained.shift, trained.factor, np.iinfo(np.uint32).max, lowest)
+    return _exact(trained.shift, trained.factor, t, zero_is_absent)
+
+
+def _exact(shift, factor, t, zero_is_absent) -> Encoder:
+    """Every value goes to the nearest of the distinct ones, zero included."""
+    middles = _middles(np.append(0.0, t)) if zero_is_absent else _middles(t)
+    return _encoder(shift, factor, t, middles, zero_is_absent)
 
 
 def _middles(t: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 import warnings
 from dataclasses import dataclass
@@ -46,6 +47,7 @@ from widemargin.validation import (
 )
 
 logger = logging.getLogger("widemargin")
+_DIRECT_GRID = 1000
 
 INTERCEPT_SHARE = 0.1
 """The constant feature's share of the mean kernel diagonal.  A larger one lets the intercept
@@ -61,8 +63,20 @@ class Prepared:
     label: np.ndarray
     weight: np.ndarray  # of each sample, class weights included
     diagonal: np.ndarray  # k(x, x) of each sample
+    present: np.ndarray  # rows of positive weight
     X: object
     y: object
+
+
+@dataclass(frozen=True)
+class Dual:
+    """The dual variables of a fit, and what they belong to."""
+
+    alpha: np.ndarray  # (n_rows, n_problems), or (n_rows, n_classes) for Crammer-Singer
+    C: float  # in the kernel's own unit
+    multi_class: str
+    label: np.ndarray
+    present: np.ndarray
 
 
 class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -125,7 +139,8 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     random_state : int, RandomState or None, default=None
         Seed of the sweeps' order.
     verbose : int, default=0
-        1 logs each fit's summary, 2 each sweep, to the logger "widemargin".
+        1 reports each fit's summary, 2 each sweep: to the logger "widemargin" where logging is set
+        up, else to the terminal.
 
     Attributes
     ----------
@@ -218,6 +233,7 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.positive_only = self.scaling in ("global", None)
         return tags
 
     # ------------------------------------------------------------------ fitting
@@ -240,7 +256,7 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         self._check_params()
         prepared = self._prepare(X, y, sample_weight)
-        return self._solve(prepared, *self._warm_start(prepared))
+        return self._solve(prepared, self._warm_start(prepared), keep_dual=self.warm_start)
 
     def fit_path(self, X, y, Cs, sample_weight=None):
         """Fit one model per value of C, each started from the one before.
@@ -278,16 +294,16 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 model.n_features_in_ = models[0].n_features_in_
                 if hasattr(models[0], "feature_names_in_"):
                     model.feature_names_in_ = models[0].feature_names_in_
-            last = (models[-1]._alpha, models[-1].C_) if models else (None, None)
-            model._solve_managed(prepared, *last)
+            model._solve_managed(prepared, models[-1]._dual if models else None)
             models.append(model)
-        for model in models:
-            model._forget_alpha()
+        if not self.warm_start:
+            for model in models:
+                del model._dual
         return models
 
     @with_callbacks
-    def _solve_managed(self, prepared, alpha, alpha_C):
-        return self._solve(prepared, alpha, alpha_C, keep_alpha=True)
+    def _solve_managed(self, prepared, start):
+        return self._solve(prepared, start, keep_dual=True)
 
     def _check_params(self) -> None:
         check_settings(self)
@@ -302,7 +318,8 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_bool("fit_intercept", self.fit_intercept)
         check_bool("warm_start", self.warm_start)
         check_n_jobs(self.n_jobs)
-        check_number("verbose", int(self.verbose) if self.verbose is True else self.verbose, low=0)
+        if not isinstance(self.verbose, bool):
+            check_number("verbose", self.verbose, low=0)
 
     def _prepare(self, X, y, sample_weight) -> Prepared:
         """Validate, encode and factorise: all that does not depend on C."""
@@ -310,8 +327,9 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         raw_X, raw_y = X, y
         weight = sample_weights(sample_weight, X, y, self.class_weight)
-        if np.any(weight == 0):
-            X, y, weight = X[weight > 0], np.asarray(y)[weight > 0], weight[weight > 0]
+        present = np.flatnonzero(weight > 0)
+        if len(present) < len(weight):
+            X, y, weight = X[present], np.asarray(y)[present], weight[present]
         classes, label = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -323,20 +341,21 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
         learned = learn(X, weight, self, binning=self._binning())
         diagonal = np.asarray(_core.row_sums(learned.codes.rows, learned.tables.diagonal))
-        return Prepared(learned, classes, label.astype(np.int32), weight, diagonal, raw_X, raw_y)
+        label = label.astype(np.int32)
+        return Prepared(learned, classes, label, weight, diagonal, present, raw_X, raw_y)
 
     def _binning(self) -> str:
         """PmSVM works on the values themselves (Algorithm 3), not on bins."""
         exact = self.approximation == "pmsvm" and self.binning == "auto" and self.n_bins == "auto"
         return "exact" if exact else self.binning
 
-    def _solve(self, prepared: Prepared, alpha, alpha_C, keep_alpha=None):
-        """Minimise from ``alpha``, the dual variables of a fit whose raw C was ``alpha_C``."""
+    def _solve(self, prepared: Prepared, start: Dual | None, *, keep_dual: bool):
+        """Minimise, from the dual variables of another fit if there are any."""
         started = time.perf_counter()
         n_classes = len(prepared.classes)
         mean = float(np.average(prepared.diagonal, weights=prepared.weight))
         scaled = self.C_unit == "diagonal" and mean > 0
-        self.C_ = self.C / mean if scaled else float(self.C)
+        C = self.C / mean if scaled else float(self.C)
         bias_value = 0.0
         if self.fit_intercept:
             bias_value = np.sqrt(INTERCEPT_SHARE * mean) if scaled else 1.0
@@ -345,16 +364,16 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             prepared.learned.codes,
             prepared.learned.tables,
             1 if one_lane else LANES,
-            np.float64 if self.tol < FLOAT32_TOL else np.float32,
-            self.C_ * prepared.weight,
+            self._dtype(C * prepared.weight, prepared.diagonal),
+            C * prepared.weight,
             prepared.diagonal,
             bias_value,
             self.loss == "squared_hinge",
             simplex=self.multi_class == "crammer_singer",
         )
         weights = data.tables.weights(1 if one_lane else n_classes)
-        if alpha is not None:  # the variables grow with C, bounded ones exactly so
-            alpha = alpha * (self.C_ / alpha_C)
+        # The variables grow with C, bounded ones exactly so.
+        alpha = None if start is None else start.alpha * (C / start.C)
         problems = self._problems(data, prepared, weights, alpha)
         seeds = np.random.SeedSequence(
             check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
@@ -368,24 +387,31 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self.n_jobs,
         )
         self._keep(problems, weights, outcomes, prepared)
-        self._alpha = np.hstack([_alpha_of(p) for p in problems])
-        if not (self.warm_start if keep_alpha is None else keep_alpha):
-            self._forget_alpha()
+        self.C_ = C
+        if keep_dual:
+            alpha = np.hstack([_alpha_of(p) for p in problems])
+            self._dual = Dual(alpha, C, self.multi_class, prepared.label, prepared.present)
         context.call_on_fit_task_end(
             estimator=self, X=prepared.X, y=prepared.y, reconstruction_attributes=dict
         )
         self._report(time.perf_counter() - started, all(o.converged for o in outcomes))
         return self
 
+    def _dtype(self, c: np.ndarray, diagonal: np.ndarray) -> type:
+        """Double precision for tight tolerances, and for numbers that float32 cannot hold well."""
+        sizes = np.concatenate([c, diagonal[diagonal > 0]])
+        moderate = sizes.min() > 1e-20 and sizes.max() < 1e20
+        return np.float32 if self.tol >= FLOAT32_TOL and moderate else np.float64
+
     def _problems(self, data: Data, prepared: Prepared, weights, alpha) -> list:
         """One problem per batch of 16 classes; one in all for two classes or Crammer-Singer."""
         n_classes, label = len(prepared.classes), prepared.label
         if self.multi_class == "crammer_singer":
             return [SimplexProblem(data, label, n_classes, weights, alpha)]
-        sign = _signs(n_classes)
-        batches = [slice(k, k + LANES) for k in range(0, sign.shape[1], LANES)]
+        n_problems = 1 if n_classes == 2 else n_classes
+        batches = [slice(k, min(k + LANES, n_problems)) for k in range(0, n_problems, LANES)]
         return [
-            BoxProblem(data, label, sign[:, b], w, None if alpha is None else alpha[:, b])
+            BoxProblem(data, label, _signs(n_classes, b), w, None if alpha is None else alpha[:, b])
             for b, w in zip(batches, weights, strict=True)
         ]
 
@@ -421,12 +447,10 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         crammer_singer = self.multi_class == "crammer_singer"
         n_classes = len(prepared.classes)
         n_outputs = 1 if n_classes == 2 and not crammer_singer else n_classes
-        unary = data.tables.left is None
+        right = prepared.learned.tables.right
         model = AdditiveModel(
             encoder=prepared.learned.encoder,
-            table=prepared.learned.tables.right.astype(data.tables.dtype)
-            if unary
-            else data.tables.left,
+            table=right.astype(data.tables.dtype) if data.tables.left is None else data.tables.left,
             offset=data.tables.offset,
             weights=weights,
             intercept=data.bias_value * bias[:n_outputs].astype(np.float64),
@@ -441,7 +465,9 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         }
 
     def _keep(self, problems, weights, outcomes, prepared: Prepared) -> None:
-        for name, value in self._fitted(problems, weights, prepared).items():
+        fitted = self._fitted(problems, weights, prepared)
+        self.model_: AdditiveModel = fitted["model_"]
+        for name, value in fitted.items():
             setattr(self, name, value)
         symmetric = prepared.learned.tables.symmetric
         certificates = [o.certificate for o in outcomes]
@@ -453,6 +479,10 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.n_iter_ = max(o.n_iter for o in outcomes)
         self.history_ = [o.history for o in outcomes]
         self._tables, self._frequency = prepared.learned.tables, prepared.learned.frequency
+        if self.model_.direct:  # one entry per distinct value is the training data again
+            self._tables, at = self._tables.thinned(_DIRECT_GRID)
+            self._frequency = self._frequency[at]
+            self.model_ = self.model_.thinned(at)
 
     def _report(self, seconds: float, converged: bool) -> None:
         symmetric = self._tables.symmetric
@@ -460,34 +490,39 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         reached = self.duality_gap_ if symmetric else self.violation_
         if self.verbose > 0:
             _log("%d sweeps in %.2f s, %s %.2g", self.n_iter_, seconds, what, reached)
-        if not converged and self.n_iter_ >= self.max_iter:
+        if not np.all(np.isfinite(self.model_.intercept)) or not np.isfinite(reached):
+            warnings.warn(
+                f"AdditiveSVC diverged after {self.n_iter_} sweeps: tables that are not symmetric "
+                'have no objective. Decrease C, or use approximation="spectral".',
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        elif not converged and self.n_iter_ >= self.max_iter:
             warnings.warn(
                 f"AdditiveSVC stopped after max_iter={self.max_iter} sweeps with a {what} of "
                 f"{reached:.2g}, above tol={self.tol:g}. Increase max_iter, decrease C, or accept "
                 "a larger tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,  # past _solve, fit and scikit-learn's callback wrapper
             )
 
-    def _warm_start(self, prepared: Prepared):
-        """Dual variables of the last fit and its C, if they suit this one."""
-        alpha = getattr(self, "_alpha", None)
-        if not self.warm_start or alpha is None:
-            return None, None
+    def _warm_start(self, prepared: Prepared) -> Dual | None:
+        """The dual variables of the last fit, if they suit this one."""
+        dual = getattr(self, "_dual", None)
+        if not self.warm_start or dual is None:
+            return None
         n_classes = len(prepared.classes)
         one = n_classes == 2 and self.multi_class == "ovr"
-        if alpha.shape != (prepared.learned.codes.n_rows, 1 if one else n_classes):
+        shape = (len(prepared.label), 1 if one else n_classes)
+        if dual.alpha.shape != shape or dual.multi_class != self.multi_class:
             warnings.warn(
-                "warm_start=True, but the number of rows or classes changed: starting afresh.",
+                "warm_start=True, but the number of rows or classes changed, or multi_class did: "
+                "starting afresh.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-            return None, None
-        return alpha, self.C_
-
-    def _forget_alpha(self) -> None:
-        if not self.warm_start:
-            del self._alpha
+            return None
+        return dual
 
     # ------------------------------------------------------------------ prediction
 
@@ -504,7 +539,7 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             One column for two classes, positive for ``classes_[1]``.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         X = check_X(self, X, reset=False)
         scores = self.model_.decision(Values.of(X), self.n_jobs)
         return self._binary(scores) if len(self.classes_) == 2 else scores
@@ -539,7 +574,7 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         values : ndarray of shape (n_bins,)
             g_j at those values.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         j = self._feature_number(feature)
         values = self.model_.feature_function(j)
         values = self._of_class(values, class_label)
@@ -559,12 +594,15 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         parts : ndarray of shape (n_samples, n_features + 1[, n_classes])
             The last column is the intercept, so that ``parts.sum(axis=1)`` is the decision value.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         X = check_X(self, X, reset=False)
-        parts = self.model_.contributions(Values.of(X))
+        outputs = np.arange(self.model_.n_outputs)
         if class_label is None and len(self.classes_) > 2:
-            return parts
-        return self._of_class(parts, class_label)
+            return self.model_.contributions(Values.of(X), outputs)
+        if len(self.classes_) > 2:
+            outputs = self._of_class(outputs, class_label)[None]
+            return self.model_.contributions(Values.of(X), outputs)[..., 0]
+        return self._of_class(self.model_.contributions(Values.of(X), outputs), class_label)
 
     def _of_class(self, values, class_label):
         """The last axis narrowed to one class."""
@@ -587,12 +625,12 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_number("feature", feature, low=0, high=self.n_features_in_ - 1, integer=True)
         return int(feature)
 
-    def approximation_error(self, X=None, y=None, features=None):
+    def approximation_error(self, X=None, features=None):
         """Errors of the tables, against the kernel or against the true g_j of this model.
 
         Parameters
         ----------
-        X, y : array-like, default=None
+        X : array-like or sparse matrix, default=None
             The training data of a model fitted with ``warm_start=True`` (which keeps the dual
             variables).  Without it, the error is that of the tables on all pairs of bins.
         features : sequence of int, default=None
@@ -603,35 +641,40 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         error : ApproximationError, or list of ApproximationError, one per feature
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         if X is None:
             return self._tables.error(self._frequency)
-        if not hasattr(self, "_alpha"):
+        if not hasattr(self, "_dual"):
             raise ValueError("The true g_j needs the dual variables: fit with warm_start=True.")
         X = check_X(self, X, reset=False)
-        if X.shape[0] != len(self._alpha) or y is None or len(y) != len(self._alpha):
-            raise ValueError("X and y must be the rows that the model was fitted on.")
-        coef = self._signed_alpha(np.searchsorted(self.classes_, y))
-        codes, _ = self.model_.encode(Values.of(X))
-        dense, t = codes.toarray(), self.model_.encoder.representatives
+        dual = self._dual
+        if X.shape[0] <= dual.present.max():
+            raise ValueError("X must be the rows that the model was fitted on.")
+        coef = dual.alpha
+        if dual.multi_class == "ovr":
+            coef = coef * _signs(len(self.classes_), slice(None))[dual.label]
+        # On the model's own bins, which hold every training value unless it was not binned.
+        dense = self.model_.encoder.encode(Values.of(X[dual.present])).toarray()
+        t = self.model_.encoder.representatives
+        gram = self._tables.kernel(t[1:, None], t[None, 1:])
         features = range(self.n_features_in_) if features is None else features
-        return [self._shape_error(j, dense[:, j], coef, t) for j in features]
+        return [self._shape_error(j, dense[:, j], coef, gram) for j in features]
 
-    def _signed_alpha(self, label) -> np.ndarray:
-        if self.multi_class == "crammer_singer":
-            return self._alpha
-        return self._alpha * _signs(len(self.classes_))[label]
-
-    def _shape_error(self, j, codes, coef, t) -> ApproximationError:
-        mass = np.zeros((len(t), coef.shape[1]))
+    def _shape_error(self, j, codes, coef, gram) -> ApproximationError:
+        mass = np.zeros((len(gram) + 1, coef.shape[1]))
         np.add.at(mass, codes, coef)
-        exact = self._tables.kernel(t[1:, None], t[None, 1:]) @ mass[1:]
-        return compare(self.model_.feature_function(j)[1:], exact, np.ones_like(exact))
+        seen = np.bincount(codes, minlength=len(mass))[1:, None]
+        return compare(
+            self.model_.feature_function(j)[1:], gram @ mass[1:], seen * np.ones(mass.shape[1])
+        )
 
 
-def _signs(n_classes: int) -> np.ndarray:
-    """Row c: the labels +1 or -1 that class c has in each one-vs-rest problem."""
-    return np.array([[-1.0], [1.0]]) if n_classes == 2 else 2.0 * np.eye(n_classes) - 1.0
+def _signs(n_classes: int, problems: slice) -> np.ndarray:
+    """Row c: the labels +1 or -1 that class c has in the given one-vs-rest problems."""
+    if n_classes == 2:
+        return np.array([[-1.0], [1.0]])
+    classes = np.arange(n_classes)
+    return np.where(classes[:, None] == classes[problems], 1.0, -1.0)
 
 
 def _alpha_of(problem) -> np.ndarray:
@@ -641,8 +684,8 @@ def _alpha_of(problem) -> np.ndarray:
 
 
 def _log(message: str, *args) -> None:
-    """To the package's logger, which speaks to the terminal unless the user set it up."""
-    if not logger.handlers and not logging.getLogger().handlers:
-        logger.addHandler(logging.StreamHandler())
-        logger.setLevel(logging.INFO)
-    logger.info(message, *args)
+    """To the package's logger; to the terminal where nobody has set up logging."""
+    if logger.hasHandlers():
+        logger.info(message, *args)
+    else:
+        print(message % args, file=sys.stderr)

@@ -65,6 +65,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.positive_only = self.scaling in ("global", None)
         tags.transformer_tags.preserves_dtype = []
         return tags
 
@@ -104,8 +105,16 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
             return self.table_[codes.toarray()].reshape(shape)
         if codes.index is None or codes.start is None:
             return sp.csr_array(self.table_[codes.codes].reshape(shape))
-        index = (codes.index.astype(np.int64)[:, None] * r + np.arange(r)).ravel()
-        return sp.csr_array((self.table_[codes.codes].ravel(), index, codes.start * r), shape=shape)
+        index = codes.index.astype(np.int64)[:, None] * r + np.arange(r)
+        # LIBLINEAR takes 32-bit indices only.
+        small = max(shape[1], codes.start[-1] * r) <= np.iinfo(np.int32).max
+        dtype = np.int32 if small else np.int64
+        parts = (
+            self.table_[codes.codes].ravel(),
+            index.ravel().astype(dtype),
+            (codes.start * r).astype(dtype),
+        )
+        return sp.csr_array(parts, shape=shape)
 
     def get_feature_names_out(self, input_features=None):
         """Names ``<feature>_<k>``, k from 0 to ``rank_ - 1``."""

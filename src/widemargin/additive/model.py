@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,11 +50,21 @@ class AdditiveModel:
     def lanes(self) -> int:
         return self.weights.shape[-1]
 
+    def thinned(self, at: np.ndarray) -> AdditiveModel:
+        """A direct model with fewer bins: they serve as the grid of `feature_function` only."""
+        thresholds, t = self.encoder.thresholds, self.encoder.representatives[at]
+        encoder = replace(
+            self.encoder,
+            representatives=t,
+            thresholds=np.append(thresholds[0], t[1:-1] / 2 + t[2:] / 2),
+        )
+        return replace(self, encoder=encoder, table=self.table[at])
+
     def encode(self, values: Values) -> tuple[Codes, np.ndarray]:
         """Codes of new data, and the table they index."""
         if not self.direct:
             return self.encoder.encode(values), self.table
-        encoder = exact_encoder(values, self.encoder.shift, self.encoder.factor)
+        encoder = exact_encoder(values, self.encoder)
         t = np.minimum(encoder.representatives, self.encoder.representatives[-1])
         table = np.zeros((len(t), self.table.shape[1]), dtype=self.table.dtype)
         table[1:, :3] = log_polynomials(t[1:], 2)
@@ -80,24 +90,24 @@ class AdditiveModel:
     def feature_function(self, feature: int) -> np.ndarray:
         """g_j at every code, of shape (n_codes, n_outputs); row 0 (absent) is zero."""
         if self.offset is None:
-            by_block = np.einsum("cr,brl->cbl", self.table, self.weights[:, feature])
-        else:
-            own = self.weights[:, self.offset[feature] : self.offset[feature + 1]]
-            code = np.minimum(np.arange(self.encoder.n_codes), max(own.shape[1] - 1, 0))
-            by_block = own[:, code].transpose(1, 0, 2)
+            return self._through(self.table, feature)
+        own = self.weights[:, self.offset[feature] : self.offset[feature + 1]]
+        code = np.minimum(np.arange(self.encoder.n_codes), max(own.shape[1] - 1, 0))
+        by_block = own[:, code].transpose(1, 0, 2)
         return by_block.reshape(self.encoder.n_codes, -1)[:, : self.n_outputs]
 
-    def contributions(self, values: Values) -> np.ndarray:
-        """g_j(x_j) per feature and the intercept last: (n_rows, n_features + 1, n_outputs)."""
+    def contributions(self, values: Values, outputs: np.ndarray) -> np.ndarray:
+        """g_j(x_j) per feature and the intercept last: (n_rows, n_features + 1, len(outputs))."""
         codes, table = self.encode(values)
         dense = codes.toarray()
-        out = np.empty((codes.n_rows, self.n_features + 1, self.n_outputs))
+        out = np.empty((codes.n_rows, self.n_features + 1, len(outputs)))
         for j in range(self.n_features):
-            if self.direct:
-                g = np.einsum("cr,brl->cbl", table, self.weights[:, j])
-                g = g.reshape(len(table), -1)[:, : self.n_outputs]
-            else:
-                g = self.feature_function(j)
-            out[:, j] = g[dense[:, j]]
-        out[:, -1] = self.intercept
+            g = self._through(table, j) if self.direct else self.feature_function(j)
+            out[:, j] = g[:, outputs][dense[:, j]]
+        out[:, -1] = self.intercept[outputs]
         return out
+
+    def _through(self, table: np.ndarray, feature: int) -> np.ndarray:
+        """A table times one feature's weights, of shape (n_codes, n_outputs)."""
+        by_block = np.einsum("cr,brl->cbl", table, self.weights[:, feature])
+        return by_block.reshape(len(table), -1)[:, : self.n_outputs]

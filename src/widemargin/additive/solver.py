@@ -21,6 +21,8 @@ from widemargin.engine import Stop
 
 LANES: int = _core.LANES
 SLICE_SECONDS = 0.1
+_ROWS_PER_SLICE = 4096
+_REOPEN = 20  # sweeps after which shrunk samples are looked at again
 FLOAT32_TOL = 1e-4
 """Relative gaps below this are certified in double precision."""
 
@@ -115,6 +117,13 @@ class Data:
             tables.symmetric,
         )
 
+    def add_to(self, weights: np.ndarray, bias: np.ndarray, coef: np.ndarray) -> None:
+        """Add sum_i coef_i phi(x_i), in slices that can be interrupted."""
+        for begin in range(0, self.codes.n_rows, _ROWS_PER_SLICE):
+            end = min(begin + _ROWS_PER_SLICE, self.codes.n_rows)
+            _core.accumulate(self.codes.rows, self.tables.tables, weights, begin, end, coef)
+        bias += self.bias_value * coef.sum(axis=0, dtype=np.float64)
+
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         """A starting point brought into the box."""
         upper = np.inf if self.squared else self.c[:, None]
@@ -177,16 +186,19 @@ class SimplexProblem:
             flat[:, :n_classes] = self._feasible(alpha)
             for b in range(blocks):
                 coef = np.ascontiguousarray(self.alpha[:, b])
-                _core.accumulate(
-                    data.codes.rows, t.tables, self.weights[b], 0, data.codes.n_rows, coef
-                )
-                self.bias[b] += data.bias_value * coef.sum(axis=0, dtype=np.float64)
+                data.add_to(self.weights[b], self.bias[b], coef)
 
     def _feasible(self, alpha: np.ndarray) -> np.ndarray:
-        """Scale a sample's variables down where its own class exceeds the new bound."""
+        """A starting point brought into the feasible set of each sample, or to zero."""
+        rows = np.arange(len(alpha))
+        own = alpha[rows, self.label]
+        others = alpha.copy()
+        others[rows, self.label] = 0
+        scale = np.abs(alpha).max(axis=1)
+        bad = (others.max(axis=1) > 0) | (np.abs(alpha.sum(axis=1)) > 1e-4 * scale)
+        alpha = np.where(bad[:, None], 0.0, alpha)
         if self.data.squared:
             return alpha
-        own = alpha[np.arange(len(alpha)), self.label]
         return alpha * np.minimum(1.0, self.data.c / np.maximum(own, 1e-30))[:, None]
 
     def sweep(self, order, begin, shrink, shrunk, account) -> int:
@@ -239,6 +251,8 @@ def minimise(
         account = np.zeros((N_SUMS, LANES))
         order = _core.shuffled(active, int(rng.integers(1 << 63)))
         _run(problem, order, shrink, shrunk, account, stop)
+        if not np.all(np.isfinite(account)):  # only tables without an objective can diverge
+            return Outcome(Certificate.from_account(account, lanes), epoch, False, history)
         estimate = _distance(Certificate.from_account(account, lanes), problem, certificate)
         record = {"epoch": epoch, "active": len(active), "estimate": estimate}
         history.append(record)
@@ -254,6 +268,10 @@ def minimise(
             if measured <= tol or halted:
                 return Outcome(certificate, epoch, measured <= tol, history)
             worthwhile = 0.8 * min(worthwhile, estimate)
+            active = np.arange(n, dtype=np.int32)
+            shrunk[:] = 0
+            shrink = _no_shrinking(lanes)
+        elif epoch % _REOPEN == 0:
             active = np.arange(n, dtype=np.int32)
             shrunk[:] = 0
             shrink = _no_shrinking(lanes)

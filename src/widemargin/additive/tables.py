@@ -16,7 +16,7 @@ fourier        psi                             psi                   Vedaldi, Zi
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -32,6 +32,7 @@ from widemargin.additive.codes import (
 )
 from widemargin.additive.kernels import (
     ScalarKernel,
+    UserKernel,
     checked_gram,
     resolve_kernel,
     vanishes_at_zero,
@@ -41,7 +42,7 @@ from widemargin.validation import check_choice, check_number_or_auto
 
 APPROXIMATIONS = ("spectral", "chebyshev", "chebyshev_linear", "pmsvm", "unary", "fourier")
 AUTO_ERROR = 0.001
-AUTO_RANKS = (1, 2, 3, 4, 8, 12, 16)  # those with an unrolled loop
+AUTO_RANKS = (1, 2, 3, 4, 8, 12, 16)  # up to 4, and then multiples of the unrolled 4
 PMSVM_NODES = (0.01, 0.06, 0.75)
 LOG_OFFSET = 0.05
 _MAX_EIGEN = 512
@@ -85,11 +86,27 @@ class Tables:
         """The kernel that the tables stand for, on all pairs of bins."""
         return self.right if self.left is None else self.left @ self.right.T
 
+    def thinned(self, most: int) -> tuple[Tables, np.ndarray]:
+        """At most so many bins (evenly picked, the absent one kept), and which they are."""
+        n = len(self.representatives)
+        at = np.append(0, np.unique(np.linspace(1, n - 1, min(most, n - 1)).astype(int)))
+        left = None if self.left is None else self.left[at]
+        right = self.right[np.ix_(at, at)] if self.left is None else self.right[at]
+        return replace(
+            self,
+            left=left,
+            right=left if self.left is self.right and left is not None else right,
+            diagonal=self.diagonal[at],
+            representatives=self.representatives[at],
+        ), at
+
     def error(self, weight: np.ndarray | None = None) -> ApproximationError:
-        t = self.representatives[1:]
-        w = np.ones(len(t)) if weight is None else weight[1:]
+        """Against the kernel, on all pairs of bins (of 2,048 at most), weighted by occurrence."""
+        tables, at = self.thinned(2048)
+        t = tables.representatives[1:]
+        w = np.ones(len(t)) if weight is None else weight[at][1:]
         exact = self.kernel(t[:, None], t[None, :])
-        return compare(self.gram()[1:, 1:], exact, w[:, None] * w[None, :])
+        return compare(tables.gram()[1:, 1:], exact, w[:, None] * w[None, :])
 
 
 def compare(approximate: np.ndarray, exact: np.ndarray, weight: np.ndarray) -> ApproximationError:
@@ -190,13 +207,21 @@ def make_tables(
     if approximation == "spectral":
         left = right = _spectral(kernel, t, weight[1:], rank)
     elif approximation == "fourier":
-        left = right = _fourier(kernel, t, weight[1:], 3 if rank == "auto" else int(rank))
+        left = right = _fourier(kernel, t, weight[1:], rank)
     elif approximation == "unary":
         if rank != "auto":
             raise ValueError('rank must be "auto" with approximation="unary", which has no rank.')
         return _unary(kernel, representatives)
     else:
         left, right = _polynomial(kernel, t, approximation, 3 if rank == "auto" else int(rank))
+    if isinstance(kernel, UserKernel) and approximation != "spectral":  # which warns by itself
+        _warn_if_indefinite(
+            kernel, scipy.linalg.eigvalsh(checked_gram(kernel, sample, sparse=sparse))
+        )
+    for table in (left, right):
+        if not np.all(np.isfinite(table)):
+            bad = t[np.argmin(np.isfinite(table).all(axis=1))]
+            raise ValueError(f"kernel {kernel.name!r} is not finite for the value {bad:g}.")
     symmetric = left is right
     # The published methods use the exact kernel's diagonal (PmSVM, Algorithm 3, line 2).
     diagonal = np.einsum("ur,ur->u", left, right) if symmetric else kernel(t, t)
@@ -219,15 +244,8 @@ def _spectral(kernel, t, weight, rank) -> np.ndarray:
     weighted = root[:, None] * kernel(nodes[:, None], nodes[None, :]) * root
     with one_blas_thread():
         values, vectors = scipy.linalg.eigh(weighted)
+    _warn_if_indefinite(kernel, values)
     values, vectors = values[::-1], vectors[:, ::-1]
-    if values[-1] < -1e-6 * abs(values[0]):
-        warnings.warn(
-            f"kernel {kernel.name!r} is not positive semi-definite on this data (smallest "
-            f"eigenvalue {values[-1]:.2g}, largest {values[0]:.2g}): its nearest positive "
-            "semi-definite part is used.",
-            UserWarning,
-            stacklevel=2,
-        )
     usable = int(np.count_nonzero(values > 1e-12 * max(values[0], 0.0)))
     if usable == 0:
         return np.zeros((len(t), 1))
@@ -240,6 +258,18 @@ def _spectral(kernel, t, weight, rank) -> np.ndarray:
     r = min(int(rank), usable)
     phi = kernel(t[:, None], nodes[None, :]) @ (root[:, None] * vectors[:, :r])
     return phi / np.sqrt(values[:r])
+
+
+def _warn_if_indefinite(kernel, eigenvalues: np.ndarray) -> None:
+    low, high = eigenvalues[0], eigenvalues[-1]
+    if low < -1e-6 * abs(high):
+        warnings.warn(
+            f"kernel {kernel.name!r} is not positive semi-definite on this data (eigenvalues from "
+            f'{low:.2g} to {high:.2g}). approximation="spectral" uses its nearest positive '
+            "semi-definite part; any other may not converge, and its gap is no certificate.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _aggregate(t, weight) -> tuple[np.ndarray, np.ndarray]:
@@ -321,7 +351,7 @@ def _fourier(kernel, t, weight, rank) -> np.ndarray:
     0, S, 2S, ... gives 2n + 1 numbers.  The spectrum is integrated numerically, so every
     homogeneous kernel has one, and the step S is the one with the least weighted error.
     """
-    if rank % 2 == 0:
+    if rank != "auto" and int(rank) % 2 == 0:
         raise ValueError(f'rank={rank} with approximation="fourier": use an odd rank, 2n + 1.')
     x = np.array([0.05, 0.3, 1.0])
     if not np.allclose(kernel(4 * x, x[::-1] * 4), 4 * kernel(x, x[::-1]), rtol=1e-6):
@@ -332,13 +362,16 @@ def _fourier(kernel, t, weight, rank) -> np.ndarray:
     omega = np.linspace(-60.0, 60.0, 24_001)
     signature = kernel(np.exp(omega / 2), np.exp(-omega / 2))
     if np.allclose(signature, 1.0):  # Hellinger: the spectrum is a single line at 0
+        if rank not in ("auto", 1):
+            raise ValueError(f'rank={rank} with "fourier": this kernel is exact with rank 1.')
         return np.sqrt(t)[:, None]
+    rank = 3 if rank == "auto" else int(rank)
     step = omega[1] - omega[0]
-    exact = kernel(t[:, None], t[None, :])
-    weight = weight if weight.any() else np.ones(len(t))
-    pairs = np.outer(weight, weight)
+    nodes, mass = _aggregate(t, weight)
+    exact = kernel(nodes[:, None], nodes[None, :])
+    pairs = np.outer(mass, mass)
 
-    def features(spacing: float) -> np.ndarray:
+    def features(t: np.ndarray, spacing: float) -> np.ndarray:
         lines = spacing * np.arange((rank - 1) // 2 + 1)
         spectrum = np.cos(lines[:, None] * omega) @ signature * step / (2 * np.pi)
         spectrum = np.maximum(spectrum, 0.0) * spacing
@@ -349,7 +382,7 @@ def _fourier(kernel, t, weight, rank) -> np.ndarray:
         return np.sqrt(t)[:, None] * np.hstack(parts)
 
     def error(spacing: float) -> float:
-        phi = features(spacing)
+        phi = features(nodes, spacing)
         return float((pairs * (phi @ phi.T - exact) ** 2).sum())
 
-    return features(min(np.geomspace(0.02, 3.0, 60), key=error))
+    return features(t, min(np.geomspace(0.02, 3.0, 60), key=error))
