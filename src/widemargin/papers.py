@@ -24,7 +24,7 @@ def icd(**changes) -> AdditiveSVC:
 
     The quantisation is eq. 13 with values above the 97.5th percentile clipped.  For natural
     integer histograms pass ``scaling=None``.  The paper does not print its stopping rule (it
-    builds on LIBLINEAR); here the relative duality gap is 1 %.
+    builds on LIBLINEAR); here the relative duality gap is 0.1 %.
     """
     defaults = {
         "kernel": "intersection",
@@ -32,7 +32,7 @@ def icd(**changes) -> AdditiveSVC:
         "scaling": "percentile",
         "C": 1e-3,
         "loss": "squared_hinge",
-        "tol": 1e-2,
+        "tol": 1e-3,
     }
     return _preset(defaults, changes)
 
