@@ -5,7 +5,7 @@ import sys
 
 SCRIPTS = [
     "fashion_fit", "fashion_predict", "text_fit", "binary_epoch", "memory", "icd_accuracy",
-    "fma_peak", "threads", "approximation", "layout",
+    "fma_peak", "threads", "approximation", "layout", "scaling",
 ]  # fmt: skip
 
 for script in SCRIPTS:

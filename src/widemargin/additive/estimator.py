@@ -51,7 +51,7 @@ _DIRECT_GRID = 1000
 
 INTERCEPT_SHARE = 0.1
 """The constant feature's share of the mean kernel diagonal.  A larger one lets the intercept
-move more freely but couples all samples: 1.0 needs half as many sweeps again."""
+move more freely but couples all samples, which costs sweeps."""
 
 
 @dataclass(frozen=True)
