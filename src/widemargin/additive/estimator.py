@@ -18,22 +18,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
 from widemargin.additive.codes import Values
+from widemargin.additive.explanation import ExplanationMixin, two_class_score
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.solver import (
     FLOAT32_TOL,
     LANES,
     BoxProblem,
     Data,
+    Dual,
     SimplexProblem,
     minimise,
+    one_vs_rest_signs,
 )
-from widemargin.additive.tables import (
-    ApproximationError,
-    Learned,
-    check_settings,
-    compare,
-    learn,
-)
+from widemargin.additive.tables import Learned, check_settings, learn
 from widemargin.engine import run_tasks
 from widemargin.progress import batch_progress
 from widemargin.validation import (
@@ -68,18 +65,7 @@ class Prepared:
     y: object
 
 
-@dataclass(frozen=True)
-class Dual:
-    """The dual variables of a fit, and what they belong to."""
-
-    alpha: np.ndarray  # (n_rows, n_problems), or (n_rows, n_classes) for Crammer-Singer
-    C: float  # in the kernel's own unit
-    multi_class: str
-    label: np.ndarray
-    present: np.ndarray
-
-
-class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class AdditiveSVC(ExplanationMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Support vector classification with additive kernels, at the cost of a linear SVM.
 
     The kernel is a sum over features of one scalar kernel, k(x, y) = sum_j k(x_j, y_j).  Values
@@ -410,8 +396,15 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return [SimplexProblem(data, label, n_classes, weights, alpha)]
         n_problems = 1 if n_classes == 2 else n_classes
         batches = [slice(k, min(k + LANES, n_problems)) for k in range(0, n_problems, LANES)]
+        starts = [None if alpha is None else alpha[:, b] for b in batches]
         return [
-            BoxProblem(data, label, _signs(n_classes, b), w, None if alpha is None else alpha[:, b])
+            BoxProblem(
+                data,
+                label,
+                one_vs_rest_signs(n_classes, b),
+                w,
+                None if alpha is None else alpha[:, b],
+            )
             for b, w in zip(batches, weights, strict=True)
         ]
 
@@ -542,139 +535,13 @@ class AdditiveSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         X = check_X(self, X, reset=False)
         scores = self.model_.decision(Values.of(X), self.n_jobs)
-        return self._binary(scores) if len(self.classes_) == 2 else scores
-
-    @staticmethod
-    def _binary(scores):
-        """One score for two classes: the model has one output, or Crammer-Singer's two."""
-        return scores[..., 0] if scores.shape[-1] == 1 else scores[..., 1] - scores[..., 0]
+        return two_class_score(scores) if len(self.classes_) == 2 else scores
 
     def predict(self, X):
         """Class labels of X."""
         scores = self.decision_function(X)
         best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[best]
-
-    # ------------------------------------------------------------------ explanation
-
-    def shape_function(self, feature, class_label=None):
-        """How one feature moves the decision: the learned g_j over the feature's range.
-
-        Parameters
-        ----------
-        feature : int or str
-            Column number, or its name if the model was fitted on a data frame.
-        class_label : object, default=None
-            Which class; not needed for two classes, where it is ``classes_[1]``.
-
-        Returns
-        -------
-        grid : ndarray of shape (n_bins,)
-            Raw values of the feature, ascending.
-        values : ndarray of shape (n_bins,)
-            g_j at those values.
-        """
-        check_is_fitted(self, "model_")
-        j = self._feature_number(feature)
-        values = self.model_.feature_function(j)
-        values = self._of_class(values, class_label)
-        return self.model_.encoder.grid(j)[1:], values[1:]
-
-    def contributions(self, X, class_label=None):
-        """What each feature adds to the decision value of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        class_label : object, default=None
-            Return only this class (two classes: ``classes_[1]`` is the default).
-
-        Returns
-        -------
-        parts : ndarray of shape (n_samples, n_features + 1[, n_classes])
-            The last column is the intercept, so that ``parts.sum(axis=1)`` is the decision value.
-        """
-        check_is_fitted(self, "model_")
-        X = check_X(self, X, reset=False)
-        outputs = np.arange(self.model_.n_outputs)
-        if class_label is None and len(self.classes_) > 2:
-            return self.model_.contributions(Values.of(X), outputs)
-        if len(self.classes_) > 2:
-            outputs = self._of_class(outputs, class_label)[None]
-            return self.model_.contributions(Values.of(X), outputs)[..., 0]
-        return self._of_class(self.model_.contributions(Values.of(X), outputs), class_label)
-
-    def _of_class(self, values, class_label):
-        """The last axis narrowed to one class."""
-        if class_label is None and len(self.classes_) > 2:
-            raise ValueError(f"class_label is needed: one of {self.classes_.tolist()}.")
-        at = np.flatnonzero(self.classes_ == (self.classes_[-1] if class_label is None
-                                              else class_label))  # fmt: skip
-        if len(at) != 1:
-            raise ValueError(f"class_label={class_label!r} is not in {self.classes_.tolist()}.")
-        if len(self.classes_) > 2:
-            return values[..., at[0]]
-        return self._binary(values) * (1 if at[0] == 1 else -1)
-
-    def _feature_number(self, feature) -> int:
-        if isinstance(feature, str):
-            names = list(getattr(self, "feature_names_in_", []))
-            if feature not in names:
-                raise ValueError(f"feature {feature!r} is not among the feature names.")
-            return names.index(feature)
-        check_number("feature", feature, low=0, high=self.n_features_in_ - 1, integer=True)
-        return int(feature)
-
-    def approximation_error(self, X=None, features=None):
-        """Errors of the tables, against the kernel or against the true g_j of this model.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, default=None
-            The training data of a model fitted with ``warm_start=True`` (which keeps the dual
-            variables).  Without it, the error is that of the tables on all pairs of bins.
-        features : sequence of int, default=None
-            With X: the features j whose g_j(t) = sum_i a_i y_i k(t, x_ij) is compared with the
-            table's, on the bins' grid (PmSVM-LUT, Tables 1 and 2).  All by default.
-
-        Returns
-        -------
-        error : ApproximationError, or list of ApproximationError, one per feature
-        """
-        check_is_fitted(self, "model_")
-        if X is None:
-            return self._tables.error(self._frequency)
-        if not hasattr(self, "_dual"):
-            raise ValueError("The true g_j needs the dual variables: fit with warm_start=True.")
-        X = check_X(self, X, reset=False)
-        dual = self._dual
-        if X.shape[0] <= dual.present.max():
-            raise ValueError("X must be the rows that the model was fitted on.")
-        coef = dual.alpha
-        if dual.multi_class == "ovr":
-            coef = coef * _signs(len(self.classes_), slice(None))[dual.label]
-        # On the model's own bins, which hold every training value unless it was not binned.
-        dense = self.model_.encoder.encode(Values.of(X[dual.present])).toarray()
-        t = self.model_.encoder.representatives
-        gram = self._tables.kernel(t[1:, None], t[None, 1:])
-        features = range(self.n_features_in_) if features is None else features
-        return [self._shape_error(j, dense[:, j], coef, gram) for j in features]
-
-    def _shape_error(self, j, codes, coef, gram) -> ApproximationError:
-        mass = np.zeros((len(gram) + 1, coef.shape[1]))
-        np.add.at(mass, codes, coef)
-        seen = np.bincount(codes, minlength=len(mass))[1:, None]
-        return compare(
-            self.model_.feature_function(j)[1:], gram @ mass[1:], seen * np.ones(mass.shape[1])
-        )
-
-
-def _signs(n_classes: int, problems: slice) -> np.ndarray:
-    """Row c: the labels +1 or -1 that class c has in the given one-vs-rest problems."""
-    if n_classes == 2:
-        return np.array([[-1.0], [1.0]])
-    classes = np.arange(n_classes)
-    return np.where(classes[:, None] == classes[problems], 1.0, -1.0)
 
 
 def _alpha_of(problem) -> np.ndarray:

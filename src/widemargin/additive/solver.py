@@ -130,6 +130,14 @@ class Data:
         return np.clip(alpha, 0, upper)
 
 
+def one_vs_rest_signs(n_classes: int, problems: slice) -> np.ndarray:
+    """Row c: the labels +1 or -1 that class c has in the given one-vs-rest problems."""
+    if n_classes == 2:
+        return np.array([[-1.0], [1.0]])
+    classes = np.arange(n_classes)
+    return np.where(classes[:, None] == classes[problems], 1.0, -1.0)
+
+
 class BoxProblem:
     """One-vs-rest duals of one batch of classes: min 1/2 a'(Q + R)a - e'a, 0 <= a <= U."""
 
@@ -208,6 +216,17 @@ class SimplexProblem:
             self.label, d.c, d.diagonal, self.alpha, self.bias, d.bias_value, d.squared, order,
             begin, SLICE_SECONDS, shrink, shrunk, account,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Dual:
+    """The dual variables of a fit, and what they belong to."""
+
+    alpha: np.ndarray  # (n_rows, n_problems), or (n_rows, n_classes) for Crammer-Singer
+    C: float  # in the kernel's own unit
+    multi_class: str
+    label: np.ndarray
+    present: np.ndarray
 
 
 @dataclass

@@ -1,0 +1,139 @@
+"""What a fitted additive model says about its features: shapes, contributions, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from widemargin.additive.codes import Values
+from widemargin.additive.model import AdditiveModel
+from widemargin.additive.solver import Dual, one_vs_rest_signs
+from widemargin.additive.tables import ApproximationError, Tables, compare
+from widemargin.validation import check_number, check_X
+
+
+def two_class_score(scores: np.ndarray) -> np.ndarray:
+    """One score for two classes: the model has one output, or Crammer-Singer's two."""
+    return scores[..., 0] if scores.shape[-1] == 1 else scores[..., 1] - scores[..., 0]
+
+
+class ExplanationMixin:
+    """The explaining methods of `AdditiveSVC`, which sets these attributes in `fit`."""
+
+    classes_: np.ndarray
+    n_features_in_: int
+    model_: AdditiveModel
+    _tables: Tables
+    _frequency: np.ndarray
+    _dual: Dual
+
+    def shape_function(self, feature, class_label=None):
+        """How one feature moves the decision: the learned g_j over the feature's range.
+
+        Parameters
+        ----------
+        feature : int or str
+            Column number, or its name if the model was fitted on a data frame.
+        class_label : object, default=None
+            Which class; not needed for two classes, where it is ``classes_[1]``.
+
+        Returns
+        -------
+        grid : ndarray of shape (n_bins,)
+            Raw values of the feature, ascending.
+        values : ndarray of shape (n_bins,)
+            g_j at those values.
+        """
+        check_is_fitted(self, "model_")
+        j = self._feature_number(feature)
+        values = self.model_.feature_function(j)
+        values = self._of_class(values, class_label)
+        return self.model_.encoder.grid(j)[1:], values[1:]
+
+    def contributions(self, X, class_label=None):
+        """What each feature adds to the decision value of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        class_label : object, default=None
+            Return only this class (two classes: ``classes_[1]`` is the default).
+
+        Returns
+        -------
+        parts : ndarray of shape (n_samples, n_features + 1[, n_classes])
+            The last column is the intercept, so that ``parts.sum(axis=1)`` is the decision value.
+        """
+        check_is_fitted(self, "model_")
+        X = check_X(self, X, reset=False)
+        outputs = np.arange(self.model_.n_outputs)
+        if class_label is None and len(self.classes_) > 2:
+            return self.model_.contributions(Values.of(X), outputs)
+        if len(self.classes_) > 2:
+            outputs = self._of_class(outputs, class_label)[None]
+            return self.model_.contributions(Values.of(X), outputs)[..., 0]
+        return self._of_class(self.model_.contributions(Values.of(X), outputs), class_label)
+
+    def _of_class(self, values, class_label):
+        """The last axis narrowed to one class."""
+        if class_label is None and len(self.classes_) > 2:
+            raise ValueError(f"class_label is needed: one of {self.classes_.tolist()}.")
+        at = np.flatnonzero(self.classes_ == (self.classes_[-1] if class_label is None
+                                              else class_label))  # fmt: skip
+        if len(at) != 1:
+            raise ValueError(f"class_label={class_label!r} is not in {self.classes_.tolist()}.")
+        if len(self.classes_) > 2:
+            return values[..., at[0]]
+        return two_class_score(values) * (1 if at[0] == 1 else -1)
+
+    def _feature_number(self, feature) -> int:
+        if isinstance(feature, str):
+            names = list(getattr(self, "feature_names_in_", []))
+            if feature not in names:
+                raise ValueError(f"feature {feature!r} is not among the feature names.")
+            return names.index(feature)
+        check_number("feature", feature, low=0, high=self.n_features_in_ - 1, integer=True)
+        return int(feature)
+
+    def approximation_error(self, X=None, features=None):
+        """Errors of the tables, against the kernel or against the true g_j of this model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, default=None
+            The training data of a model fitted with ``warm_start=True`` (which keeps the dual
+            variables).  Without it, the error is that of the tables on all pairs of bins.
+        features : sequence of int, default=None
+            With X: the features j whose g_j(t) = sum_i a_i y_i k(t, x_ij) is compared with the
+            table's, on the bins' grid (PmSVM-LUT, Tables 1 and 2).  All by default.
+
+        Returns
+        -------
+        error : ApproximationError, or list of ApproximationError, one per feature
+        """
+        check_is_fitted(self, "model_")
+        if X is None:
+            return self._tables.error(self._frequency)
+        if not hasattr(self, "_dual"):
+            raise ValueError("The true g_j needs the dual variables: fit with warm_start=True.")
+        X = check_X(self, X, reset=False)
+        dual = self._dual
+        if X.shape[0] <= dual.present.max():
+            raise ValueError("X must be the rows that the model was fitted on.")
+        coef = dual.alpha
+        if dual.multi_class == "ovr":
+            coef = coef * one_vs_rest_signs(len(self.classes_), slice(None))[dual.label]
+        # On the model's own bins, which hold every training value unless it was not binned.
+        dense = self.model_.encoder.encode(Values.of(X[dual.present])).toarray()
+        t = self.model_.encoder.representatives
+        gram = self._tables.kernel(t[1:, None], t[None, 1:])
+        features = range(self.n_features_in_) if features is None else features
+        return [self._shape_error(j, dense[:, j], coef, gram) for j in features]
+
+    def _shape_error(self, j, codes, coef, gram) -> ApproximationError:
+        mass = np.zeros((len(gram) + 1, coef.shape[1]))
+        np.add.at(mass, codes, coef)
+        seen = np.bincount(codes, minlength=len(mass))[1:, None]
+        return compare(
+            self.model_.feature_function(j)[1:], gram @ mass[1:], seen * np.ones(mass.shape[1])
+        )
