@@ -398,14 +398,8 @@ class AdditiveSVC(ExplanationMixin, CallbackSupportMixin, ClassifierMixin, BaseE
         batches = [slice(k, min(k + LANES, n_problems)) for k in range(0, n_problems, LANES)]
         starts = [None if alpha is None else alpha[:, b] for b in batches]
         return [
-            BoxProblem(
-                data,
-                label,
-                one_vs_rest_signs(n_classes, b),
-                w,
-                None if alpha is None else alpha[:, b],
-            )
-            for b, w in zip(batches, weights, strict=True)
+            BoxProblem(data, label, one_vs_rest_signs(n_classes, b), w, a)
+            for b, w, a in zip(batches, weights, starts, strict=True)
         ]
 
     def _minimise(self, k, problems, weights, seed, prepared, context, stop):
