@@ -1,9 +1,9 @@
 """Two threads against one on 26 classes (letter) and 105 classes (sector).
 
 The tasks are batches of 16 classes: letter has 2, sector 7, so that two threads can at best be
-7 / 4 = 1.75 times faster there (and its weights, 14 MB a batch, share the last-level cache).  A
-batch stops when its slowest class does, so the speed-up of letter depends on C: at 10 its two
-batches need as many sweeps, at 30 they do not.  Both are shown.
+7 / 4 = 1.75 times faster there.  Letter is shown at two values of C because runs of either have
+given anything from 1.63 to 1.74: the differences between these rows are within the noise of a
+shared machine.
 """
 
 from __future__ import annotations
