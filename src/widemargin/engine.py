@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from functools import cache
 
 from joblib import Parallel, delayed
@@ -48,15 +47,29 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-_blas_lock = threading.Lock()
+class _OneBlasThread:
+    """A limit that is set by the first to enter and lifted by the last to leave."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._holders == 0:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+            self._holders += 1
+
+    def __exit__(self, *exception) -> None:
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                self._limit.__exit__(*exception)
 
 
-@contextmanager
-def one_blas_thread():
-    """A context in which BLAS keeps to one thread; one such context at a time.
+one_blas_thread = _OneBlasThread()
+"""A context in which BLAS keeps to one thread, whoever else is in it.
 
-    For matrices of a few hundred rows a second thread saves nothing, and on a busy machine its
-    spinning can cost a hundred times the work.
-    """
-    with _blas_lock, _controller().limit(limits=1, user_api="blas"):
-        yield
+For matrices of a few hundred rows a second thread saves nothing, and on a busy machine its
+spinning can cost a hundred times the work."""

@@ -242,7 +242,7 @@ def _spectral(kernel, t, weight, rank) -> np.ndarray:
     nodes, mass = _aggregate(t, weight)
     root = np.sqrt(mass)
     weighted = root[:, None] * kernel(nodes[:, None], nodes[None, :]) * root
-    with one_blas_thread():
+    with one_blas_thread:
         values, vectors = scipy.linalg.eigh(weighted)
     _warn_if_indefinite(kernel, values)
     values, vectors = values[::-1], vectors[:, ::-1]

@@ -31,7 +31,7 @@ class KernelModel:
         rows = self.kernel.operand(X)
         threads = Threads(n_threads)
         try:
-            with one_blas_thread():
+            with one_blas_thread:
                 if self.router is None or self.cluster is None:
                     scores = kernel_product(self.kernel, rows, self.vectors, self.coef, threads)
                 else:

@@ -180,7 +180,7 @@ def solve(
     """
     threads = Threads(n_threads)
     try:
-        with one_blas_thread():
+        with one_blas_thread:
             return _solve(
                 kernel, operand, y, upper, alpha, tol, max_iter, cache_bytes, threads, on_step
             )
