@@ -10,11 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import LinearConstraint, minimize
 
 from widemargin.additive.codes import Values
 
 KKT_TOL = 1e-10
+
+SPARSE_CONTAINERS = (
+    sp.csr_array,
+    sp.csc_array,
+    sp.coo_array,
+    sp.csr_matrix,
+    sp.csc_matrix,
+    sp.coo_matrix,
+)
 
 
 def codes_of(model, X) -> np.ndarray:

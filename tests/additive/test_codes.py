@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
+from reference import SPARSE_CONTAINERS
 
 from widemargin import AdditiveSVC
 from widemargin.additive.codes import AUTO_BINS, ICD_LEVELS, Encoder, Values, fit_encoder
@@ -20,14 +21,6 @@ INTEGERS = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int6
 DTYPES = (*INTEGERS, "float16", "float32", "float64")
 EXOTIC_DTYPES = (">f4", ">f8", ">i2", ">u4", "longdouble")
 SCALINGS = ("global", "minmax", "percentile", None)
-CONTAINERS = (
-    sp.csr_array,
-    sp.csc_array,
-    sp.coo_array,
-    sp.csr_matrix,
-    sp.csc_matrix,
-    sp.coo_matrix,
-)
 
 each_scaling = pytest.mark.parametrize("scaling", SCALINGS)
 each_binning = pytest.mark.parametrize(
@@ -36,7 +29,7 @@ each_binning = pytest.mark.parametrize(
     + [(s, b) for s in SCALINGS if s != "percentile" for b in ("auto", "uniform", "log")],
 )
 each_dtype = pytest.mark.parametrize("dtype", DTYPES)
-each_container = pytest.mark.parametrize("container", CONTAINERS, ids=lambda c: c.__name__)
+each_container = pytest.mark.parametrize("container", SPARSE_CONTAINERS, ids=lambda c: c.__name__)
 
 
 def fit(X, weight=None, **options):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
+from reference import SPARSE_CONTAINERS
 from scipy.spatial.distance import jensenshannon
 from sklearn.metrics.pairwise import additive_chi2_kernel
 
@@ -16,18 +17,10 @@ from widemargin.additive.kernels import KERNELS, resolve_kernel
 POWERS = (-np.inf, -1000.0, -8.0, -3.0, -1.0, -0.5, 0.0)
 HOMOGENEOUS = [*map(PowerMean, POWERS), resolve_kernel("jensen_shannon")]
 ALL = [*HOMOGENEOUS, resolve_kernel("linear")]
-CONTAINERS = (
-    sp.csr_array,
-    sp.csc_array,
-    sp.coo_array,
-    sp.csr_matrix,
-    sp.csc_matrix,
-    sp.coo_matrix,
-)
 
 each_homogeneous = pytest.mark.parametrize("kernel", HOMOGENEOUS, ids=lambda k: k.name)
 each_kernel = pytest.mark.parametrize("kernel", ALL, ids=lambda k: k.name)
-each_container = pytest.mark.parametrize("container", CONTAINERS, ids=lambda c: c.__name__)
+each_container = pytest.mark.parametrize("container", SPARSE_CONTAINERS, ids=lambda c: c.__name__)
 
 positive = st.floats(1e-3, 1.0)
 unit = st.floats(0.0, 1.0, allow_subnormal=False)
