@@ -7,13 +7,27 @@ namespace widemargin {
 namespace WIDEMARGIN_ISA {
 namespace {
 
-using Floats = Vector<float, 16>;
-using Ints = Vector<std::int32_t, 16>;
+// The widest vectors of kernel values in each precision: 64 bytes.
+template <class T>
+struct Lanes;
+template <>
+struct Lanes<float> {
+  static constexpr int n = 16;
+  using Values = Vector<float, 16>;
+};
+template <>
+struct Lanes<double> {
+  static constexpr int n = 8;
+  using Values = Vector<double, 8>;
+};
+using Floats = Lanes<float>::Values;
+using Doubles = Lanes<double>::Values;
 
 // exp(x), clamped to [-80, 80].  Below -80 (1.8e-35) a kernel value is zero for every purpose, and
 // denormal numbers would slow everything that reads them.  The relative error is below 3e-7, which
 // a test measures over the whole range.
 inline Floats exp_clamped(Floats x) {
+  using Ints = Vector<std::int32_t, 16>;
   x = vmin(vmax(x, Floats{} - 80.0f), Floats{} + 80.0f);
   const Floats shifted = x * 1.44269504f + 12582912.0f;  // 1.5 * 2^23 rounds to an integer
   const Floats n = shifted - 12582912.0f;
@@ -31,55 +45,67 @@ inline Floats exp_clamped(Floats x) {
   return p * two_to_n;
 }
 
-inline Floats power(Floats x, int degree) {
-  Floats result = Floats{} + 1.0f;
+// Double precision serves small problems with tight tolerances: the library's exp is fast enough.
+inline Doubles exp_clamped(Doubles x) {
+  for (int l = 0; l < 8; ++l) x[l] = __builtin_exp(x[l] < -700 ? -700 : x[l] > 700 ? 700 : x[l]);
+  return x;
+}
+
+template <class V>
+inline V power(V x, int degree) {
+  V result = V{} + 1;
   for (int bit = degree; bit > 0; bit >>= 1, x = x * x)
     if (bit & 1) result = result * x;
   return result;
 }
 
-// f(dot, column_norms) on vectors of 16, the last one partly filled.
-template <class F>
-inline void for_each_vector(float* row, const float* norms, std::int64_t n, F&& f) {
+// f(dot, column_norms) on full vectors, the last one partly filled.
+template <class T, class F>
+inline void for_each_vector(T* row, const T* norms, std::int64_t n, F&& f) {
+  using V = typename Lanes<T>::Values;
+  constexpr int lanes = Lanes<T>::n;
   std::int64_t j = 0;
-  for (; j + 16 <= n; j += 16)
-    store(row + j, f(load<Floats>(row + j), norms ? load<Floats>(norms + j) : Floats{}));
+  for (; j + lanes <= n; j += lanes)
+    store(row + j, f(load<V>(row + j), norms ? load<V>(norms + j) : V{}));
   if (j < n) {
-    Floats dot{}, norm{};
-    const std::size_t rest = std::size_t(n - j) * sizeof(float);
+    V dot{}, norm{};
+    const std::size_t rest = std::size_t(n - j) * sizeof(T);
     __builtin_memcpy(&dot, row + j, rest);
     if (norms) __builtin_memcpy(&norm, norms + j, rest);
-    const Floats value = f(dot, norm);
+    const V value = f(dot, norm);
     __builtin_memcpy(row + j, &value, rest);
   }
 }
 
-void finish(const BlockArg& b) {
-  const float gamma = b.gamma, coef0 = b.coef0;
+template <class T>
+void finish(const BlockArg<T>& b) {
+  using V = typename Lanes<T>::Values;
+  const T gamma = b.gamma, coef0 = b.coef0;
   const int degree = b.degree;
   for (std::int64_t i = 0; i < b.n_rows; ++i) {
-    float* row = b.values + i * b.row_stride;
+    T* row = b.values + i * b.row_stride;
     if (b.finish == Finish::rbf) {
-      const float own = b.row_norms[i];
-      for_each_vector(row, b.column_norms, b.n_columns, [=](Floats dot, Floats norm) {
-        return exp_clamped(-gamma * vmax(own + norm - 2.0f * dot, Floats{}));
+      const T own = b.row_norms[i];
+      for_each_vector(row, b.column_norms, b.n_columns, [=](V dot, V norm) {
+        return exp_clamped(V(-gamma * vmax(V(own + norm - 2 * dot), V{})));
       });
     } else if (b.finish == Finish::polynomial) {
-      for_each_vector(row, nullptr, b.n_columns,
-                      [=](Floats dot, Floats) { return power(gamma * dot + coef0, degree); });
+      for_each_vector<T>(row, nullptr, b.n_columns,
+                         [=](V dot, V) { return power(V(gamma * dot + coef0), degree); });
     } else {  // tanh(u) = 1 - 2 / (exp(2u) + 1)
-      for_each_vector(row, nullptr, b.n_columns, [=](Floats dot, Floats) {
-        return 1.0f - 2.0f / (exp_clamped(2.0f * (gamma * dot + coef0)) + 1.0f);
+      for_each_vector<T>(row, nullptr, b.n_columns, [=](V dot, V) {
+        return 1 - 2 / (exp_clamped(V(2 * (gamma * dot + coef0))) + 1);
       });
     }
   }
 }
 
-using Doubles = Vector<double, 8>;
-using Halves = Vector<float, 8>;
 using Longs = Vector<std::int64_t, 8>;
 
-inline Doubles widened(const float* p) { return __builtin_convertvector(load<Halves>(p), Doubles); }
+inline Doubles widened(const float* p) {
+  return __builtin_convertvector((load<Vector<float, 8>>(p)), Doubles);
+}
+inline Doubles widened(const double* p) { return load<Doubles>(p); }
 
 struct Best {
   double score;
@@ -103,9 +129,10 @@ inline Doubles projected(Doubles a, Doubles g, Doubles upper) {
 
 // Two-variable steps with a second-order partner on one block (Steinwart, Hush, Scovel 2011;
 // without a bias there is no equality constraint, so the pair moves in a rectangle).
+template <class T>
 class Block {
  public:
-  explicit Block(const WorkingSetArg& w) : w_(w) {}
+  explicit Block(const WorkingSetArg<T>& w) : w_(w) {}
 
   std::int64_t solve() {
     std::int64_t steps = 0;
@@ -126,7 +153,7 @@ class Block {
   }
 
  private:
-  const float* row(std::int64_t i) const { return w_.q + i * w_.size; }
+  const T* row(std::int64_t i) const { return w_.q + i * w_.size; }
   double violation(std::int64_t i) const {
     const double g = w_.gradient[i];
     if (w_.alpha[i] <= 0) return g < 0 ? -g : 0;
@@ -136,7 +163,7 @@ class Block {
 
   // Updates the gradient by two rows and finds the largest projected gradient on the way.
   Best most_violating(std::int64_t i, double di, std::int64_t j, double dj) {
-    const float *qi = row(i), *qj = row(j);
+    const T *qi = row(i), *qj = row(j);
     Doubles best{};
     Longs at{}, index = {0, 1, 2, 3, 4, 5, 6, 7};
     best = best - 1.0;
@@ -157,7 +184,7 @@ class Block {
   // that may move in its direction; i itself stands for a step of one variable.
   std::int64_t partner(std::int64_t i) const {
     const double qii = w_.diagonal[i], gi = w_.gradient[i];
-    const float* qi = row(i);
+    const T* qi = row(i);
     Doubles best{};
     Longs at{}, index = {0, 1, 2, 3, 4, 5, 6, 7};
     best = best + gi * gi / qii;
@@ -220,20 +247,24 @@ class Block {
     if (w_.upper[j] < __builtin_huge_val()) try_edge(w_.upper[j] - w_.alpha[j], false);
   }
 
-  const WorkingSetArg& w_;
+  const WorkingSetArg<T>& w_;
 };
 
-std::int64_t solve_block(const WorkingSetArg& w) { return Block(w).solve(); }
+template <class T>
+std::int64_t solve_block(const WorkingSetArg<T>& w) {
+  return Block<T>(w).solve();
+}
 
 // In double precision, a tile of sums at a time so that they stay in the first-level cache.
-void add_rows(const float* const* rows, const double* coef, std::int64_t n_rows, std::int64_t begin,
+template <class T>
+void add_rows(const T* const* rows, const double* coef, std::int64_t n_rows, std::int64_t begin,
               std::int64_t end, double* out) {
   constexpr std::int64_t kTile = 1024;
   for (std::int64_t from = begin; from < end; from += kTile) {
     const std::int64_t to = from + kTile < end ? from + kTile : end;
     std::int64_t i = 0;
     for (; i + 4 <= n_rows; i += 4) {
-      const float *r0 = rows[i], *r1 = rows[i + 1], *r2 = rows[i + 2], *r3 = rows[i + 3];
+      const T *r0 = rows[i], *r1 = rows[i + 1], *r2 = rows[i + 2], *r3 = rows[i + 3];
       const double c0 = coef[i], c1 = coef[i + 1], c2 = coef[i + 2], c3 = coef[i + 3];
       std::int64_t j = from;
       for (; j + 8 <= to; j += 8)
@@ -249,7 +280,8 @@ void add_rows(const float* const* rows, const double* coef, std::int64_t n_rows,
 }  // namespace
 
 extern const KernelLoops kernel_loops;
-const KernelLoops kernel_loops = {finish, solve_block, add_rows};
+const KernelLoops kernel_loops = {{finish<float>, solve_block<float>, add_rows<float>},
+                                  {finish<double>, solve_block<double>, add_rows<double>}};
 
 }  // namespace WIDEMARGIN_ISA
 }  // namespace widemargin

@@ -1,4 +1,5 @@
-// The plain structs that cross to the hot loops of the kernel machine.
+// The plain structs that cross to the hot loops of the kernel machine.  T is float or double: the
+// type of the kernel values; gradients and variables are always double.
 #pragma once
 
 #include <cstdint>
@@ -8,31 +9,39 @@ namespace widemargin {
 // What turns a block of inner products <a_i, b_j> into kernel values, in place.
 enum class Finish { rbf, polynomial, sigmoid };
 
+template <class T>
 struct BlockArg {
   Finish finish;
-  float* values;  // [n_rows][row_stride], the first n_columns of each row
+  T* values;  // [n_rows][row_stride], the first n_columns of each row
   std::int64_t n_rows, n_columns, row_stride;
-  const float *row_norms, *column_norms;  // squared norms (rbf)
-  float gamma, coef0;
+  const T *row_norms, *column_norms;  // squared norms (rbf)
+  T gamma, coef0;
   int degree;
 };
 
 // A block of variables of  min 1/2 a'Qa - e'a,  0 <= a <= upper.
+template <class T>
 struct WorkingSetArg {
   std::int64_t size;               // a multiple of 8, padded with variables whose upper bound is 0
-  const float* q;                  // [size][size], q_ij = y_i y_j k(x_i, x_j)
+  const T* q;                      // [size][size], q_ij = y_i y_j k(x_i, x_j)
   const double *diagonal, *upper;  // of q, bounded away from zero
   double *alpha, *gradient;        // gradient of the whole problem at these variables
   double tol;                      // stop when no projected gradient exceeds it
   std::int64_t max_steps;
 };
 
-struct KernelLoops {
-  void (*finish)(const BlockArg&);
-  std::int64_t (*solve_block)(const WorkingSetArg&);
+template <class T>
+struct KernelLoopsOf {
+  void (*finish)(const BlockArg<T>&);
+  std::int64_t (*solve_block)(const WorkingSetArg<T>&);
   // out[j] += sum_i coef[i] rows[i][j], begin <= j < end
-  void (*add_rows)(const float* const* rows, const double* coef, std::int64_t n_rows,
+  void (*add_rows)(const T* const* rows, const double* coef, std::int64_t n_rows,
                    std::int64_t begin, std::int64_t end, double* out);
+};
+
+struct KernelLoops {
+  KernelLoopsOf<float> single;
+  KernelLoopsOf<double> twice;
 };
 
 }  // namespace widemargin

@@ -54,3 +54,15 @@ def solve_block(
 def add_rows(
     pool: np.ndarray, slots: np.ndarray, coef: np.ndarray, begin: int, end: int, out: np.ndarray
 ) -> None: ...
+def gather(
+    pool: np.ndarray,
+    slots: np.ndarray,
+    columns: np.ndarray,
+    row_sign: np.ndarray,
+    column_sign: np.ndarray,
+    out: np.ndarray,
+) -> None: ...
+def compact_rows(
+    buffer: np.ndarray, slots: np.ndarray, columns: np.ndarray, old_stride: int, new_stride: int
+) -> None: ...
+def widen_rows(buffer: np.ndarray, n_rows: int, old_stride: int, new_stride: int) -> None: ...

@@ -12,7 +12,8 @@ from widemargin.kernel.divide import divide_and_conquer
 from widemargin.kernel.estimator import KernelSVC
 from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.partition import DISTANCE_KERNELS, partition
-from widemargin.kernel.solver import Threads, gap_terms, kernel_product, solve
+from widemargin.kernel.rows import Threads, kernel_product
+from widemargin.kernel.solver import gap_terms, solve
 
 PARAMETERS = {"rbf": (0.7, 0.0, 3), "poly": (0.5, 1.0, 2), "sigmoid": (0.1, 0.3, 3),
               "laplacian": (0.4, 0.0, 3), "chi2": (0.6, 0.0, 3)}  # fmt: skip
@@ -27,7 +28,7 @@ def data():
 
 
 def operands(name, X):
-    kernel = make_kernel(name, *PARAMETERS[name]).fitted(X)
+    kernel = make_kernel(name, *PARAMETERS[name], X)
     return kernel, kernel.operand(X, training=True)
 
 
@@ -67,7 +68,7 @@ def test_kernel_values_are_those_of_scikit_learn(name, data):
 @pytest.mark.parametrize("name", ["rbf", "poly", "sigmoid"])
 def test_sparse_rows_have_the_kernel_values_of_dense_ones(name, data):
     X = np.where(data[0] > 0.5, data[0], 0)
-    kernel = make_kernel(name, *PARAMETERS[name])
+    kernel = make_kernel(name, *PARAMETERS[name], sp.csr_array(X))
     np.testing.assert_allclose(
         product(kernel, kernel.operand(sp.csr_array(X)), kernel.operand(sp.csr_array(X))),
         exact(name, X, X),

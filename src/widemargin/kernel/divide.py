@@ -18,7 +18,8 @@ import numpy as np
 from widemargin.engine import Stop, run_tasks
 from widemargin.kernel.kernels import Operand
 from widemargin.kernel.partition import Router, across_mass, partition
-from widemargin.kernel.solver import Solution, Threads, solve
+from widemargin.kernel.rows import Threads
+from widemargin.kernel.solver import Solution, solve
 
 LOCAL_TOL = 1e-2  # relative gap of the clusters below the level that is kept
 
@@ -85,15 +86,7 @@ def divide_and_conquer(
         "n_threads": n_threads,
         "on_step": on_step,
     }
-    support = np.flatnonzero(result.alpha)
-    if levels and 0 < len(support) < n:
-        refined = solve(
-            kernel, rows[support], y[support], upper[support],
-            alpha=result.alpha[support], tol=max(tol, LOCAL_TOL), **whole,
-        )  # fmt: skip
-        result.alpha[:] = 0.0
-        result.alpha[support] = refined.alpha
-    result.solution = solve(kernel, rows, y, upper, alpha=result.alpha, tol=tol, **whole)
+    result.solution = solve(kernel, rows, y, upper, alpha=result.alpha, support_first=levels > 0, tol=tol, **whole)
     result.alpha = result.solution.alpha
     return result
 
@@ -106,12 +99,9 @@ def _run_level(
     support = np.flatnonzero(result.alpha)
     k = branching**level
     candidates = support if len(support) >= 2 * k else np.arange(len(y))
-    threads = Threads(n_threads)
-    try:
+    with Threads(n_threads) as threads:
         router, label = partition(kernel, rows, k, candidates, sample_size, rng, threads)
         mass = across_mass(kernel, rows, label, rng, threads)
-    finally:
-        threads.close()
     clustered = time.perf_counter()
 
     def train(cluster: int, stop: Stop) -> Solution:

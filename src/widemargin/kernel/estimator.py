@@ -177,7 +177,7 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
                 f"KernelSVC needs samples of at least 2 classes, but the data has "
                 f"{len(self.classes_)} class: {self.classes_.tolist()!r}."
             )
-        kernel = make_kernel(self.kernel, self._gamma(train), self.coef0, self.degree).fitted(train)
+        kernel = make_kernel(self.kernel, self._gamma(train), self.coef0, self.degree, train)
         rows = kernel.operand(train, training=True)
         early = self._early_level(len(rows))
         results = self._solve(kernel, rows, label, self.C * weight[present], early)

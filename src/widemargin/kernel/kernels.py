@@ -1,14 +1,15 @@
-"""Kernels k(X, Z) on blocks of rows: float32 values, one matrix product and a fused finish.
+"""Kernels k(X, Z) on blocks of rows: one matrix product and a fused finish.
 
 A kernel prepares each data set once (`operand`) and then fills blocks of kernel values from two
-operands; nothing here ever forms a whole n-by-n matrix.
+operands; nothing here ever forms a whole n-by-n matrix.  Values are float32, which is what the
+memory and the matrix product are sized for, or float64 for tight tolerances.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,20 +18,45 @@ from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel
 from widemargin import _core
 
 KERNELS = ("rbf", "poly", "sigmoid", "laplacian", "chi2", "precomputed")
+DENSE_FROM = 0.1  # stored share above which sparse rows are made dense: the product is faster
+_MOST_DENSE_ROWS = 1 << 26  # values of a block of sparse rows that is made dense
+
+
+class Rows(Protocol):
+    """Rows as a kernel wants them; an index array or a slice selects some."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows) -> Any: ...
 
 
 @dataclass(frozen=True)
 class Operand:
-    """Rows as a kernel wants them: float32 data and, where it needs them, squared norms."""
+    """Rows in the kernel's precision and, where it needs them, their squared norms."""
 
-    data: np.ndarray | sp.csr_array
+    data: Any  # dense (n, d), csr (n, d), or whatever a user's function takes
     norms: np.ndarray
 
     def __len__(self) -> int:
-        return self.data.shape[0]
+        return len(self.norms)
 
     def __getitem__(self, rows) -> Operand:
         return Operand(self.data[rows], self.norms[rows])
+
+
+@dataclass(frozen=True)
+class MatrixRows:
+    """Rows of a given kernel matrix, and their numbers among its columns (-1: not training)."""
+
+    matrix: np.ndarray | None
+    at: np.ndarray
+    column: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def __getitem__(self, rows) -> MatrixRows:
+        return replace(self, at=self.at[rows], column=self.column[rows])
 
 
 class Kernel(Protocol):
@@ -39,20 +65,29 @@ class Kernel(Protocol):
     @property
     def name(self) -> str: ...
 
-    def fitted(self, X) -> Kernel:
-        """This kernel with what it learns from its training data."""
+    @property
+    def dtype(self) -> type:
+        """float32 or float64: the type of the values."""
         ...
 
-    def operand(self, X, *, training: bool = False) -> Operand:
+    def operand(self, X, *, training: bool = False) -> Rows:
         """Rows prepared for `fill`."""
         ...
 
-    def fill(self, a: Operand, b: Operand, out: np.ndarray) -> None:
-        """Write k(a, b) to ``out``, float32 with contiguous rows."""
+    def left(self, a: Rows) -> Rows:
+        """Rows prepared to be the first argument of many calls of `fill`."""
         ...
 
-    def diagonal(self, a: Operand) -> np.ndarray:
-        """k(x, x) of every row."""
+    def fill(self, a: Rows, b: Rows, out: np.ndarray) -> None:
+        """Write k(a, b) to ``out``, whose rows are contiguous."""
+        ...
+
+    def diagonal(self, a: Rows) -> np.ndarray:
+        """k(x, x) of every row, in double precision."""
+        ...
+
+    def vectors(self, a: Rows, support: np.ndarray) -> Rows:
+        """What prediction needs of the support vectors."""
         ...
 
 
@@ -61,45 +96,51 @@ class DotKernel:
     """Kernels of inner products: rbf, poly, sigmoid.
 
     Distances are |a|^2 + |b|^2 - 2ab, so dense data of the rbf kernel is centred first (distances
-    do not change, cancellation does) and the difference is clamped at zero.
+    do not change, cancellation does) and the difference is clamped at zero.  The exponential is
+    right to 3e-7 in single precision.
     """
 
     name: str
     gamma: float
     coef0: float = 0.0
     degree: int = 3
+    dtype: type = np.float32
     centre: np.ndarray | None = None
-
-    def fitted(self, X) -> DotKernel:
-        if self.name != "rbf" or sp.issparse(X):
-            return self
-        centre = np.asarray(X).mean(axis=0, dtype=np.float64)
-        return DotKernel(self.name, self.gamma, self.coef0, self.degree, centre)
 
     def operand(self, X, *, training: bool = False) -> Operand:
         if sp.issparse(X):
-            data = sp.csr_array(X, dtype=np.float32)
-            norms = np.asarray(data.multiply(data).sum(axis=1), dtype=np.float32).ravel()
-            return Operand(data, norms)
+            X = sp.csr_array(X, dtype=self.dtype)
+            if X.nnz >= DENSE_FROM * X.shape[0] * X.shape[1]:
+                X = X.toarray()
+        if sp.issparse(X):
+            return Operand(X, np.asarray(X.multiply(X).sum(axis=1), dtype=self.dtype).ravel())
         X = np.asarray(X)
-        data = np.ascontiguousarray(X if self.centre is None else X - self.centre, dtype=np.float32)
-        return Operand(data, np.einsum("ij,ij->i", data, data))
+        X = np.ascontiguousarray(X if self.centre is None else X - self.centre, dtype=self.dtype)
+        return Operand(X, np.einsum("ij,ij->i", X, X))
+
+    def left(self, a: Operand) -> Operand:
+        """Sparse rows become the columns of a dense matrix, where that is not too large."""
+        if not sp.issparse(a.data) or a.data.shape[0] * a.data.shape[1] > _MOST_DENSE_ROWS:
+            return a
+        return Operand(np.ascontiguousarray(a.data.toarray().T), a.norms)
 
     def fill(self, a: Operand, b: Operand, out: np.ndarray) -> None:
-        if sp.issparse(a.data) or sp.issparse(b.data):
-            out[...] = (a.data @ b.data.T).toarray() if sp.issparse(b.data) else a.data @ b.data.T
-        elif out.flags.c_contiguous:
+        if not sp.issparse(b.data):
             np.matmul(a.data, b.data.T, out=out)
+        elif sp.issparse(a.data):
+            out[...] = (a.data @ b.data.T).toarray()
         else:
-            out[...] = a.data @ b.data.T
+            out[...] = (b.data @ a.data).T
         _core.finish_block(out, a.norms, b.norms, self.name, self.gamma, self.coef0, self.degree)
 
     def diagonal(self, a: Operand) -> np.ndarray:
         if self.name == "rbf":
             return np.ones(len(a))
-        dots = a.norms.astype(np.float64)
-        inner = self.gamma * dots + self.coef0
+        inner = self.gamma * a.norms.astype(np.float64) + self.coef0
         return inner**self.degree if self.name == "poly" else np.tanh(inner)
+
+    def vectors(self, a: Operand, support: np.ndarray) -> Operand:
+        return a[support]
 
 
 @dataclass(frozen=True)
@@ -108,12 +149,13 @@ class FunctionKernel:
 
     name: str
     function: Callable
-
-    def fitted(self, X) -> FunctionKernel:
-        return self
+    dtype: type = np.float32
 
     def operand(self, X, *, training: bool = False) -> Operand:
-        return Operand(X, np.zeros(X.shape[0], dtype=np.float32))
+        return Operand(X, np.zeros(X.shape[0]))
+
+    def left(self, a: Operand) -> Operand:
+        return a
 
     def fill(self, a: Operand, b: Operand, out: np.ndarray) -> None:
         K = np.asarray(self.function(a.data, b.data))
@@ -128,50 +170,93 @@ class FunctionKernel:
         out[...] = K
 
     def diagonal(self, a: Operand) -> np.ndarray:
-        out = np.empty((1, 1), dtype=np.float32)
         values = np.empty(len(a))
-        for i in range(len(a)):
-            self.fill(a[i : i + 1], a[i : i + 1], out)
-            values[i] = out[0, 0]
+        block = 64
+        for begin in range(0, len(a), block):
+            part = a[begin : begin + block]
+            out = np.empty((len(part), len(part)))
+            self.fill(part, part, out)
+            values[begin : begin + block] = np.diag(out)
         return values
+
+    def vectors(self, a: Operand, support: np.ndarray) -> Operand:
+        return a[support]
 
 
 @dataclass(frozen=True)
 class PrecomputedKernel:
-    """Kernel values given by the caller: the columns of every matrix are the training rows.
-
-    In place of norms an operand holds the numbers of its rows among the training rows, or -1.
-    """
+    """Kernel values given by the caller: the columns of every matrix are the training rows."""
 
     name: str = "precomputed"
+    dtype: type = np.float32
 
-    def fitted(self, X) -> PrecomputedKernel:
-        return self
+    def operand(self, X, *, training: bool = False) -> MatrixRows:
+        at = np.arange(X.shape[0])
+        return MatrixRows(np.asarray(X), at, at if training else np.full(len(at), -1))
 
-    def operand(self, X, *, training: bool = False) -> Operand:
-        n = X.shape[0]
-        return Operand(np.asarray(X), np.arange(n) if training else np.full(n, -1))
+    def left(self, a: MatrixRows) -> MatrixRows:
+        return a
 
-    def fill(self, a: Operand, b: Operand, out: np.ndarray) -> None:
-        training = len(b) == 0 or b.norms[0] >= 0
-        out[...] = a.data[:, b.norms] if training else b.data[:, a.norms].T
+    def fill(self, a: MatrixRows, b: MatrixRows, out: np.ndarray) -> None:
+        if b.matrix is None or np.all(b.column >= 0):
+            assert a.matrix is not None
+            out[...] = a.matrix[np.ix_(a.at, b.column)]
+        else:
+            out[...] = b.matrix[np.ix_(b.at, a.column)].T
 
-    def diagonal(self, a: Operand) -> np.ndarray:
-        return a.data[np.arange(len(a)), a.norms].astype(np.float64)
+    def diagonal(self, a: MatrixRows) -> np.ndarray:
+        assert a.matrix is not None
+        return a.matrix[a.at, a.column].astype(np.float64)
+
+    def vectors(self, a: MatrixRows, support: np.ndarray) -> MatrixRows:
+        return MatrixRows(None, np.arange(len(support)), a.column[support])
 
 
-def make_kernel(kernel, gamma: float, coef0: float, degree: int) -> Kernel:
-    """The kernel object that parameters stand for."""
+@dataclass(frozen=True)
+class ShiftedKernel:
+    """k + constant: the kernel of a model with a penalised intercept."""
+
+    kernel: Kernel
+    constant: float
+
+    @property
+    def name(self) -> str:
+        return self.kernel.name
+
+    @property
+    def dtype(self) -> type:
+        return self.kernel.dtype
+
+    def operand(self, X, *, training: bool = False) -> Rows:
+        return self.kernel.operand(X, training=training)
+
+    def left(self, a: Rows) -> Rows:
+        return self.kernel.left(a)
+
+    def fill(self, a: Rows, b: Rows, out: np.ndarray) -> None:
+        self.kernel.fill(a, b, out)
+        out += self.constant
+
+    def diagonal(self, a: Rows) -> np.ndarray:
+        return self.kernel.diagonal(a) + self.constant
+
+    def vectors(self, a: Rows, support: np.ndarray) -> Rows:
+        return self.kernel.vectors(a, support)
+
+
+def make_kernel(kernel, gamma: float, coef0: float, degree: int, X, dtype=np.float32) -> Kernel:
+    """The kernel object that parameters stand for, for training data X."""
     if callable(kernel):
-        return FunctionKernel(getattr(kernel, "__name__", "user function"), kernel)
+        return FunctionKernel(getattr(kernel, "__name__", "user function"), kernel, dtype)
     if kernel == "precomputed":
-        return PrecomputedKernel()
-    if kernel == "laplacian":
-        return FunctionKernel("laplacian", lambda X, Z: laplacian_kernel(X, Z, gamma=gamma))
-    if kernel == "chi2":
-        return FunctionKernel("chi2", lambda X, Z: chi2_kernel(X, Z, gamma=gamma))
+        return PrecomputedKernel(dtype=dtype)
+    if kernel in ("laplacian", "chi2"):
+        function = {"laplacian": laplacian_kernel, "chi2": chi2_kernel}[kernel]
+        return FunctionKernel(kernel, lambda X, Z: function(X, Z, gamma=gamma), dtype)
     if kernel in ("rbf", "poly", "sigmoid"):
-        return DotKernel(kernel, float(gamma), float(coef0), int(degree))
+        centred = kernel == "rbf" and not sp.issparse(X)
+        centre = np.asarray(X).mean(axis=0, dtype=np.float64) if centred else None
+        return DotKernel(kernel, float(gamma), float(coef0), int(degree), dtype, centre)
     raise ValueError(
         f"kernel={kernel!r} is not known. Use one of {', '.join(KERNELS)} or a function K(X, Z)."
     )

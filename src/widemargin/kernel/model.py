@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from widemargin.engine import one_blas_thread
 from widemargin.kernel.kernels import Kernel, Operand
 from widemargin.kernel.partition import Router
-from widemargin.kernel.solver import Threads, kernel_product
+from widemargin.kernel.rows import Threads, kernel_product
 
 
 @dataclass(frozen=True)
@@ -29,15 +28,11 @@ class KernelModel:
 
     def decision(self, X, n_threads: int) -> np.ndarray:
         rows = self.kernel.operand(X)
-        threads = Threads(n_threads)
-        try:
-            with one_blas_thread:
-                if self.router is None or self.cluster is None:
-                    scores = kernel_product(self.kernel, rows, self.vectors, self.coef, threads)
-                else:
-                    scores = self._routed(rows, threads)
-        finally:
-            threads.close()
+        with Threads(n_threads) as threads:
+            if self.router is None or self.cluster is None:
+                scores = kernel_product(self.kernel, rows, self.vectors, self.coef, threads)
+            else:
+                scores = self._routed(rows, threads)
         return scores + self.intercept
 
     def _routed(self, rows: Operand, threads: Threads) -> np.ndarray:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 
 from widemargin.kernel.kernels import Kernel, Operand
-from widemargin.kernel.solver import Threads, kernel_product
+from widemargin.kernel.rows import Threads, kernel_product
 
 DISTANCE_KERNELS = ("rbf", "laplacian")
 _ITERATIONS = 20

@@ -1,0 +1,245 @@
+"""Kernel rows: blocked products that never form the matrix, and the cache of the active rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from widemargin import _core
+from widemargin.engine import one_blas_thread
+from widemargin.kernel.kernels import Kernel, Rows
+
+TILE = 1024  # columns; with TILE_ROWS rows a tile of float32 stays in the second-level cache
+TILE_ROWS = 512
+_FEW = 4
+
+
+class Threads:
+    """Tiles of columns, taken in turn by a few threads; sums do not depend on who takes which.
+
+    The calling thread works too, so that Ctrl-C ends it between two tiles.
+    """
+
+    def __init__(self, n_threads: int):
+        self.n_threads = n_threads
+        self._pool = ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None
+
+    def __enter__(self) -> Threads:
+        one_blas_thread.__enter__()
+        return self
+
+    def __exit__(self, *exception) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        one_blas_thread.__exit__(*exception)
+
+    def tiles(self, n: int, task: Callable[[int, int], None], size: int = TILE) -> None:
+        """``task(begin, end)`` for every tile of ``size`` columns of n."""
+        starts = iter(range(0, n, size))
+
+        def work() -> None:
+            for begin in starts:
+                task(begin, min(begin + size, n))
+
+        if self._pool is None or n <= size:
+            work()
+            return
+        others = [self._pool.submit(work) for _ in range(self.n_threads - 1)]
+        try:
+            work()
+        except BaseException:
+            for _ in starts:  # nothing is left for the others
+                pass
+            raise
+        finally:
+            for other in others:
+                other.result()
+
+
+def kernel_product(kernel: Kernel, a: Rows, b: Rows, coef: np.ndarray, threads: Threads):
+    """k(a, b) @ coef, of shape (len(a), n_outputs), a tile at a time and summed in double."""
+    sums = np.zeros((coef.shape[1], len(a)))
+    for start in range(0, len(b), TILE_ROWS):
+        rows = kernel.left(b[start : start + TILE_ROWS])
+        part = np.asarray(coef[start : start + TILE_ROWS])
+        slots = np.arange(len(rows))
+
+        def tile(begin, end, rows=rows, part=part, slots=slots):
+            block = np.empty((len(rows), end - begin), dtype=kernel.dtype)
+            kernel.fill(rows, a[begin:end], block)
+            if coef.shape[1] > _FEW:  # many outputs: a product in the kernel's precision
+                sums[:, begin:end] += part.astype(kernel.dtype).T @ block
+                return
+            for k, total in enumerate(sums):
+                out = np.zeros(end - begin)
+                _core.add_rows(block, slots, np.ascontiguousarray(part[:, k]), 0, len(out), out)
+                total[begin:end] += out
+
+        threads.tiles(len(a), tile)
+    return sums.T
+
+
+class RowCache:
+    """Kernel rows of the active variables over the active variables.
+
+    Rows and columns carry the same local numbers.  All rows lie in one buffer, which is touched
+    only as far as it is used; when the active set shrinks they are compacted in place.  The rows
+    unused for longest make room for new ones; if the whole matrix fits, none ever has to.
+    """
+
+    def __init__(
+        self, kernel: Kernel, rows: Rows, most: int, max_bytes: float, block: int, threads: Threads
+    ):
+        self.kernel, self.rows, self.threads = kernel, rows, threads
+        self.n_computed = 0
+        self._most = most  # variables there can ever be
+        self._clock = 0
+        self._stride = self._roomy(len(rows))
+        least = self._stride * min(2 * block, len(rows))
+        wanted = min(int(max_bytes // np.dtype(kernel.dtype).itemsize), self._stride**2)
+        self._buffer = _allocate(max(wanted, least), least, kernel.dtype)
+        self._take_over(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), len(rows))
+
+    def _roomy(self, n: int) -> int:
+        """A stride that leaves room for a few more columns."""
+        return min(n + n // 16, self._most)
+
+    @property
+    def pool(self) -> np.ndarray:
+        """The slots: a row each, of which the first ``len(self.rows)`` values count."""
+        n = len(self._row_in)
+        return self._buffer[: n * self._stride].reshape(n, self._stride)
+
+    def slots(self, wanted: np.ndarray) -> np.ndarray:
+        """Slots of the wanted rows, computed together where they are missing."""
+        self._clock += 1
+        held = self._slot_of[wanted]
+        self._last_use[held[held >= 0]] = self._clock
+        missing = wanted[held < 0]
+        if len(missing):
+            slots = self._make_room(len(missing))
+            evicted = self._row_in[slots]
+            self._slot_of[evicted[evicted >= 0]] = -1
+            self._compute(missing, slots)
+            self._row_in[slots], self._slot_of[missing] = missing, slots
+            self._last_use[slots] = self._clock
+        return self._slot_of[wanted]
+
+    def _make_room(self, n: int) -> np.ndarray:
+        """Neighbouring free slots while there are any, then those unused for longest."""
+        if self._n_used + n <= len(self._row_in):
+            self._n_used += n
+            return np.arange(self._n_used - n, self._n_used)
+        self._n_used = len(self._row_in)
+        return np.sort(np.argpartition(self._last_use, n - 1)[:n])
+
+    def _compute(self, missing: np.ndarray, slots: np.ndarray) -> None:
+        """Straight into the buffer where the slots are neighbours."""
+        self.n_computed += len(missing)
+        pool = self.pool
+        for part in np.array_split(np.arange(len(missing)), -(-len(missing) // TILE_ROWS)):
+            left = self.kernel.left(self.rows[missing[part]])
+            at = slots[part]
+            neighbours = at[-1] - at[0] == len(at) - 1
+
+            def tile(begin, end, left=left, at=at, neighbours=neighbours):
+                if neighbours:
+                    self.kernel.fill(left, self.rows[begin:end], pool[at[0] : at[-1] + 1, begin:end])
+                    return
+                block = np.empty((len(at), end - begin), dtype=self.kernel.dtype)
+                self.kernel.fill(left, self.rows[begin:end], block)
+                pool[at, begin:end] = block
+
+            self.threads.tiles(len(self.rows), tile)
+
+    def add(self, slots: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """sum_k coef_k row_k over the active columns."""
+        out = np.zeros(len(self.rows))
+        pool = self.pool
+        self.threads.tiles(len(out), lambda b, e: _core.add_rows(pool, slots, coef, b, e, out))
+        return out
+
+    def block(self, numbers: np.ndarray, sign: np.ndarray, out: np.ndarray) -> None:
+        """Write sign_i sign_j k_ij of some variables to ``out``."""
+        pool, slots = self.pool, self.slots(numbers)
+
+        def tile(begin, end):
+            at = slice(begin, end)
+            _core.gather(pool, slots[at], numbers, sign[at], sign, out[at])
+
+        self.threads.tiles(len(slots), tile, 128)
+
+    def shrink(self, keep: np.ndarray) -> None:
+        """Keep some variables (their numbers, ascending), renumbered from 0."""
+        kept = np.zeros(len(self.rows), dtype=bool)
+        kept[keep] = True
+        slots = np.flatnonzero((self._row_in >= 0) & kept[np.maximum(self._row_in, 0)])
+        stride = min(self._roomy(len(keep)), self._stride)
+        _core.compact_rows(self._buffer, slots, keep, self._stride, stride)
+        self._stride = stride
+        numbers = (np.cumsum(kept) - 1)[self._row_in[slots]]
+        self._take_over(numbers, self._last_use[slots], len(keep))
+        self.rows = self.rows[keep]
+
+    def extend(self, all_rows: Rows, new: Rows) -> None:
+        """Append variables: ``all_rows`` are the rows held so far and then the ``new`` ones."""
+        old, stride = len(self.rows), self._stride
+        if len(all_rows) > stride:
+            stride = self._roomy(len(all_rows))
+        recent = np.argsort(-self._last_use, kind="stable")
+        used = np.sort(recent[self._row_in[recent] >= 0][: len(self._buffer) // stride])
+        if used.size and used[-1] >= len(used) or stride > self._stride:
+            _core.compact_rows(self._buffer, used, np.arange(old), self._stride, self._stride)
+            _core.widen_rows(self._buffer, len(used), self._stride, stride)
+            self._stride = stride
+        self._take_over(self._row_in[used], self._last_use[used], len(all_rows))
+        pool = self.pool
+        for start in range(0, len(used), TILE_ROWS):
+            at = slice(start, min(start + TILE_ROWS, len(used)))
+            left = self.kernel.left(self.rows[self._row_in[at]])
+
+            def tile(begin, end, left=left, at=at):
+                self.kernel.fill(left, new[begin:end], pool[at, old + begin : old + end])
+
+            self.threads.tiles(len(new), tile)
+        self.rows = all_rows
+
+    def _take_over(self, numbers: np.ndarray, last_use: np.ndarray, n: int) -> None:
+        """The first slots hold the rows of these numbers, out of n; the rest are free."""
+        n_slots = min(len(self._buffer) // self._stride, n)
+        self._row_in = np.full(n_slots, -1)
+        self._row_in[: len(numbers)] = numbers
+        self._last_use = np.zeros(n_slots, dtype=np.int64)
+        self._last_use[: len(numbers)] = last_use
+        self._slot_of = np.full(n, -1)
+        self._slot_of[numbers] = np.arange(len(numbers))
+        self._n_used = len(numbers)
+
+    def holds(self, n_rows: int) -> bool:
+        """Whether so many rows fit at once."""
+        return n_rows <= len(self._row_in)
+
+
+def _allocate(size: int, least: int, dtype) -> np.ndarray:
+    """A buffer of ``size`` values, or of as many as the system grants."""
+    wanted = size
+    while True:
+        try:
+            buffer = np.empty(size, dtype=dtype)
+        except MemoryError:
+            if size <= least:
+                raise
+            size = max(size // 2, least)
+            continue
+        if size < wanted:
+            mega = np.dtype(dtype).itemsize / 1e6
+            warnings.warn(
+                f"A cache of {wanted * mega:.0f} MB for kernel rows could not be allocated; using "
+                f"{size * mega:.0f} MB. Set cache_size to ask for less.",
+                ResourceWarning,
+                stacklevel=2,
+            )
+        return buffer
