@@ -64,6 +64,49 @@ void finish_block(const Matrix& values, const Array& row_norms, const Array& col
   });
 }
 
+// out[r, c] = <dense row r, compressed row c>; see SparseDotsArg for the panels.
+void sparse_dots(const Array& start, const Array& index, const Array& value,
+                 const std::optional<Array>& place, const Array& panels, const Matrix& out) {
+  require_rows(out, "out must have contiguous rows that do not overlap");
+  require(panels.ndim() == 3 && panels.shape(2) == kPanel, "panels must be (panels, features, 64)");
+  require(start.size() > 0 && out.shape(1) == start.size() - 1, "out needs a column per row");
+  require(out.shape(0) <= panels.shape(0) * kPanel, "out has more rows than the panels");
+  with_type(out.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    SparseDotsArg<T> a{};
+    a.n_rows = std::int64_t(out.shape(0));
+    a.n_columns = std::int64_t(out.shape(1));
+    a.row_stride = out.stride(0);
+    a.n_features = std::int64_t(panels.shape(1));
+    a.start = pointer<std::int64_t>(start, a.n_columns + 1, "start must be int64");
+    const auto n_stored = std::int64_t(index.size());
+    a.index = pointer<std::int32_t>(index, n_stored, "index must be int32");
+    a.value = pointer<T>(value, n_stored, "value must have the type of out, one per index");
+    a.panels = pointer<T>(panels, std::int64_t(panels.size()), "panels must have the type of out");
+    a.out = static_cast<T*>(out.data());
+    const std::int64_t begin = a.start[0], end = a.start[a.n_columns];
+    require(0 <= begin && begin <= end && end <= n_stored, "start is out of range");
+    for (std::int64_t i = 0; i < a.n_columns; ++i)
+      require(a.start[i] <= a.start[i + 1], "start must not descend");
+    std::int64_t n_known = a.n_features;
+    if (place) {
+      n_known = std::int64_t(place->size());
+      a.place = pointer<std::int32_t>(*place, n_known, "place must be int32");
+    }
+    nb::gil_scoped_release release;
+    std::int32_t low = 0, high = -1;
+    for (std::int64_t p = begin; p < end; ++p) {
+      low = a.index[p] < low ? a.index[p] : low;
+      high = a.index[p] > high ? a.index[p] : high;
+    }
+    require(low >= 0 && high < n_known, "a feature is out of range");
+    if (a.place)
+      for (std::int64_t p = begin; p < end; ++p)
+        require(a.place[a.index[p]] < a.n_features, "a place is out of range");
+    loops<T>().sparse_dots(a);
+  });
+}
+
 std::int64_t solve_block(const Array& q, const Array& diagonal, const Array& upper,
                          const Output& alpha, const Output& gradient, double tol,
                          std::int64_t max_steps) {
@@ -191,6 +234,9 @@ void widen_rows(const Output& buffer, std::int64_t n_rows, std::int64_t old_stri
 void bind_kernel(nb::module_& m) {
   m.def("finish_block", &finish_block, "values"_a.noconvert(), "row_norms"_a, "column_norms"_a,
         "name"_a, "gamma"_a, "coef0"_a, "degree"_a);
+  m.attr("PANEL") = kPanel;
+  m.def("sparse_dots", &sparse_dots, "start"_a, "index"_a, "value"_a, "place"_a.none(), "panels"_a,
+        "out"_a.noconvert());
   m.def("solve_block", &solve_block, "q"_a, "diagonal"_a, "upper"_a, "alpha"_a.noconvert(),
         "gradient"_a.noconvert(), "tol"_a, "max_steps"_a);
   m.def("add_rows", &add_rows, "pool"_a, "slots"_a, "coef"_a, "begin"_a, "end"_a,

@@ -19,6 +19,21 @@ struct BlockArg {
   int degree;
 };
 
+// Compressed rows times a block of dense rows.  The dense ones lie in panels of kPanel: value d of
+// row p * kPanel + l is panels[(p * n_features + d) * kPanel + l], padded with zeros.
+constexpr int kPanel = 64;
+
+template <class T>
+struct SparseDotsArg {
+  const std::int64_t* start;  // n_columns + 1 positions in index and value
+  const std::int32_t* index;
+  const T* value;
+  const std::int32_t* place;  // where a feature lies in the panels (-1: absent), or null
+  const T* panels;
+  std::int64_t n_features, n_rows, n_columns, row_stride;
+  T* out;  // [n_rows][row_stride]: a row per dense row, a column per compressed one
+};
+
 // A block of variables of  min 1/2 a'Qa - e'a,  0 <= a <= upper.
 template <class T>
 struct WorkingSetArg {
@@ -33,6 +48,7 @@ struct WorkingSetArg {
 template <class T>
 struct KernelLoopsOf {
   void (*finish)(const BlockArg<T>&);
+  void (*sparse_dots)(const SparseDotsArg<T>&);
   std::int64_t (*solve_block)(const WorkingSetArg<T>&);
   // out[j] += sum_i coef[i] rows[i][j], begin <= j < end
   void (*add_rows)(const T* const* rows, const double* coef, std::int64_t n_rows,

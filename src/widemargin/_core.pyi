@@ -3,6 +3,7 @@ from typing import Any
 import numpy as np
 
 LANES: int
+PANEL: int
 
 class Rows:
     def __init__(
@@ -66,3 +67,11 @@ def compact_rows(
     buffer: np.ndarray, slots: np.ndarray, columns: np.ndarray, old_stride: int, new_stride: int
 ) -> None: ...
 def widen_rows(buffer: np.ndarray, n_rows: int, old_stride: int, new_stride: int) -> None: ...
+def sparse_dots(
+    start: np.ndarray,
+    index: np.ndarray,
+    value: np.ndarray,
+    place: np.ndarray | None,
+    panels: np.ndarray,
+    out: np.ndarray,
+) -> None: ...

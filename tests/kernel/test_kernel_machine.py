@@ -115,7 +115,7 @@ def test_the_dual_never_decreases(data):
 
 
 def test_a_small_cache_computes_rows_again_and_finds_the_same_optimum(data, monkeypatch):
-    monkeypatch.setattr("widemargin.kernel.solver.BLOCK", 16)
+    monkeypatch.setattr("widemargin.kernel.rows.LEAST_SLOTS", 16)
     X, y = data
     kernel, rows = operands("rbf", X)
     upper = np.full(len(y), 10.0)

@@ -86,7 +86,7 @@ def divide_and_conquer(
         "n_threads": n_threads,
         "on_step": on_step,
     }
-    result.solution = solve(kernel, rows, y, upper, alpha=result.alpha, support_first=levels > 0, tol=tol, **whole)
+    result.solution = solve(kernel, rows, y, upper, alpha=result.alpha, tol=tol, **whole)
     result.alpha = result.solution.alpha
     return result
 

@@ -18,8 +18,8 @@ from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel
 from widemargin import _core
 
 KERNELS = ("rbf", "poly", "sigmoid", "laplacian", "chi2", "precomputed")
-DENSE_FROM = 0.1  # stored share above which sparse rows are made dense: the product is faster
-_MOST_DENSE_ROWS = 1 << 26  # values of a block of sparse rows that is made dense
+DENSE_FROM = 0.35  # share of non-zeros from which dense rows and the matrix product are faster
+_MANY_FEATURES = 1 << 14  # from here on only the features present in a block of rows are laid out
 
 
 class Rows(Protocol):
@@ -42,6 +42,80 @@ class Operand:
 
     def __getitem__(self, rows) -> Operand:
         return Operand(self.data[rows], self.norms[rows])
+
+
+@dataclass(frozen=True)
+class CompressedRows:
+    """Rows of which only the non-zero values are kept; slices share their memory."""
+
+    start: np.ndarray  # int64, n + 1 positions
+    index: np.ndarray  # int32
+    value: np.ndarray
+    norms: np.ndarray
+    n_features: int
+
+    @classmethod
+    def of(cls, X: sp.csr_array) -> CompressedRows:
+        X.sort_indices()
+        start, index = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+        rows = cls(start, index, X.data, np.zeros(X.shape[0], dtype=X.dtype), X.shape[1])
+        return replace(rows, norms=_norms(rows, lambda a, out: Panels.of_compressed(a).dots(a, out)))
+
+    def __len__(self) -> int:
+        return len(self.norms)
+
+    def __getitem__(self, rows) -> CompressedRows:
+        if isinstance(rows, slice):
+            begin, end, _ = rows.indices(len(self))
+            start = self.start[begin : max(begin, end) + 1]
+            return replace(self, start=start, norms=self.norms[rows])
+        counts = np.diff(self.start)[rows]
+        start = np.concatenate([[0], np.cumsum(counts)])
+        at = np.arange(start[-1]) + np.repeat(self.start[:-1][rows] - start[:-1], counts)
+        return replace(self, start=start, index=self.index[at], value=self.value[at],
+                       norms=self.norms[rows])  # fmt: skip
+
+    def tocsr(self) -> sp.csr_array:
+        at = slice(self.start[0], self.start[-1])
+        start = (self.start - self.start[0]).astype(np.int32)
+        parts = (self.value[at], self.index[at], start)
+        return sp.csr_array(parts, shape=(len(self), self.n_features))
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Rows laid out for products with compressed ones (see cpp/kernel_problem.hpp)."""
+
+    values: np.ndarray  # (n_panels, n_features, PANEL)
+    place: np.ndarray | None  # of each feature in the panels, where only some are there
+    norms: np.ndarray
+
+    @classmethod
+    def of(cls, X: np.ndarray, norms: np.ndarray, place=None) -> Panels:
+        n, d = X.shape
+        n_panels = -(-n // _core.PANEL)
+        padded = np.zeros((n_panels * _core.PANEL, d), dtype=X.dtype)
+        padded[:n] = X
+        values = padded.reshape(n_panels, _core.PANEL, d).transpose(0, 2, 1)
+        return cls(np.ascontiguousarray(values), place, norms)
+
+    @classmethod
+    def of_compressed(cls, rows: CompressedRows) -> Panels:
+        csr = rows.tocsr()
+        if rows.n_features <= _MANY_FEATURES:
+            return cls.of(csr.toarray(), rows.norms)
+        present = np.unique(csr.indices)
+        place = np.full(rows.n_features, -1, dtype=np.int32)
+        place[present] = np.arange(len(present))
+        few = sp.csr_array((csr.data, place[csr.indices], csr.indptr), (len(rows), len(present)))
+        return cls.of(few.toarray(), rows.norms, place)
+
+    def __len__(self) -> int:
+        return len(self.norms)
+
+    def dots(self, rows: CompressedRows, out: np.ndarray) -> None:
+        """Write the inner products with compressed rows to ``out``."""
+        _core.sparse_dots(rows.start, rows.index, rows.value, self.place, self.values, out)
 
 
 @dataclass(frozen=True)
@@ -70,6 +144,11 @@ class Kernel(Protocol):
         """float32 or float64: the type of the values."""
         ...
 
+    @property
+    def cost(self) -> float:
+        """Time for a value, in units of reading one that is cached; an estimate."""
+        ...
+
     def operand(self, X, *, training: bool = False) -> Rows:
         """Rows prepared for `fill`."""
         ...
@@ -95,9 +174,10 @@ class Kernel(Protocol):
 class DotKernel:
     """Kernels of inner products: rbf, poly, sigmoid.
 
-    Distances are |a|^2 + |b|^2 - 2ab, so dense data of the rbf kernel is centred first (distances
-    do not change, cancellation does) and the difference is clamped at zero.  The exponential is
-    right to 3e-7 in single precision.
+    Rows that are mostly zeros are compressed, whatever they came as.  Distances are |a|^2 + |b|^2 -
+    2ab, so other data of the rbf kernel is centred first (distances do not change, cancellation
+    does; compressed rows are near enough to zero) and the difference is clamped at zero.  The
+    exponential is right to 3e-7 in single precision.
     """
 
     name: str
@@ -105,35 +185,31 @@ class DotKernel:
     coef0: float = 0.0
     degree: int = 3
     dtype: type = np.float32
+    compressed: bool = False
     centre: np.ndarray | None = None
+    cost: float = 4.0
 
-    def operand(self, X, *, training: bool = False) -> Operand:
-        if sp.issparse(X):
+    def operand(self, X, *, training: bool = False) -> Operand | CompressedRows:
+        if self.compressed:
             X = sp.csr_array(X, dtype=self.dtype)
-            if X.nnz >= DENSE_FROM * X.shape[0] * X.shape[1]:
-                X = X.toarray()
-        if sp.issparse(X):
-            return Operand(X, np.asarray(X.multiply(X).sum(axis=1), dtype=self.dtype).ravel())
-        X = np.asarray(X)
+            X.eliminate_zeros()
+            return CompressedRows.of(X)
+        X = X.toarray() if sp.issparse(X) else np.asarray(X)
         X = np.ascontiguousarray(X if self.centre is None else X - self.centre, dtype=self.dtype)
-        return Operand(X, np.einsum("ij,ij->i", X, X))
+        rows = Operand(X, np.zeros(len(X), dtype=self.dtype))
+        return Operand(X, _norms(rows, lambda a, out: np.matmul(a.data, a.data.T, out=out)))
 
-    def left(self, a: Operand) -> Operand:
-        """Sparse rows become the columns of a dense matrix, where that is not too large."""
-        if not sp.issparse(a.data) or a.data.shape[0] * a.data.shape[1] > _MOST_DENSE_ROWS:
-            return a
-        return Operand(np.ascontiguousarray(a.data.toarray().T), a.norms)
+    def left(self, a: Operand | CompressedRows) -> Operand | Panels:
+        return Panels.of_compressed(a) if isinstance(a, CompressedRows) else a
 
-    def fill(self, a: Operand, b: Operand, out: np.ndarray) -> None:
-        if not sp.issparse(b.data):
-            np.matmul(a.data, b.data.T, out=out)
-        elif sp.issparse(a.data):
-            out[...] = (a.data @ b.data.T).toarray()
+    def fill(self, a: Operand | Panels, b: Operand | CompressedRows, out: np.ndarray) -> None:
+        if isinstance(a, Panels):
+            a.dots(b, out)
         else:
-            out[...] = (b.data @ a.data).T
+            np.matmul(a.data, b.data.T, out=out)
         _core.finish_block(out, a.norms, b.norms, self.name, self.gamma, self.coef0, self.degree)
 
-    def diagonal(self, a: Operand) -> np.ndarray:
+    def diagonal(self, a: Operand | CompressedRows) -> np.ndarray:
         if self.name == "rbf":
             return np.ones(len(a))
         inner = self.gamma * a.norms.astype(np.float64) + self.coef0
@@ -150,6 +226,7 @@ class FunctionKernel:
     name: str
     function: Callable
     dtype: type = np.float32
+    cost: float = 50.0
 
     def operand(self, X, *, training: bool = False) -> Operand:
         return Operand(X, np.zeros(X.shape[0]))
@@ -189,6 +266,7 @@ class PrecomputedKernel:
 
     name: str = "precomputed"
     dtype: type = np.float32
+    cost: float = 2.0
 
     def operand(self, X, *, training: bool = False) -> MatrixRows:
         at = np.arange(X.shape[0])
@@ -227,6 +305,10 @@ class ShiftedKernel:
     def dtype(self) -> type:
         return self.kernel.dtype
 
+    @property
+    def cost(self) -> float:
+        return self.kernel.cost
+
     def operand(self, X, *, training: bool = False) -> Rows:
         return self.kernel.operand(X, training=training)
 
@@ -254,9 +336,29 @@ def make_kernel(kernel, gamma: float, coef0: float, degree: int, X, dtype=np.flo
         function = {"laplacian": laplacian_kernel, "chi2": chi2_kernel}[kernel]
         return FunctionKernel(kernel, lambda X, Z: function(X, Z, gamma=gamma), dtype)
     if kernel in ("rbf", "poly", "sigmoid"):
-        centred = kernel == "rbf" and not sp.issparse(X)
-        centre = np.asarray(X).mean(axis=0, dtype=np.float64) if centred else None
-        return DotKernel(kernel, float(gamma), float(coef0), int(degree), dtype, centre)
+        share = _share_of_nonzeros(X)
+        compressed = share < DENSE_FROM
+        cost = 2 + X.shape[1] * (share / 8 if compressed else 1 / 25)
+        centre = None
+        if kernel == "rbf" and not compressed:
+            centre = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+        return DotKernel(kernel, float(gamma), float(coef0), int(degree), dtype, compressed, centre, cost)
     raise ValueError(
         f"kernel={kernel!r} is not known. Use one of {', '.join(KERNELS)} or a function K(X, Z)."
     )
+
+
+def _norms(rows, products: Callable) -> np.ndarray:
+    """Squared norms by the very sums that inner products use: equal rows are then at distance 0."""
+    norms = np.empty(len(rows), dtype=rows.norms.dtype)
+    for begin in range(0, len(rows), _core.PANEL):
+        part = rows[begin : begin + _core.PANEL]
+        out = np.empty((len(part), len(part)), dtype=norms.dtype)
+        products(part, out)
+        norms[begin : begin + _core.PANEL] = np.diag(out)
+    return norms
+
+
+def _share_of_nonzeros(X) -> float:
+    stored = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
+    return stored / max(X.shape[0] * X.shape[1], 1)

@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.cluster import KMeans
 
-from widemargin.kernel.kernels import Kernel, Operand
+from widemargin.kernel.kernels import CompressedRows, Kernel, Operand, Panels
 from widemargin.kernel.rows import Threads, kernel_product
 
 DISTANCE_KERNELS = ("rbf", "laplacian")
@@ -54,9 +53,16 @@ class PointRouter:
         half_norms = np.einsum("kd,kd->k", self.centres, self.centres) / 2
         label = np.empty(len(rows), dtype=np.int64)
 
+        panels = Panels.of(self.centres, half_norms) if isinstance(rows, CompressedRows) else None
+
         def tile(begin, end):
-            inner = rows.data[begin:end] @ self.centres.T
-            label[begin:end] = np.argmin(half_norms - inner, axis=1)
+            part = rows[begin:end]
+            inner = np.empty((len(self.centres), len(part)), dtype=self.centres.dtype)
+            if panels is None:
+                np.matmul(self.centres, part.data.T, out=inner)
+            else:
+                panels.dots(part, inner)
+            label[begin:end] = np.argmin(half_norms[:, None] - inner, axis=0)
 
         threads.tiles(len(rows), tile)
         return label
@@ -77,8 +83,9 @@ class PointRouter:
 def _kmeans(rows: Operand, k: int, rng) -> np.ndarray:
     seed = int(rng.integers(np.iinfo(np.int32).max))
     k = min(k, len(rows))
-    return KMeans(k, n_init=1, max_iter=_ITERATIONS, random_state=seed).fit(
-        rows.data).cluster_centers_.astype(np.float32)  # fmt: skip
+    data = rows.tocsr() if isinstance(rows, CompressedRows) else rows.data
+    kmeans = KMeans(k, n_init=1, max_iter=_ITERATIONS, random_state=seed).fit(data)
+    return np.ascontiguousarray(kmeans.cluster_centers_, dtype=data.dtype)
 
 
 @dataclass(frozen=True)
@@ -171,7 +178,7 @@ def partition(
     Returns the router and the cluster of each row.  There can be more than k clusters (crowded
     ones are split) or fewer (of too few distinct rows).
     """
-    points = kernel.name in DISTANCE_KERNELS and not sp.issparse(rows.data)
+    points = kernel.name in DISTANCE_KERNELS
     size = min(max(sample_size, (_KMEANS_ROWS if points else 2) * k), len(candidates))
     sample = rows[np.sort(rng.choice(candidates, size, replace=False))]
     router: Router

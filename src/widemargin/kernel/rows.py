@@ -14,6 +14,7 @@ from widemargin.kernel.kernels import Kernel, Rows
 
 TILE = 1024  # columns; with TILE_ROWS rows a tile of float32 stays in the second-level cache
 TILE_ROWS = 512
+LEAST_SLOTS = 128  # rows that the cache holds however little memory it may use
 _FEW = 4
 
 
@@ -90,16 +91,14 @@ class RowCache:
     unused for longest make room for new ones; if the whole matrix fits, none ever has to.
     """
 
-    def __init__(
-        self, kernel: Kernel, rows: Rows, most: int, max_bytes: float, block: int, threads: Threads
-    ):
+    def __init__(self, kernel: Kernel, rows: Rows, most: int, max_bytes: float, threads: Threads):
         self.kernel, self.rows, self.threads = kernel, rows, threads
         self.n_computed = 0
         self._most = most  # variables there can ever be
         self._clock = 0
         self._stride = self._roomy(len(rows))
-        least = self._stride * min(2 * block, len(rows))
-        wanted = min(int(max_bytes // np.dtype(kernel.dtype).itemsize), self._stride**2)
+        least = most * min(LEAST_SLOTS, most)
+        wanted = min(int(max_bytes // np.dtype(kernel.dtype).itemsize), most**2)
         self._buffer = _allocate(max(wanted, least), least, kernel.dtype)
         self._take_over(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), len(rows))
 
@@ -218,9 +217,10 @@ class RowCache:
         self._slot_of[numbers] = np.arange(len(numbers))
         self._n_used = len(numbers)
 
-    def holds(self, n_rows: int) -> bool:
-        """Whether so many rows fit at once."""
-        return n_rows <= len(self._row_in)
+    @property
+    def n_slots(self) -> int:
+        """How many rows fit at once."""
+        return len(self._row_in)
 
 
 def _allocate(size: int, least: int, dtype) -> np.ndarray:

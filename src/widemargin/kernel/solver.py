@@ -24,8 +24,7 @@ from widemargin.kernel.rows import RowCache, Threads, kernel_product
 BLOCK = 1024
 INNER_TOL = 0.1  # of the current violation: looser needs more blocks, tighter more inner steps
 SHRINK_SHARE = 0.25  # of the active variables that must be able to leave before they do
-LOOSE = 10.0
-_SHRINK_EVERY = 8
+LOOSE = 10.0  # multiple of tol at which all variables are looked at for the first time
 _REFRESH_EVERY = 1000  # blocks after which the gradient is computed afresh before a stop
 
 
@@ -68,6 +67,7 @@ class ActiveSet:
         self.ids, self.cache = ids, cache
         self.y, self.upper, self.diagonal = y[ids], upper[ids], diagonal[ids]
         self.alpha, self.gradient = alpha[ids], gradient[ids]
+        self.n_added = 0  # kernel rows added to the gradient since the last change of the set
         self._last = np.empty(0, dtype=np.int64)
         self._scratch = np.empty((min(BLOCK, len(y)) + 8) ** 2, dtype=cache.kernel.dtype)
 
@@ -79,6 +79,7 @@ class ActiveSet:
 
     def add(self, numbers: np.ndarray, change: np.ndarray) -> None:
         """The gradient after the variables of these numbers changed."""
+        self.n_added += len(numbers)
         slots = self.cache.slots(numbers)
         self.gradient += self.y * self.cache.add(slots, change * self.y[numbers])
 
@@ -86,7 +87,8 @@ class ActiveSet:
         """Minimise over one block; returns by how much the dual objective grew."""
         pg = projected_gradient(self.alpha, self.gradient, self.upper)
         self.violation = float(np.abs(pg).max())
-        block = select_block(self.alpha, pg, self.upper, self.diagonal, self._last)
+        size = min(BLOCK, len(self), -(-self.cache.n_slots // 2))
+        block = select_block(self.alpha, pg, self.upper, self.diagonal, self._last, size)
         before, slope = self.alpha[block], self.gradient[block]
         after = self._minimise(block)
         moved = np.flatnonzero(after != before)
@@ -134,20 +136,18 @@ class ActiveSet:
         self.gradient = np.concatenate([self.gradient, gradient[ids]])
 
 
-def select_block(alpha, pg, upper, diagonal, last) -> np.ndarray:
+def select_block(alpha, pg, upper, diagonal, last, size: int) -> np.ndarray:
     """Up to half of the block: free variables of the last one; the rest: the worst violators.
 
     Without the retained half the method need not converge.
     """
-    size = min(BLOCK, len(alpha))
     score = pg * pg / diagonal
     free = last[(alpha[last] > 0) & (alpha[last] < upper[last])]
     kept = free[np.argsort(-score[free], kind="stable")[: size // 2]]
     score[kept] = -1.0
     room = size - len(kept)
-    worst = np.argpartition(-score, room - 1)[:room] if room < len(score) else np.arange(size)
-    worst = worst[score[worst] > 0]
-    return np.sort(np.concatenate([kept, worst]))
+    worst = np.argpartition(-score, room)[:room] if room < len(score) else np.arange(len(score))
+    return np.sort(np.concatenate([kept, worst[score[worst] > 0]]))
 
 
 def solve(
@@ -157,7 +157,6 @@ def solve(
     upper: np.ndarray,
     *,
     alpha: np.ndarray | None = None,
-    support_first: bool = False,
     tol: float = 1e-3,
     max_iter: int = 100_000,
     cache_bytes: float = 1 << 30,
@@ -174,109 +173,153 @@ def solve(
     upper : ndarray
         Upper bound of each variable.
     alpha : ndarray, default=None
-        A feasible start.
-    support_first : bool, default=False
-        Begin with the support vectors of ``alpha`` alone (DC-SVM's refinement).
+        A feasible start.  Its support vectors alone are active at first (DC-SVM's refinement).
     on_step : callable
         Called once per block; a true result ends the fit.
     """
-    n = len(y)
-    alpha = np.zeros(n) if alpha is None else np.clip(alpha, 0, upper)
-    diagonal = np.maximum(kernel.diagonal(rows), 1e-12)
-    support = np.flatnonzero(alpha)
-    ids = support if support_first and len(support) else np.arange(n)
+    alpha = np.zeros(len(y)) if alpha is None else np.clip(alpha, 0, upper)
     with Threads(n_threads) as threads:
-        return _solve(kernel, rows, y, upper, diagonal, alpha, ids, tol, max_iter, cache_bytes,
-                      threads, on_step)  # fmt: skip
+        descent = Descent(kernel, rows, y, upper, alpha, tol, cache_bytes, threads)
+        return descent.run(max_iter, on_step)
 
 
-def _solve(kernel, rows, y, upper, diagonal, alpha, ids, tol, max_iter, cache_bytes, threads,
-           on_step) -> Solution:  # fmt: skip
-    n = len(y)
-    # Of every variable, active or not, the gradient at `known`.
-    known, gradient = np.zeros(n), -np.ones(n)
-    own = rows if len(ids) == n else rows[ids]
-    active = ActiveSet(
-        ids, y, upper, diagonal, alpha, gradient, RowCache(kernel, own, n, cache_bytes, BLOCK, threads)
-    )
-    support = np.flatnonzero(active.alpha)
-    if len(support) and active.cache.holds(len(support)):
-        active.add(support, active.alpha[support])
-    elif len(support):
-        coef = (active.alpha * active.y)[support, None]
-        active.gradient += active.y * kernel_product(kernel, own, own[support], coef, threads)[:, 0]
-    dual = dual_value(active.alpha, active.gradient)
-    history: list[dict] = []
-    step = shrunk_at = refreshed_at = 0
-    caution = 1.0  # grows whenever a variable left too early
-    loose = LOOSE  # before all variables were seen once at this multiple of tol
-    stopped, gain = False, 1.0
+def first_active(alpha: np.ndarray) -> np.ndarray:
+    """The support vectors of a start; all variables without one."""
+    support = np.flatnonzero(alpha)
+    return support if len(support) else np.arange(len(alpha))
 
-    def enough(gap: float, factor: float = 1.0) -> bool:
-        return gap <= factor * tol * max(dual + gap, np.finfo(np.float64).tiny)
 
-    while True:
-        while not stopped:
-            gap = active.gap()
-            history.append(
-                {"step": step, "gap": gap, "dual": dual, "rows": active.cache.n_computed,
-                 "active": len(active)}
-            )  # fmt: skip
-            if enough(gap, loose if len(active) < n else 1.0):
+class Descent:
+    """Descend on the active variables, look at all of them, take violators in, and again.
+
+    ``gradient`` is exact for active variables at every look.  For the others it is exact or a
+    bound on the safe side: when w moved by |dw| since it was known, g_i moved by no more than
+    |dw| sqrt(k_ii), so a variable held at its bound by more than that needs no kernel values.
+    """
+
+    def __init__(self, kernel, rows, y, upper, alpha, tol, cache_bytes, threads):
+        self.kernel, self.rows, self.y, self.upper, self.alpha = kernel, rows, y, upper, alpha
+        self.tol, self.threads = tol, threads
+        self.diagonal = np.maximum(kernel.diagonal(rows), 1e-12)
+        ids = first_active(alpha)
+        self.gradient = -np.ones(len(y))
+        self.known = np.zeros(len(y))  # the variables when all gradients were last known
+        self.inactive = np.setdiff1d(np.arange(len(y)), ids, assume_unique=True)
+        self.seen = len(self.inactive) == 0
+        self.caution = 1.0  # grows whenever a variable left too early
+        own = rows if self.seen else rows[ids]
+        cache = RowCache(kernel, own, len(y), cache_bytes, threads)
+        self.active = ActiveSet(ids, y, upper, self.diagonal, alpha, self.gradient, cache)
+        self._start(own)
+        self.dual = dual_value(self.active.alpha, self.active.gradient)
+
+    def _start(self, own: Rows) -> None:
+        """The gradient of the first active variables."""
+        a = self.active
+        support = np.flatnonzero(a.alpha)
+        if len(support) and len(support) <= a.cache.n_slots:
+            a.add(support, a.alpha[support])
+        elif len(support):
+            coef = (a.alpha * a.y)[support, None]
+            product = kernel_product(self.kernel, own, own[support], coef, self.threads)
+            a.gradient += a.y * product[:, 0]
+
+    def run(self, max_iter: int, on_step: Callable[[], bool]) -> Solution:
+        active, history = self.active, []
+        step = refreshed_at = 0
+        stopped, gain = False, 1.0
+        while True:
+            while not stopped:
+                gap = active.gap()
+                history.append({"step": step, "gap": gap, "dual": self.dual,
+                                "rows": active.cache.n_computed, "active": len(active)})  # fmt: skip
+                if self.enough(gap, 1.0 if self.seen else LOOSE):
+                    break
+                if step >= max_iter:
+                    stopped = True
+                    break
+                gain = active.step()
+                self.dual += gain
+                step += 1
+                stopped = on_step()
+                if gain <= 0:  # at the limit of the arithmetic; the caller warns with the gap
+                    break
+                self.shrink()
+            gap = self.look()
+            violators = self.violators()
+            if not stopped and not self.enough(gap) and (len(violators) or gain > 0):
+                self.take_in(violators)
+            elif step - refreshed_at >= _REFRESH_EVERY:
+                refreshed_at = step  # many sums later: once more from the support vectors alone
+                self.gradient[:] = -1.0
+                self._exact(np.arange(len(self.y)))
+                active.gradient = self.gradient[active.ids]
+            else:
                 break
-            if step >= max_iter:
-                stopped = True
-                break
-            gain = active.step()
-            dual += gain
-            step += 1
-            stopped = on_step()
-            if gain <= 0:  # at the limit of the arithmetic; the caller warns with the gap
-                break
-            if step - shrunk_at >= _SHRINK_EVERY:
-                rest = active.resting(caution * active.violation)
-                if rest.sum() > SHRINK_SHARE * len(active):
-                    if len(active) == n:
-                        gradient[active.ids], known[active.ids] = active.gradient, active.alpha
-                    alpha[active.ids] = active.alpha
-                    active.keep(np.flatnonzero(~rest))
-                    shrunk_at = step
-        loose = 1.0
-        alpha[active.ids] = active.alpha
-        inactive = np.setdiff1d(np.arange(n), active.ids, assume_unique=True)
-        _catch_up(kernel, rows, y, alpha, known, gradient, inactive, threads)
-        gradient[active.ids], known[:] = active.gradient, alpha
-        dual = dual_value(alpha, gradient)
-        terms = gap_terms(alpha, gradient, upper)
-        gap = float(terms.sum())
-        violators = inactive[terms[inactive] > 0]
-        if stopped or enough(gap) or (len(violators) == 0 and gain <= 0):
-            if step - refreshed_at < _REFRESH_EVERY:
-                break
-            # Many sums later: the gradient from the support vectors alone.
-            refreshed_at = step
-            known[:], gradient[:] = 0.0, -1.0
-            _catch_up(kernel, rows, y, alpha, known, gradient, np.arange(n), threads)
-            active.gradient, known[:] = gradient[active.ids], alpha
-            continue
-        if len(violators):
-            active.extend(violators, rows, y, upper, diagonal, alpha, gradient)
-            caution *= 2
-            shrunk_at = step
-    return Solution(
-        alpha, gradient, dual + gap, dual, step, active.cache.n_computed, enough(gap), history
-    )
+        return Solution(self.alpha, self.gradient, self.dual + gap, self.dual, step,
+                        active.cache.n_computed, self.enough(gap), history)  # fmt: skip
 
+    def enough(self, gap: float, factor: float = 1.0) -> bool:
+        return gap <= factor * self.tol * max(self.dual + gap, np.finfo(np.float64).tiny)
 
-def _catch_up(kernel, rows, y, alpha, known, gradient, which, threads) -> None:
-    """Bring the gradient of some variables from ``known`` to ``alpha``."""
-    if len(which) == 0:
-        return
-    change, support = alpha - known, np.flatnonzero(alpha)
-    changed = np.flatnonzero(change)
-    if len(support) < len(changed):
-        gradient[which], changed, change = -1.0, support, alpha
-    if len(changed):
-        coef = (change * y)[changed, None]
-        moved = kernel_product(kernel, rows[which], rows[changed], coef, threads)[:, 0]
-        gradient[which] += y[which] * moved
+    def shrink(self) -> None:
+        """Let variables go that rest at a bound, if they are many and have cost enough.
+
+        To look at a variable again takes a kernel value per support vector; to keep it, one
+        addition per changed variable and step.  As in renting skis, the cheapest policy without
+        knowing the future is to let it go when keeping it has cost as much as looking again.
+        """
+        active = self.active
+        look_again = self.kernel.cost * np.count_nonzero(active.alpha)
+        if active.n_added < look_again:
+            return
+        rest = active.resting(self.caution * active.violation)
+        if rest.sum() <= SHRINK_SHARE * len(active):
+            return
+        active.n_added = 0
+        self.alpha[active.ids] = active.alpha
+        if len(self.inactive) == 0:
+            self.gradient[active.ids], self.known[active.ids] = active.gradient, active.alpha
+        self.inactive = np.concatenate([self.inactive, active.ids[rest]])
+        active.keep(np.flatnonzero(~rest))
+
+    def look(self) -> float:
+        """Gradients of all variables, as far as needed; returns the gap."""
+        active, gradient = self.active, self.gradient
+        self.alpha[active.ids] = active.alpha
+        far = self.inactive
+        if len(far) and self.seen:
+            change = active.alpha - self.known[active.ids]
+            squared = change @ (active.gradient - gradient[active.ids])
+            moved = np.sqrt(max(squared, 0.0) * self.diagonal[far]) * (1 + 1e-6) + 1e-9
+            held = np.where(self.alpha[far] <= 0, gradient[far], -gradient[far]) > moved
+            safe = far[held]
+            gradient[safe] -= np.sign(gradient[safe]) * moved[held]
+            far = far[~held]
+        self._exact(far)
+        gradient[active.ids], self.known[:] = active.gradient, self.alpha
+        self.seen = True
+        return float(gap_terms(self.alpha, gradient, self.upper).sum())
+
+    def _exact(self, which: np.ndarray) -> None:
+        """The gradient of some variables from all support vectors."""
+        support = np.flatnonzero(self.alpha)
+        self.gradient[which] = -1.0
+        if len(which) and len(support):
+            coef = (self.alpha * self.y)[support, None]
+            rows, vectors = self.rows[which], self.rows[support]
+            product = kernel_product(self.kernel, rows, vectors, coef, self.threads)[:, 0]
+            self.gradient[which] += self.y[which] * product
+
+    def violators(self) -> np.ndarray:
+        out = self.inactive
+        return out[gap_terms(self.alpha[out], self.gradient[out], self.upper[out]) > 0]
+
+    def take_in(self, violators: np.ndarray) -> None:
+        if len(violators) == 0:
+            return
+        self.caution *= 2
+        self.active.n_added = 0
+        self.inactive = np.setdiff1d(self.inactive, violators, assume_unique=True)
+        self.active.extend(violators, self.rows, self.y, self.upper, self.diagonal, self.alpha,
+                           self.gradient)  # fmt: skip
