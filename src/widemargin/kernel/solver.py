@@ -68,6 +68,7 @@ class ActiveSet:
         self.y, self.upper, self.diagonal = y[ids], upper[ids], diagonal[ids]
         self.alpha, self.gradient = alpha[ids], gradient[ids]
         self.n_added = 0  # kernel rows added to the gradient since the last change of the set
+        self.violation = 0.0
         self._last = np.empty(0, dtype=np.int64)
         self._scratch = np.empty((min(BLOCK, len(y)) + 8) ** 2, dtype=cache.kernel.dtype)
 
@@ -312,8 +313,12 @@ class Descent:
             self.gradient[which] += self.y[which] * product
 
     def violators(self) -> np.ndarray:
+        """Inactive variables that should move, and those held so loosely that they soon might."""
         out = self.inactive
-        return out[gap_terms(self.alpha[out], self.gradient[out], self.upper[out]) > 0]
+        held = np.where(self.alpha[out] <= 0, self.gradient[out], -self.gradient[out])
+        if len(out) == 0 or held.min() >= 0:
+            return out[:0]
+        return out[held < self.active.violation]
 
     def take_in(self, violators: np.ndarray) -> None:
         if len(violators) == 0:
