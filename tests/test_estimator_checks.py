@@ -8,7 +8,7 @@ such a tolerance only after very many sweeps: the ConvergenceWarning is right, a
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from widemargin import AdditiveMap, AdditiveSVC, PowerMean
+from widemargin import AdditiveMap, AdditiveSVC, KernelSVC, PowerMean
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -18,6 +18,9 @@ from widemargin import AdditiveMap, AdditiveSVC, PowerMean
         AdditiveSVC(PowerMean(-8.0), approximation="unary", tol=1e-17),
         AdditiveSVC("chi2", loss="hinge", tol=1e-12, max_iter=2000),
         AdditiveSVC("chi2", multi_class="crammer_singer", tol=1e-12, max_iter=2000),
+        KernelSVC(tol=1e-13),
+        KernelSVC("poly", coef0=1.0, fit_intercept=True, multi_class="ovo", tol=1e-13),
+        KernelSVC("laplacian", tol=1e-13),
         AdditiveMap("chi2"),
         AdditiveMap(),
     ]

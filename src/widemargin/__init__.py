@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from widemargin import papers
 from widemargin.additive import AdditiveMap, AdditiveSVC, PowerMean
+from widemargin.kernel import KernelSVC
 
 __version__ = version("widemargin")
-__all__ = ["AdditiveMap", "AdditiveSVC", "PowerMean", "__version__", "papers"]
+__all__ = ["AdditiveMap", "AdditiveSVC", "KernelSVC", "PowerMean", "__version__", "papers"]

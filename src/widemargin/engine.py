@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 
 from joblib import Parallel, delayed
 from threadpoolctl import ThreadpoolController
@@ -40,6 +41,23 @@ def run_tasks(task: Callable, arguments: Sequence[tuple], n_jobs: int | None) ->
     except BaseException:
         stop.set()
         raise
+
+
+def free_memory() -> float:
+    """Bytes that this process could still use: what is available, or a container's limit."""
+    found = [4 << 30]
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        found = [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        group = Path("/sys/fs/cgroup")
+        limit = int((group / "memory.max").read_text())
+        found.append(limit - int((group / "memory.current").read_text()))
+    except (OSError, ValueError):  # no limit
+        pass
+    return float(max(min(found), 1 << 28))
 
 
 @cache

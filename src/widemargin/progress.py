@@ -1,44 +1,64 @@
 """scikit-learn's callback protocol (1.9, experimental), behind one small class.
 
-The tree of tasks is fit -> batch of classes -> epoch.  If the protocol changes, it changes here.
+The tree of tasks is fit -> batch of classes -> epoch for `AdditiveSVC`, and fit -> level ->
+cluster -> epoch for `KernelSVC`.  If the protocol changes, it changes here.
 """
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Callable
+
+logger = logging.getLogger("widemargin")
 
 
 class Progress:
-    """Reports the epochs of one batch; `epoch` returns True when a callback asks to stop."""
+    """A task that is under way; `epoch` returns True when a callback asks to stop."""
 
-    def __init__(self, estimator, context, X, y, name: str, task_id: int, max_iter: int):
-        self._estimator, self._X, self._y = estimator, X, y
-        self._context = context.subcontext(task_name=name, task_id=task_id, max_subtasks=max_iter)
-        self._context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+    def __init__(self, estimator, context, X, y):
+        self._estimator, self._context, self._X, self._y = estimator, context, X, y
+
+    def task(self, name: str, task_id: int | None = None, n: int | None = None, *, ordered=True):
+        """Begin a part of this task that has n parts itself; ``task_id`` if parts may overlap."""
+        context = self._context.subcontext(
+            task_name=name, task_id=task_id, max_subtasks=n, sequential_subtasks=ordered
+        )
+        context.call_on_fit_task_begin(estimator=self._estimator, X=self._X, y=self._y)
+        return Progress(self._estimator, context, self._X, self._y)
 
     def epoch(self, fitted: Callable[[], dict] | None = None) -> bool:
-        task = self._context.subcontext(task_name="epoch")
-        task.call_on_fit_task_begin(estimator=self._estimator, X=self._X, y=self._y)
-        return task.call_on_fit_task_end(
+        return self.task("epoch", n=0).end(fitted)
+
+    def end(self, fitted: Callable[[], dict] | None = None) -> bool:
+        return self._context.call_on_fit_task_end(
             estimator=self._estimator, X=self._X, y=self._y, reconstruction_attributes=fitted
         )
-
-    def end(self) -> None:
-        self._context.call_on_fit_task_end(estimator=self._estimator, X=self._X, y=self._y)
 
 
 class Silence:
     """What `Progress` is when no callback is set."""
 
+    def task(self, name, task_id=None, n=None, *, ordered=True) -> Silence:
+        return self
+
     def epoch(self, fitted=None) -> bool:
         return False
 
-    def end(self) -> None:
-        pass
+    def end(self, fitted=None) -> bool:
+        return False
 
 
-def batch_progress(estimator, context, X, y, name, task_id, max_iter):
-    """A `Progress` for one batch, or `Silence` where nobody listens."""
+def progress_of(estimator, context, X, y) -> Progress | Silence:
+    """The progress of a fit, or `Silence` where nobody listens."""
     if not getattr(estimator, "_skl_callbacks", None):
         return Silence()
-    return Progress(estimator, context, X, y, name, task_id, max_iter)
+    return Progress(estimator, context, X, y)
+
+
+def log(message: str, *args) -> None:
+    """To the package's logger; to the terminal where nobody has set up logging."""
+    if logger.hasHandlers():
+        logger.info(message, *args)
+    else:
+        print(message % args, file=sys.stderr)

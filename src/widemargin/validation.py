@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import numbers
+import warnings
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import compute_class_weight
+from sklearn.utils import compute_class_weight, get_tags
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+UNSCALED_RATIO = 100
 _ROWS_AT_A_TIME = 4096
 _MOST_FEATURES = (1 << 32) - 1
 
@@ -59,13 +64,15 @@ def check_number_or_auto(name, value, **bounds) -> None:
         check_number(name, value, **bounds)
 
 
-_OPTIONS = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False, "order": None}
+def _options(estimator) -> dict:
+    sparse = "csr" if get_tags(estimator).input_tags.sparse else False
+    return {"accept_sparse": sparse, "dtype": "numeric", "ensure_all_finite": False, "order": None}
 
 
 def check_X(estimator, X, *, reset: bool):
     """scikit-learn's checks without its float64 copy, and non-finite values named by place."""
     check_sparse(X)
-    X = validate_data(estimator, X, reset=reset, **_OPTIONS)
+    X = validate_data(estimator, X, reset=reset, **_options(estimator))
     check_finite(X)
     return X
 
@@ -73,7 +80,7 @@ def check_X(estimator, X, *, reset: bool):
 def check_X_y(estimator, X, y):
     """The same for training data."""
     check_sparse(X)
-    X, y = validate_data(estimator, X, y, **_OPTIONS)
+    X, y = validate_data(estimator, X, y, **_options(estimator))
     check_finite(X)
     return X, y
 
@@ -96,6 +103,55 @@ def sample_weights(sample_weight, X, y=None, class_weight=None) -> np.ndarray:
             raise ValueError(f"class_weight of class {c!r} must be finite and not negative: {w:g}.")
     weight[present] *= by_class[label]
     return weight
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Samples of positive weight, their classes as numbers, and where they came from."""
+
+    X: Any
+    classes: np.ndarray
+    label: np.ndarray
+    weight: np.ndarray
+    present: np.ndarray
+
+
+def labelled(estimator, X, y, weight: np.ndarray) -> Labelled:
+    """Leave out samples of weight 0; at least two classes must remain."""
+    check_classification_targets(y)
+    present = np.flatnonzero(weight > 0)
+    if len(present) < len(weight):
+        X, y, weight = X[present], np.asarray(y)[present], weight[present]
+    classes, label = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least 2 classes, but the data has "
+            f"{len(classes)} class: {classes.tolist()!r} (samples of weight 0 do not count)."
+        )
+    if X.shape[0] > np.iinfo(np.int32).max:
+        raise ValueError(f"{X.shape[0]} rows are more than the 2^31 - 1 that fit supports.")
+    return Labelled(X, classes, label, weight, present)
+
+
+def check_unscaled(estimator, X) -> None:
+    """Warn if one feature's spread makes a kernel of distances blind to the others."""
+    if sp.issparse(X) or X.shape[1] < 2:
+        return
+    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    spread = high - low
+    typical = float(np.median(spread[spread > 0])) if np.any(spread > 0) else 0.0
+    widest = int(np.argmax(spread))
+    if spread[widest] <= UNSCALED_RATIO * typical:
+        return
+    names = getattr(estimator, "feature_names_in_", None)
+    name = widest if names is None else repr(names[widest])
+    warnings.warn(
+        f"Feature {name} ranges from {low[widest]:g} to {high[widest]:g}, {UNSCALED_RATIO} times "
+        "as wide as the median feature or more, and will outweigh the others. Scale the features "
+        "first, for example with sklearn.preprocessing.StandardScaler.",
+        UserWarning,
+        stacklevel=6,
+    )
 
 
 def check_sparse(X) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 import time
 import warnings
 from dataclasses import dataclass
@@ -13,7 +11,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
@@ -32,7 +29,7 @@ from widemargin.additive.solver import (
 )
 from widemargin.additive.tables import Learned, check_settings, learn
 from widemargin.engine import run_tasks
-from widemargin.progress import batch_progress
+from widemargin.progress import log, progress_of
 from widemargin.validation import (
     check_bool,
     check_choice,
@@ -40,10 +37,10 @@ from widemargin.validation import (
     check_number,
     check_X,
     check_X_y,
+    labelled,
     sample_weights,
 )
 
-logger = logging.getLogger("widemargin")
 _DIRECT_GRID = 1000
 
 INTERCEPT_SHARE = 0.1
@@ -310,25 +307,12 @@ class AdditiveSVC(ExplanationMixin, CallbackSupportMixin, ClassifierMixin, BaseE
     def _prepare(self, X, y, sample_weight) -> Prepared:
         """Validate, encode and factorise: all that does not depend on C."""
         X, y = check_X_y(self, X, y)
-        check_classification_targets(y)
-        raw_X, raw_y = X, y
         weight = sample_weights(sample_weight, X, y, self.class_weight)
-        present = np.flatnonzero(weight > 0)
-        if len(present) < len(weight):
-            X, y, weight = X[present], np.asarray(y)[present], weight[present]
-        classes, label = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"AdditiveSVC needs samples of at least 2 classes, but the data has "
-                f"{len(classes)} class: {classes.tolist()!r} (samples of weight 0 do not count)."
-            )
-        if X.shape[0] > np.iinfo(np.int32).max:
-            raise ValueError(f"{X.shape[0]} rows are more than the 2^31 - 1 that fit supports.")
-
-        learned = learn(X, weight, self, binning=self._binning())
+        data = labelled(self, X, y, weight)
+        learned = learn(data.X, data.weight, self, binning=self._binning())
         diagonal = np.asarray(_core.row_sums(learned.codes.rows, learned.tables.diagonal))
-        label = label.astype(np.int32)
-        return Prepared(learned, classes, label, weight, diagonal, present, raw_X, raw_y)
+        label = data.label.astype(np.int32)
+        return Prepared(learned, data.classes, label, data.weight, diagonal, data.present, X, y)
 
     def _binning(self) -> str:
         """PmSVM works on the values themselves (Algorithm 3), not on bins."""
@@ -403,13 +387,12 @@ class AdditiveSVC(ExplanationMixin, CallbackSupportMixin, ClassifierMixin, BaseE
         ]
 
     def _minimise(self, k, problems, weights, seed, prepared, context, stop):
-        progress = batch_progress(
-            self, context, prepared.X, prepared.y, f"batch {k}", k, self.max_iter
-        )
+        fit = progress_of(self, context, prepared.X, prepared.y)
+        progress = fit.task(f"batch {k}", k, self.max_iter)
 
         def on_epoch() -> bool:
             if self.verbose > 1:
-                _log("batch %d of %d: sweep done", k + 1, len(problems))
+                log("batch %d of %d: sweep done", k + 1, len(problems))
             # A model in the making can be scored only where one batch holds all classes.
             whole = len(problems) == 1
             return progress.epoch(
@@ -476,7 +459,7 @@ class AdditiveSVC(ExplanationMixin, CallbackSupportMixin, ClassifierMixin, BaseE
         what = "relative duality gap" if symmetric else "projected gradient violation"
         reached = self.duality_gap_ if symmetric else self.violation_
         if self.verbose > 0:
-            _log("%d sweeps in %.2f s, %s %.2g", self.n_iter_, seconds, what, reached)
+            log("%d sweeps in %.2f s, %s %.2g", self.n_iter_, seconds, what, reached)
         if not np.all(np.isfinite(self.model_.intercept)) or not np.isfinite(reached):
             warnings.warn(
                 f"AdditiveSVC diverged after {self.n_iter_} sweeps: tables that are not symmetric "
@@ -542,11 +525,3 @@ def _alpha_of(problem) -> np.ndarray:
     flat = problem.alpha.reshape(len(problem.alpha), -1)
     width = problem.n_classes if isinstance(problem, SimplexProblem) else problem.n_problems
     return flat[:, :width].copy()
-
-
-def _log(message: str, *args) -> None:
-    """To the package's logger; to the terminal where nobody has set up logging."""
-    if logger.hasHandlers():
-        logger.info(message, *args)
-    else:
-        print(message % args, file=sys.stderr)

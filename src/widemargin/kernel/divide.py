@@ -2,8 +2,11 @@
 
 At level l the rows are partitioned into branching^l clusters, each solved on its own from the
 variables of the level below.  The centres of every level but the lowest are sampled from the
-support vectors found so far (adaptive clustering).  Before the whole problem, the solution is
-refined on the support vectors alone.
+support vectors found so far (adaptive clustering).  The whole problem starts on these support
+vectors alone (refinement) and then takes in all others that matter.
+
+All binary problems of a multi-class fit go through the levels together: they share each level's
+partition, the router and the kernel rows of a cluster.
 """
 
 from __future__ import annotations
@@ -11,128 +14,305 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from widemargin.engine import Stop, run_tasks
-from widemargin.kernel.kernels import Operand
-from widemargin.kernel.partition import Router, across_mass, partition
-from widemargin.kernel.rows import Threads
-from widemargin.kernel.solver import Solution, solve
+from widemargin.kernel.checkpoint import NoCheckpoint
+from widemargin.kernel.kernels import Kernel, Rows
+from widemargin.kernel.partition import Router, partition
+from widemargin.kernel.problems import Binary
+from widemargin.kernel.rows import SharedRows, Threads, kernel_product
+from widemargin.kernel.solver import Part, Solution, solve
+from widemargin.progress import Progress, Silence
 
 LOCAL_TOL = 1e-2  # relative gap of the clusters below the level that is kept
+SHARED_MEMORY = 0.5  # of the cache for rows that several binary problems share
+AUTO_ROWS = 4000  # levels="auto": rows of a cluster at the lowest level, about
+AUTO_COUPLING = 0.5  # levels="auto": no division where more of the kernel lies across clusters
+COUPLING_SAMPLE = 1000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to divide and when to stop."""
+
+    levels: int
+    branching: int
+    sample_size: int
+    early: int | None
+    tol: float
+    max_iter: int
+    cache_bytes: float
+    n_jobs: int | None
+    n_threads: int
+    seed: int
+    record: bool = False  # keep each level's variables and clusters
 
 
 @dataclass
 class Level:
-    """What one level did."""
+    """What one level did.
+
+    Attributes
+    ----------
+    level, n_clusters, sizes
+        The number of the level, its clusters and how many rows each holds.
+    seconds_clustering, seconds_training : float
+    objective : float
+        Dual objective of the clusters' own problems (Lemma 1: with the kernel cut between
+        clusters), summed over the binary problems.
+    gap : float
+        Largest relative duality gap of a cluster's own problem.
+    n_support : int
+        Rows that are support vectors of any binary problem.
+    across_mass : float
+        Estimate of D(pi), the sum of |k| over pairs in different clusters.
+    whole_objective, bound, precision, recall : float
+        With ``record_levels=True``, of the first binary problem: the dual objective that the
+        level's variables have in the whole problem; Theorem 1's bound on its distance to the
+        optimum; how many of its support vectors are final ones, and how many of those it found.
+    """
 
     level: int
     n_clusters: int
-    largest: int
+    sizes: np.ndarray
     seconds_clustering: float
     seconds_training: float
+    objective: float
+    gap: float
     n_support: int
     across_mass: float
-    local_gap: float  # largest relative gap of a cluster's own problem
+    whole_objective: float = float("nan")
+    bound: float = float("nan")
+    precision: float = float("nan")
+    recall: float = float("nan")
+    alpha: np.ndarray | None = field(default=None, repr=False)
+    label: np.ndarray | None = field(default=None, repr=False)
 
 
 @dataclass
 class Divided:
-    """The result: dual variables, the records, and where they stop before the whole problem."""
+    """Where a fit stands: variables per problem, the last level, the solutions of the whole."""
 
-    alpha: np.ndarray
+    alphas: list[np.ndarray]
     levels: list[Level] = field(default_factory=list)
-    router: Router | None = None  # of an early model
+    router: Router | None = None
     label: np.ndarray | None = None
-    solution: Solution | None = None  # of the whole problem
+    solutions: list[Solution] = field(default_factory=list)
+    n_iter: int = 0  # blocks of the slowest problem
 
 
 def divide_and_conquer(
-    kernel,
-    rows: Operand,
-    y: np.ndarray,
-    upper: np.ndarray,
+    state: Divided,
+    kernel: Kernel,
+    rows: Rows,
+    problems: list[Binary],
+    plan: Plan,
     *,
-    levels: int,
-    branching: int,
-    sample_size: int,
-    early: int | None,
-    tol: float,
-    max_iter: int,
-    cache_bytes: float,
-    n_jobs: int | None,
-    n_threads: int,
-    rng: np.random.Generator,
-    alpha: np.ndarray | None = None,
-    on_step: Callable[[], bool] = lambda: False,
-) -> Divided:
-    """Solve level by level; stop at level ``early`` if it is given."""
-    n = len(y)
-    result = Divided(np.zeros(n) if alpha is None else np.clip(alpha, 0, upper))
-    for level in range(levels, 0, -1):
-        keep = early == level
-        router, label = _run_level(
-            result, kernel, rows, y, upper, level, branching, sample_size,
-            tol if keep else max(tol, LOCAL_TOL), max_iter, cache_bytes, n_jobs, n_threads, rng,
-        )  # fmt: skip
+    whole: tuple[Kernel, Rows],
+    checkpoint=NoCheckpoint(),  # noqa: B008
+    progress: Progress | Silence = Silence(),  # noqa: B008
+) -> None:
+    """Solve level by level, to level ``plan.early`` or to the whole; ``state`` says how far it got.
+
+    ``whole`` is the kernel, with its rows, of the whole problem.  It may differ: a penalised
+    intercept would make all clusters alike, so the levels do without it.
+    """
+    for level in range(plan.levels, 0, -1):
+        keep = plan.early == level
+        tol = plan.tol if keep else max(plan.tol, LOCAL_TOL)
+        _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, progress)
         if keep:
-            result.router, result.label = router, label
-            return result
-    whole: dict[str, Any] = {
-        "max_iter": max_iter,
-        "cache_bytes": cache_bytes,
-        "n_threads": n_threads,
-        "on_step": on_step,
-    }
-    result.solution = solve(kernel, rows, y, upper, alpha=result.alpha, tol=tol, **whole)
-    result.alpha = result.solution.alpha
-    return result
+            return
+    _run_whole(state, *whole, problems, plan, checkpoint, progress)
+    if plan.record:
+        with Threads(plan.n_threads) as threads:
+            for record in state.levels:
+                _measure(record, kernel, rows, problems[0], state.alphas[0], plan, threads)
 
 
-def _run_level(
-    result, kernel, rows, y, upper, level, branching, sample_size, tol, max_iter, cache_bytes,
-    n_jobs, n_threads, rng,
-) -> tuple[Router, np.ndarray]:  # fmt: skip
+def _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, progress) -> None:
     started = time.perf_counter()
-    support = np.flatnonzero(result.alpha)
-    k = branching**level
-    candidates = support if len(support) >= 2 * k else np.arange(len(y))
-    with Threads(n_threads) as threads:
-        router, label = partition(kernel, rows, k, candidates, sample_size, rng, threads)
+    rng = np.random.default_rng([plan.seed, level])
+    n = len(rows)
+    k = plan.branching**level
+    support = _support(state, problems, n)
+    candidates = support if len(support) >= 2 * k else np.arange(n)
+    with Threads(plan.n_threads) as threads:
+        router, label = partition(kernel, rows, k, candidates, plan.sample_size, rng, threads)
         mass = across_mass(kernel, rows, label, rng, threads)
     clustered = time.perf_counter()
-
-    def train(cluster: int, stop: Stop) -> Solution:
-        stop.check()
-        own = members[cluster]
-
-        def cancelled() -> bool:
-            stop.check()
-            return False
-
-        return solve(
-            kernel, rows[own], y[own], upper[own], alpha=result.alpha[own], tol=tol,
-            max_iter=max_iter, cache_bytes=cache_bytes, on_step=cancelled,
-        )  # fmt: skip
 
     order = np.argsort(label, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(label))[:-1])
     largest_first = sorted(range(len(members)), key=lambda c: (-len(members[c]), c))
-    solved = run_tasks(train, [(c,) for c in largest_first], n_jobs)
-    for cluster, solution in zip(largest_first, solved, strict=True):
-        result.alpha[members[cluster]] = solution.alpha
-    result.levels.append(
+    at_once = min(plan.n_threads, len(members))
+    report = progress.task(f"level {level}", n=len(members), ordered=False)
+
+    def train(cluster: int, stop: Stop) -> list[Part]:
+        stop.check()
+        own = members[cluster]
+        name = f"level{level}-cluster{cluster}"
+        stored = checkpoint.load(name)
+        if stored is not None:
+            return stored
+        task = report.task(f"cluster {cluster}", cluster)
+
+        def on_step() -> bool:
+            stop.check()
+            return task.epoch()
+
+        inside = [_inside(p, own, n) for p in problems]
+        shared = _shared(kernel, rows[own], len(problems), plan.cache_bytes / at_once)
+        solved = []
+        for (at, position), problem, alpha in zip(inside, problems, state.alphas, strict=True):
+            if len(at) == 0:
+                solved.append(Part(at, np.empty(0), 0.0, 0.0, 0))
+                continue
+            start = alpha[at]
+            solution = solve(
+                *shared(position), problem.y[at], problem.upper[at],
+                alpha=start, tol=tol, max_iter=plan.max_iter,
+                cache_bytes=plan.cache_bytes / at_once,
+                n_threads=max(1, plan.n_threads // at_once), on_step=on_step,
+            )  # fmt: skip
+            solved.append(
+                Part(at, solution.alpha, solution.dual, solution.relative_gap, solution.n_iter)
+            )
+        task.end()
+        checkpoint.save(name, solved)
+        return solved
+
+    results = run_tasks(train, [(c,) for c in largest_first], plan.n_jobs)
+    report.end()
+    for solved in results:
+        for alpha, part in zip(state.alphas, solved, strict=True):
+            alpha[part.at] = part.alpha
+            state.n_iter = max(state.n_iter, part.n_iter)
+    state.router, state.label = router, label
+    state.levels.append(
         Level(
             level=level,
             n_clusters=len(members),
-            largest=max(len(m) for m in members),
+            sizes=np.bincount(label),
             seconds_clustering=clustered - started,
             seconds_training=time.perf_counter() - clustered,
-            n_support=int(np.count_nonzero(result.alpha)),
+            objective=float(sum(part.dual for solved in results for part in solved)),
+            gap=max(part.gap for solved in results for part in solved),
+            n_support=len(_support(state, problems, n)),
             across_mass=mass,
-            local_gap=max(s.relative_gap for s in solved),
+            alpha=state.alphas[0].copy() if plan.record else None,
+            label=label if plan.record else None,
         )
     )
-    return router, label
+
+
+def _run_whole(state, kernel, rows, problems, plan, checkpoint, progress) -> None:
+    shared = _shared(kernel, rows, len(problems), plan.cache_bytes)
+    report = progress.task("level 0", n=len(problems))
+    for k, problem in enumerate(problems):
+        stored = checkpoint.load_solution(f"whole{k}")
+        if stored is None:
+            task = report.task(f"problem {k}")
+            position = None if len(problem.rows) == len(rows) else problem.rows
+            stored = solve(
+                *shared(position), problem.y, problem.upper,
+                alpha=state.alphas[k], tol=plan.tol, max_iter=plan.max_iter,
+                cache_bytes=plan.cache_bytes * (1 - SHARED_MEMORY * (len(problems) > 1)),
+                n_threads=plan.n_threads, on_step=task.epoch,
+            )  # fmt: skip
+            task.end()
+            checkpoint.save_solution(f"whole{k}", stored)
+        state.solutions.append(stored)
+        state.n_iter = max(state.n_iter, stored.n_iter)
+    state.alphas = [s.alpha for s in state.solutions]
+    report.end()
+
+
+def _inside(problem: Binary, own: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """The rows of a cluster that a problem has: their numbers in the problem and the cluster."""
+    if len(problem.rows) == n:
+        return own, None
+    _, in_problem, in_cluster = np.intersect1d(
+        problem.rows, own, assume_unique=True, return_indices=True
+    )
+    return in_problem, in_cluster
+
+
+def _shared(
+    kernel, rows: Rows, n_problems: int, cache_bytes: float
+) -> Callable[[np.ndarray | None], tuple[Kernel, Rows]]:
+    """position -> (kernel, rows), with kernel rows kept for several problems."""
+    if n_problems > 1 and not isinstance(kernel, SharedRows):
+        kernel = SharedRows(kernel, rows, SHARED_MEMORY * cache_bytes)
+        rows = kernel.operand(None)
+    return lambda position: (kernel, rows if position is None else rows[position])
+
+
+def _support(state: Divided, problems, n: int) -> np.ndarray:
+    used = np.zeros(n, dtype=bool)
+    for problem, alpha in zip(problems, state.alphas, strict=True):
+        used[problem.rows[alpha > 0]] = True
+    return np.flatnonzero(used)
+
+
+def across_mass(kernel, rows, label, rng, threads: Threads, size: int = COUPLING_SAMPLE) -> float:
+    """Estimate of D(pi) = sum of |k(x_i, x_j)| over pairs in different clusters (Theorem 1)."""
+    sample, gram = _sampled_gram(kernel, rows, rng, threads, size)
+    across = label[sample][:, None] != label[sample][None, :]
+    return float(gram[across].sum() * (len(rows) / len(sample)) ** 2)
+
+
+def _sampled_gram(kernel, rows, rng, threads, size) -> tuple[np.ndarray, np.ndarray]:
+    sample = np.sort(rng.choice(len(rows), min(size, len(rows)), replace=False))
+    chosen = rows[sample]
+    return sample, np.abs(kernel_product(kernel, chosen, chosen, np.eye(len(sample)), threads))
+
+
+def auto_levels(kernel, rows: Rows, plan: Plan) -> int:
+    """How deep to divide: clusters of about `AUTO_ROWS` rows, if they hold enough of the kernel.
+
+    Clusters hide the kernel values between them from each other.  On a sample, the share of the
+    kernel's mass off its diagonal that lies across clusters says how much; where it is large
+    (small gamma) the variables of the clusters are a poor start, and the whole problem is solved
+    directly.
+    """
+    n = len(rows)
+    levels = round(np.log(max(n / AUTO_ROWS, 1)) / np.log(plan.branching))
+    rng = np.random.default_rng([plan.seed, 0])
+    if levels == 0:
+        return 0
+    with Threads(plan.n_threads) as threads:
+        while levels > 0 and _coupling(kernel, rows, levels, plan, rng, threads) > AUTO_COUPLING:
+            levels -= 1
+    return levels
+
+
+def _coupling(kernel, rows, level, plan, rng, threads) -> float:
+    """Share of the off-diagonal kernel mass between clusters of a level."""
+    k = plan.branching**level
+    everything = np.arange(len(rows))
+    _, label = partition(kernel, rows, k, everything, plan.sample_size, rng, threads)
+    sample, gram = _sampled_gram(kernel, rows, rng, threads, COUPLING_SAMPLE)
+    np.fill_diagonal(gram, 0.0)
+    across = label[sample][:, None] != label[sample][None, :]
+    return float(gram[across].sum() / max(gram.sum(), np.finfo(np.float64).tiny))
+
+
+def _measure(level: Level, kernel, rows, problem: Binary, final, plan, threads) -> None:
+    """Figures 1 and 2 of the paper: how near a level's variables are to the final ones."""
+    assert level.alpha is not None
+    assert level.label is not None
+    found, wanted = level.alpha > 0, final > 0
+    common = float((found & wanted).sum())
+    level.precision = common / max(float(found.sum()), 1.0)
+    level.recall = common / max(float(wanted.sum()), 1.0)
+    support = np.flatnonzero(found)
+    vectors = rows[problem.rows[support]]
+    coef = (level.alpha * problem.y)[support]
+    squared = coef @ kernel_product(kernel, vectors, vectors, coef[:, None], threads)[:, 0]
+    level.whole_objective = float(level.alpha.sum() - 0.5 * squared)
+    rng = np.random.default_rng([plan.seed, level.level, 1])
+    mass = across_mass(kernel, rows, level.label, rng, threads)
+    level.bound = 0.5 * float(problem.upper.max()) ** 2 * mass

@@ -2,82 +2,173 @@
 
 from __future__ import annotations
 
-import os
+import time
 import warnings
+from dataclasses import dataclass, replace
+from importlib.metadata import version
 
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin.kernel.divide import divide_and_conquer
-from widemargin.kernel.kernels import KERNELS, make_kernel
-from widemargin.kernel.model import KernelModel
+from widemargin.engine import free_memory
+from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint, digest
+from widemargin.kernel.divide import Divided, Plan, auto_levels, divide_and_conquer
+from widemargin.kernel.kernels import KERNELS, Kernel, Rows, ShiftedKernel, make_kernel
+from widemargin.kernel.model import COMBINATIONS, KernelModel
+from widemargin.kernel.problems import MULTI_CLASS, Binary, binary_problems, class_scores
+from widemargin.kernel.rows import SharedRows
+from widemargin.progress import log, progress_of
 from widemargin.validation import (
+    check_bool,
     check_choice,
     check_n_jobs,
     check_number,
     check_number_or_auto,
+    check_unscaled,
     check_X,
     check_X_y,
+    labelled,
     sample_weights,
 )
 
 EARLY_ROWS = 8000
-_FREE_SHARE = 0.25
+DOUBLE_BELOW = 1e-4  # of tol: single precision certifies no tighter gaps
+CACHE_SHARE = 0.5  # of the free memory
+_NOT_IDENTITY = ("n_jobs", "verbose", "checkpoint", "cache_size", "warm_start", "on_interrupt")
 
 
-class KernelSVC(ClassifierMixin, BaseEstimator):
+@dataclass(frozen=True)
+class Prepared:
+    """All of a fit that does not depend on C."""
+
+    kernel: Kernel
+    rows: Rows
+    classes: np.ndarray
+    label: np.ndarray
+    weight: np.ndarray  # of each sample, class weights included
+    present: np.ndarray  # rows of positive weight
+    whole: tuple[Kernel, Rows]  # kernel and rows of the whole problem
+    X: object
+    y: object
+
+    def data_digest(self) -> str:
+        return digest(self.X, self.label, self.classes, self.weight, self.present)
+
+
+@dataclass(frozen=True)
+class Dual:
+    """The dual variables of a fit, to start another one from."""
+
+    alphas: list[np.ndarray]
+    C: float
+    key: str  # of data, kernel and binary problems
+
+
+class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Support vector classification with any kernel, exact or early, by divide and conquer.
 
-    Solves min 1/2 a'Qa - e'a over 0 <= a <= C, without a bias, to a certified duality gap.
+    Solves min 1/2 a'Qa - e'a over 0 <= a <= C, without a bias, to a certified duality gap.  Large
+    problems are divided into clusters whose solutions start the whole one (DC-SVM); an early
+    model stops there and predicts by routing each row to its cluster.
 
     Parameters
     ----------
     kernel : str or callable, default="rbf"
-        "rbf", "poly", "sigmoid", "laplacian", "chi2" (exponential), "precomputed", or a function
-        K(X, Z) that returns an array of shape (len(X), len(Z)).
+        "rbf", "poly", "sigmoid", "laplacian", "chi2" (exponential, for histograms),
+        "precomputed", or a function K(X, Z) that returns an array of shape (len(X), len(Z)).  It
+        is called from several threads if ``n_jobs`` says so.
     C : float, default=1.0
     gamma : "scale", "auto" or float, default="scale"
+        1 / (n_features * X.var()), 1 / n_features, or a number.
     degree : int, default=3
     coef0 : float, default=0.0
-    levels : int, default=0
+    levels : int or "auto", default="auto"
         Levels of division below the whole problem: ``branching ** levels`` clusters at the
-        lowest.  0 solves the problem directly.
+        lowest.  0 solves the problem directly.  "auto" divides, to clusters of about 4,000 rows,
+        if at most half of the kernel's off-diagonal mass lies between clusters.
     branching : int, default=4
     sample_size : int, default=1000
-        Rows that the clustering of a level samples.
+        Rows that the clustering of a level samples, at least.
     early : bool or int, default=False
         Stop at this level and predict by routing (DC-SVM eq. 11); True is the level whose
         clusters hold about 8,000 rows.
+    early_prediction : {"routed", "sum", "bcm"}, default="routed"
+        How an early model combines its clusters: eq. 11, eq. 10, or a Bayesian committee machine
+        (slow; for comparison).
+    fit_intercept : bool, default=False
+        Add a penalised constant to the kernel of the whole problem (not of the levels below).
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        One problem per class, or one per pair of classes, which vote.
     class_weight : dict, "balanced" or None, default=None
     tol : float, default=1e-3
-        Relative duality gap.
+        Relative duality gap of every binary problem.  Below 1e-4 all is double precision.
     max_iter : int, default=100_000
-        Blocks per problem.
+        Blocks of up to 1,024 variables per problem.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel rows; "auto" is a quarter of the memory that is free.
+        Megabytes for kernel rows; "auto" is half of the memory that is free.
+    checkpoint : path or None, default=None
+        A folder for finished clusters.  A fit that was killed goes on from there, with the same
+        data, parameters and version only.
+    warm_start : bool, default=False
+        Start from the variables of the last fit on the same data and kernel, by this estimator
+        or by a clone of it: a grid over C then runs along a path.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C during the whole problem does: raise KeyboardInterrupt, or keep the model of
+        the last finished level, with a warning.
+    record_levels : bool, default=False
+        Measure in `levels_` how near each level came to the final solution.
     n_jobs : int or None, default=None
         Threads.  Results do not depend on it.
     random_state : int, RandomState or None, default=None
+        Seed of the clustering.
+    verbose : int, default=0
+        1 reports each fit's summary, to the logger "widemargin" where logging is set up, else to
+        the terminal.
 
     Attributes
     ----------
-    classes_ : ndarray
-    support_ : ndarray
-        Rows that are support vectors of any class.
+    classes_ : ndarray of shape (n_classes,)
+    support_ : ndarray of shape (n_support,)
+        Rows that are support vectors of any binary problem.
     dual_coef_ : ndarray of shape (n_outputs, n_support)
+        Label times dual variable.
+    intercept_ : ndarray of shape (n_outputs,)
+    gamma_ : float
     duality_gap_ : float
         Largest relative gap of the binary problems (for an early model, of the clusters' own).
-    objective_ : float
-        Sum of the primal objectives; NaN for an early model.
+    objective_, dual_objective_ : float
+        Sums over the binary problems; for an early model of the clusters' own (NaN and a sum).
     n_iter_ : int
-    levels_ : list of list of Level
-        Per binary problem, one record per level.
+        Blocks of the slowest problem.
+    levels_ : list of Level
+        One record per level, the lowest first.
+    model_ : KernelModel
+        The arrays that prediction uses.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    References
+    ----------
+    C.-J. Hsieh, S. Si and I. S. Dhillon, "A Divide-and-Conquer Solver for Kernel Support Vector
+    Machines", ICML 2014 (DC-SVM).
+    I. Steinwart, D. Hush and C. Scovel, "Training SVMs without Offset", JMLR 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from widemargin import KernelSVC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = KernelSVC(C=10).fit(X[:1000], y[:1000])
+    >>> bool(model.score(X[1000:], y[1000:]) > 0.95)
+    True
+    >>> bool(model.duality_gap_ <= 1e-3)
+    True
     """
 
     def __init__(
@@ -88,16 +179,24 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         gamma="scale",
         degree=3,
         coef0=0.0,
-        levels=0,
+        levels="auto",
         branching=4,
         sample_size=1000,
         early=False,
+        early_prediction="routed",
+        fit_intercept=False,
+        multi_class="ovr",
         class_weight=None,
         tol=1e-3,
         max_iter=100_000,
         cache_size="auto",
+        checkpoint=None,
+        warm_start=False,
+        on_interrupt="raise",
+        record_levels=False,
         n_jobs=None,
         random_state=None,
+        verbose=0,
     ):
         self.kernel = kernel
         self.C = C
@@ -108,45 +207,43 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         self.branching = branching
         self.sample_size = sample_size
         self.early = early
+        self.early_prediction = early_prediction
+        self.fit_intercept = fit_intercept
+        self.multi_class = multi_class
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.on_interrupt = on_interrupt
+        self.record_levels = record_levels
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel in ("rbf", "poly", "sigmoid")
+        tags.input_tags.sparse = self.kernel in ("rbf", "poly", "sigmoid") or callable(self.kernel)
         tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.positive_only = self.kernel == "chi2"
         return tags
 
-    def _check_params(self) -> None:
-        if not callable(self.kernel):
-            check_choice("kernel", self.kernel, KERNELS)
-        check_number("C", self.C, above=0)
-        if isinstance(self.gamma, str):
-            check_choice("gamma", self.gamma, ("scale", "auto"))
-        else:
-            check_number("gamma", self.gamma, above=0)
-        check_number("degree", self.degree, low=0, integer=True)
-        check_number("coef0", self.coef0)
-        check_number("levels", self.levels, low=0, integer=True)
-        check_number("branching", self.branching, low=2, integer=True)
-        check_number("sample_size", self.sample_size, low=2, integer=True)
-        if not isinstance(self.early, (bool, np.bool_)):
-            check_number("early", self.early, low=1, integer=True)
-        check_number("tol", self.tol, above=0)
-        check_number("max_iter", self.max_iter, low=1, integer=True)
-        check_number_or_auto("cache_size", self.cache_size, above=0)
-        check_n_jobs(self.n_jobs)
-        if self.kernel == "sigmoid":
-            warnings.warn(
-                "The sigmoid kernel is not positive definite: the duality gap is no certificate.",
-                UserWarning,
-                stacklevel=3,
-            )
+    def __sklearn_clone__(self):
+        """Clones for a warm start share the last variables, which is how a grid search hands on."""
+        copy = super().__sklearn_clone__()
+        if self.warm_start:
+            copy._memory = self._remembered()
+        return copy
 
+    def _remembered(self) -> dict[str, Dual]:
+        if not hasattr(self, "_memory"):
+            self._memory: dict[str, Dual] = {}
+        return self._memory
+
+    # ------------------------------------------------------------------ fitting
+
+    @with_callbacks
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
 
@@ -156,89 +253,271 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
             Or the (n_samples, n_samples) kernel matrix for ``kernel="precomputed"``.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            Multiplies C; 0 means absent.
+            Multiplies C; 2 is the same as two copies, 0 as absence.
 
         Returns
         -------
         self : KernelSVC
         """
         self._check_params()
-        X, y = check_X_y(self, X, y)
-        check_classification_targets(y)
-        weight = sample_weights(sample_weight, X, y, self.class_weight)
-        present = np.flatnonzero(weight > 0)
-        self._check_kernel_input(X)
-        train = X if len(present) == X.shape[0] else X[present]
-        if self.kernel == "precomputed" and len(present) < X.shape[0]:
-            train = train[:, present]
-        self.classes_, label = np.unique(np.asarray(y)[present], return_inverse=True)
-        if len(self.classes_) < 2:
+        return self._solve(self._prepare(X, y, sample_weight))
+
+    def fit_path(self, X, y, Cs, sample_weight=None):
+        """Fit one model per value of C, each started from the one before.
+
+        Kernel rows are computed once, as far as the cache holds them.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        Cs : sequence of float
+            Values of C, best in ascending order.
+
+        Returns
+        -------
+        models : list of KernelSVC
+            Fitted copies of this estimator, in the order of ``Cs``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from widemargin import KernelSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> [m.C for m in KernelSVC().fit_path(X, y, [0.1, 1.0])]
+        [0.1, 1.0]
+        """
+        models: list[KernelSVC] = []
+        memory: dict[str, Dual] = {}
+        prepared = None
+        for C in Cs:
+            model = clone(self).set_params(C=C, warm_start=True)
+            model._check_params()
+            model._memory = memory
+            if prepared is None:
+                prepared = model._prepare(X, y, sample_weight, shared=True)
+            else:
+                model.n_features_in_ = models[0].n_features_in_
+                if hasattr(models[0], "feature_names_in_"):
+                    model.feature_names_in_ = models[0].feature_names_in_
+            models.append(model._solve_managed(prepared))
+        for model in models:
+            model.set_params(warm_start=self.warm_start)
+        return models
+
+    @with_callbacks
+    def _solve_managed(self, prepared):
+        return self._solve(prepared)
+
+    def _check_params(self) -> None:
+        if not callable(self.kernel):
+            check_choice("kernel", self.kernel, KERNELS)
+        check_number("C", self.C, above=0)
+        if not np.isfinite(self.C):
+            raise ValueError(f"C={self.C!r} must be finite.")
+        if isinstance(self.gamma, str):
+            check_choice("gamma", self.gamma, ("scale", "auto"))
+        else:
+            check_number("gamma", self.gamma, above=0)
+        check_number("degree", self.degree, low=0, integer=True)
+        check_number("coef0", self.coef0)
+        check_number_or_auto("levels", self.levels, low=0, high=20, integer=True)
+        check_number("branching", self.branching, low=2, integer=True)
+        check_number("sample_size", self.sample_size, low=2, integer=True)
+        if not isinstance(self.early, (bool, np.bool_)):
+            check_number("early", self.early, low=1, high=20, integer=True)
+        check_choice("early_prediction", self.early_prediction, COMBINATIONS)
+        check_bool("fit_intercept", self.fit_intercept)
+        if self.fit_intercept and self.early is not False:
             raise ValueError(
-                f"KernelSVC needs samples of at least 2 classes, but the data has "
-                f"{len(self.classes_)} class: {self.classes_.tolist()!r}."
+                "fit_intercept=True needs the whole problem, which an early model does not solve. "
+                "Use early=False or fit_intercept=False."
             )
-        kernel = make_kernel(self.kernel, self._gamma(train), self.coef0, self.degree, train)
+        check_choice("multi_class", self.multi_class, MULTI_CLASS)
+        check_number("tol", self.tol, above=0)
+        check_number("max_iter", self.max_iter, low=1, integer=True)
+        check_number_or_auto("cache_size", self.cache_size, above=0)
+        check_bool("warm_start", self.warm_start)
+        check_choice("on_interrupt", self.on_interrupt, ("raise", "keep"))
+        check_bool("record_levels", self.record_levels)
+        check_n_jobs(self.n_jobs)
+        if not isinstance(self.verbose, bool):
+            check_number("verbose", self.verbose, low=0)
+        if self.kernel == "sigmoid":
+            warnings.warn(
+                "The sigmoid kernel is not positive definite: the duality gap is no certificate.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _prepare(self, X, y, sample_weight, *, shared: bool = False) -> Prepared:
+        """Validate and choose the kernel; keep kernel rows for several C where asked."""
+        X, y = check_X_y(self, X, y)
+        self._check_kernel_input(X)
+        weight = sample_weights(sample_weight, X, y, self.class_weight)
+        given = sample_weights(sample_weight, X)
+        data = labelled(self, X, y, weight)
+        train = data.X
+        if self.kernel == "precomputed" and len(data.present) < X.shape[0]:
+            train = train[:, data.present]
+        self.gamma_ = self._gamma(train, given[data.present])
+        dtype = np.float64 if self.tol < DOUBLE_BELOW else np.float32
+        kernel = make_kernel(self.kernel, self.gamma_, self.coef0, self.degree, train, dtype)
         rows = kernel.operand(train, training=True)
-        early = self._early_level(len(rows))
-        results = self._solve(kernel, rows, label, self.C * weight[present], early)
-        self._keep(kernel, rows, label, present, results)
+        whole: Kernel = kernel
+        if self.fit_intercept:
+            mean = float(np.average(kernel.diagonal(rows), weights=given[data.present]))
+            whole = ShiftedKernel(kernel, max(mean, 1e-12))
+        whole_rows = rows
+        if shared:
+            whole = SharedRows(whole, rows, CACHE_SHARE * self._cache_bytes())
+            whole_rows = whole.operand(None)
+        return Prepared(kernel, rows, data.classes, data.label, data.weight, data.present,
+                        (whole, whole_rows), X, y)  # fmt: skip
+
+    def _solve(self, prepared: Prepared):
+        started = time.perf_counter()
+        n_classes = len(prepared.classes)
+        upper = self.C * prepared.weight
+        problems = binary_problems(prepared.label, n_classes, upper, self.multi_class)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        checkpoint: Checkpoint | NoCheckpoint = NoCheckpoint()
+        if self.checkpoint is not None:
+            checkpoint = Checkpoint(self.checkpoint, self._identity(prepared), seed)
+            seed = checkpoint.seed
+        start = self._start(prepared, problems)
+        plan = self._plan(prepared, seed, warm=start is not None)
+        state = Divided(start or [np.zeros(len(p.rows)) for p in problems])
+
+        n_parts = plan.levels + (plan.early is None)
+        context = self._init_callback_context(max_subtasks=n_parts)
+        context.call_on_fit_task_begin(estimator=self, X=prepared.X, y=prepared.y)
+        progress = progress_of(self, context, prepared.X, prepared.y)
+        try:
+            divide_and_conquer(
+                state, prepared.kernel, prepared.rows, problems, plan,
+                whole=prepared.whole, checkpoint=checkpoint, progress=progress,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            if self.on_interrupt == "raise" or state.router is None:
+                raise
+            state.solutions.clear()
+            warnings.warn(
+                f"Interrupted: the model is that of level {state.levels[-1].level}, with "
+                f"{state.levels[-1].n_clusters} clusters.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        self._keep(prepared, problems, state)
+        if self.warm_start:
+            key = self._key(prepared)
+            self._remembered()[key] = Dual([a.copy() for a in state.alphas], float(self.C), key)
+        context.call_on_fit_task_end(
+            estimator=self, X=prepared.X, y=prepared.y, reconstruction_attributes=dict
+        )
+        self._report(time.perf_counter() - started)
         return self
 
-    def _solve(self, kernel, rows, label, upper, early) -> list:
-        rng = check_random_state(self.random_state)
-        seed = int(rng.randint(np.iinfo(np.int32).max))
-        positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        return [
-            divide_and_conquer(
-                kernel,
-                rows,
-                np.where(label == c, 1.0, -1.0),
-                upper,
-                levels=self.levels if early is None else max(self.levels, early),
-                branching=self.branching,
-                sample_size=self.sample_size,
-                early=early,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                cache_bytes=self._cache_bytes(),
-                n_jobs=self.n_jobs,
-                n_threads=effective_n_jobs(self.n_jobs),
-                rng=np.random.default_rng(seed),
-            )
-            for c in positive
-        ]
-
-    def _keep(self, kernel, rows, label, present, results) -> None:
-        signs = [np.where(label == c, 1.0, -1.0) for c in ([1] if len(results) == 1 else
-                 range(len(results)))]  # fmt: skip
-        coef = np.stack([r.alpha * s for r, s in zip(results, signs, strict=True)], axis=1)
-        support = np.flatnonzero(np.any(coef != 0, axis=1))
-        router = results[0].router
-        self.model_ = KernelModel(
-            kernel,
-            rows[support],
-            coef[support],
-            np.zeros(coef.shape[1]),
-            router,
-            None if router is None else results[0].label[support],
+    def _plan(self, prepared: Prepared, seed: int, *, warm: bool) -> Plan:
+        n = len(prepared.rows)
+        early = self._early_level(n)
+        plan = Plan(
+            levels=0,
+            branching=int(self.branching),
+            sample_size=int(self.sample_size),
+            early=early,
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            cache_bytes=self._cache_bytes(),
+            n_jobs=self.n_jobs,
+            n_threads=effective_n_jobs(self.n_jobs),
+            seed=seed,
+            record=bool(self.record_levels),
         )
-        self.support_ = present[support]
-        self.dual_coef_ = coef[support].T
-        self.levels_ = [r.levels for r in results]
-        whole = [r.solution for r in results if r.solution is not None]
-        if whole:
-            self.duality_gap_ = max(s.relative_gap for s in whole)
-            self.objective_ = float(sum(s.primal for s in whole))
-            self.n_iter_ = max(max(s.n_iter for s in whole), 1)
+        if early is not None:
+            levels = early if self.levels == "auto" else max(int(self.levels), early)
+        elif warm:
+            levels = 0  # the variables of the last fit are a better start than clusters
+        elif self.levels == "auto":
+            levels = auto_levels(prepared.kernel, prepared.rows, plan)
         else:
-            self.duality_gap_ = max(r.levels[-1].local_gap for r in results)
-            self.objective_, self.n_iter_ = float("nan"), 1
+            levels = int(self.levels)
+        return replace(plan, levels=levels)
+
+    def _identity(self, prepared: Prepared) -> dict[str, str]:
+        parameters = {k: v for k, v in self.get_params().items() if k not in _NOT_IDENTITY}
+        described = [f"{k}={digest(v)}" for k, v in sorted(parameters.items())]
+        return {
+            "data": prepared.data_digest(),
+            "parameters": digest(*described),
+            "version": version("widemargin"),
+        }
+
+    def _key(self, prepared: Prepared) -> str:
+        """What a warm start must have in common: all but C and the way of solving."""
+        same = (self.kernel, self.gamma_, self.degree, self.coef0, self.multi_class,
+                self.fit_intercept)  # fmt: skip
+        return digest(prepared.data_digest(), *same)
+
+    def _start(self, prepared: Prepared, problems: list[Binary]) -> list[np.ndarray] | None:
+        """The variables of the last fit on the same data, which grow with C."""
+        last = self._remembered().get(self._key(prepared)) if self.warm_start else None
+        if last is None:
+            return None
+        grown = [a * (self.C / last.C) for a in last.alphas]
+        return [np.minimum(a, p.upper) for a, p in zip(grown, problems, strict=True)]
+
+    def _keep(self, prepared: Prepared, problems: list[Binary], state: Divided) -> None:
+        coef = np.zeros((len(prepared.rows), len(problems)))
+        for k, (problem, alpha) in enumerate(zip(problems, state.alphas, strict=True)):
+            coef[problem.rows, k] = alpha * problem.y
+        support = np.flatnonzero(coef.any(axis=1))
+        early = not state.solutions
+        constant = 0.0
+        if self.fit_intercept:
+            whole = prepared.whole[0]
+            whole = whole.kernel if isinstance(whole, SharedRows) else whole
+            assert isinstance(whole, ShiftedKernel)
+            constant = whole.constant
+        self.classes_ = prepared.classes
+        self.model_ = KernelModel(
+            prepared.kernel,
+            prepared.kernel.vectors(prepared.rows, support),
+            np.ascontiguousarray(coef[support]),
+            constant * coef.sum(axis=0),
+            state.router if early else None,
+            state.label[support] if early and state.label is not None else None,
+            self.early_prediction,
+            1 / float(self.C),
+        )
+        self.support_ = prepared.present[support]
+        self.dual_coef_ = self.model_.coef.T
+        self.intercept_ = self.model_.intercept
+        self.levels_ = state.levels
+        self.n_iter_ = max(state.n_iter, 1)
+        if early:
+            self.duality_gap_ = state.levels[-1].gap
+            self.dual_objective_ = state.levels[-1].objective
+            self.objective_ = float("nan")
+        else:
+            self.duality_gap_ = max(s.relative_gap for s in state.solutions)
+            self.dual_objective_ = float(sum(s.dual for s in state.solutions))
+            self.objective_ = float(sum(s.primal for s in state.solutions))
+
+    def _report(self, seconds: float) -> None:
+        if self.verbose > 0:
+            for level in self.levels_:
+                log("level %d: %d clusters, %.1f s, %d support vectors", level.level,
+                    level.n_clusters, level.seconds_clustering + level.seconds_training,
+                    level.n_support)  # fmt: skip
+            log("%d support vectors, %.2f s, relative duality gap %.2g", len(self.support_),
+                seconds, self.duality_gap_)  # fmt: skip
         if self.duality_gap_ > self.tol:
             warnings.warn(
                 f"KernelSVC stopped with a relative duality gap of {self.duality_gap_:.2g}, above "
                 f"tol={self.tol:g}. Increase max_iter, decrease C, or accept a larger tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,  # past _solve, fit and scikit-learn's callback wrapper
             )
 
     def _check_kernel_input(self, X) -> None:
@@ -248,19 +527,30 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
                     f"Precomputed matrix must be a square matrix, got shape {X.shape}."
                 )
             if not np.allclose(X, X.T, rtol=1e-5, atol=1e-8 * np.abs(X).max()):
-                raise ValueError("The precomputed kernel matrix is not symmetric.")
-        if self.kernel in ("laplacian", "chi2") and sp.issparse(X):
-            raise TypeError(f"kernel={self.kernel!r} takes dense data only; use X.toarray().")
+                i, j = np.argwhere(~np.isclose(X, X.T, rtol=1e-5, atol=1e-8 * np.abs(X).max()))[0]
+                raise ValueError(
+                    f"The precomputed kernel matrix is not symmetric: {X[i, j]:g} at ({i}, {j}), "
+                    f"{X[j, i]:g} at ({j}, {i})."
+                )
+            return
+        if self.kernel == "chi2" and np.min(X) < 0:
+            row, column = np.argwhere(np.asarray(X) < 0)[0]
+            raise ValueError(
+                f"kernel='chi2' needs non-negative data, but X is negative at row {row}, column "
+                f"{column}."
+            )
+        if self.kernel in ("rbf", "laplacian", "poly", "sigmoid"):
+            check_unscaled(self, X)
 
-    def _gamma(self, X) -> float:
+    def _gamma(self, X, weight: np.ndarray) -> float:
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         if self.gamma == "auto" or callable(self.kernel) or self.kernel == "precomputed":
             return 1.0 / X.shape[1]
-        if sp.issparse(X):
-            variance = X.multiply(X).mean() - X.mean() ** 2
-        else:
-            variance = float(np.var(X, dtype=np.float64))
+        share = weight / weight.sum()
+        squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
+        mean = float(share @ np.asarray(X.mean(axis=1, dtype=np.float64)).ravel())
+        variance = float(share @ np.asarray(squares.mean(axis=1)).ravel()) - mean**2
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
     def _early_level(self, n: int) -> int | None:
@@ -272,19 +562,28 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
 
     def _cache_bytes(self) -> float:
         if self.cache_size != "auto":
-            return 1e6 * self.cache_size
-        try:
-            free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        except (ValueError, OSError, AttributeError):
-            free = 4 << 30
-        return _FREE_SHARE * free
+            return 1e6 * float(self.cache_size)
+        return CACHE_SHARE * free_memory()
+
+    # ------------------------------------------------------------------ prediction
 
     def decision_function(self, X):
-        """Decision values, one column for two classes."""
-        check_is_fitted(self)
+        """Decision values.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or kernel values with the training rows for ``kernel="precomputed"``.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            One column for two classes, positive for ``classes_[1]``.
+        """
+        check_is_fitted(self, "model_")
         X = check_X(self, X, reset=False)
         scores = self.model_.decision(X, effective_n_jobs(self.n_jobs))
-        return scores[:, 0] if len(self.classes_) == 2 else scores
+        return class_scores(scores, len(self.classes_), self.multi_class)
 
     def predict(self, X):
         """Class labels of X."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,12 +23,8 @@ DENSE_FROM = 0.35  # share of non-zeros from which dense rows and the matrix pro
 _MANY_FEATURES = 1 << 14  # from here on only the features present in a block of rows are laid out
 
 
-class Rows(Protocol):
-    """Rows as a kernel wants them; an index array or a slice selects some."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, rows) -> Any: ...
+Rows: TypeAlias = Any
+"""Rows as their kernel wants them, of some length; an index array or a slice selects some."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,9 @@ class CompressedRows:
         X.sort_indices()
         start, index = X.indptr.astype(np.int64), X.indices.astype(np.int32)
         rows = cls(start, index, X.data, np.zeros(X.shape[0], dtype=X.dtype), X.shape[1])
-        return replace(rows, norms=_norms(rows, lambda a, out: Panels.of_compressed(a).dots(a, out)))
+        return replace(
+            rows, norms=_norms(rows, lambda a, out: Panels.of_compressed(a).dots(a, out))
+        )
 
     def __len__(self) -> int:
         return len(self.norms)
@@ -202,7 +201,7 @@ class DotKernel:
     def left(self, a: Operand | CompressedRows) -> Operand | Panels:
         return Panels.of_compressed(a) if isinstance(a, CompressedRows) else a
 
-    def fill(self, a: Operand | Panels, b: Operand | CompressedRows, out: np.ndarray) -> None:
+    def fill(self, a: Operand | Panels, b: Rows, out: np.ndarray) -> None:
         if isinstance(a, Panels):
             a.dots(b, out)
         else:
@@ -334,7 +333,7 @@ def make_kernel(kernel, gamma: float, coef0: float, degree: int, X, dtype=np.flo
         return PrecomputedKernel(dtype=dtype)
     if kernel in ("laplacian", "chi2"):
         function = {"laplacian": laplacian_kernel, "chi2": chi2_kernel}[kernel]
-        return FunctionKernel(kernel, lambda X, Z: function(X, Z, gamma=gamma), dtype)
+        return FunctionKernel(kernel, partial(function, gamma=gamma), dtype)
     if kernel in ("rbf", "poly", "sigmoid"):
         share = _share_of_nonzeros(X)
         compressed = share < DENSE_FROM
@@ -342,7 +341,8 @@ def make_kernel(kernel, gamma: float, coef0: float, degree: int, X, dtype=np.flo
         centre = None
         if kernel == "rbf" and not compressed:
             centre = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-        return DotKernel(kernel, float(gamma), float(coef0), int(degree), dtype, compressed, centre, cost)
+        parameters = (kernel, float(gamma), float(coef0), int(degree), dtype)
+        return DotKernel(*parameters, compressed, centre, cost)
     raise ValueError(
         f"kernel={kernel!r} is not known. Use one of {', '.join(KERNELS)} or a function K(X, Z)."
     )

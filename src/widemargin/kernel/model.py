@@ -5,37 +5,46 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
-from widemargin.kernel.kernels import Kernel, Operand
+from widemargin.kernel.kernels import Kernel, Rows
 from widemargin.kernel.partition import Router
 from widemargin.kernel.rows import Threads, kernel_product
+
+COMBINATIONS = ("routed", "sum", "bcm")
 
 
 @dataclass(frozen=True)
 class KernelModel:
     """Decision values sum_i coef_ic k(x, x_i) + intercept_c over the support vectors.
 
-    With a ``router`` (an early model) the sum runs over the support vectors of the cluster that x
-    is routed to, DC-SVM eq. 11; ``cluster`` says which cluster each support vector belongs to.
+    An early model has a ``router``, and ``cluster`` says which cluster each support vector is
+    from.  Its ``combination`` of the clusters' models is "routed" (DC-SVM eq. 11: only the
+    cluster that x belongs to), "sum" (eq. 10: all of them) or "bcm" (Tresp's Bayesian committee
+    machine), the two that the paper compares with.
     """
 
     kernel: Kernel
-    vectors: Operand
+    vectors: Rows
     coef: np.ndarray  # (n_support, n_outputs)
     intercept: np.ndarray  # (n_outputs,)
     router: Router | None = None
     cluster: np.ndarray | None = None
+    combination: str = "routed"
+    noise: float = 1.0  # variance of the committee's observations, 1 / C
 
     def decision(self, X, n_threads: int) -> np.ndarray:
         rows = self.kernel.operand(X)
         with Threads(n_threads) as threads:
-            if self.router is None or self.cluster is None:
+            if self.router is None or self.combination == "sum":
                 scores = kernel_product(self.kernel, rows, self.vectors, self.coef, threads)
-            else:
+            elif self.combination == "routed":
                 scores = self._routed(rows, threads)
+            else:
+                scores = self._committee(rows, threads)
         return scores + self.intercept
 
-    def _routed(self, rows: Operand, threads: Threads) -> np.ndarray:
+    def _routed(self, rows: Rows, threads: Threads) -> np.ndarray:
         """Rows grouped by cluster, one blocked product each."""
         assert self.router is not None
         scores = np.zeros((len(rows), self.coef.shape[1]))
@@ -47,3 +56,27 @@ class KernelModel:
                     self.kernel, rows[asked], self.vectors[own], self.coef[own], threads
                 )
         return scores
+
+    def _committee(self, rows: Rows, threads: Threads) -> np.ndarray:
+        """Every cluster's decision, weighted by how certain it is.
+
+        A cluster's certainty at x is the inverse posterior variance of a Gaussian process with
+        this kernel, its support vectors and noise 1 / C.  The prior, counted once per member, is
+        taken off again (Tresp 2000, eq. 13).  Costs the cube of a cluster's support vectors.
+        """
+        assert self.cluster is not None
+        prior = 1 / np.maximum(self.kernel.diagonal(rows), 1e-12)
+        members = np.unique(self.cluster)
+        weighted = np.zeros((len(rows), self.coef.shape[1]))
+        total = -(len(members) - 1) * prior
+        for c in members:
+            own = np.flatnonzero(self.cluster == c)
+            vectors = self.vectors[own]
+            gram = kernel_product(self.kernel, vectors, vectors, np.eye(len(own)), threads)
+            factor = cho_factor((gram + gram.T) / 2 + self.noise * np.eye(len(own)))
+            cross = kernel_product(self.kernel, rows, vectors, np.eye(len(own)), threads)
+            explained = np.einsum("ij,ji->i", cross, cho_solve(factor, cross.T))
+            certainty = 1 / np.maximum(1 / prior - explained, 1e-12)
+            weighted += certainty[:, None] * (cross @ self.coef[own])
+            total += certainty
+        return weighted / total[:, None]

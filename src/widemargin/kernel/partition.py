@@ -202,11 +202,3 @@ def partition(
 def _without_empty(router: Router, label: np.ndarray) -> tuple[Router, np.ndarray]:
     used, dense = np.unique(label, return_inverse=True)
     return (router if len(used) == router.n_clusters else router.only(used)), dense
-
-
-def across_mass(kernel, rows: Operand, label, rng, threads: Threads, size: int = 1000) -> float:
-    """Estimate of D(pi) = sum of |k(x_i, x_j)| over pairs in different clusters (Theorem 1)."""
-    sample = rng.choice(len(rows), min(size, len(rows)), replace=False)
-    gram = np.abs(kernel_product(kernel, rows[sample], rows[sample], np.eye(len(sample)), threads))
-    across = label[sample][:, None] != label[sample][None, :]
-    return float(gram[across].sum() * (len(rows) / len(sample)) ** 2)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -95,7 +97,7 @@ class RowCache:
         self.kernel, self.rows, self.threads = kernel, rows, threads
         self.n_computed = 0
         self._most = most  # variables there can ever be
-        self._clock = 0
+        self._clock = self._n_used = 0
         self._stride = self._roomy(len(rows))
         least = most * min(LEAST_SLOTS, most)
         wanted = min(int(max_bytes // np.dtype(kernel.dtype).itemsize), most**2)
@@ -145,11 +147,12 @@ class RowCache:
             neighbours = at[-1] - at[0] == len(at) - 1
 
             def tile(begin, end, left=left, at=at, neighbours=neighbours):
+                columns = self.rows[begin:end]
                 if neighbours:
-                    self.kernel.fill(left, self.rows[begin:end], pool[at[0] : at[-1] + 1, begin:end])
+                    self.kernel.fill(left, columns, pool[at[0] : at[-1] + 1, begin:end])
                     return
                 block = np.empty((len(at), end - begin), dtype=self.kernel.dtype)
-                self.kernel.fill(left, self.rows[begin:end], block)
+                self.kernel.fill(left, columns, block)
                 pool[at, begin:end] = block
 
             self.threads.tiles(len(self.rows), tile)
@@ -190,7 +193,7 @@ class RowCache:
             stride = self._roomy(len(all_rows))
         recent = np.argsort(-self._last_use, kind="stable")
         used = np.sort(recent[self._row_in[recent] >= 0][: len(self._buffer) // stride])
-        if used.size and used[-1] >= len(used) or stride > self._stride:
+        if (used.size and used[-1] >= len(used)) or stride > self._stride:
             _core.compact_rows(self._buffer, used, np.arange(old), self._stride, self._stride)
             _core.widen_rows(self._buffer, len(used), self._stride, stride)
             self._stride = stride
@@ -221,6 +224,81 @@ class RowCache:
     def n_slots(self) -> int:
         """How many rows fit at once."""
         return len(self._row_in)
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """Rows named by their numbers only."""
+
+    at: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def __getitem__(self, rows) -> Numbered:
+        return Numbered(self.at[rows])
+
+
+@dataclass(frozen=True)
+class Held:
+    """Rows that have slots in the shared store, or else are prepared for their kernel."""
+
+    slots: np.ndarray | None
+    left: Any
+    n: int
+
+    def __len__(self) -> int:
+        return self.n
+
+
+class SharedRows:
+    """A kernel on given rows that keeps whole kernel rows for the next problem on the same data.
+
+    Binary problems of one fit, and fits for several C, differ in their labels and bounds only.
+    """
+
+    def __init__(self, kernel: Kernel, rows: Rows, max_bytes: float):
+        self.kernel, self._rows = kernel, rows
+        self.name, self.dtype = kernel.name, kernel.dtype
+        n = len(rows)
+        n_slots = int(min(max_bytes // (np.dtype(self.dtype).itemsize * max(n, 1)), n))
+        self._pool = _allocate(n_slots * n, 0, self.dtype).reshape(n_slots, n)
+        self._slot_of = np.full(n, -1)
+        self._n_used = 0
+
+    @property
+    def cost(self) -> float:
+        return self.kernel.cost
+
+    def operand(self, X, *, training: bool = True) -> Numbered:
+        return Numbered(np.arange(len(self._rows)))
+
+    def left(self, a: Numbered) -> Held:
+        missing = a.at[self._slot_of[a.at] < 0]
+        if self._n_used + len(missing) > len(self._pool):
+            return Held(None, self.kernel.left(self._rows[a.at]), len(a))
+        if len(missing):
+            slots = np.arange(self._n_used, self._n_used + len(missing))
+            left = self.kernel.left(self._rows[missing])
+            for begin in range(0, len(self._rows), TILE):
+                part = slice(begin, begin + TILE)
+                self.kernel.fill(left, self._rows[part], self._pool[slots[0] : slots[-1] + 1, part])
+            self._slot_of[missing] = slots
+            self._n_used += len(missing)
+        return Held(self._slot_of[a.at], None, len(a))
+
+    def fill(self, a: Held, b: Numbered, out: np.ndarray) -> None:
+        if a.slots is None:
+            self.kernel.fill(a.left, self._rows[b.at], out)
+        else:
+            one, many = np.ones(len(a)), np.ones(len(b))
+            _core.gather(self._pool, a.slots, b.at, one, many, out)
+
+    def diagonal(self, a: Numbered) -> np.ndarray:
+        return self.kernel.diagonal(self._rows[a.at])
+
+    def vectors(self, a: Numbered, support: np.ndarray) -> Rows:
+        return self.kernel.vectors(self._rows, a.at[support])
 
 
 def _allocate(size: int, least: int, dtype) -> np.ndarray:

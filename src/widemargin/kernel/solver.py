@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,6 +47,16 @@ class Solution:
         return (self.primal - self.dual) / max(self.primal, np.finfo(np.float64).tiny)
 
 
+class Part(NamedTuple):
+    """What a cluster found for one binary problem: its variables by number in the problem."""
+
+    at: np.ndarray
+    alpha: np.ndarray
+    dual: float
+    gap: float
+    n_iter: int
+
+
 def gap_terms(alpha, gradient, upper) -> np.ndarray:
     """Each variable's share of primal minus dual."""
     return np.where(gradient < 0, (alpha - upper) * gradient, alpha * gradient)
@@ -70,7 +81,9 @@ class ActiveSet:
         self.n_added = 0  # kernel rows added to the gradient since the last change of the set
         self.violation = 0.0
         self._last = np.empty(0, dtype=np.int64)
-        self._scratch = np.empty((min(BLOCK, len(y)) + 8) ** 2, dtype=cache.kernel.dtype)
+        self._scratch: np.ndarray = np.empty(
+            (min(BLOCK, len(y)) + 8) ** 2, dtype=cache.kernel.dtype
+        )
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -232,8 +245,10 @@ class Descent:
         while True:
             while not stopped:
                 gap = active.gap()
-                history.append({"step": step, "gap": gap, "dual": self.dual,
-                                "rows": active.cache.n_computed, "active": len(active)})  # fmt: skip
+                history.append(
+                    {"step": step, "gap": gap, "dual": self.dual, "active": len(active),
+                     "rows": active.cache.n_computed}
+                )  # fmt: skip
                 if self.enough(gap, 1.0 if self.seen else LOOSE):
                     break
                 if step >= max_iter:

@@ -1,0 +1,194 @@
+"""Finished parts of a fit on disk, so that a killed fit goes on where it was.
+
+A checkpoint is a folder.  ``fit.json`` says which data, parameters and version it belongs to;
+every finished cluster is one file that starts with the digest of the rest.  Files are written
+under another name and renamed, so that they are whole or absent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from safetensors import SafetensorError
+from safetensors.numpy import load as unpack
+from safetensors.numpy import save as pack
+
+from widemargin.kernel.solver import Part, Solution
+
+MAGIC = b"widemargin checkpoint 1\n"
+_DIGEST = 32
+
+
+class NoCheckpoint:
+    """What a checkpoint is when none was asked for."""
+
+    def load(self, name: str) -> None:
+        return None
+
+    def save(self, name: str, solved: list[Part]) -> None:
+        pass
+
+    load_solution = load
+
+    def save_solution(self, name: str, solution: Solution) -> None:
+        pass
+
+
+class Checkpoint:
+    """Finished clusters and solutions in a folder that belongs to one fit.
+
+    Parameters
+    ----------
+    folder : path
+        Created where it does not exist; refused, and left as it is, where it belongs to another
+        fit.
+    identity : dict
+        What makes the fit what it is: digests of data, parameters and version, by name.
+    seed : int
+        Used, and kept, if the fit is new; `seed` is the one to go on with.
+    """
+
+    def __init__(self, folder, identity: dict[str, str], seed: int):
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        head = self.folder / "fit.json"
+        if head.exists():
+            stored = self._read_head(head)
+            other = sorted(k for k in identity if stored.get(k) != identity[k])
+            if other:
+                raise ValueError(
+                    f"checkpoint={str(folder)!r} belongs to a fit with other {' and '.join(other)}."
+                    " It was left untouched: use another folder, or delete it to start afresh."
+                )
+            self.seed = int(stored["seed"])
+            return
+        if any(self.folder.iterdir()):
+            raise ValueError(
+                f"checkpoint={str(folder)!r} is a folder with other files in it. Use an empty one."
+            )
+        self.seed = seed
+        text = json.dumps({**identity, "seed": seed}, indent=1)
+        _write(head, text.encode())
+
+    @staticmethod
+    def _read_head(head: Path) -> dict:
+        try:
+            stored = json.loads(head.read_text())
+            if not (isinstance(stored, dict) and isinstance(stored.get("seed"), int)):
+                raise ValueError("no seed")
+        except ValueError as error:
+            raise ValueError(
+                f"{str(head)!r} is not the head of a checkpoint ({error}). Delete the folder to "
+                "start afresh."
+            ) from None
+        return stored
+
+    # The variables of a cluster: per binary problem, their numbers, values, objective and gap.
+
+    def load(self, name: str) -> list[Part] | None:
+        arrays = self._load(name)
+        if arrays is None:
+            return None
+        parts = []
+        for k in range(len(arrays) // 3):
+            dual, gap, n_iter = arrays[f"sums{k}"].tolist()
+            parts.append(Part(arrays[f"at{k}"], arrays[f"alpha{k}"], dual, gap, int(n_iter)))
+        return parts
+
+    def save(self, name: str, solved: list[Part]) -> None:
+        arrays: dict[str, np.ndarray] = {}
+        for k, part in enumerate(solved):
+            sums = np.array([part.dual, part.gap, part.n_iter], dtype=float)
+            arrays |= {f"at{k}": part.at, f"alpha{k}": part.alpha, f"sums{k}": sums}
+        self._save(name, arrays)
+
+    def load_solution(self, name: str) -> Solution | None:
+        a = self._load(name)
+        if a is None:
+            return None
+        primal, dual, n_iter, n_rows, converged = a["sums"].tolist()
+        return Solution(a["alpha"], a["gradient"], primal, dual, int(n_iter), int(n_rows),
+                        bool(converged))  # fmt: skip
+
+    def save_solution(self, name: str, s: Solution) -> None:
+        sums = np.array([s.primal, s.dual, s.n_iter, s.n_rows_computed, s.converged], dtype=float)
+        self._save(name, {"alpha": s.alpha, "gradient": s.gradient, "sums": sums})
+
+    def _load(self, name: str) -> dict | None:
+        path = self.folder / f"{name}.part"
+        if not path.exists():
+            return None
+        content = path.read_bytes()
+        begin = len(MAGIC) + _DIGEST
+        payload = content[begin:]
+        whole = content[: len(MAGIC)] == MAGIC and content[len(MAGIC) : begin] == _digest(payload)
+        try:
+            if whole:
+                return unpack(payload)
+        except SafetensorError:
+            pass
+        warnings.warn(
+            f"{str(path)!r} is truncated or damaged; this part is computed again.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return None
+
+    def _save(self, name: str, arrays: dict) -> None:
+        payload = pack({k: np.ascontiguousarray(v) for k, v in arrays.items()})
+        try:
+            _write(self.folder / f"{name}.part", MAGIC + _digest(payload) + payload)
+        except OSError as error:
+            warnings.warn(
+                f"The checkpoint of {name} could not be written ({error}); the fit goes on.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Whole or not at all."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST).digest()
+
+
+def digest(*parts) -> str:
+    """A name for arrays, sparse matrices and plain values, by content."""
+    h = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        arrays = [part.data, part.indices, part.indptr] if sp.issparse(part) else [part]
+        for a in arrays:
+            if isinstance(a, np.ndarray) and a.dtype != object:
+                h.update(f"{a.dtype.str}{a.shape}".encode())
+                h.update(np.ascontiguousarray(a).view(np.uint8).reshape(-1).data)
+            elif isinstance(a, np.ndarray):
+                h.update(repr(a.tolist()).encode())
+            else:
+                h.update(_described(a).encode())
+    return h.hexdigest()
+
+
+def _described(value) -> str:
+    """Functions by their code, everything else by its representation."""
+    code = getattr(value, "__code__", None)
+    if code is None:
+        return repr(value)
+    return f"{value.__module__}.{value.__qualname__}{code.co_code!r}{code.co_consts!r}"
