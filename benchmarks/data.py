@@ -93,6 +93,34 @@ def satimage():
     return X[:4435], y[:4435], X[4435:], y[4435:]
 
 
+def covtype(n_train: int | None = None, seed: int = 0):
+    """Class 2 against the rest, features in [0, 1], a random 80/20 split (DC-SVM, Table 2)."""
+    z = np.load(folder() / "covtype.npz")
+    X = z["X"].astype(np.float32)
+    y = np.where(z["y"] == 2, 1, -1)
+    low, high = X.min(axis=0), X.max(axis=0)
+    X = (X - low) / np.maximum(high - low, 1)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(X))
+    train, test = order[:464_810], order[464_810:]
+    if n_train is not None:
+        train = rng.choice(train, n_train, replace=False)
+    return X[train], y[train], X[test], y[test]
+
+
+def ijcnn1_dense():
+    X, y, X_test, y_test = ijcnn1()
+    return X.toarray().astype(np.float32), y, X_test.toarray().astype(np.float32), y_test
+
+
+def mnist_round():
+    """Round digits (0, 3, 6, 8, 9) against the rest, pixels in [0, 1] (DC-SVM)."""
+    X, y, X_test, y_test = npz_pair("mnist.npz")
+    signs = [np.where(np.isin(labels, [0, 3, 6, 8, 9]), 1, -1) for labels in (y, y_test)]
+    X, X_test = ((Z.reshape(len(Z), -1) / 255).astype(np.float32) for Z in (X, X_test))
+    return X, signs[0], X_test, signs[1]
+
+
 def held_out(X, y, share=0.2, seed=0):
     """A part of the training rows set aside to choose C, the same for every method."""
     from sklearn.model_selection import train_test_split

@@ -1,4 +1,6 @@
 // Bindings of the kernel machine's loops, and the moves of cached rows that need no vectors.
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "bindings.hpp"
@@ -107,23 +109,112 @@ void sparse_dots(const Array& start, const Array& index, const Array& value,
   });
 }
 
-std::int64_t solve_block(const Array& q, const Array& diagonal, const Array& upper,
-                         const Output& alpha, const Output& gradient, double tol,
-                         std::int64_t max_steps) {
+// Every variable's projected gradient, and the block that they choose: up to half of it the free
+// variables of the last block with the steepest ones first, the rest the worst violators.  Without
+// the retained half the method need not converge.  Returns the block, in ascending order, the
+// largest projected gradient, and the duality gap.
+nb::tuple select_block(const Array& alpha, const Array& gradient, const Array& upper,
+                       const Array& diagonal, const Array& last, std::int64_t size) {
+  const auto n = std::int64_t(alpha.size()), n_last = std::int64_t(last.size());
+  const double* a = pointer<double>(alpha, n, "alpha must be float64");
+  const double* g = pointer<double>(gradient, n, "gradient must be float64, one per variable");
+  const double* u = pointer<double>(upper, n, "upper must be float64, one per variable");
+  const double* d = pointer<double>(diagonal, n, "diagonal must be float64, one per variable");
+  const auto* previous = pointer<std::int64_t>(last, n_last, "last must be int64");
+  for (std::int64_t k = 0; k < n_last; ++k)
+    require(previous[k] >= 0 && previous[k] < n, "a variable of the last block is out of range");
+  require(size > 0, "a block needs at least one variable");
+  std::vector<std::int64_t> block;
+  double violation = 0, gap = 0;
+  {
+    nb::gil_scoped_release release;
+    std::vector<double> score(std::size_t(n), 0.0);
+    std::vector<std::int64_t> worst;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double slope = g[i];
+      gap += slope < 0 ? (a[i] - u[i]) * slope : a[i] * slope;
+      const bool held = (a[i] <= 0 && slope >= 0) || (a[i] >= u[i] && slope <= 0);
+      if (held || slope == 0) continue;
+      violation = std::max(violation, std::abs(slope));
+      score[std::size_t(i)] = slope * slope / d[i];
+      worst.push_back(i);
+    }
+    const auto steeper = [&](std::int64_t i, std::int64_t j) {
+      const double si = score[std::size_t(i)], sj = score[std::size_t(j)];
+      return si > sj || (si == sj && i < j);
+    };
+    const auto keep_best = [&](std::vector<std::int64_t>& from, std::int64_t most) {
+      if (std::int64_t(from.size()) <= most) return;
+      std::nth_element(from.begin(), from.begin() + most, from.end(), steeper);
+      from.resize(std::size_t(most));
+    };
+    for (std::int64_t k = 0; k < n_last; ++k)
+      if (a[previous[k]] > 0 && a[previous[k]] < u[previous[k]]) block.push_back(previous[k]);
+    keep_best(block, size / 2);
+    std::vector<bool> taken(std::size_t(n), false);
+    for (const auto i : block) taken[std::size_t(i)] = true;
+    worst.erase(std::remove_if(worst.begin(), worst.end(),
+                               [&](std::int64_t i) { return bool(taken[std::size_t(i)]); }),
+                worst.end());
+    keep_best(worst, size - std::int64_t(block.size()));
+    block.insert(block.end(), worst.begin(), worst.end());
+    std::sort(block.begin(), block.end());
+  }
+  const std::size_t length = block.size();
+  return nb::make_tuple(to_numpy(std::move(block), {length}), violation, gap);
+}
+
+// Minimises over a block: alpha changes, the gradient is left for add_rows, and coef becomes sign
+// times change.  q holds y_i y_j k_ij of the block in its first rows and columns.  Returns by how
+// much the objective fell: f(a + d) - f(a) = d'(g_before + g_after) / 2 for a quadratic function.
+double minimise_block(const Output& q, const Array& block, const Array& sign, const Output& alpha,
+                      const Array& gradient, const Array& upper, const Array& diagonal, double tol,
+                      const Output& coef) {
   return with_type(q.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    WorkingSetArg<T> w{};
-    w.size = std::int64_t(alpha.size());
-    require(w.size > 0 && w.size % 8 == 0, "pad the block to a multiple of 8");
-    w.q = pointer<T>(q, w.size * w.size, "q must be (size, size)");
-    w.diagonal = pointer<double>(diagonal, w.size, "diagonal must be float64 (size)");
-    w.upper = pointer<double>(upper, w.size, "upper must be float64 (size)");
-    w.alpha = pointer<double>(alpha, w.size, "alpha must be float64 (size)");
-    w.gradient = pointer<double>(gradient, w.size, "gradient must be float64 (size)");
-    w.tol = tol;
-    w.max_steps = max_steps;
+    const auto n = std::int64_t(block.size()), all = std::int64_t(alpha.size());
+    const std::int64_t size = (n + 7) / 8 * 8;
+    T* values = pointer<T>(q, size * size, "q must be square, of the block's size padded to 8");
+    const auto* at = pointer<std::int64_t>(block, n, "block must be int64");
+    for (std::int64_t k = 0; k < n; ++k)
+      require(at[k] >= 0 && at[k] < all, "a variable is out of range");
+    const double* y = pointer<double>(sign, all, "sign must be float64, one per variable");
+    double* a = pointer<double>(alpha, all, "alpha must be float64");
+    const double* g = pointer<double>(gradient, all, "gradient must be float64, one per variable");
+    const double* u = pointer<double>(upper, all, "upper must be float64, one per variable");
+    const double* d = pointer<double>(diagonal, all, "diagonal must be float64, one per variable");
+    double* change = pointer<double>(coef, n, "coef must be float64, one per block variable");
+    if (n == 0) return 0.0;
     nb::gil_scoped_release release;
-    return loops<T>().solve_block(w);
+    const auto room = std::size_t(size);
+    std::vector<double> own_alpha(room, 0.0), own_gradient(room, 1.0);
+    std::vector<double> own_upper(room, 0.0), own_diagonal(room, 1.0);
+    for (std::int64_t k = 0; k < n; ++k) {
+      own_alpha[std::size_t(k)] = a[at[k]];
+      own_gradient[std::size_t(k)] = g[at[k]];
+      own_upper[std::size_t(k)] = u[at[k]];
+      own_diagonal[std::size_t(k)] = d[at[k]];
+    }
+    for (std::int64_t i = 0; i < size; ++i)
+      for (std::int64_t j = i < n ? n : 0; j < size; ++j) values[i * size + j] = 0;
+    WorkingSetArg<T> w{};
+    w.size = size;
+    w.q = values;
+    w.diagonal = own_diagonal.data();
+    w.upper = own_upper.data();
+    w.alpha = own_alpha.data();
+    w.gradient = own_gradient.data();
+    w.tol = tol;
+    w.max_steps = 100 * n;
+    loops<T>().solve_block(w);
+    double gain = 0;
+    for (std::int64_t k = 0; k < n; ++k) {
+      const double moved = own_alpha[std::size_t(k)] - a[at[k]];
+      gain -= 0.5 * moved * (g[at[k]] + own_gradient[std::size_t(k)]);
+      change[k] = moved * y[at[k]];
+      a[at[k]] = own_alpha[std::size_t(k)];
+    }
+    return gain;
   });
 }
 
@@ -144,20 +235,29 @@ std::vector<const T*> rows_at(const Array& pool, const Array& slots) {
   return rows;
 }
 
-// out[begin:end] += sum_k coef[k] pool[slots[k], begin:end]
-void add_rows(const Array& pool, const Array& slots, const Array& coef, std::int64_t begin,
-              std::int64_t end, const Output& out) {
+// out[begin:end] += sign[begin:end] * sum_k coef[k] pool[slots[k], begin:end]
+void add_rows(const Array& pool, const Array& slots, const Array& coef, const Array& sign,
+              std::int64_t begin, std::int64_t end, const Output& out) {
   with_type(pool.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    const auto rows = rows_at<T>(pool, slots);
-    const auto n = std::int64_t(rows.size());
-    const double* c = pointer<double>(coef, n, "coef must be float64, one per slot");
-    double* to = pointer<double>(out, std::int64_t(out.size()), "out must be float64");
-    require(0 <= begin && begin <= end && end <= std::int64_t(out.size()) &&
-                end <= std::int64_t(pool.shape(1)),
+    auto rows = rows_at<T>(pool, slots);
+    const double* given = pointer<double>(coef, std::int64_t(rows.size()), "coef: one per slot");
+    const auto width = std::int64_t(out.size());
+    double* to = pointer<double>(out, width, "out must be float64");
+    const double* y = pointer<double>(sign, width, "sign must be float64, as long as out");
+    require(0 <= begin && begin <= end && end <= width && end <= std::int64_t(pool.shape(1)),
             "columns out of range");
     nb::gil_scoped_release release;
-    loops<T>().add_rows(rows.data(), c, n, begin, end, to);
+    std::vector<double> c;
+    std::size_t n = 0;  // rows that count
+    for (std::size_t k = 0; k < rows.size(); ++k)
+      if (given[k] != 0) {
+        c.push_back(given[k]);
+        rows[n++] = rows[k] + begin;
+      }
+    std::vector<double> sums(std::size_t(end - begin), 0.0);
+    loops<T>().add_rows(rows.data(), c.data(), std::int64_t(n), end - begin, sums.data());
+    for (std::int64_t j = begin; j < end; ++j) to[j] += y[j] * sums[std::size_t(j - begin)];
   });
 }
 
@@ -237,9 +337,12 @@ void bind_kernel(nb::module_& m) {
   m.attr("PANEL") = kPanel;
   m.def("sparse_dots", &sparse_dots, "start"_a, "index"_a, "value"_a, "place"_a.none(), "panels"_a,
         "out"_a.noconvert());
-  m.def("solve_block", &solve_block, "q"_a, "diagonal"_a, "upper"_a, "alpha"_a.noconvert(),
-        "gradient"_a.noconvert(), "tol"_a, "max_steps"_a);
-  m.def("add_rows", &add_rows, "pool"_a, "slots"_a, "coef"_a, "begin"_a, "end"_a,
+  m.def("select_block", &select_block, "alpha"_a, "gradient"_a, "upper"_a, "diagonal"_a, "last"_a,
+        "size"_a);
+  m.def("minimise_block", &minimise_block, "q"_a.noconvert(), "block"_a, "sign"_a,
+        "alpha"_a.noconvert(), "gradient"_a, "upper"_a, "diagonal"_a, "tol"_a,
+        "coef"_a.noconvert());
+  m.def("add_rows", &add_rows, "pool"_a, "slots"_a, "coef"_a, "sign"_a, "begin"_a, "end"_a,
         "out"_a.noconvert());
   m.def("gather", &gather, "pool"_a, "slots"_a, "columns"_a, "row_sign"_a, "column_sign"_a,
         "out"_a.noconvert());

@@ -288,11 +288,11 @@ std::int64_t solve_block(const WorkingSetArg<T>& w) {
 
 // In double precision, a tile of sums at a time so that they stay in the first-level cache.
 template <class T>
-void add_rows(const T* const* rows, const double* coef, std::int64_t n_rows, std::int64_t begin,
-              std::int64_t end, double* out) {
+void add_rows(const T* const* rows, const double* coef, std::int64_t n_rows, std::int64_t n_columns,
+              double* out) {
   constexpr std::int64_t kTile = 1024;
-  for (std::int64_t from = begin; from < end; from += kTile) {
-    const std::int64_t to = from + kTile < end ? from + kTile : end;
+  for (std::int64_t from = 0; from < n_columns; from += kTile) {
+    const std::int64_t to = from + kTile < n_columns ? from + kTile : n_columns;
     std::int64_t i = 0;
     for (; i + 4 <= n_rows; i += 4) {
       const T *r0 = rows[i], *r1 = rows[i + 1], *r2 = rows[i + 2], *r3 = rows[i + 3];

@@ -50,9 +50,9 @@ struct KernelLoopsOf {
   void (*finish)(const BlockArg<T>&);
   void (*sparse_dots)(const SparseDotsArg<T>&);
   std::int64_t (*solve_block)(const WorkingSetArg<T>&);
-  // out[j] += sum_i coef[i] rows[i][j], begin <= j < end
+  // out[j] += sum_i coef[i] rows[i][j]
   void (*add_rows)(const T* const* rows, const double* coef, std::int64_t n_rows,
-                   std::int64_t begin, std::int64_t end, double* out);
+                   std::int64_t n_columns, double* out);
 };
 
 struct KernelLoops {

@@ -43,17 +43,33 @@ def finish_block(
     coef0: float,
     degree: int,
 ) -> None: ...
-def solve_block(
-    q: np.ndarray,
-    diagonal: np.ndarray,
-    upper: np.ndarray,
+def select_block(
     alpha: np.ndarray,
     gradient: np.ndarray,
+    upper: np.ndarray,
+    diagonal: np.ndarray,
+    last: np.ndarray,
+    size: int,
+) -> tuple[np.ndarray, float, float]: ...
+def minimise_block(
+    q: np.ndarray,
+    block: np.ndarray,
+    sign: np.ndarray,
+    alpha: np.ndarray,
+    gradient: np.ndarray,
+    upper: np.ndarray,
+    diagonal: np.ndarray,
     tol: float,
-    max_steps: int,
-) -> int: ...
+    coef: np.ndarray,
+) -> float: ...
 def add_rows(
-    pool: np.ndarray, slots: np.ndarray, coef: np.ndarray, begin: int, end: int, out: np.ndarray
+    pool: np.ndarray,
+    slots: np.ndarray,
+    coef: np.ndarray,
+    sign: np.ndarray,
+    begin: int,
+    end: int,
+    out: np.ndarray,
 ) -> None: ...
 def gather(
     pool: np.ndarray,

@@ -65,6 +65,11 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def one_openmp_thread():
+    """A context in which OpenMP (scikit-learn's k-means) keeps to one thread."""
+    return _controller().limit(limits=1, user_api="openmp")
+
+
 class _OneBlasThread:
     """A limit that is set by the first to enter and lifted by the last to leave."""
 

@@ -29,7 +29,7 @@ from widemargin.progress import Progress, Silence
 LOCAL_TOL = 1e-2  # relative gap of the clusters below the level that is kept
 SHARED_MEMORY = 0.5  # of the cache for rows that several binary problems share
 AUTO_ROWS = 4000  # levels="auto": rows of a cluster at the lowest level, about
-AUTO_COUPLING = 0.5  # levels="auto": no division where more of the kernel lies across clusters
+AUTO_COUPLING = 4.0  # levels="auto": no division where coupling times kernel cost is larger
 COUPLING_SAMPLE = 1000
 
 
@@ -273,10 +273,10 @@ def _sampled_gram(kernel, rows, rng, threads, size) -> tuple[np.ndarray, np.ndar
 def auto_levels(kernel, rows: Rows, plan: Plan) -> int:
     """How deep to divide: clusters of about `AUTO_ROWS` rows, if they hold enough of the kernel.
 
-    Clusters hide the kernel values between them from each other.  On a sample, the share of the
-    kernel's mass off its diagonal that lies across clusters says how much; where it is large
-    (small gamma) the variables of the clusters are a poor start, and the whole problem is solved
-    directly.
+    Clusters hide the kernel values between them from each other.  The share of the kernel's mass
+    off its diagonal that lies across clusters, D(pi) over its total on a sample, says how much;
+    where it is large (small gamma) the clusters' variables are a poorer start.  That start is
+    paid for in kernel values, so it is refused where these are dear as well.
     """
     n = len(rows)
     levels = round(np.log(max(n / AUTO_ROWS, 1)) / np.log(plan.branching))
@@ -284,7 +284,9 @@ def auto_levels(kernel, rows: Rows, plan: Plan) -> int:
     if levels == 0:
         return 0
     with Threads(plan.n_threads) as threads:
-        while levels > 0 and _coupling(kernel, rows, levels, plan, rng, threads) > AUTO_COUPLING:
+        while levels > 0:
+            if kernel.cost * _coupling(kernel, rows, levels, plan, rng, threads) <= AUTO_COUPLING:
+                break
             levels -= 1
     return levels
 

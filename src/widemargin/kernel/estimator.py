@@ -90,8 +90,8 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     coef0 : float, default=0.0
     levels : int or "auto", default="auto"
         Levels of division below the whole problem: ``branching ** levels`` clusters at the
-        lowest.  0 solves the problem directly.  "auto" divides, to clusters of about 4,000 rows,
-        if at most half of the kernel's off-diagonal mass lies between clusters.
+        lowest.  0 solves the problem directly.  "auto" divides to clusters of about 4,000 rows,
+        unless much of the kernel lies between clusters and kernel values are dear (many features).
     branching : int, default=4
     sample_size : int, default=1000
         Rows that the clustering of a level samples, at least.

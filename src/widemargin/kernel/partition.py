@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 from sklearn.cluster import KMeans
 
+from widemargin.engine import one_openmp_thread
 from widemargin.kernel.kernels import CompressedRows, Kernel, Operand, Panels
 from widemargin.kernel.rows import Threads, kernel_product
 
@@ -84,7 +85,8 @@ def _kmeans(rows: Operand, k: int, rng) -> np.ndarray:
     seed = int(rng.integers(np.iinfo(np.int32).max))
     k = min(k, len(rows))
     data = rows.tocsr() if isinstance(rows, CompressedRows) else rows.data
-    kmeans = KMeans(k, n_init=1, max_iter=_ITERATIONS, random_state=seed).fit(data)
+    with one_openmp_thread():  # the sums of several threads depend on who comes first
+        kmeans = KMeans(k, n_init=1, max_iter=_ITERATIONS, random_state=seed).fit(data)
     return np.ascontiguousarray(kmeans.cluster_centers_, dtype=data.dtype)
 
 

@@ -76,10 +76,10 @@ def kernel_product(kernel: Kernel, a: Rows, b: Rows, coef: np.ndarray, threads: 
             if coef.shape[1] > _FEW:  # many outputs: a product in the kernel's precision
                 sums[:, begin:end] += part.astype(kernel.dtype).T @ block
                 return
+            one = np.ones(end - begin)
             for k, total in enumerate(sums):
-                out = np.zeros(end - begin)
-                _core.add_rows(block, slots, np.ascontiguousarray(part[:, k]), 0, len(out), out)
-                total[begin:end] += out
+                column = np.ascontiguousarray(part[:, k])
+                _core.add_rows(block, slots, column, one, 0, len(one), total[begin:end])
 
         threads.tiles(len(a), tile)
     return sums.T
@@ -157,22 +157,28 @@ class RowCache:
 
             self.threads.tiles(len(self.rows), tile)
 
-    def add(self, slots: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """sum_k coef_k row_k over the active columns."""
-        out = np.zeros(len(self.rows))
+    def add(self, slots: np.ndarray, coef: np.ndarray, sign: np.ndarray, out: np.ndarray) -> None:
+        """out += sign * sum_k coef_k row_k, over the active columns."""
         pool = self.pool
-        self.threads.tiles(len(out), lambda b, e: _core.add_rows(pool, slots, coef, b, e, out))
-        return out
 
-    def block(self, numbers: np.ndarray, sign: np.ndarray, out: np.ndarray) -> None:
-        """Write sign_i sign_j k_ij of some variables to ``out``."""
-        pool, slots = self.pool, self.slots(numbers)
+        def tile(begin, end):
+            _core.add_rows(pool, slots, coef, sign, begin, end, out)
+
+        self.threads.tiles(len(out), tile, self._part(len(out), TILE))
+
+    def _part(self, n: int, multiple: int) -> int:
+        """Columns or rows for one thread: what is done at once is done without Python."""
+        return -(-n // (self.threads.n_threads * multiple)) * multiple
+
+    def block(self, slots, numbers: np.ndarray, sign: np.ndarray, out: np.ndarray) -> None:
+        """Write sign_i sign_j k_ij of some variables, which have these slots, to ``out``."""
+        pool = self.pool
 
         def tile(begin, end):
             at = slice(begin, end)
             _core.gather(pool, slots[at], numbers, sign[at], sign, out[at])
 
-        self.threads.tiles(len(slots), tile, 128)
+        self.threads.tiles(len(slots), tile, self._part(len(slots), 1))
 
     def shrink(self, keep: np.ndarray) -> None:
         """Keep some variables (their numbers, ascending), renumbered from 0."""

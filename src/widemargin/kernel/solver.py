@@ -62,11 +62,6 @@ def gap_terms(alpha, gradient, upper) -> np.ndarray:
     return np.where(gradient < 0, (alpha - upper) * gradient, alpha * gradient)
 
 
-def projected_gradient(alpha, gradient, upper) -> np.ndarray:
-    low, high = np.minimum(gradient, 0), np.maximum(gradient, 0)
-    return np.where(alpha <= 0, low, np.where(alpha >= upper, high, gradient))
-
-
 def dual_value(alpha, gradient) -> float:
     return float(alpha.sum() - 0.5 * alpha @ (gradient + 1))
 
@@ -80,7 +75,7 @@ class ActiveSet:
         self.alpha, self.gradient = alpha[ids], gradient[ids]
         self.n_added = 0  # kernel rows added to the gradient since the last change of the set
         self.violation = 0.0
-        self._last = np.empty(0, dtype=np.int64)
+        self._block = np.empty(0, dtype=np.int64)
         self._scratch: np.ndarray = np.empty(
             (min(BLOCK, len(y)) + 8) ** 2, dtype=cache.kernel.dtype
         )
@@ -88,43 +83,29 @@ class ActiveSet:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def gap(self) -> float:
-        return float(gap_terms(self.alpha, self.gradient, self.upper).sum())
-
-    def add(self, numbers: np.ndarray, change: np.ndarray) -> None:
-        """The gradient after the variables of these numbers changed."""
-        self.n_added += len(numbers)
-        slots = self.cache.slots(numbers)
-        self.gradient += self.y * self.cache.add(slots, change * self.y[numbers])
+    def select(self) -> float:
+        """Choose the next block; returns the duality gap."""
+        size = min(BLOCK, len(self), -(-self.cache.n_slots // 2))
+        self._block, self.violation, gap = _core.select_block(
+            self.alpha, self.gradient, self.upper, self.diagonal, self._block, size
+        )
+        return gap
 
     def step(self) -> float:
-        """Minimise over one block; returns by how much the dual objective grew."""
-        pg = projected_gradient(self.alpha, self.gradient, self.upper)
-        self.violation = float(np.abs(pg).max())
-        size = min(BLOCK, len(self), -(-self.cache.n_slots // 2))
-        block = select_block(self.alpha, pg, self.upper, self.diagonal, self._last, size)
-        before, slope = self.alpha[block], self.gradient[block]
-        after = self._minimise(block)
-        moved = np.flatnonzero(after != before)
-        change = (after - before)[moved]
-        self.alpha[block] = after
-        self.add(block[moved], change)
-        self._last = block
-        # f(a + d) - f(a) = d'(g_before + g_after) / 2, exactly, for a quadratic function
-        return -0.5 * float(change @ (slope[moved] + self.gradient[block[moved]]))
-
-    def _minimise(self, block: np.ndarray) -> np.ndarray:
-        n = len(block)
-        size = -(-n // 8) * 8
+        """Minimise over the chosen block; returns by how much the dual objective grew."""
+        block = self._block
+        size = -(-len(block) // 8) * 8
         q = self._scratch[: size * size].reshape(size, size)
-        self.cache.block(block, self.y[block], q[:n, :n])
-        q[n:], q[:, n:] = 0, 0
-        alpha, gradient = np.zeros(size), np.ones(size)
-        upper, diagonal = np.zeros(size), np.ones(size)
-        alpha[:n], gradient[:n] = self.alpha[block], self.gradient[block]
-        upper[:n], diagonal[:n] = self.upper[block], self.diagonal[block]
-        _core.solve_block(q, diagonal, upper, alpha, gradient, INNER_TOL * self.violation, 100 * n)
-        return alpha[:n]
+        slots = self.cache.slots(block)
+        self.cache.block(slots, block, self.y[block], q[: len(block), : len(block)])
+        coef = np.empty(len(block))
+        gain = _core.minimise_block(
+            q, block, self.y, self.alpha, self.gradient, self.upper, self.diagonal,
+            INNER_TOL * self.violation, coef,
+        )  # fmt: skip
+        self.n_added += np.count_nonzero(coef)
+        self.cache.add(slots, coef, self.y, self.gradient)
+        return gain
 
     def resting(self, margin: float) -> np.ndarray:
         """Which variables are held at a bound by a gradient above ``margin``."""
@@ -135,7 +116,7 @@ class ActiveSet:
         """Shrink to the variables of these numbers."""
         kept = np.zeros(len(self), dtype=bool)
         kept[numbers] = True
-        self._last = (np.cumsum(kept) - 1)[self._last[kept[self._last]]]
+        self._block = (np.cumsum(kept) - 1)[self._block[kept[self._block]]]
         self.cache.shrink(numbers)
         for name in ("ids", "y", "upper", "diagonal", "alpha", "gradient"):
             setattr(self, name, getattr(self, name)[numbers])
@@ -148,20 +129,6 @@ class ActiveSet:
         self.y, self.upper, self.diagonal = y[together], upper[together], diagonal[together]
         self.alpha = np.concatenate([self.alpha, alpha[ids]])
         self.gradient = np.concatenate([self.gradient, gradient[ids]])
-
-
-def select_block(alpha, pg, upper, diagonal, last, size: int) -> np.ndarray:
-    """Up to half of the block: free variables of the last one; the rest: the worst violators.
-
-    Without the retained half the method need not converge.
-    """
-    score = pg * pg / diagonal
-    free = last[(alpha[last] > 0) & (alpha[last] < upper[last])]
-    kept = free[np.argsort(-score[free], kind="stable")[: size // 2]]
-    score[kept] = -1.0
-    room = size - len(kept)
-    worst = np.argpartition(-score, room)[:room] if room < len(score) else np.arange(len(score))
-    return np.sort(np.concatenate([kept, worst[score[worst] > 0]]))
 
 
 def solve(
@@ -232,7 +199,8 @@ class Descent:
         a = self.active
         support = np.flatnonzero(a.alpha)
         if len(support) and len(support) <= a.cache.n_slots:
-            a.add(support, a.alpha[support])
+            slots = a.cache.slots(support)
+            a.cache.add(slots, (a.alpha * a.y)[support], a.y, a.gradient)
         elif len(support):
             coef = (a.alpha * a.y)[support, None]
             product = kernel_product(self.kernel, own, own[support], coef, self.threads)
@@ -244,7 +212,7 @@ class Descent:
         stopped, gain = False, 1.0
         while True:
             while not stopped:
-                gap = active.gap()
+                gap = active.select()
                 history.append(
                     {"step": step, "gap": gap, "dual": self.dual, "active": len(active),
                      "rows": active.cache.n_computed}

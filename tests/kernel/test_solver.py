@@ -1,0 +1,485 @@
+"""The exact solver against the quadratic programme, closed forms, and its own certificate."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import reference
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from widemargin.kernel import solver
+from widemargin.kernel.kernels import CompressedRows, make_kernel
+from widemargin.kernel.rows import Threads
+from widemargin.kernel.solver import (
+    Descent,
+    dual_value,
+    gap_terms,
+    projected_gradient,
+    select_block,
+    solve,
+)
+
+PARAMETERS = {
+    "rbf": {"gamma": 0.7},
+    "poly": {"gamma": 0.5, "coef0": 1.0, "degree": 2},
+    "laplacian": {"gamma": 0.4},
+    "chi2": {"gamma": 0.6},
+    "sigmoid": {"gamma": 2.0, "coef0": -1.0},
+}
+EXTREMES = [2.0**-10, 2.0**-6, 2.0, 2.0**6, 2.0**10]
+ITS_LIMIT = 300  # blocks that none of the extremes may need
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A binary problem as the solver takes it, and its matrix by scikit-learn's kernels."""
+
+    kernel: object
+    rows: object
+    y: np.ndarray
+    upper: np.ndarray
+    K: np.ndarray
+
+    def solve(self, **settings):
+        return solve(self.kernel, self.rows, self.y, self.upper, **settings)
+
+    @property
+    def Q(self):
+        return self.y[:, None] * (self.K + self.K.T) / 2 * self.y
+
+    def gradient(self, alpha):
+        return self.Q @ alpha - 1
+
+    def gap(self, alpha):
+        """Primal minus dual, by the textbook formulas."""
+        coef, sign, c = (alpha * self.y)[:, None], self.y[:, None], self.upper
+        args = (self.K, coef)
+        return float((reference.primal(*args, sign, c, False) - self.dual(alpha))[0])
+
+    def dual(self, alpha):
+        return reference.dual(self.K, (alpha * self.y)[:, None], self.upper, False)[0]
+
+    def residual(self, alpha):
+        """How far a projected gradient step moves; 0 at the optimum only."""
+        return np.abs(np.clip(alpha - self.gradient(alpha), 0, self.upper) - alpha).max()
+
+    def optimum(self):
+        return self.dual(reference.box_qp(self.Q, self.upper))
+
+
+def labels(X, rng, noise=0.4):
+    score = np.sin(6 * X[:, 0]) + X[:, 1]
+    return np.where(score > 0.8 + noise * rng.normal(size=len(X)), 1.0, -1.0)
+
+
+def problem(name="rbf", n=60, C=10.0, *, seed=0, dtype=np.float64, y=None, X=None, **changes):
+    """Noisy labels on uniform rows, every row with an upper bound of its own."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 4)) if X is None else X
+    y = labels(X, rng) if y is None else y
+    p = {"gamma": 1.0, "coef0": 0.0, "degree": 3, **PARAMETERS[name], **changes}
+    kernel = make_kernel(name, p["gamma"], p["coef0"], p["degree"], X, dtype)
+    used = {key: p[key] for key in {**PARAMETERS[name], **changes}}
+    upper = C * rng.uniform(0.2, 1.0, len(X))
+    rows = kernel.operand(X, training=True)
+    return Problem(kernel, rows, y, upper, pairwise_kernels(X, metric=name, **used))
+
+
+def cheap(p):
+    """The same problem with kernel values that cost nothing, so that shrinking always pays."""
+    return replace(p, kernel=replace(p.kernel, cost=0.0))
+
+
+class Watched(Descent):
+    """A descent that notes when it shrank and whose gradients it computed afresh."""
+
+    def __init__(self, *args):
+        self.shrinks, self.asked = 0, []
+        super().__init__(*args)
+
+    def shrink(self):
+        before = len(self.active)
+        super().shrink()
+        self.shrinks += len(self.active) < before
+
+    def _exact(self, which):
+        self.asked.append(len(which))
+        super()._exact(which)
+
+
+def watch(p, *, alpha=None, tol=1e-8, max_iter=10_000, cache_bytes=1e9):
+    alpha = np.zeros(len(p.y)) if alpha is None else alpha
+    with Threads(1) as threads:
+        descent = Watched(
+            p.kernel, p.rows, p.y, p.upper, alpha.copy(), tol, cache_bytes, threads
+        )
+        return descent, descent.run(max_iter, lambda: False)
+
+
+# ------------------------------------------------------------------ against the exact optimum
+
+
+@pytest.mark.parametrize("C", [1e-3, 1e-1, 1.0, 1e2, 1e4])
+@pytest.mark.parametrize("name", ["rbf", "poly", "laplacian", "chi2"])
+def test_the_solution_is_that_of_the_quadratic_programme(name, C):
+    p = problem(name, C=C)
+    solution = p.solve(tol=1e-12)
+    assert solution.relative_gap <= 1e-10
+    assert p.residual(solution.alpha) <= 1e-8
+    assert p.dual(solution.alpha) == pytest.approx(p.optimum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_the_variables_are_those_of_the_quadratic_programme_where_it_has_one_solution(C):
+    p = problem("laplacian", C=C)
+    assert np.linalg.eigvalsh(p.K)[0] > 1e-2
+    best = reference.box_qp(p.Q, p.upper)
+    np.testing.assert_allclose(p.solve(tol=1e-13).alpha, best, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 8, 9, 15, 17, 33])
+def test_any_number_of_rows_is_solved_whatever_the_width_of_a_vector(n):
+    p = problem(n=n, y=np.where(np.arange(n) % 3 == 0, 1.0, -1.0))
+    solution = p.solve(tol=1e-11)
+    assert p.residual(solution.alpha) <= 1e-8
+    assert solution.dual == pytest.approx(p.optimum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("block", [2, 3, 8, 13])
+def test_any_size_of_block_finds_the_optimum(block, monkeypatch):
+    monkeypatch.setattr(solver, "BLOCK", block)
+    p = problem()
+    solution = p.solve(tol=1e-9)
+    assert solution.n_iter > len(p.y) / block
+    assert solution.dual == pytest.approx(p.optimum(), rel=1e-8)
+
+
+def test_single_precision_solves_to_its_own_accuracy():
+    single = problem(dtype=np.float32).solve(tol=1e-6)
+    assert single.converged
+    assert single.dual == pytest.approx(problem().optimum(), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["rbf", "poly"])
+def test_compressed_rows_are_solved_as_dense_ones(name):
+    rng = np.random.default_rng(3)
+    X = np.where(rng.random((60, 10)) < 0.2, rng.random((60, 10)), 0.0)
+    p = problem(name, X=X, y=labels(X, rng))
+    given = replace(p, rows=p.kernel.operand(sp.csr_array(X)))
+    assert isinstance(given.rows, CompressedRows)
+    assert p.residual(given.solve(tol=1e-11).alpha) <= 1e-8
+
+
+def test_a_precomputed_matrix_and_a_function_are_solved_as_the_kernel_they_stand_for():
+    p = problem("rbf", n=50)
+    X = p.rows.data
+    matrix = make_kernel("precomputed", 1.0, 0.0, 3, p.K, np.float64)
+    function = make_kernel(
+        lambda a, b: pairwise_kernels(a, b, metric="rbf", gamma=0.7), 1.0, 0.0, 3, X, np.float64
+    )
+    for kernel, data in ((matrix, p.K), (function, X)):
+        same = replace(p, kernel=kernel, rows=kernel.operand(data, training=True))
+        assert p.residual(same.solve(tol=1e-11).alpha) <= 1e-8
+
+
+# ------------------------------------------------------------------ closed forms
+
+
+@pytest.mark.parametrize(("C", "best"), [(0.1, 0.1), (4.0, 0.5)])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_single_row_has_the_variable_that_its_kernel_value_or_its_bound_gives(sign, C, best):
+    kernel = make_kernel("poly", 1.0, 1.0, 1, np.ones((1, 1)), np.float64)  # k(x, x) = 2
+    rows = kernel.operand(np.ones((1, 1)))
+    solution = solve(kernel, rows, np.array([sign]), np.array([C]), tol=1e-12)
+    assert solution.alpha[0] == pytest.approx(best, rel=1e-12)
+    assert solution.converged
+
+
+@pytest.mark.parametrize("C", [1e-2, 1.0, 1e3])
+def test_identical_rows_of_opposite_labels_all_end_at_their_bound(C):
+    """Both halves cancel: w = 0 at the optimum, and every loss is 1."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.random((20, 4)), 2, axis=0)
+    p = problem(X=X, y=np.tile([1.0, -1.0], 20))
+    p = replace(p, upper=np.full(40, C))
+    solution = p.solve(tol=1e-10)
+    np.testing.assert_allclose(solution.alpha, C, rtol=1e-12)
+    assert solution.dual == pytest.approx(40 * C, rel=1e-12)
+    assert solution.converged
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_labels_of_one_sign_have_the_optimum_of_the_quadratic_programme(sign):
+    p = problem(y=np.full(60, sign))
+    solution = p.solve(tol=1e-11)
+    assert p.residual(solution.alpha) <= 1e-8
+    assert solution.dual == pytest.approx(p.optimum(), rel=1e-9)
+
+
+def test_rows_that_are_all_identical_share_what_one_row_would_have():
+    p = problem(X=np.ones((20, 3)), y=np.ones(20))
+    p = replace(p, upper=np.full(20, 10.0))
+    solution = p.solve(tol=1e-10)
+    assert solution.alpha.sum() == pytest.approx(1.0, rel=1e-9)
+    assert solution.dual == pytest.approx(0.5, rel=1e-9)
+
+
+# ------------------------------------------------------------------ the certificate
+
+
+@pytest.mark.parametrize("name", ["rbf", "poly"])
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_the_gap_is_never_below_the_true_error(name, C, monkeypatch):
+    monkeypatch.setattr(solver, "BLOCK", 8)
+    monkeypatch.setattr(solver, "SHRINK_SHARE", 2.0)  # so that all of the gap is recorded
+    p = problem(name, C=C)
+    optimum = p.optimum()
+    history = p.solve(tol=1e-9).history
+    assert len(history) > 10
+    for record in history:
+        error = optimum - record["dual"]
+        assert error >= -1e-10 * optimum
+        assert record["gap"] >= error - 1e-10 * optimum
+
+
+def test_the_dual_never_decreases_and_is_that_of_the_variables(monkeypatch):
+    monkeypatch.setattr(solver, "BLOCK", 8)
+    p = problem()
+    solution = p.solve(tol=1e-9)
+    values = [record["dual"] for record in solution.history]
+    assert len(values) > 10
+    assert np.all(np.diff(values) >= 0)
+    assert values[0] == 0
+    assert values[-1] == pytest.approx(p.dual(solution.alpha), rel=1e-12)
+
+
+@given(
+    n=st.integers(1, 40),
+    C=st.sampled_from([1e-2, 1.0, 30.0]),
+    seed=st.integers(0, 1000),
+    max_iter=st.integers(0, 4),
+    name=st.sampled_from(["rbf", "poly", "laplacian"]),
+)
+def test_whatever_it_stops_at_is_feasible_with_its_own_objectives(n, C, seed, max_iter, name):
+    p = problem(name, n=n, C=C, seed=seed)
+    start = p.upper * np.random.default_rng(seed).uniform(-0.5, 1.5, n)
+    s = p.solve(alpha=start, max_iter=max_iter, tol=1e-12)
+    assert np.all((s.alpha >= 0) & (s.alpha <= p.upper))
+    terms = gap_terms(s.alpha, s.gradient, p.upper)
+    assert np.all(terms >= 0)
+    scale = 1e-9 * max(p.dual(s.alpha) + p.gap(s.alpha), 1.0)
+    np.testing.assert_allclose(s.gradient, p.gradient(s.alpha), atol=scale)
+    assert s.dual == pytest.approx(p.dual(s.alpha), abs=scale)
+    assert s.primal - s.dual == pytest.approx(terms.sum(), abs=scale)
+    assert s.primal - s.dual == pytest.approx(p.gap(s.alpha), abs=scale)
+
+
+def test_gap_terms_sum_to_primal_minus_dual_for_any_variables():
+    p = problem()
+    alpha = p.upper * np.random.default_rng(1).random(len(p.y))
+    gradient = p.gradient(alpha)
+    assert gap_terms(alpha, gradient, p.upper).sum() == pytest.approx(p.gap(alpha), rel=1e-12)
+    assert dual_value(alpha, gradient) == pytest.approx(p.dual(alpha), rel=1e-12)
+
+
+def test_the_projected_gradient_leaves_out_what_a_bound_forbids():
+    alpha, upper = np.array([0.0, 0.0, 0.5, 0.5, 1.0, 1.0]), np.ones(6)
+    gradient = np.array([2.0, -2.0, 2.0, -2.0, 2.0, -2.0])
+    expected = [0.0, -2.0, 2.0, -2.0, 2.0, 0.0]
+    np.testing.assert_array_equal(projected_gradient(alpha, gradient, upper), expected)
+
+
+# ------------------------------------------------------------------ starts
+
+
+def test_a_start_at_the_optimum_takes_no_step():
+    p = problem()
+    best = p.solve(tol=1e-8)
+    again = p.solve(tol=1e-8, alpha=best.alpha)
+    assert best.n_iter > 0
+    assert again.n_iter == 0
+    assert again.converged
+    np.testing.assert_array_equal(again.alpha, best.alpha)
+    np.testing.assert_allclose(again.gradient, p.gradient(best.alpha), atol=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+def test_any_feasible_start_reaches_the_optimum(name, share):
+    p = problem(name)
+    rng = np.random.default_rng(4)
+    start = np.where(rng.random(60) < share, p.upper * rng.choice([0.3, 1.0], 60), 0.0)
+    solution = p.solve(tol=1e-11, alpha=start)
+    assert solution.history[0]["active"] == np.count_nonzero(start)
+    assert solution.history[0]["dual"] == pytest.approx(p.dual(start), rel=1e-9, abs=1e-9)
+    assert p.residual(solution.alpha) <= 1e-8
+
+
+def test_a_start_without_room_in_the_cache_for_its_rows_reaches_the_optimum(monkeypatch):
+    monkeypatch.setattr("widemargin.kernel.rows.LEAST_SLOTS", 8)
+    p = problem()
+    solution = p.solve(tol=1e-9, alpha=p.upper / 2, cache_bytes=1.0)
+    assert solution.history[0]["rows"] == 0  # the gradient came without the cache
+    assert p.residual(solution.alpha) <= 1e-6
+    assert solution.dual == pytest.approx(p.optimum(), rel=1e-8)
+
+
+def test_a_start_is_clipped_to_the_bounds_and_left_untouched():
+    p = problem()
+    start = np.linspace(-1.0, 20.0, 60)
+    copy = start.copy()
+    solution = p.solve(tol=1e-9, alpha=start)
+    np.testing.assert_array_equal(start, copy)
+    clipped = np.clip(start, 0, p.upper)
+    assert solution.history[0]["dual"] == pytest.approx(p.dual(clipped), rel=1e-9)
+
+
+def test_a_start_on_the_wrong_variables_takes_in_all_that_matter():
+    p = problem(n=150)
+    best = p.solve(tol=1e-10)
+    start = np.where(best.alpha == 0, 0.1 * p.upper, 0.0)
+    solution = p.solve(tol=1e-10, alpha=start)
+    assert np.diff([record["active"] for record in solution.history]).max() > 0
+    assert solution.dual == pytest.approx(best.dual, rel=1e-9)
+
+
+# ------------------------------------------------------------------ blocks, cache and shrinking
+
+
+def test_a_block_keeps_free_variables_of_the_last_one_and_adds_the_worst_violators():
+    pg = np.array([0.1, 5.0, 4.0, 0.0, 3.0, 0.2, 2.0, 0.0])
+    alpha, upper, diagonal = np.full(8, 0.5), np.ones(8), np.ones(8)
+    alpha[5] = 0.0  # in the last block, but no longer free
+    block = select_block(alpha, pg, upper, diagonal, np.array([0, 3, 5]), 4)
+    np.testing.assert_array_equal(block, [0, 1, 2, 3])
+
+
+def test_a_block_has_the_largest_decrease_first_not_the_largest_gradient():
+    pg, diagonal = np.array([3.0, 2.0, 1.0]), np.array([100.0, 1.0, 1.0])
+    none = np.empty(0, dtype=np.int64)
+    block = select_block(np.zeros(3), pg, np.ones(3), diagonal, none, 2)
+    np.testing.assert_array_equal(block, [1, 2])
+
+
+def test_a_small_cache_computes_rows_again_and_finds_the_same_optimum(monkeypatch):
+    monkeypatch.setattr("widemargin.kernel.rows.LEAST_SLOTS", 16)
+    monkeypatch.setattr(solver, "SHRINK_SHARE", 2.0)
+    p = problem(n=150)
+    large = p.solve(tol=1e-9)
+    small = p.solve(tol=1e-9, cache_bytes=1.0)
+    assert large.n_rows_computed <= 150
+    assert small.n_rows_computed > 150
+    assert small.dual == pytest.approx(large.dual, rel=1e-8)
+    assert p.residual(small.alpha) <= 1e-6
+
+
+def shrinking_problem(seed, C, monkeypatch, n=300, block=32, **changes):
+    monkeypatch.setattr(solver, "BLOCK", block)
+    return cheap(problem(n=n, C=C, seed=seed, **changes))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("C", [0.3, 3.0])
+def test_shrinking_does_not_change_the_optimum(seed, C, monkeypatch):
+    p = shrinking_problem(seed, C, monkeypatch)
+    descent, shrunk = watch(p)
+    assert descent.shrinks > 0
+    assert min(record["active"] for record in shrunk.history) < len(p.y) / 2
+    monkeypatch.setattr(solver, "SHRINK_SHARE", 2.0)
+    descent, plain = watch(p)
+    assert descent.shrinks == 0
+    assert shrunk.dual == pytest.approx(plain.dual, rel=1e-7)
+    assert p.residual(shrunk.alpha) <= 1e-4
+    assert p.gap(shrunk.alpha) <= 1.01e-8 * shrunk.primal
+
+
+def test_shrinking_waits_until_keeping_a_variable_has_cost_as_much_as_looking_again(monkeypatch):
+    p = shrinking_problem(0, 3.0, monkeypatch)
+    dear = replace(p, kernel=replace(p.kernel, cost=1e9))
+    assert watch(dear)[0].shrinks == 0
+    assert watch(p)[0].shrinks > 0
+
+
+def test_shrinking_with_a_small_cache_finds_the_same_optimum(monkeypatch):
+    monkeypatch.setattr("widemargin.kernel.rows.LEAST_SLOTS", 40)
+    p = shrinking_problem(0, 3.0, monkeypatch)
+    optimum = p.solve(tol=1e-9).dual
+    descent, solution = watch(p, cache_bytes=1.0)
+    assert descent.shrinks > 0
+    assert solution.n_rows_computed > len(p.y)
+    assert solution.dual == pytest.approx(optimum, rel=1e-7)
+
+
+def test_the_gradient_is_refreshed_after_many_blocks_and_is_then_exact(monkeypatch):
+    monkeypatch.setattr(solver, "_REFRESH_EVERY", 5)
+    p = shrinking_problem(0, 3.0, monkeypatch)
+    descent, solution = watch(p)
+    assert len(p.y) in descent.asked
+    np.testing.assert_allclose(solution.gradient, p.gradient(solution.alpha), atol=2e-9)
+
+
+# ------------------------------------------------------------------ ends
+
+
+def test_it_ends_unconverged_at_the_limit_of_steps_with_a_true_gap(monkeypatch):
+    monkeypatch.setattr(solver, "BLOCK", 8)
+    p = problem()
+    solution = p.solve(tol=1e-9, max_iter=5)
+    assert solution.n_iter == 5
+    assert not solution.converged
+    assert solution.primal - solution.dual == pytest.approx(p.gap(solution.alpha), rel=1e-9)
+
+
+def test_a_step_that_asks_to_stop_is_the_last(monkeypatch):
+    monkeypatch.setattr(solver, "BLOCK", 8)
+    p = problem()
+    calls = []
+
+    def on_step():
+        calls.append(len(calls))
+        return len(calls) == 3
+
+    solution = p.solve(tol=1e-9, on_step=on_step)
+    assert len(calls) == solution.n_iter == 3
+    assert not solution.converged
+    assert solution.primal - solution.dual == pytest.approx(p.gap(solution.alpha), rel=1e-9)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0, 1e4])
+@pytest.mark.parametrize("block", [8, 1024])
+def test_an_indefinite_kernel_comes_to_an_end_within_its_bounds(C, block, monkeypatch):
+    monkeypatch.setattr(solver, "BLOCK", block)
+    p = problem("sigmoid", C=C)
+    assert np.linalg.eigvalsh(p.K)[0] < -1e-2
+    solution = p.solve(tol=1e-6, max_iter=2000)
+    assert solution.n_iter < 2000
+    assert np.all((solution.alpha >= 0) & (solution.alpha <= p.upper))
+    assert np.all(np.isfinite(solution.gradient))
+    assert np.isfinite(solution.relative_gap)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("C", EXTREMES)
+@pytest.mark.parametrize("gamma", EXTREMES)
+def test_extreme_parameters_end_soon_with_a_true_gap(gamma, C, dtype):
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((300, 5)), rng.choice([-1.0, 1.0], 300)
+    p = replace(problem(X=X, y=y, gamma=gamma, dtype=dtype), upper=np.full(300, C))
+    solution = p.solve(tol=1e-3, max_iter=ITS_LIMIT)
+    assert solution.n_iter < ITS_LIMIT
+    assert solution.converged
+    assert p.gap(solution.alpha) <= 1.1e-3 * solution.primal
+
+
+@pytest.mark.parametrize("name", ["rbf", "poly"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_results_are_the_same_to_the_last_bit_for_any_number_of_threads(name, dtype):
+    p = cheap(problem(name, n=2300, dtype=dtype))  # three tiles of columns
+    one, two = (p.solve(tol=1e-9, max_iter=6, n_threads=n) for n in (1, 2))
+    assert one.n_iter == 6
+    np.testing.assert_array_equal(one.alpha, two.alpha)
+    np.testing.assert_array_equal(one.gradient, two.gradient)
+    assert one.history == two.history
