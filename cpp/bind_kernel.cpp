@@ -35,22 +35,29 @@ void require_rows(const Matrix& m, const char* message) {
   require(contiguous && (m.shape(0) < 2 || m.stride(0) >= std::int64_t(m.shape(1))), message);
 }
 
-Finish finish_named(const std::string& name) {
-  if (name == "rbf") return Finish::rbf;
-  if (name == "poly") return Finish::polynomial;
-  require(name == "sigmoid", "finish must be 'rbf', 'poly' or 'sigmoid'");
-  return Finish::sigmoid;
+template <class T>
+FinishArg<T> finish_named(const std::string& name, double gamma, double coef0, int degree) {
+  require(degree >= 0, "degree must not be negative");
+  Finish kind = Finish::none;
+  if (name == "rbf")
+    kind = Finish::rbf;
+  else if (name == "poly")
+    kind = Finish::polynomial;
+  else if (name == "sigmoid")
+    kind = Finish::sigmoid;
+  else
+    require(name == "linear", "the kernel must be 'rbf', 'poly', 'sigmoid' or 'linear'");
+  return {kind, T(gamma), T(coef0), degree};
 }
 
 // Inner products to kernel values, in place.
 void finish_block(const Matrix& values, const Array& row_norms, const Array& column_norms,
                   const std::string& name, double gamma, double coef0, int degree) {
   require_rows(values, "values must have contiguous rows that do not overlap");
-  require(degree >= 0, "degree must not be negative");
   with_type(values.dtype(), [&](auto zero) {
     using T = decltype(zero);
     BlockArg<T> b{};
-    b.finish = finish_named(name);
+    b.finish = finish_named<T>(name, gamma, coef0, degree);
     b.values = static_cast<T*>(values.data());
     b.n_rows = std::int64_t(values.shape(0));
     b.n_columns = std::int64_t(values.shape(1));
@@ -58,24 +65,24 @@ void finish_block(const Matrix& values, const Array& row_norms, const Array& col
     b.row_norms = pointer<T>(row_norms, b.n_rows, "row_norms: one per row, of the values' type");
     b.column_norms =
         pointer<T>(column_norms, b.n_columns, "column_norms: one per column, of the values' type");
-    b.gamma = T(gamma);
-    b.coef0 = T(coef0);
-    b.degree = degree;
     nb::gil_scoped_release release;
     loops<T>().finish(b);
   });
 }
 
-// out[r, c] = <dense row r, compressed row c>; see SparseDotsArg for the panels.
-void sparse_dots(const Array& start, const Array& index, const Array& value,
-                 const std::optional<Array>& place, const Array& panels, const Matrix& out) {
+// out[r, c] = k(dense row r, compressed row c); see SparseBlockArg for the panels.
+void sparse_block(const Array& start, const Array& index, const Array& value,
+                  const Array& column_norms, const std::optional<Array>& place, const Array& panels,
+                  const Array& row_norms, const std::string& name, double gamma, double coef0,
+                  int degree, const Matrix& out) {
   require_rows(out, "out must have contiguous rows that do not overlap");
   require(panels.ndim() == 3 && panels.shape(2) == kPanel, "panels must be (panels, features, 64)");
   require(start.size() > 0 && out.shape(1) == start.size() - 1, "out needs a column per row");
   require(out.shape(0) <= panels.shape(0) * kPanel, "out has more rows than the panels");
   with_type(out.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    SparseDotsArg<T> a{};
+    SparseBlockArg<T> a{};
+    a.finish = finish_named<T>(name, gamma, coef0, degree);
     a.n_rows = std::int64_t(out.shape(0));
     a.n_columns = std::int64_t(out.shape(1));
     a.row_stride = out.stride(0);
@@ -84,7 +91,11 @@ void sparse_dots(const Array& start, const Array& index, const Array& value,
     const auto n_stored = std::int64_t(index.size());
     a.index = pointer<std::int32_t>(index, n_stored, "index must be int32");
     a.value = pointer<T>(value, n_stored, "value must have the type of out, one per index");
+    a.column_norms =
+        pointer<T>(column_norms, a.n_columns, "column_norms: one per compressed row, of out's type");
     a.panels = pointer<T>(panels, std::int64_t(panels.size()), "panels must have the type of out");
+    a.row_norms = pointer<T>(row_norms, std::int64_t(panels.shape(0)) * kPanel,
+                             "row_norms: one per row of the panels, of out's type");
     a.out = static_cast<T*>(out.data());
     const std::int64_t begin = a.start[0], end = a.start[a.n_columns];
     require(0 <= begin && begin <= end && end <= n_stored, "start is out of range");
@@ -105,7 +116,7 @@ void sparse_dots(const Array& start, const Array& index, const Array& value,
     if (a.place)
       for (std::int64_t p = begin; p < end; ++p)
         require(a.place[a.index[p]] < a.n_features, "a place is out of range");
-    loops<T>().sparse_dots(a);
+    loops<T>().sparse_block(a);
   });
 }
 
@@ -335,7 +346,8 @@ void bind_kernel(nb::module_& m) {
   m.def("finish_block", &finish_block, "values"_a.noconvert(), "row_norms"_a, "column_norms"_a,
         "name"_a, "gamma"_a, "coef0"_a, "degree"_a);
   m.attr("PANEL") = kPanel;
-  m.def("sparse_dots", &sparse_dots, "start"_a, "index"_a, "value"_a, "place"_a.none(), "panels"_a,
+  m.def("sparse_block", &sparse_block, "start"_a, "index"_a, "value"_a, "column_norms"_a,
+        "place"_a.none(), "panels"_a, "row_norms"_a, "name"_a, "gamma"_a, "coef0"_a, "degree"_a,
         "out"_a.noconvert());
   m.def("select_block", &select_block, "alpha"_a, "gradient"_a, "upper"_a, "diagonal"_a, "last"_a,
         "size"_a);

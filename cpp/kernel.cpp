@@ -59,51 +59,45 @@ inline V power(V x, int degree) {
   return result;
 }
 
-// f(dot, column_norms) on full vectors, the last one partly filled.
-template <class T, class F>
-inline void for_each_vector(T* row, const T* norms, std::int64_t n, F&& f) {
-  using V = typename Lanes<T>::Values;
-  constexpr int lanes = Lanes<T>::n;
-  std::int64_t j = 0;
-  for (; j + lanes <= n; j += lanes)
-    store(row + j, f(load<V>(row + j), norms ? load<V>(norms + j) : V{}));
-  if (j < n) {
-    V dot{}, norm{};
-    const std::size_t rest = std::size_t(n - j) * sizeof(T);
-    __builtin_memcpy(&dot, row + j, rest);
-    if (norms) __builtin_memcpy(&norm, norms + j, rest);
-    const V value = f(dot, norm);
-    __builtin_memcpy(row + j, &value, rest);
-  }
+// Inner products to kernel values; `norms` are the sums of the two squared norms.
+template <Finish kind, class T, class V>
+inline V finished(const FinishArg<T>& f, V dot, V norms) {
+  if constexpr (kind == Finish::rbf)
+    return exp_clamped(V(-f.gamma * vmax(V(norms - 2 * dot), V{})));
+  else if constexpr (kind == Finish::polynomial)
+    return power(V(f.gamma * dot + f.coef0), f.degree);
+  else if constexpr (kind == Finish::sigmoid)  // tanh(u) = 1 - 2 / (exp(2u) + 1)
+    return 1 - 2 / (exp_clamped(V(2 * (f.gamma * dot + f.coef0))) + 1);
+  else
+    return dot;
 }
 
-template <class T>
-void finish(const BlockArg<T>& b) {
+template <Finish kind, class T>
+void finish_rows(const BlockArg<T>& b) {
   using V = typename Lanes<T>::Values;
-  const T gamma = b.gamma, coef0 = b.coef0;
-  const int degree = b.degree;
+  constexpr int lanes = Lanes<T>::n;
   for (std::int64_t i = 0; i < b.n_rows; ++i) {
     T* row = b.values + i * b.row_stride;
-    if (b.finish == Finish::rbf) {
-      const T own = b.row_norms[i];
-      for_each_vector(row, b.column_norms, b.n_columns, [=](V dot, V norm) {
-        return exp_clamped(V(-gamma * vmax(V(own + norm - 2 * dot), V{})));
-      });
-    } else if (b.finish == Finish::polynomial) {
-      for_each_vector<T>(row, nullptr, b.n_columns,
-                         [=](V dot, V) { return power(V(gamma * dot + coef0), degree); });
-    } else {  // tanh(u) = 1 - 2 / (exp(2u) + 1)
-      for_each_vector<T>(row, nullptr, b.n_columns, [=](V dot, V) {
-        return 1 - 2 / (exp_clamped(V(2 * (gamma * dot + coef0))) + 1);
-      });
+    const T own = b.row_norms[i];
+    std::int64_t j = 0;
+    for (; j + lanes <= b.n_columns; j += lanes)
+      store(row + j,
+            finished<kind>(b.finish, load<V>(row + j), V(own + load<V>(b.column_norms + j))));
+    if (j < b.n_columns) {  // the last vector, partly filled
+      V dot{}, norm{};
+      const std::size_t rest = std::size_t(b.n_columns - j) * sizeof(T);
+      __builtin_memcpy(&dot, row + j, rest);
+      __builtin_memcpy(&norm, b.column_norms + j, rest);
+      const V value = finished<kind>(b.finish, dot, V(own + norm));
+      __builtin_memcpy(row + j, &value, rest);
     }
   }
 }
 
 // A panel stays in cache while all compressed rows pass by; sixteen of them at a time, so that
 // the transposed results are written a cache line at a time.
-template <class T>
-void sparse_dots(const SparseDotsArg<T>& a) {
+template <Finish kind, class T>
+void sparse_rows(const SparseBlockArg<T>& a) {
   using V = typename Lanes<T>::Values;
   constexpr int lanes = Lanes<T>::n, vectors = kPanel / lanes;
   constexpr std::int64_t kGroup = 16;
@@ -121,7 +115,10 @@ void sparse_dots(const SparseDotsArg<T>& a) {
           const T value = a.value[p], *row = panel + at * kPanel;
           for (int v = 0; v < vectors; ++v) sum[v] += value * load<V>(row + v * lanes);
         }
-        for (int v = 0; v < vectors; ++v) store(results[i] + v * lanes, sum[v]);
+        for (int v = 0; v < vectors; ++v) {
+          const V norms = a.column_norms[i0 + i] + load<V>(a.row_norms + j0 + v * lanes);
+          store(results[i] + v * lanes, finished<kind>(a.finish, sum[v], norms));
+        }
       }
       for (std::int64_t j = 0; j < width; ++j) {
         T* to = a.out + (j0 + j) * a.row_stride + i0;
@@ -129,6 +126,21 @@ void sparse_dots(const SparseDotsArg<T>& a) {
       }
     }
   }
+}
+
+template <class T>
+void finish(const BlockArg<T>& b) {
+  if (b.finish.kind == Finish::rbf) finish_rows<Finish::rbf>(b);
+  if (b.finish.kind == Finish::polynomial) finish_rows<Finish::polynomial>(b);
+  if (b.finish.kind == Finish::sigmoid) finish_rows<Finish::sigmoid>(b);
+}
+
+template <class T>
+void sparse_block(const SparseBlockArg<T>& a) {
+  if (a.finish.kind == Finish::none) sparse_rows<Finish::none>(a);
+  if (a.finish.kind == Finish::rbf) sparse_rows<Finish::rbf>(a);
+  if (a.finish.kind == Finish::polynomial) sparse_rows<Finish::polynomial>(a);
+  if (a.finish.kind == Finish::sigmoid) sparse_rows<Finish::sigmoid>(a);
 }
 
 using Longs = Vector<std::int64_t, 8>;
@@ -311,8 +323,8 @@ void add_rows(const T* const* rows, const double* coef, std::int64_t n_rows, std
 }  // namespace
 
 extern const KernelLoops kernel_loops;
-const KernelLoops kernel_loops = {{finish<float>, sparse_dots<float>, solve_block<float>, add_rows<float>},
-                                  {finish<double>, sparse_dots<double>, solve_block<double>, add_rows<double>}};
+const KernelLoops kernel_loops = {{finish<float>, sparse_block<float>, solve_block<float>, add_rows<float>},
+                                  {finish<double>, sparse_block<double>, solve_block<double>, add_rows<double>}};
 
 }  // namespace WIDEMARGIN_ISA
 }  // namespace widemargin

@@ -83,11 +83,17 @@ def compact_rows(
     buffer: np.ndarray, slots: np.ndarray, columns: np.ndarray, old_stride: int, new_stride: int
 ) -> None: ...
 def widen_rows(buffer: np.ndarray, n_rows: int, old_stride: int, new_stride: int) -> None: ...
-def sparse_dots(
+def sparse_block(
     start: np.ndarray,
     index: np.ndarray,
     value: np.ndarray,
+    column_norms: np.ndarray,
     place: np.ndarray | None,
     panels: np.ndarray,
+    row_norms: np.ndarray,
+    name: str,
+    gamma: float,
+    coef0: float,
+    degree: int,
     out: np.ndarray,
 ) -> None: ...

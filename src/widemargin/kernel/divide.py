@@ -22,7 +22,7 @@ from widemargin.kernel.checkpoint import NoCheckpoint
 from widemargin.kernel.kernels import Kernel, Rows
 from widemargin.kernel.partition import Router, partition
 from widemargin.kernel.problems import Binary
-from widemargin.kernel.rows import SharedRows, Threads, kernel_product
+from widemargin.kernel.rows import Memory, SharedRows, Threads, kernel_product
 from widemargin.kernel.solver import Part, Solution, solve
 from widemargin.progress import Progress, Silence
 
@@ -148,6 +148,7 @@ def _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, prog
     members = np.split(order, np.cumsum(np.bincount(label))[:-1])
     largest_first = sorted(range(len(members)), key=lambda c: (-len(members[c]), c))
     at_once = min(plan.n_threads, len(members))
+    memory = Memory()
     report = progress.task(f"level {level}", n=len(members), ordered=False)
 
     def train(cluster: int, stop: Stop) -> list[Part]:
@@ -175,7 +176,7 @@ def _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, prog
                 *shared(position), problem.y[at], problem.upper[at],
                 alpha=start, tol=tol, max_iter=plan.max_iter,
                 cache_bytes=plan.cache_bytes / at_once,
-                n_threads=max(1, plan.n_threads // at_once), on_step=on_step,
+                n_threads=max(1, plan.n_threads // at_once), memory=memory, on_step=on_step,
             )  # fmt: skip
             solved.append(
                 Part(at, solution.alpha, solution.dual, solution.relative_gap, solution.n_iter)

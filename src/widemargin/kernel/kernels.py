@@ -20,6 +20,7 @@ from widemargin import _core
 
 KERNELS = ("rbf", "poly", "sigmoid", "laplacian", "chi2", "precomputed")
 DENSE_FROM = 0.35  # share of non-zeros from which dense rows and the matrix product are faster
+TILE, TILE_COMPRESSED = 1024, 2048  # columns
 _MANY_FEATURES = 1 << 14  # from here on only the features present in a block of rows are laid out
 
 
@@ -57,7 +58,7 @@ class CompressedRows:
         start, index = X.indptr.astype(np.int64), X.indices.astype(np.int32)
         rows = cls(start, index, X.data, np.zeros(X.shape[0], dtype=X.dtype), X.shape[1])
         return replace(
-            rows, norms=_norms(rows, lambda a, out: Panels.of_compressed(a).dots(a, out))
+            rows, norms=_norms(rows, lambda a, out: Panels.of_compressed(a).fill(a, out))
         )
 
     def __len__(self) -> int:
@@ -87,7 +88,8 @@ class Panels:
 
     values: np.ndarray  # (n_panels, n_features, PANEL)
     place: np.ndarray | None  # of each feature in the panels, where only some are there
-    norms: np.ndarray
+    norms: np.ndarray  # padded to whole panels
+    n: int
 
     @classmethod
     def of(cls, X: np.ndarray, norms: np.ndarray, place=None) -> Panels:
@@ -96,7 +98,9 @@ class Panels:
         padded = np.zeros((n_panels * _core.PANEL, d), dtype=X.dtype)
         padded[:n] = X
         values = padded.reshape(n_panels, _core.PANEL, d).transpose(0, 2, 1)
-        return cls(np.ascontiguousarray(values), place, norms)
+        padded_norms = np.zeros(len(padded), dtype=X.dtype)
+        padded_norms[:n] = norms
+        return cls(np.ascontiguousarray(values), place, padded_norms, n)
 
     @classmethod
     def of_compressed(cls, rows: CompressedRows) -> Panels:
@@ -110,11 +114,16 @@ class Panels:
         return cls.of(few.toarray(), rows.norms, place)
 
     def __len__(self) -> int:
-        return len(self.norms)
+        return self.n
 
-    def dots(self, rows: CompressedRows, out: np.ndarray) -> None:
-        """Write the inner products with compressed rows to ``out``."""
-        _core.sparse_dots(rows.start, rows.index, rows.value, self.place, self.values, out)
+    def fill(
+        self, rows: CompressedRows, out, name="linear", gamma=0.0, coef0=0.0, degree=0
+    ) -> None:
+        """Write kernel values, or inner products, with compressed rows to ``out``."""
+        _core.sparse_block(
+            rows.start, rows.index, rows.value, rows.norms, self.place, self.values, self.norms,
+            name, gamma, coef0, degree, out,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -146,6 +155,11 @@ class Kernel(Protocol):
     @property
     def cost(self) -> float:
         """Time for a value, in units of reading one that is cached; an estimate."""
+        ...
+
+    @property
+    def tile(self) -> int:
+        """Columns of a block at a time: few where a block goes through the cache twice."""
         ...
 
     def operand(self, X, *, training: bool = False) -> Rows:
@@ -188,6 +202,10 @@ class DotKernel:
     centre: np.ndarray | None = None
     cost: float = 4.0
 
+    @property
+    def tile(self) -> int:
+        return TILE_COMPRESSED if self.compressed else TILE
+
     def operand(self, X, *, training: bool = False) -> Operand | CompressedRows:
         if self.compressed:
             X = sp.csr_array(X, dtype=self.dtype)
@@ -202,11 +220,12 @@ class DotKernel:
         return Panels.of_compressed(a) if isinstance(a, CompressedRows) else a
 
     def fill(self, a: Operand | Panels, b: Rows, out: np.ndarray) -> None:
+        parameters = (self.name, self.gamma, self.coef0, self.degree)
         if isinstance(a, Panels):
-            a.dots(b, out)
+            a.fill(b, out, *parameters)
         else:
             np.matmul(a.data, b.data.T, out=out)
-        _core.finish_block(out, a.norms, b.norms, self.name, self.gamma, self.coef0, self.degree)
+            _core.finish_block(out, a.norms, b.norms, *parameters)
 
     def diagonal(self, a: Operand | CompressedRows) -> np.ndarray:
         if self.name == "rbf":
@@ -226,6 +245,7 @@ class FunctionKernel:
     function: Callable
     dtype: type = np.float32
     cost: float = 50.0
+    tile: int = TILE
 
     def operand(self, X, *, training: bool = False) -> Operand:
         return Operand(X, np.zeros(X.shape[0]))
@@ -266,6 +286,7 @@ class PrecomputedKernel:
     name: str = "precomputed"
     dtype: type = np.float32
     cost: float = 2.0
+    tile: int = TILE
 
     def operand(self, X, *, training: bool = False) -> MatrixRows:
         at = np.arange(X.shape[0])
@@ -307,6 +328,10 @@ class ShiftedKernel:
     @property
     def cost(self) -> float:
         return self.kernel.cost
+
+    @property
+    def tile(self) -> int:
+        return self.kernel.tile
 
     def operand(self, X, *, training: bool = False) -> Rows:
         return self.kernel.operand(X, training=training)

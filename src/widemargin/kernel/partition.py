@@ -62,7 +62,7 @@ class PointRouter:
             if panels is None:
                 np.matmul(self.centres, part.data.T, out=inner)
             else:
-                panels.dots(part, inner)
+                panels.fill(part, inner)
             label[begin:end] = np.argmin(half_norms[:, None] - inner, axis=0)
 
         threads.tiles(len(rows), tile)

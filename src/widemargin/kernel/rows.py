@@ -12,10 +12,9 @@ import numpy as np
 
 from widemargin import _core
 from widemargin.engine import one_blas_thread
-from widemargin.kernel.kernels import Kernel, Rows
+from widemargin.kernel.kernels import TILE, Kernel, Rows
 
-TILE = 1024  # columns; with TILE_ROWS rows a tile of float32 stays in the second-level cache
-TILE_ROWS = 512
+TILE_ROWS = 512  # with kernels.TILE columns a block of float32 stays in the second-level cache
 LEAST_SLOTS = 128  # rows that the cache holds however little memory it may use
 _FEW = 4
 
@@ -81,7 +80,7 @@ def kernel_product(kernel: Kernel, a: Rows, b: Rows, coef: np.ndarray, threads: 
                 column = np.ascontiguousarray(part[:, k])
                 _core.add_rows(block, slots, column, one, 0, len(one), total[begin:end])
 
-        threads.tiles(len(a), tile)
+        threads.tiles(len(a), tile, kernel.tile)
     return sums.T
 
 
@@ -93,7 +92,9 @@ class RowCache:
     unused for longest make room for new ones; if the whole matrix fits, none ever has to.
     """
 
-    def __init__(self, kernel: Kernel, rows: Rows, most: int, max_bytes: float, threads: Threads):
+    def __init__(
+        self, kernel: Kernel, rows: Rows, most: int, max_bytes: float, threads: Threads, memory
+    ):
         self.kernel, self.rows, self.threads = kernel, rows, threads
         self.n_computed = 0
         self._most = most  # variables there can ever be
@@ -101,12 +102,17 @@ class RowCache:
         self._stride = self._roomy(len(rows))
         least = most * min(LEAST_SLOTS, most)
         wanted = min(int(max_bytes // np.dtype(kernel.dtype).itemsize), most**2)
-        self._buffer = _allocate(max(wanted, least), least, kernel.dtype)
+        self._memory = memory
+        self._buffer = memory.take(max(wanted, least), least, kernel.dtype)
         self._take_over(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), len(rows))
 
     def _roomy(self, n: int) -> int:
         """A stride that leaves room for a few more columns."""
         return min(n + n // 16, self._most)
+
+    def close(self) -> None:
+        """Hand the memory back for the next problem."""
+        self._memory.give(self._buffer)
 
     @property
     def pool(self) -> np.ndarray:
@@ -155,7 +161,7 @@ class RowCache:
                 self.kernel.fill(left, columns, block)
                 pool[at, begin:end] = block
 
-            self.threads.tiles(len(self.rows), tile)
+            self.threads.tiles(len(self.rows), tile, self.kernel.tile)
 
     def add(self, slots: np.ndarray, coef: np.ndarray, sign: np.ndarray, out: np.ndarray) -> None:
         """out += sign * sum_k coef_k row_k, over the active columns."""
@@ -212,7 +218,7 @@ class RowCache:
             def tile(begin, end, left=left, at=at):
                 self.kernel.fill(left, new[begin:end], pool[at, old + begin : old + end])
 
-            self.threads.tiles(len(new), tile)
+            self.threads.tiles(len(new), tile, self.kernel.tile)
         self.rows = all_rows
 
     def _take_over(self, numbers: np.ndarray, last_use: np.ndarray, n: int) -> None:
@@ -230,6 +236,27 @@ class RowCache:
     def n_slots(self) -> int:
         """How many rows fit at once."""
         return len(self._row_in)
+
+
+class Memory:
+    """Buffers that one problem leaves to the next.
+
+    Memory is slow the first time it is touched (page by page, from the system) and fast after
+    that, so a level's clusters take turns with as many buffers as there are threads.
+    """
+
+    def __init__(self) -> None:
+        self._free: list[np.ndarray] = []
+
+    def take(self, size: int, least: int, dtype) -> np.ndarray:
+        """``size`` values, from a buffer that is free if one is large enough."""
+        for k, buffer in enumerate(self._free):
+            if buffer.dtype == dtype and len(buffer) >= size:
+                return self._free.pop(k)[:size]
+        return _allocate(size, least, dtype)
+
+    def give(self, buffer: np.ndarray) -> None:
+        self._free.append(buffer if buffer.base is None else buffer.base)
 
 
 @dataclass(frozen=True)
@@ -275,6 +302,10 @@ class SharedRows:
     @property
     def cost(self) -> float:
         return self.kernel.cost
+
+    @property
+    def tile(self) -> int:
+        return self.kernel.tile
 
     def operand(self, X, *, training: bool = True) -> Numbered:
         return Numbered(np.arange(len(self._rows)))

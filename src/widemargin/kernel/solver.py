@@ -20,7 +20,7 @@ import numpy as np
 
 from widemargin import _core
 from widemargin.kernel.kernels import Kernel, Rows
-from widemargin.kernel.rows import RowCache, Threads, kernel_product
+from widemargin.kernel.rows import Memory, RowCache, Threads, kernel_product
 
 BLOCK = 1024
 INNER_TOL = 0.1  # of the current violation: looser needs more blocks, tighter more inner steps
@@ -103,7 +103,7 @@ class ActiveSet:
             q, block, self.y, self.alpha, self.gradient, self.upper, self.diagonal,
             INNER_TOL * self.violation, coef,
         )  # fmt: skip
-        self.n_added += np.count_nonzero(coef)
+        self.n_added += int(np.count_nonzero(coef))
         self.cache.add(slots, coef, self.y, self.gradient)
         return gain
 
@@ -142,6 +142,7 @@ def solve(
     max_iter: int = 100_000,
     cache_bytes: float = 1 << 30,
     n_threads: int = 1,
+    memory: Memory | None = None,
     on_step: Callable[[], bool] = lambda: False,
 ) -> Solution:
     """Minimise to a relative duality gap of ``tol``.
@@ -155,13 +156,19 @@ def solve(
         Upper bound of each variable.
     alpha : ndarray, default=None
         A feasible start.  Its support vectors alone are active at first (DC-SVM's refinement).
+    memory : Memory, default=None
+        Buffers of earlier problems.
     on_step : callable
         Called once per block; a true result ends the fit.
     """
     alpha = np.zeros(len(y)) if alpha is None else np.clip(alpha, 0, upper)
     with Threads(n_threads) as threads:
-        descent = Descent(kernel, rows, y, upper, alpha, tol, cache_bytes, threads)
-        return descent.run(max_iter, on_step)
+        memory = memory or Memory()
+        descent = Descent(kernel, rows, y, upper, alpha, tol, cache_bytes, threads, memory)
+        try:
+            return descent.run(max_iter, on_step)
+        finally:
+            descent.active.cache.close()
 
 
 def first_active(alpha: np.ndarray) -> np.ndarray:
@@ -178,7 +185,7 @@ class Descent:
     |dw| sqrt(k_ii), so a variable held at its bound by more than that needs no kernel values.
     """
 
-    def __init__(self, kernel, rows, y, upper, alpha, tol, cache_bytes, threads):
+    def __init__(self, kernel, rows, y, upper, alpha, tol, cache_bytes, threads, memory):
         self.kernel, self.rows, self.y, self.upper, self.alpha = kernel, rows, y, upper, alpha
         self.tol, self.threads = tol, threads
         self.diagonal = np.maximum(kernel.diagonal(rows), 1e-12)
@@ -189,7 +196,7 @@ class Descent:
         self.seen = len(self.inactive) == 0
         self.caution = 1.0  # grows whenever a variable left too early
         own = rows if self.seen else rows[ids]
-        cache = RowCache(kernel, own, len(y), cache_bytes, threads)
+        cache = RowCache(kernel, own, len(y), cache_bytes, threads, memory)
         self.active = ActiveSet(ids, y, upper, self.diagonal, alpha, self.gradient, cache)
         self._start(own)
         self.dual = dual_value(self.active.alpha, self.active.gradient)
