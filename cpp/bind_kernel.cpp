@@ -70,6 +70,76 @@ void finish_block(const Matrix& values, const Array& row_norms, const Array& col
   });
 }
 
+// Some rows of a compressed matrix, packed: their start, index and value.
+nb::tuple take_rows(const Array& start, const Array& index, const Array& value, const Array& rows) {
+  require(start.size() > 0, "start must not be empty");
+  const auto n_all = std::int64_t(start.size()) - 1, n = std::int64_t(rows.size());
+  const auto n_stored = std::int64_t(index.size());
+  const auto* from = pointer<std::int64_t>(start, n_all + 1, "start must be int64");
+  const auto* feature = pointer<std::int32_t>(index, n_stored, "index must be int32");
+  const auto* at = pointer<std::int64_t>(rows, n, "rows must be int64");
+  return with_type(value.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* number = pointer<T>(value, n_stored, "value: one per index");
+    std::vector<std::int64_t> new_start(1, 0);
+    std::vector<std::int32_t> new_index;
+    std::vector<T> new_value;
+    {
+      nb::gil_scoped_release release;
+      for (std::int64_t k = 0; k < n; ++k) {
+        require(at[k] >= 0 && at[k] < n_all, "a row is out of range");
+        const std::int64_t begin = from[at[k]], end = from[at[k] + 1];
+        require(0 <= begin && begin <= end && end <= n_stored, "start is out of range");
+        new_index.insert(new_index.end(), feature + begin, feature + end);
+        new_value.insert(new_value.end(), number + begin, number + end);
+        new_start.push_back(std::int64_t(new_index.size()));
+      }
+    }
+    const std::size_t stored = new_index.size(), starts = new_start.size();
+    return nb::make_tuple(to_numpy(std::move(new_start), {starts}),
+                          to_numpy(std::move(new_index), {stored}),
+                          to_numpy(std::move(new_value), {stored}));
+  });
+}
+
+// Compressed rows as panels, zeros written out; see SparseBlockArg.
+nb::object make_panels(const Array& start, const Array& index, const Array& value,
+                       const std::optional<Array>& place, std::int64_t n_features) {
+  require(start.size() > 0 && n_features >= 0, "start must not be empty");
+  const auto n = std::int64_t(start.size()) - 1, n_stored = std::int64_t(index.size());
+  const auto* from = pointer<std::int64_t>(start, n + 1, "start must be int64");
+  const auto* feature = pointer<std::int32_t>(index, n_stored, "index must be int32");
+  const std::int32_t* places = nullptr;
+  std::int64_t n_known = n_features;
+  if (place) {
+    n_known = std::int64_t(place->size());
+    places = pointer<std::int32_t>(*place, n_known, "place must be int32");
+  }
+  return with_type(value.dtype(), [&](auto zero) -> nb::object {
+    using T = decltype(zero);
+    const T* number = pointer<T>(value, n_stored, "value: one per index");
+    const std::int64_t n_panels = (n + kPanel - 1) / kPanel;
+    std::vector<T> panels;
+    {
+      nb::gil_scoped_release release;
+      panels.assign(std::size_t(n_panels * n_features * kPanel), T(0));
+      for (std::int64_t r = 0; r < n; ++r) {
+        require(0 <= from[r] && from[r] <= from[r + 1] && from[r + 1] <= n_stored,
+                "start is out of range");
+        T* panel = panels.data() + (r / kPanel) * n_features * kPanel + r % kPanel;
+        for (std::int64_t p = from[r]; p < from[r + 1]; ++p) {
+          require(feature[p] >= 0 && feature[p] < n_known, "a feature is out of range");
+          const std::int64_t at = places ? places[feature[p]] : feature[p];
+          require(at < n_features, "a place is out of range");
+          if (at >= 0) panel[at * kPanel] = number[p];
+        }
+      }
+    }
+    const auto shape = {std::size_t(n_panels), std::size_t(n_features), std::size_t(kPanel)};
+    return nb::cast(to_numpy(std::move(panels), shape));
+  });
+}
+
 // out[r, c] = k(dense row r, compressed row c); see SparseBlockArg for the panels.
 void sparse_block(const Array& start, const Array& index, const Array& value,
                   const Array& column_norms, const std::optional<Array>& place, const Array& panels,
@@ -346,6 +416,9 @@ void bind_kernel(nb::module_& m) {
   m.def("finish_block", &finish_block, "values"_a.noconvert(), "row_norms"_a, "column_norms"_a,
         "name"_a, "gamma"_a, "coef0"_a, "degree"_a);
   m.attr("PANEL") = kPanel;
+  m.def("take_rows", &take_rows, "start"_a, "index"_a, "value"_a, "rows"_a);
+  m.def("make_panels", &make_panels, "start"_a, "index"_a, "value"_a, "place"_a.none(),
+        "n_features"_a);
   m.def("sparse_block", &sparse_block, "start"_a, "index"_a, "value"_a, "column_norms"_a,
         "place"_a.none(), "panels"_a, "row_norms"_a, "name"_a, "gamma"_a, "coef0"_a, "degree"_a,
         "out"_a.noconvert());

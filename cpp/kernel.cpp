@@ -271,7 +271,10 @@ class Block {
       return;
     }
     // The minimum lies on an edge: fix one variable at each bound it may reach, solve the other.
-    double best = __builtin_huge_val();
+    // With a nearly singular pair every edge can be worse than moving the first one alone.
+    *di = clipped(i, -gi / qii);
+    *dj = 0;
+    double best = *di * (gi + 0.5 * qii * *di);
     const auto try_edge = [&](double step, bool first) {
       const double g_other = (first ? gj : gi) + qij * step;
       const double other = clipped(first ? j : i, -g_other / (first ? qjj : qii));

@@ -97,3 +97,13 @@ def sparse_block(
     degree: int,
     out: np.ndarray,
 ) -> None: ...
+def take_rows(
+    start: np.ndarray, index: np.ndarray, value: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+def make_panels(
+    start: np.ndarray,
+    index: np.ndarray,
+    value: np.ndarray,
+    place: np.ndarray | None,
+    n_features: int,
+) -> np.ndarray: ...

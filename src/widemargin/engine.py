@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
 from joblib import Parallel, delayed
 from threadpoolctl import ThreadpoolController
+
+_PATIENCE = 10.0  # seconds to wait for threads that were told to stop
 
 
 class Stop:
@@ -34,22 +37,34 @@ def run_tasks(task: Callable, arguments: Sequence[tuple], n_jobs: int | None) ->
     stop = Stop()
     if len(arguments) == 1:
         return [task(*arguments[0], stop)]
+    under_way: set[int] = set()
+
+    def counted(k: int):
+        under_way.add(k)
+        try:
+            return task(*arguments[k], stop)
+        finally:
+            under_way.discard(k)
+
     try:
         return Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
-            delayed(task)(*a, stop) for a in arguments
+            delayed(counted)(k) for k in range(len(arguments))
         )
     except BaseException:
         stop.set()
+        deadline = time.monotonic() + _PATIENCE
+        while under_way and time.monotonic() < deadline:  # a thread in the core must not outlive
+            time.sleep(0.01)  # the interpreter
         raise
 
 
 def free_memory() -> float:
     """Bytes that this process could still use: what is available, or a container's limit."""
-    found = [4 << 30]
+    found = []
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
-        found = [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
-    except (OSError, ValueError, IndexError):
+        found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
+    except (OSError, ValueError, IndexError):  # another system
         pass
     try:
         group = Path("/sys/fs/cgroup")
@@ -57,7 +72,7 @@ def free_memory() -> float:
         found.append(limit - int((group / "memory.current").read_text()))
     except (OSError, ValueError):  # no limit
         pass
-    return float(max(min(found), 1 << 28))
+    return float(max(min(found, default=4 << 30), 1 << 28))
 
 
 @cache

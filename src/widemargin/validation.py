@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import warnings
 from dataclasses import dataclass
@@ -25,7 +26,9 @@ def check_choice(name: str, value, choices) -> None:
         raise ValueError(f"{name}={value!r} is not known. Use one of {listed}.")
 
 
-def check_number(name, value, *, low=None, high=None, above=None, integer=False) -> None:
+def check_number(
+    name, value, *, low=None, high=None, above=None, integer=False, finite=False
+) -> None:
     """``value`` is a number with low <= value <= high and value > above."""
     kind = numbers.Integral if integer else numbers.Real
     if not isinstance(value, kind) or isinstance(value, (bool, np.bool_)):
@@ -33,12 +36,14 @@ def check_number(name, value, *, low=None, high=None, above=None, integer=False)
         raise TypeError(f"{name} must be {wanted}, got {value!r}.")
     bad = (
         value != value
+        or (finite and not math.isfinite(value))
         or (low is not None and value < low)
         or (high is not None and value > high)
         or (above is not None and value <= above)
     )
     if bad:
-        bounds = [f"at least {low}"] if low is not None else []
+        bounds = ["finite"] if finite or value != value else []
+        bounds += [f"at least {low}"] if low is not None else []
         bounds += [f"at most {high}"] if high is not None else []
         bounds += [f"greater than {above}"] if above is not None else []
         raise ValueError(f"{name}={value!r} is out of range: it must be {' and '.join(bounds)}.")

@@ -1,6 +1,7 @@
 """Kernel values: against scikit-learn, dense and compressed, in both precisions; and refusals."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -64,8 +65,7 @@ def wide(n=70, seed=0):
     """Compressed rows with more features than are laid out at once."""
     rng = np.random.default_rng(seed)
     X = sp.random_array((n, MANY), density=20 / MANY, rng=rng, format="csr")
-    shared = sp.random_array((n, MANY), density=1.0, rng=rng, format="csr")[:, :1] * 0.5
-    return sp.csr_array(sp.hstack([shared, X[:, 1:]]))
+    return sp.csr_array(sp.hstack([rng.random((n, 1)), X[:, 1:]]))  # all share a feature
 
 
 def made(name, X, dtype=np.float32, **changes):
@@ -158,9 +158,9 @@ def test_sparse_containers_with_few_zeros_become_dense_rows(container, name, dty
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix], ids=lambda c: c.__name__)
 def test_a_function_gets_sparse_rows_as_they_came(container):
     Z = mostly_zero()
-    kernel = made("laplacian", container(Z))
+    kernel = make_kernel(lambda A, B: (A @ B.T).toarray(), 1.0, 0.0, 3, container(Z))
     rows = kernel.operand(container(Z))
-    assert_allclose(values(kernel, rows[5:9], rows), exact("laplacian", Z[5:9], Z), rtol=5e-6)
+    assert_allclose(values(kernel, rows[5:9], rows), Z[5:9] @ Z.T, rtol=5e-6)
 
 
 @each_dot_kernel
@@ -285,7 +285,7 @@ def test_stored_zeros_are_not_counted_as_values():
     full = sp.csr_array((np.zeros(Z.shape[0] * Z.shape[1]), np.tile(np.arange(12), 90),
                          np.arange(0, 12 * 91, 12)), shape=Z.shape)  # fmt: skip
     full.data[:] = Z.toarray().ravel()
-    assert full.nnz > DENSE_FROM * full.size
+    assert full.nnz == full.shape[0] * full.shape[1]
     rows = made("rbf", full).operand(full)
     assert isinstance(rows, CompressedRows)
     assert len(rows.value) == Z.nnz
@@ -335,13 +335,13 @@ def test_rows_without_any_value_are_at_the_origin(n_features):
     assert_array_equal(values(kernel, a, a), np.ones((3, 3)))
 
 
-def test_no_rows_have_no_kernel_values():
+def test_no_rows_are_rows_too():
     Z = sp.csr_array(mostly_zero())
     kernel = made("rbf", Z)
     rows = kernel.operand(Z)
-    assert values(kernel, rows[:0], rows).shape == (0, 90)
-    assert values(kernel, rows, rows[:0]).shape == (90, 0)
-    assert len(kernel.operand(Z[:0])) == 0
+    assert len(rows[:0]) == len(kernel.operand(Z[:0])) == 0
+    assert len(kernel.left(rows[:0])) == 0
+    assert rows[:0].tocsr().shape == (0, 12)
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 128, 150])
@@ -349,13 +349,32 @@ def test_no_rows_have_no_kernel_values():
 def test_panels_hold_any_number_of_rows(dtype, n):
     Z = mostly_zero(n=150).astype(dtype)
     rows = made("poly", Z, dtype).operand(Z)
-    panels = Panels.of(np.ascontiguousarray(Z[:n]), rows.norms[:n])
+    panels = Panels.of(rows[:n])
     assert panels.values.shape == (-(-n // _core.PANEL), 12, _core.PANEL)
     wider = np.full((n + 2, 170), np.nan, dtype=dtype)  # rows apart, and room on every side
-    panels.dots(rows, wider[1:-1, 10:160])
+    panels.fill(rows, wider[1:-1, 10:160])
     dots = Z[:n].astype(np.float64) @ Z.T.astype(np.float64)
     assert_allclose(wider[1:-1, 10:160], dots, rtol=RELATIVE[dtype])
     assert np.count_nonzero(np.isnan(wider)) == wider.size - n * 150
+
+
+@each_dtype
+@each_dot_kernel
+def test_finishing_on_the_way_is_finishing_afterwards(name, dtype):
+    Z = mostly_zero(n=150)
+    kernel = made(name, Z, dtype)
+    rows = kernel.operand(Z)
+    dots = np.empty((70, 150), dtype)
+    kernel.left(rows[:70]).fill(rows, dots)
+    assert_allclose(dots, Z[:70] @ Z.T, rtol=RELATIVE[dtype])
+    afterwards = finished(dots, rows.norms[:70], rows.norms, name, *PARAMETERS[name])
+    assert_allclose(values(kernel, rows[:70], rows), afterwards, rtol=4 * EPS[dtype])
+
+
+@each_dtype
+def test_the_linear_finish_leaves_inner_products_as_they_are(dtype):
+    dots = np.random.default_rng(0).normal(size=(3, 37)).astype(dtype)
+    assert_array_equal(finished(dots, np.ones(3), np.ones(37), "linear"), dots)
 
 
 def row_numbers(n):
@@ -364,11 +383,15 @@ def row_numbers(n):
     return st.one_of(
         st.builds(slice, bound, bound),
         st.lists(st.integers(-n, n - 1)).map(lambda k: np.array(k, dtype=np.int64)),
-        st.lists(st.booleans(), min_size=n, max_size=n).map(np.array),
+        st.lists(st.booleans(), min_size=n, max_size=n).map(lambda k: np.array(k, dtype=bool)),
     )
 
 
-@given(first=row_numbers(9), data=st.data())
+def some_row_numbers(n):
+    return row_numbers(n).filter(lambda k: len(np.arange(n)[k]))
+
+
+@given(first=some_row_numbers(9), data=st.data())
 def test_selected_compressed_rows_are_those_of_scipy(first, data):
     Z = sp.csr_array(mostly_zero(n=9, d=6, share=0.4).astype(np.float32))
     rows = CompressedRows.of(Z.copy())
@@ -380,11 +403,9 @@ def test_selected_compressed_rows_are_those_of_scipy(first, data):
         assert rows.tocsr().shape == Z.shape
         assert_array_equal(rows.tocsr().toarray(), Z.toarray())
         assert_array_equal(rows.norms, norms)
-        if len(rows) == 0:
-            break
 
 
-@given(a=row_numbers(20), b=row_numbers(20))
+@given(a=some_row_numbers(20), b=some_row_numbers(20))
 def test_kernel_values_of_selected_rows_are_entries_of_the_whole_matrix(a, b):
     Z = mostly_zero(n=20, d=30)
     kernel = made("rbf", Z)
@@ -618,10 +639,12 @@ def finish_call(dtype=np.float32):
             "degree": 3}  # fmt: skip
 
 
-def dots_call(dtype=np.float32):
+def sparse_call(dtype=np.float32):
     """Three dense rows of four features and two compressed rows."""
     return {"start": np.array([0, 2, 3]), "index": np.array([0, 3, 1], np.int32),
-            "value": np.ones(3, dtype), "place": None, "panels": np.ones((1, 4, 64), dtype),
+            "value": np.ones(3, dtype), "column_norms": np.ones(2, dtype), "place": None,
+            "panels": np.ones((1, 4, 64), dtype), "row_norms": np.ones(64, dtype),
+            "name": "linear", "gamma": 1.0, "coef0": 0.0, "degree": 3,
             "out": np.zeros((3, 2), dtype)}  # fmt: skip
 
 
@@ -640,11 +663,11 @@ def test_the_calls_that_the_refused_ones_differ_from_are_answered(dtype):
     call = finish_call(dtype)
     _core.finish_block(**call)
     assert_array_equal(call["values"], 1)
-    call = dots_call(dtype)
-    _core.sparse_dots(**call)
+    call = sparse_call(dtype)
+    _core.sparse_block(**call)
     assert_array_equal(call["out"], [[2, 1]] * 3)
-    call = dots_call(dtype) | {"place": np.array([-1, 0, 0, 3], np.int32)}
-    _core.sparse_dots(**call)
+    call = sparse_call(dtype) | {"place": np.array([-1, 0, 0, 3], np.int32)}
+    _core.sparse_block(**call)
     assert_array_equal(call["out"], [[1, 1]] * 3)
 
 
@@ -667,7 +690,7 @@ def test_the_calls_that_the_refused_ones_differ_from_are_answered(dtype):
         ({"row_norms": np.ones(3)}, ValueError, "row_norms"),
         ({"column_norms": np.ones(6, np.float32)}, ValueError, "column_norms"),
         ({"column_norms": np.ones(5, np.int32)}, ValueError, "column_norms"),
-        ({"name": "cubic"}, ValueError, "'rbf', 'poly' or 'sigmoid'"),
+        ({"name": "cubic"}, ValueError, "'rbf', 'poly', 'sigmoid' or 'linear'"),
         ({"name": None}, TypeError, "incompatible"),
         ({"degree": -1}, ValueError, "degree must not be negative"),
         ({"degree": 2.5}, TypeError, "incompatible"),
@@ -704,6 +727,12 @@ def test_finishing_refuses_bad_arguments_and_writes_nothing(change, error, messa
         ({"place": np.array([0, 1, 2, 4], np.int32)}, ValueError, "a place is out of range"),
         ({"place": np.array([0, 1, 2], np.int32)}, ValueError, "a feature is out of range"),
         ({"place": np.array([0, 1, 2, 3])}, ValueError, "place must be int32"),
+        ({"column_norms": np.ones(3, np.float32)}, ValueError, "column_norms: one per"),
+        ({"column_norms": np.ones(2)}, ValueError, "column_norms: one per"),
+        ({"row_norms": np.ones(3, np.float32)}, ValueError, "row_norms: one per row of the panels"),
+        ({"row_norms": np.ones(64)}, ValueError, "row_norms: one per row of the panels"),
+        ({"name": "cubic"}, ValueError, "the kernel must be"),
+        ({"degree": -1}, ValueError, "degree must not be negative"),
         ({"panels": np.ones((1, 4, 64))}, ValueError, "panels must have the type of out"),
         ({"panels": np.ones((1, 4, 63), np.float32)}, ValueError, "panels must be"),
         ({"panels": np.ones((4, 64), np.float32)}, ValueError, "panels must be"),
@@ -719,10 +748,10 @@ def test_finishing_refuses_bad_arguments_and_writes_nothing(change, error, messa
         ({"out": np.zeros(6, np.float32)}, TypeError, "incompatible"),
     ],
 )
-def test_sparse_products_refuse_bad_arguments_and_write_nothing(change, error, message):
-    call = dots_call() | change
+def test_sparse_blocks_refuse_bad_arguments_and_write_nothing(change, error, message):
+    call = sparse_call() | change
     with pytest.raises(error, match=message):
-        _core.sparse_dots(**call)
+        _core.sparse_block(**call)
     assert not np.any(call["out"])
 
 
@@ -734,22 +763,24 @@ def test_sparse_products_refuse_bad_arguments_and_write_nothing(change, error, m
 def test_sparse_products_of_any_numbers_are_right_or_refused(start, index, place):
     rng = np.random.default_rng(0)
     dense, stored = rng.normal(size=(3, 4)), rng.normal(size=len(index))
-    panels = Panels.of(dense, np.zeros(3)).values
+    panels = Panels.of(CompressedRows.of(sp.csr_array(dense))).values
     out = np.zeros((3, len(start) - 1))
     arrays = [None if a is None else np.array(a, np.int32) for a in (index, place)]
-    call = (np.array(start), arrays[0], stored, arrays[1], panels, out)
+    norms = np.zeros(len(start) - 1), np.zeros(64)
+    call = (np.array(start), arrays[0], stored, norms[0], arrays[1], panels, norms[1],
+            "linear", 0.0, 0.0, 0, out)  # fmt: skip
     used = index[start[0] : start[-1]]
     known = 4 if place is None else len(place)
     legal = 0 <= start[0] <= start[-1] <= len(index) and start == sorted(start)
     legal = legal and all(0 <= i < known for i in used)
     if not (legal and (place is None or all(place[i] < 4 for i in used))):
         with pytest.raises(ValueError):
-            _core.sparse_dots(*call)
+            _core.sparse_block(*call)
         assert not out.any()
         return
-    _core.sparse_dots(*call)
+    _core.sparse_block(*call)
     expected = np.zeros_like(out)
-    for column, (begin, end) in enumerate(zip(start, start[1:], strict=False)):
+    for column, (begin, end) in enumerate(pairwise(start)):
         for p in range(begin, end):
             at = index[p] if place is None else place[index[p]]
             if at >= 0:

@@ -7,10 +7,14 @@ under another name and renamed, so that they are whole or absent.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
+import threading
+import types
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +27,7 @@ from widemargin.kernel.solver import Part, Solution
 
 MAGIC = b"widemargin checkpoint 1\n"
 _DIGEST = 32
+_VALUES = (bool, int, float, complex, str, bytes, tuple, np.ndarray, np.generic, type(None))
 
 
 class NoCheckpoint:
@@ -68,7 +73,7 @@ class Checkpoint:
                 )
             self.seed = int(stored["seed"])
             return
-        if any(self.folder.iterdir()):
+        if any(path.suffix != ".tmp" for path in self.folder.iterdir()):
             raise ValueError(
                 f"checkpoint={str(folder)!r} is a folder with other files in it. Use an empty one."
             )
@@ -154,7 +159,7 @@ class Checkpoint:
 
 def _write(path: Path, content: bytes) -> None:
     """Whole or not at all."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
         with open(temporary, "wb") as file:
             file.write(content)
@@ -174,21 +179,35 @@ def digest(*parts) -> str:
     """A name for arrays, sparse matrices and plain values, by content."""
     h = hashlib.blake2b(digest_size=16)
     for part in parts:
-        arrays = [part.data, part.indices, part.indptr] if sp.issparse(part) else [part]
-        for a in arrays:
-            if isinstance(a, np.ndarray) and a.dtype != object:
-                h.update(f"{a.dtype.str}{a.shape}".encode())
-                h.update(np.ascontiguousarray(a).view(np.uint8).reshape(-1).data)
-            elif isinstance(a, np.ndarray):
-                h.update(repr(a.tolist()).encode())
-            else:
-                h.update(_described(a).encode())
+        for piece in _pieces(part):
+            h.update(f"{len(piece)}:".encode())
+            h.update(piece)
     return h.hexdigest()
 
 
-def _described(value) -> str:
-    """Functions by their code, everything else by its representation."""
-    code = getattr(value, "__code__", None)
-    if code is None:
-        return repr(value)
-    return f"{value.__module__}.{value.__qualname__}{code.co_code!r}{code.co_consts!r}"
+def _pieces(part) -> Iterator[bytes | memoryview]:
+    if sp.issparse(part):
+        yield f"{type(part).__name__}{part.shape}".encode()
+        for array in (part.data, part.indices, part.indptr):
+            yield from _pieces(array)
+    elif isinstance(part, np.ndarray) and part.dtype != object:
+        yield f"{part.dtype.str}{part.shape}".encode()
+        yield np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
+    elif isinstance(part, np.ndarray):
+        yield repr(part.tolist()).encode()
+    elif isinstance(part, np.random.RandomState):
+        yield repr(part.get_state()).encode()
+    elif isinstance(part, functools.partial):
+        yield digest(part.func, *part.args, *sorted(part.keywords.items())).encode()
+    elif isinstance(part, tuple):
+        yield digest(*part).encode()
+    elif hasattr(part, "__code__"):
+        held = [*(part.__defaults__ or ()), *(c.cell_contents for c in part.__closure__ or ())]
+        # Of what may change while the function runs (lists, objects) only the type counts.
+        named = [v if isinstance(v, _VALUES) or callable(v) else type(v) for v in held]
+        yield digest(part.__code__, *named).encode()
+    elif isinstance(part, types.CodeType):
+        yield part.co_code
+        yield digest(part.co_names, *part.co_consts).encode()
+    else:
+        yield repr(part).encode()

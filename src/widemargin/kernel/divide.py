@@ -101,6 +101,7 @@ class Divided:
     label: np.ndarray | None = None
     solutions: list[Solution] = field(default_factory=list)
     n_iter: int = 0  # blocks of the slowest problem
+    stopped: bool = False  # a callback or Ctrl-C asked for it
 
 
 def divide_and_conquer(
@@ -123,7 +124,7 @@ def divide_and_conquer(
         keep = plan.early == level
         tol = plan.tol if keep else max(plan.tol, LOCAL_TOL)
         _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, progress)
-        if keep:
+        if keep or state.stopped:
             return
     _run_whole(state, *whole, problems, plan, checkpoint, progress)
     if plan.record:
@@ -162,7 +163,8 @@ def _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, prog
 
         def on_step() -> bool:
             stop.check()
-            return task.epoch()
+            state.stopped |= task.epoch()
+            return state.stopped
 
         inside = [_inside(p, own, n) for p in problems]
         shared = _shared(kernel, rows[own], len(problems), plan.cache_bytes / at_once)
@@ -182,7 +184,8 @@ def _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, prog
                 Part(at, solution.alpha, solution.dual, solution.relative_gap, solution.n_iter)
             )
         task.end()
-        checkpoint.save(name, solved)
+        if not state.stopped:
+            checkpoint.save(name, solved)
         return solved
 
     results = run_tasks(train, [(c,) for c in largest_first], plan.n_jobs)
@@ -217,14 +220,20 @@ def _run_whole(state, kernel, rows, problems, plan, checkpoint, progress) -> Non
         if stored is None:
             task = report.task(f"problem {k}")
             position = None if len(problem.rows) == len(rows) else problem.rows
+
+            def on_step(task=task) -> bool:
+                state.stopped |= task.epoch()
+                return state.stopped
+
             stored = solve(
                 *shared(position), problem.y, problem.upper,
                 alpha=state.alphas[k], tol=plan.tol, max_iter=plan.max_iter,
                 cache_bytes=plan.cache_bytes * (1 - SHARED_MEMORY * (len(problems) > 1)),
-                n_threads=plan.n_threads, on_step=task.epoch,
+                n_threads=plan.n_threads, on_step=on_step,
             )  # fmt: skip
             task.end()
-            checkpoint.save_solution(f"whole{k}", stored)
+            if not state.stopped:
+                checkpoint.save_solution(f"whole{k}", stored)
         state.solutions.append(stored)
         state.n_iter = max(state.n_iter, stored.n_iter)
     state.alphas = [s.alpha for s in state.solutions]

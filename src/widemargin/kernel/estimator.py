@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -19,7 +20,14 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin.engine import free_memory
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint, digest
 from widemargin.kernel.divide import Divided, Plan, auto_levels, divide_and_conquer
-from widemargin.kernel.kernels import KERNELS, Kernel, Rows, ShiftedKernel, make_kernel
+from widemargin.kernel.kernels import (
+    KERNELS,
+    Kernel,
+    Rows,
+    ShiftedKernel,
+    make_kernel,
+    weighted_variance,
+)
 from widemargin.kernel.model import COMBINATIONS, KernelModel
 from widemargin.kernel.problems import MULTI_CLASS, Binary, binary_problems, class_scores
 from widemargin.kernel.rows import SharedRows
@@ -49,6 +57,7 @@ class Prepared:
 
     kernel: Kernel
     rows: Rows
+    gamma: float
     classes: np.ndarray
     label: np.ndarray
     weight: np.ndarray  # of each sample, class weights included
@@ -292,6 +301,8 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         prepared = None
         for C in Cs:
             model = clone(self).set_params(C=C, warm_start=True)
+            if self.checkpoint is not None:  # each C is a fit of its own
+                model.set_params(checkpoint=Path(self.checkpoint) / f"C={C:g}")
             model._check_params()
             model._memory = memory
             if prepared is None:
@@ -302,7 +313,7 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                     model.feature_names_in_ = models[0].feature_names_in_
             models.append(model._solve_managed(prepared))
         for model in models:
-            model.set_params(warm_start=self.warm_start)
+            model.set_params(warm_start=self.warm_start, checkpoint=self.checkpoint)
         return models
 
     @with_callbacks
@@ -312,21 +323,24 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _check_params(self) -> None:
         if not callable(self.kernel):
             check_choice("kernel", self.kernel, KERNELS)
-        check_number("C", self.C, above=0)
-        if not np.isfinite(self.C):
-            raise ValueError(f"C={self.C!r} must be finite.")
+        check_number("C", self.C, above=0, finite=True)
         if isinstance(self.gamma, str):
             check_choice("gamma", self.gamma, ("scale", "auto"))
         else:
-            check_number("gamma", self.gamma, above=0)
+            check_number("gamma", self.gamma, above=0, finite=True)
         check_number("degree", self.degree, low=0, integer=True)
-        check_number("coef0", self.coef0)
+        check_number("coef0", self.coef0, finite=True)
         check_number_or_auto("levels", self.levels, low=0, high=20, integer=True)
         check_number("branching", self.branching, low=2, integer=True)
         check_number("sample_size", self.sample_size, low=2, integer=True)
         if not isinstance(self.early, (bool, np.bool_)):
             check_number("early", self.early, low=1, high=20, integer=True)
         check_choice("early_prediction", self.early_prediction, COMBINATIONS)
+        if self.early_prediction == "bcm" and self.kernel == "precomputed":
+            raise ValueError(
+                "early_prediction='bcm' needs kernel values between support vectors, which a "
+                "precomputed matrix does not bring to predict. Use 'routed' or 'sum'."
+            )
         check_bool("fit_intercept", self.fit_intercept)
         if self.fit_intercept and self.early is not False:
             raise ValueError(
@@ -336,7 +350,9 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_choice("multi_class", self.multi_class, MULTI_CLASS)
         check_number("tol", self.tol, above=0)
         check_number("max_iter", self.max_iter, low=1, integer=True)
-        check_number_or_auto("cache_size", self.cache_size, above=0)
+        check_number_or_auto("cache_size", self.cache_size, above=0, finite=True)
+        if self.checkpoint is not None and not isinstance(self.checkpoint, (str, os.PathLike)):
+            raise TypeError(f"checkpoint must be a path or None, got {self.checkpoint!r}.")
         check_bool("warm_start", self.warm_start)
         check_choice("on_interrupt", self.on_interrupt, ("raise", "keep"))
         check_bool("record_levels", self.record_levels)
@@ -357,22 +373,29 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         weight = sample_weights(sample_weight, X, y, self.class_weight)
         given = sample_weights(sample_weight, X)
         data = labelled(self, X, y, weight)
-        train = data.X
-        if self.kernel == "precomputed" and len(data.present) < X.shape[0]:
-            train = train[:, data.present]
-        self.gamma_ = self._gamma(train, given[data.present])
+        gamma = self._gamma(data.X, given[data.present])
         dtype = np.float64 if self.tol < DOUBLE_BELOW else np.float32
-        kernel = make_kernel(self.kernel, self.gamma_, self.coef0, self.degree, train, dtype)
-        rows = kernel.operand(train, training=True)
+        kernel = make_kernel(self.kernel, gamma, self.coef0, self.degree, data.X, dtype)
+        if self.kernel == "precomputed":  # columns keep their numbers: predict has all of them
+            rows = kernel.operand(X, training=True)[data.present]
+        else:
+            rows = kernel.operand(data.X, training=True)
+        diagonal = kernel.diagonal(rows)
+        if not np.all(np.isfinite(diagonal)):
+            row = data.present[np.flatnonzero(~np.isfinite(diagonal))[0]]
+            raise ValueError(
+                f"kernel={self.kernel!r} overflows: k(x, x) is not finite at row {row}. Scale the "
+                "features, or decrease gamma or degree."
+            )
         whole: Kernel = kernel
         if self.fit_intercept:
-            mean = float(np.average(kernel.diagonal(rows), weights=given[data.present]))
+            mean = float(np.average(diagonal, weights=given[data.present]))
             whole = ShiftedKernel(kernel, max(mean, 1e-12))
         whole_rows = rows
         if shared:
             whole = SharedRows(whole, rows, CACHE_SHARE * self._cache_bytes())
             whole_rows = whole.operand(None)
-        return Prepared(kernel, rows, data.classes, data.label, data.weight, data.present,
+        return Prepared(kernel, rows, gamma, data.classes, data.label, data.weight, data.present,
                         (whole, whole_rows), X, y)  # fmt: skip
 
     def _solve(self, prepared: Prepared):
@@ -402,6 +425,7 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             if self.on_interrupt == "raise" or state.router is None:
                 raise
             state.solutions.clear()
+            state.stopped = True
             warnings.warn(
                 f"Interrupted: the model is that of level {state.levels[-1].level}, with "
                 f"{state.levels[-1].n_clusters} clusters.",
@@ -415,7 +439,7 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         context.call_on_fit_task_end(
             estimator=self, X=prepared.X, y=prepared.y, reconstruction_attributes=dict
         )
-        self._report(time.perf_counter() - started)
+        self._report(time.perf_counter() - started, stopped=state.stopped)
         return self
 
     def _plan(self, prepared: Prepared, seed: int, *, warm: bool) -> Plan:
@@ -455,7 +479,7 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _key(self, prepared: Prepared) -> str:
         """What a warm start must have in common: all but C and the way of solving."""
-        same = (self.kernel, self.gamma_, self.degree, self.coef0, self.multi_class,
+        same = (self.kernel, prepared.gamma, self.degree, self.coef0, self.multi_class,
                 self.fit_intercept)  # fmt: skip
         return digest(prepared.data_digest(), *same)
 
@@ -479,7 +503,7 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             whole = whole.kernel if isinstance(whole, SharedRows) else whole
             assert isinstance(whole, ShiftedKernel)
             constant = whole.constant
-        self.classes_ = prepared.classes
+        self.classes_, self.gamma_ = prepared.classes, prepared.gamma
         self.model_ = KernelModel(
             prepared.kernel,
             prepared.kernel.vectors(prepared.rows, support),
@@ -504,7 +528,7 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self.dual_objective_ = float(sum(s.dual for s in state.solutions))
             self.objective_ = float(sum(s.primal for s in state.solutions))
 
-    def _report(self, seconds: float) -> None:
+    def _report(self, seconds: float, *, stopped: bool) -> None:
         if self.verbose > 0:
             for level in self.levels_:
                 log("level %d: %d clusters, %.1f s, %d support vectors", level.level,
@@ -513,9 +537,10 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             log("%d support vectors, %.2f s, relative duality gap %.2g", len(self.support_),
                 seconds, self.duality_gap_)  # fmt: skip
         if self.duality_gap_ > self.tol:
+            way_out = "Increase max_iter, decrease C, or accept a larger tol."
             warnings.warn(
                 f"KernelSVC stopped with a relative duality gap of {self.duality_gap_:.2g}, above "
-                f"tol={self.tol:g}. Increase max_iter, decrease C, or accept a larger tol.",
+                f"tol={self.tol:g}. {'It was told to stop.' if stopped else way_out}",
                 ConvergenceWarning,
                 stacklevel=5,  # past _solve, fit and scikit-learn's callback wrapper
             )
@@ -547,10 +572,7 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return float(self.gamma)
         if self.gamma == "auto" or callable(self.kernel) or self.kernel == "precomputed":
             return 1.0 / X.shape[1]
-        share = weight / weight.sum()
-        squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
-        mean = float(share @ np.asarray(X.mean(axis=1, dtype=np.float64)).ravel())
-        variance = float(share @ np.asarray(squares.mean(axis=1)).ravel()) - mean**2
+        variance = weighted_variance(X, weight / weight.sum())
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
     def _early_level(self, n: int) -> int | None:
@@ -562,7 +584,7 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _cache_bytes(self) -> float:
         if self.cache_size != "auto":
-            return 1e6 * float(self.cache_size)
+            return min(1e6 * float(self.cache_size), 1e15)
         return CACHE_SHARE * free_memory()
 
     # ------------------------------------------------------------------ prediction

@@ -20,6 +20,8 @@ from widemargin import _core
 
 KERNELS = ("rbf", "poly", "sigmoid", "laplacian", "chi2", "precomputed")
 DENSE_FROM = 0.35  # share of non-zeros from which dense rows and the matrix product are faster
+OFF_CENTRE = 8.0  # squared distance of the centre from zero, in units of the rows' from it
+_VARIANCE_ROWS = 256
 TILE, TILE_COMPRESSED = 1024, 2048  # columns
 _MANY_FEATURES = 1 << 14  # from here on only the features present in a block of rows are laid out
 
@@ -54,26 +56,25 @@ class CompressedRows:
 
     @classmethod
     def of(cls, X: sp.csr_array) -> CompressedRows:
-        X.sort_indices()
         start, index = X.indptr.astype(np.int64), X.indices.astype(np.int32)
         rows = cls(start, index, X.data, np.zeros(X.shape[0], dtype=X.dtype), X.shape[1])
-        return replace(
-            rows, norms=_norms(rows, lambda a, out: Panels.of_compressed(a).fill(a, out))
-        )
+        return replace(rows, norms=_norms(rows, lambda a, out: Panels.of(a).fill(a, out)))
 
     def __len__(self) -> int:
         return len(self.norms)
 
     def __getitem__(self, rows) -> CompressedRows:
         if isinstance(rows, slice):
-            begin, end, _ = rows.indices(len(self))
+            begin, end, step = rows.indices(len(self))
+            if step != 1:
+                return self[np.arange(begin, end, step)]
             start = self.start[begin : max(begin, end) + 1]
             return replace(self, start=start, norms=self.norms[rows])
-        counts = np.diff(self.start)[rows]
-        start = np.concatenate([[0], np.cumsum(counts)])
-        at = np.arange(start[-1]) + np.repeat(self.start[:-1][rows] - start[:-1], counts)
-        return replace(self, start=start, index=self.index[at], value=self.value[at],
-                       norms=self.norms[rows])  # fmt: skip
+        rows = np.asarray(rows)
+        if rows.dtype != np.int64 or (len(rows) and rows.min() < 0):  # NumPy's other indices
+            rows = np.arange(len(self))[rows]
+        start, index, value = _core.take_rows(self.start, self.index, self.value, rows)
+        return CompressedRows(start, index, value, self.norms[rows], self.n_features)
 
     def tocsr(self) -> sp.csr_array:
         at = slice(self.start[0], self.start[-1])
@@ -92,26 +93,18 @@ class Panels:
     n: int
 
     @classmethod
-    def of(cls, X: np.ndarray, norms: np.ndarray, place=None) -> Panels:
-        n, d = X.shape
-        n_panels = -(-n // _core.PANEL)
-        padded = np.zeros((n_panels * _core.PANEL, d), dtype=X.dtype)
-        padded[:n] = X
-        values = padded.reshape(n_panels, _core.PANEL, d).transpose(0, 2, 1)
-        padded_norms = np.zeros(len(padded), dtype=X.dtype)
-        padded_norms[:n] = norms
-        return cls(np.ascontiguousarray(values), place, padded_norms, n)
-
-    @classmethod
-    def of_compressed(cls, rows: CompressedRows) -> Panels:
-        csr = rows.tocsr()
-        if rows.n_features <= _MANY_FEATURES:
-            return cls.of(csr.toarray(), rows.norms)
-        present = np.unique(csr.indices)
-        place = np.full(rows.n_features, -1, dtype=np.int32)
-        place[present] = np.arange(len(present))
-        few = sp.csr_array((csr.data, place[csr.indices], csr.indptr), (len(rows), len(present)))
-        return cls.of(few.toarray(), rows.norms, place)
+    def of(cls, rows: CompressedRows) -> Panels:
+        """Only the features present, where the rows have very many."""
+        place, n_features = None, rows.n_features
+        if n_features > _MANY_FEATURES:
+            present = np.unique(rows.index[rows.start[0] : rows.start[-1]])
+            place = np.full(n_features, -1, dtype=np.int32)
+            place[present] = np.arange(len(present))
+            n_features = len(present)
+        values = _core.make_panels(rows.start, rows.index, rows.value, place, n_features)
+        norms = np.zeros(len(values) * _core.PANEL, dtype=rows.norms.dtype)
+        norms[: len(rows)] = rows.norms
+        return cls(values, place, norms, len(rows))
 
     def __len__(self) -> int:
         return self.n
@@ -208,16 +201,18 @@ class DotKernel:
 
     def operand(self, X, *, training: bool = False) -> Operand | CompressedRows:
         if self.compressed:
-            X = sp.csr_array(X, dtype=self.dtype)
+            X = sp.csr_array(X, dtype=self.dtype, copy=True)
+            X.sum_duplicates()
             X.eliminate_zeros()
-            return CompressedRows.of(X)
+            return _finite(CompressedRows.of(X))
         X = X.toarray() if sp.issparse(X) else np.asarray(X)
         X = np.ascontiguousarray(X if self.centre is None else X - self.centre, dtype=self.dtype)
         rows = Operand(X, np.zeros(len(X), dtype=self.dtype))
-        return Operand(X, _norms(rows, lambda a, out: np.matmul(a.data, a.data.T, out=out)))
+        norms = _norms(rows, lambda a, out: np.matmul(a.data, a.data.T, out=out))
+        return _finite(Operand(X, norms))
 
     def left(self, a: Operand | CompressedRows) -> Operand | Panels:
-        return Panels.of_compressed(a) if isinstance(a, CompressedRows) else a
+        return Panels.of(a) if isinstance(a, CompressedRows) else a
 
     def fill(self, a: Operand | Panels, b: Rows, out: np.ndarray) -> None:
         parameters = (self.name, self.gamma, self.coef0, self.degree)
@@ -246,8 +241,11 @@ class FunctionKernel:
     dtype: type = np.float32
     cost: float = 50.0
     tile: int = TILE
+    given: bool = True  # by the user, not one of ours
 
     def operand(self, X, *, training: bool = False) -> Operand:
+        if not self.given:  # a user's function gets what the user has
+            X = np.ascontiguousarray(X, dtype=self.dtype)
         return Operand(X, np.zeros(X.shape[0]))
 
     def left(self, a: Operand) -> Operand:
@@ -358,10 +356,10 @@ def make_kernel(kernel, gamma: float, coef0: float, degree: int, X, dtype=np.flo
         return PrecomputedKernel(dtype=dtype)
     if kernel in ("laplacian", "chi2"):
         function = {"laplacian": laplacian_kernel, "chi2": chi2_kernel}[kernel]
-        return FunctionKernel(kernel, partial(function, gamma=gamma), dtype)
+        return FunctionKernel(kernel, partial(function, gamma=gamma), dtype, given=False)
     if kernel in ("rbf", "poly", "sigmoid"):
         share = _share_of_nonzeros(X)
-        compressed = share < DENSE_FROM
+        compressed = share < DENSE_FROM and not (kernel == "rbf" and _is_off_centre(X))
         cost = 2 + X.shape[1] * (share / 8 if compressed else 1 / 25)
         centre = None
         if kernel == "rbf" and not compressed:
@@ -374,7 +372,11 @@ def make_kernel(kernel, gamma: float, coef0: float, degree: int, X, dtype=np.flo
 
 
 def _norms(rows, products: Callable) -> np.ndarray:
-    """Squared norms by the very sums that inner products use: equal rows are then at distance 0."""
+    """Squared norms by the sums that inner products use.
+
+    Equal compressed rows are then at distance exactly 0; equal dense rows are wherever BLAS adds
+    a block's products in the same order.
+    """
     norms = np.empty(len(rows), dtype=rows.norms.dtype)
     for begin in range(0, len(rows), _core.PANEL):
         part = rows[begin : begin + _core.PANEL]
@@ -382,6 +384,44 @@ def _norms(rows, products: Callable) -> np.ndarray:
         products(part, out)
         norms[begin : begin + _core.PANEL] = np.diag(out)
     return norms
+
+
+def _finite(rows):
+    """Refuse rows whose norms overflow: every distance would be wrong."""
+    bad = np.flatnonzero(~np.isfinite(rows.norms))
+    if len(bad):
+        raise ValueError(
+            f"Row {bad[0]} is too large for {rows.norms.dtype} arithmetic: its squared norm "
+            "overflows. Scale the features first."
+        )
+    return rows
+
+
+def squared_norms(X) -> np.ndarray:
+    """In double precision, without a copy of dense data."""
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), X.shape)
+        return np.asarray(squares.sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="unsafe")
+
+
+def weighted_variance(X, share: np.ndarray) -> float:
+    """Variance of all values, rows weighted by ``share``, without cancellation."""
+    mean = float(share @ np.asarray(X.mean(axis=1, dtype=np.float64)).ravel())
+    total = 0.0
+    for begin in range(0, X.shape[0], _VARIANCE_ROWS):
+        part, own = X[begin : begin + _VARIANCE_ROWS], share[begin : begin + _VARIANCE_ROWS]
+        part = part.toarray() if sp.issparse(part) else part
+        total += float(own @ np.square(part - mean).mean(axis=1))
+    return total if total > 1e-24 * mean**2 else 0.0  # constant, but for rounding
+
+
+def _is_off_centre(X) -> bool:
+    """Whether distances between rows are small against their norms, so that they would cancel."""
+    mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    spread = float(squared_norms(X).mean()) - float(mean @ mean)
+    return float(mean @ mean) > OFF_CENTRE * spread
 
 
 def _share_of_nonzeros(X) -> float:

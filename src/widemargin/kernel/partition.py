@@ -10,11 +10,14 @@ means similar, and the paper's two-step kernel k-means for every other kernel.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.engine import one_openmp_thread
 from widemargin.kernel.kernels import CompressedRows, Kernel, Operand, Panels
@@ -54,7 +57,9 @@ class PointRouter:
         half_norms = np.einsum("kd,kd->k", self.centres, self.centres) / 2
         label = np.empty(len(rows), dtype=np.int64)
 
-        panels = Panels.of(self.centres, half_norms) if isinstance(rows, CompressedRows) else None
+        panels = None
+        if isinstance(rows, CompressedRows):
+            panels = Panels.of(CompressedRows.of(sp.csr_array(self.centres)))
 
         def tile(begin, end):
             part = rows[begin:end]
@@ -85,7 +90,9 @@ def _kmeans(rows: Operand, k: int, rng) -> np.ndarray:
     seed = int(rng.integers(np.iinfo(np.int32).max))
     k = min(k, len(rows))
     data = rows.tocsr() if isinstance(rows, CompressedRows) else rows.data
-    with one_openmp_thread():  # the sums of several threads depend on who comes first
+    # The sums of several threads depend on who comes first; fewer clusters than asked are fine.
+    with one_openmp_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
         kmeans = KMeans(k, n_init=1, max_iter=_ITERATIONS, random_state=seed).fit(data)
     return np.ascontiguousarray(kmeans.cluster_centers_, dtype=data.dtype)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -246,17 +247,20 @@ class Memory:
     """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._free: list[np.ndarray] = []
 
     def take(self, size: int, least: int, dtype) -> np.ndarray:
         """``size`` values, from a buffer that is free if one is large enough."""
-        for k, buffer in enumerate(self._free):
-            if buffer.dtype == dtype and len(buffer) >= size:
-                return self._free.pop(k)[:size]
+        with self._lock:
+            for k, buffer in enumerate(self._free):
+                if buffer.dtype == dtype and len(buffer) >= size:
+                    return self._free.pop(k)[:size]
         return _allocate(size, least, dtype)
 
     def give(self, buffer: np.ndarray) -> None:
-        self._free.append(buffer if buffer.base is None else buffer.base)
+        with self._lock:
+            self._free.append(buffer if buffer.base is None else buffer.base)
 
 
 @dataclass(frozen=True)
@@ -295,7 +299,9 @@ class SharedRows:
         self.name, self.dtype = kernel.name, kernel.dtype
         n = len(rows)
         n_slots = int(min(max_bytes // (np.dtype(self.dtype).itemsize * max(n, 1)), n))
-        self._pool = _allocate(n_slots * n, 0, self.dtype).reshape(n_slots, n)
+        buffer = _allocate(n_slots * n, 0, self.dtype)
+        n_slots = len(buffer) // max(n, 1)
+        self._pool = buffer[: n_slots * n].reshape(n_slots, n)
         self._slot_of = np.full(n, -1)
         self._n_used = 0
 
@@ -354,7 +360,7 @@ def _allocate(size: int, least: int, dtype) -> np.ndarray:
             warnings.warn(
                 f"A cache of {wanted * mega:.0f} MB for kernel rows could not be allocated; using "
                 f"{size * mega:.0f} MB. Set cache_size to ask for less.",
-                ResourceWarning,
+                UserWarning,
                 stacklevel=2,
             )
         return buffer

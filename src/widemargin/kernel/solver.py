@@ -26,6 +26,7 @@ BLOCK = 1024
 INNER_TOL = 0.1  # of the current violation: looser needs more blocks, tighter more inner steps
 SHRINK_SHARE = 0.25  # of the active variables that must be able to leave before they do
 LOOSE = 10.0  # multiple of tol at which all variables are looked at for the first time
+_PATIENCE = 10  # steps without gain: rounding can hide a small one
 _REFRESH_EVERY = 1000  # blocks after which the gradient is computed afresh before a stop
 
 
@@ -180,9 +181,9 @@ def first_active(alpha: np.ndarray) -> np.ndarray:
 class Descent:
     """Descend on the active variables, look at all of them, take violators in, and again.
 
-    ``gradient`` is exact for active variables at every look.  For the others it is exact or a
-    bound on the safe side: when w moved by |dw| since it was known, g_i moved by no more than
-    |dw| sqrt(k_ii), so a variable held at its bound by more than that needs no kernel values.
+    At every look ``gradient`` is exact for active variables, and for the others exact or a bound
+    on the safe side: when w moves by |dw|, g_i moves by no more than |dw| sqrt(k_ii), so a
+    variable held at its bound by more than that needs no kernel values.
     """
 
     def __init__(self, kernel, rows, y, upper, alpha, tol, cache_bytes, threads, memory):
@@ -191,7 +192,8 @@ class Descent:
         self.diagonal = np.maximum(kernel.diagonal(rows), 1e-12)
         ids = first_active(alpha)
         self.gradient = -np.ones(len(y))
-        self.known = np.zeros(len(y))  # the variables when all gradients were last known
+        self.is_bound = np.zeros(len(y), dtype=bool)  # where ``gradient`` is a bound only
+        self.known = np.zeros(len(y))  # the variables that ``gradient`` belongs to
         self.inactive = np.setdiff1d(np.arange(len(y)), ids, assume_unique=True)
         self.seen = len(self.inactive) == 0
         self.caution = 1.0  # grows whenever a variable left too early
@@ -216,7 +218,7 @@ class Descent:
     def run(self, max_iter: int, on_step: Callable[[], bool]) -> Solution:
         active, history = self.active, []
         step = refreshed_at = 0
-        stopped, gain = False, 1.0
+        stopped, idle = False, 0
         while True:
             while not stopped:
                 gap = active.select()
@@ -233,16 +235,16 @@ class Descent:
                 self.dual += gain
                 step += 1
                 stopped = on_step()
-                if gain <= 0:  # at the limit of the arithmetic; the caller warns with the gap
+                idle = idle + 1 if gain <= 0 else 0
+                if idle > _PATIENCE:  # at the limit of the arithmetic; the caller warns
                     break
                 self.shrink()
             gap = self.look()
             violators = self.violators()
-            if not stopped and not self.enough(gap) and (len(violators) or gain > 0):
+            if not stopped and not self.enough(gap) and (len(violators) or idle <= _PATIENCE):
                 self.take_in(violators)
             elif step - refreshed_at >= _REFRESH_EVERY:
                 refreshed_at = step  # many sums later: once more from the support vectors alone
-                self.gradient[:] = -1.0
                 self._exact(np.arange(len(self.y)))
                 active.gradient = self.gradient[active.ids]
             else:
@@ -268,34 +270,38 @@ class Descent:
         if rest.sum() <= SHRINK_SHARE * len(active):
             return
         active.n_added = 0
-        self.alpha[active.ids] = active.alpha
-        if len(self.inactive) == 0:
-            self.gradient[active.ids], self.known[active.ids] = active.gradient, active.alpha
+        self._advance()
         self.inactive = np.concatenate([self.inactive, active.ids[rest]])
         active.keep(np.flatnonzero(~rest))
 
     def look(self) -> float:
         """Gradients of all variables, as far as needed; returns the gap."""
-        active, gradient = self.active, self.gradient
-        self.alpha[active.ids] = active.alpha
+        self._advance()
         far = self.inactive
-        if len(far) and self.seen:
-            change = active.alpha - self.known[active.ids]
-            squared = change @ (active.gradient - gradient[active.ids])
-            moved = np.sqrt(max(squared, 0.0) * self.diagonal[far]) * (1 + 1e-6) + 1e-9
-            held = np.where(self.alpha[far] <= 0, gradient[far], -gradient[far]) > moved
-            safe = far[held]
-            gradient[safe] -= np.sign(gradient[safe]) * moved[held]
-            far = far[~held]
-        self._exact(far)
-        gradient[active.ids], self.known[:] = active.gradient, self.alpha
+        self._exact(far[self._held(far) <= 0] if self.seen else far)
         self.seen = True
-        return float(gap_terms(self.alpha, gradient, self.upper).sum())
+        return float(gap_terms(self.alpha, self.gradient, self.upper).sum())
+
+    def _held(self, which: np.ndarray) -> np.ndarray:
+        """How firmly a gradient holds variables at their bounds."""
+        return np.where(self.alpha[which] <= 0, self.gradient[which], -self.gradient[which])
+
+    def _advance(self) -> None:
+        """Gradients at the present variables: exact for active ones, a bound for the others."""
+        active, far = self.active, self.inactive
+        change = active.alpha - self.known[active.ids]
+        squared = max(change @ (active.gradient - self.gradient[active.ids]), 0.0)
+        moved = np.sqrt(squared * self.diagonal[far]) * (1 + 1e-6) + 1e-9
+        self.gradient[far] -= np.where(self.alpha[far] <= 0, moved, -moved)
+        self.is_bound[far] = True
+        self.gradient[active.ids] = active.gradient
+        self.known[active.ids] = self.alpha[active.ids] = active.alpha
 
     def _exact(self, which: np.ndarray) -> None:
         """The gradient of some variables from all support vectors."""
         support = np.flatnonzero(self.alpha)
         self.gradient[which] = -1.0
+        self.is_bound[which] = False
         if len(which) and len(support):
             coef = (self.alpha * self.y)[support, None]
             rows, vectors = self.rows[which], self.rows[support]
@@ -304,15 +310,15 @@ class Descent:
 
     def violators(self) -> np.ndarray:
         """Inactive variables that should move, and those held so loosely that they soon might."""
-        out = self.inactive
-        held = np.where(self.alpha[out] <= 0, self.gradient[out], -self.gradient[out])
-        if len(out) == 0 or held.min() >= 0:
-            return out[:0]
-        return out[held < self.active.violation]
+        held = self._held(self.inactive)
+        if len(held) == 0 or held.min() >= 0:
+            return self.inactive[:0]
+        return self.inactive[held < self.active.violation]
 
     def take_in(self, violators: np.ndarray) -> None:
         if len(violators) == 0:
             return
+        self._exact(violators[self.is_bound[violators]])
         self.caution *= 2
         self.active.n_added = 0
         self.inactive = np.setdiff1d(self.inactive, violators, assume_unique=True)

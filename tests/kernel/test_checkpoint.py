@@ -1,0 +1,487 @@
+"""Checkpoints: a killed fit goes on, a foreign folder is left alone, damage is computed again."""
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import rbf_kernel
+
+from widemargin import KernelSVC
+from widemargin.kernel import checkpoint as module
+from widemargin.kernel import divide
+from widemargin.kernel.checkpoint import Checkpoint, digest
+from widemargin.kernel.solver import Part, Solution
+
+
+def points(n_classes=2):
+    rng = np.random.default_rng(0)
+    X = rng.random((160, 3))
+    score = np.sin(6 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=len(X))
+    return X, np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
+
+
+@pytest.fixture(params=[2, 3], ids=["two classes", "three classes"])
+def data(request):
+    return points(request.param)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "fit"
+
+
+def svc(**changes):
+    settings = {"gamma": 2.0, "C": 5.0, "levels": 2, "branching": 2, "random_state": 0}
+    return KernelSVC(**{**settings, **changes})
+
+
+class Killed(Exception):  # noqa: N818
+    """What a test raises in the place of a kill."""
+
+
+@pytest.fixture
+def solves(monkeypatch):
+    """Counts the problems that are solved; ``after`` raises `Killed` at a later one."""
+
+    class Counter:
+        n, after = 0, np.inf
+
+    real = divide.solve
+
+    def solve(*arguments, **settings):
+        if Counter.n >= Counter.after:
+            raise Killed
+        Counter.n += 1
+        return real(*arguments, **settings)
+
+    monkeypatch.setattr(divide, "solve", solve)
+    return Counter
+
+
+def parts(folder):
+    return sorted(path.name for path in folder.glob("*.part"))
+
+
+def snapshot(folder):
+    """Names, contents and times of all files."""
+    return {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.iterdir()}
+
+
+def assert_same_fit(a, b):
+    for name in ("dual_coef_", "support_", "intercept_"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    for name in ("objective_", "dual_objective_", "duality_gap_", "n_iter_"):
+        assert getattr(a, name) == getattr(b, name) or np.isnan(getattr(a, name))
+    for one, other in zip(a.levels_, b.levels_, strict=True):
+        assert (one.level, one.objective, one.gap) == (other.level, other.objective, other.gap)
+        np.testing.assert_array_equal(one.sizes, other.sizes)
+
+
+# ------------------------------------------------------------------ a fit that was killed
+
+
+def test_a_checkpoint_does_not_change_the_model(data, folder):
+    assert_same_fit(svc(checkpoint=folder).fit(*data), svc().fit(*data))
+    assert (folder / "fit.json").exists()
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("early", [False, 1])
+def test_a_killed_fit_computes_only_what_is_missing(share, early, data, folder, solves):
+    whole = svc(early=early).fit(*data)
+    total = solves.n
+    n_problems = len(whole.dual_coef_)
+    solves.n, solves.after = 0, int(share * total)
+    with pytest.raises(Killed):
+        svc(early=early, checkpoint=folder).fit(*data)
+    n_levels = sum(level.n_clusters for level in whole.levels_)
+    done = parts(folder)
+    clusters = sum(name.startswith("level") for name in done)
+    kept = clusters * n_problems + len(done) - clusters
+    assert kept >= solves.after - n_problems
+    solves.n, solves.after = 0, np.inf
+    resumed = svc(early=early, checkpoint=folder).fit(*data)
+    assert solves.n == total - kept
+    assert_same_fit(resumed, whole)
+    assert len(parts(folder)) == n_levels + (not early) * n_problems
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_fit_without_a_seed_goes_on_with_the_one_it_began_with(n_jobs, data, folder, solves):
+    solves.after = 4
+    with pytest.raises(Killed):
+        svc(random_state=None, checkpoint=folder, n_jobs=n_jobs).fit(*data)
+    solves.after = np.inf
+    fresh = folder.with_name("fresh")
+    fresh.mkdir()
+    shutil.copy(folder / "fit.json", fresh)
+    resumed = svc(random_state=None, checkpoint=folder).fit(*data)
+    uninterrupted = svc(random_state=None, checkpoint=fresh).fit(*data)
+    assert_same_fit(resumed, uninterrupted)
+    seed = json.loads((folder / "fit.json").read_text())["seed"]
+    assert snapshot(folder).keys() == snapshot(fresh).keys()
+    assert isinstance(seed, int)
+
+
+def test_a_fit_goes_on_after_an_error_of_the_users_kernel(data, folder):
+    X, y = data
+    state = {"calls": 0, "most": np.inf}
+
+    def kernel(A, B):
+        state["calls"] += 1
+        if state["calls"] > state["most"]:
+            raise Killed
+        return rbf_kernel(A, B, gamma=2.0)
+
+    expected = svc(kernel=kernel).fit(X, y)
+    total = state["calls"]
+    state.update(calls=0, most=total - 2)
+    with pytest.raises(Killed):
+        svc(kernel=kernel, checkpoint=folder).fit(X, y)
+    assert parts(folder)
+    state.update(calls=0, most=np.inf)
+    assert_same_fit(svc(kernel=kernel, checkpoint=folder).fit(X, y), expected)
+    assert state["calls"] < total
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from widemargin import KernelSVC
+from widemargin.kernel.checkpoint import Checkpoint
+
+folder, data, most = sys.argv[1], np.load(sys.argv[2]), int(sys.argv[3])
+real, saved = Checkpoint._save, []
+
+def save(self, name, arrays):
+    real(self, name, arrays)
+    saved.append(name)
+    if len(saved) == most:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Checkpoint._save = save
+KernelSVC(gamma=2.0, C=5.0, levels=2, branching=2, random_state=None, checkpoint=folder).fit(
+    data["X"], data["y"]
+)
+"""
+
+
+def test_a_process_that_was_killed_goes_on_in_another(folder, tmp_path, solves):
+    X, y = points(3)
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    command = [sys.executable, "-c", KILLED, str(folder), str(tmp_path / "data.npz"), "3"]
+    ended = subprocess.run(command, timeout=60, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert len(parts(folder)) == 3
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    shutil.copy(folder / "fit.json", fresh)
+    resumed = svc(random_state=None, checkpoint=folder).fit(X, y)
+    rest, solves.n = solves.n, 0
+    uninterrupted = svc(random_state=None, checkpoint=fresh).fit(X, y)
+    assert rest == solves.n - 3 * 3  # three clusters of three problems each
+    assert_same_fit(resumed, uninterrupted)
+
+
+def test_a_finished_fit_is_loaded(data, folder, solves):
+    first = svc(checkpoint=folder).fit(*data)
+    assert solves.n > 0
+    before, solves.n = snapshot(folder), 0
+    again = svc(checkpoint=folder).fit(*data)
+    assert solves.n == 0
+    assert snapshot(folder) == before
+    assert_same_fit(again, first)
+    np.testing.assert_array_equal(
+        again.decision_function(data[0]), first.decision_function(data[0])
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"n_jobs": 2}, {"verbose": False}, {"cache_size": 50.0}, {"on_interrupt": "keep"}],
+    ids=str,
+)
+def test_what_does_not_change_the_model_may_change_between_runs(change, data, folder, solves):
+    first = svc(checkpoint=str(folder)).fit(*data)
+    solves.n = 0
+    assert_same_fit(svc(checkpoint=folder, **change).fit(*data), first)
+    assert solves.n == 0
+
+
+# ------------------------------------------------------------------ another fit's folder
+
+OTHER = {
+    "a value": ("data", lambda X, y: (np.maximum(X, X.min() + 1e-12), y)),
+    "the order of rows": ("data", lambda X, y: (X[::-1], y[::-1])),
+    "a label": ("data", lambda X, y: (X, np.where(np.arange(len(y)) == 3, 1 - y % 2, y))),
+    "the precision": ("data", lambda X, y: (X.astype(np.float32), y)),
+    "the layout": ("data", lambda X, y: (sp.csr_array(X), y)),
+    "class names": ("data", lambda X, y: (X, y + 1)),
+    "fewer rows": ("data", lambda X, y: (X[:-1], y[:-1])),
+    "C": ("parameters", {"C": 5.000001}),
+    "gamma": ("parameters", {"gamma": 2.5}),
+    "kernel": ("parameters", {"kernel": "laplacian"}),
+    "levels": ("parameters", {"levels": 1}),
+    "tol": ("parameters", {"tol": 1e-4}),
+    "seed": ("parameters", {"random_state": 1}),
+    "early": ("parameters", {"early": 1}),
+    "fit_intercept": ("parameters", {"fit_intercept": True}),
+}
+
+
+@pytest.mark.parametrize(("name", "change"), OTHER.values(), ids=OTHER)
+def test_another_fits_folder_is_refused_by_name_and_left_untouched(name, change, folder):
+    X, y = points()
+    svc(checkpoint=folder).fit(X, y)
+    before = snapshot(folder)
+    model = svc(checkpoint=folder)
+    if callable(change):
+        X, y = change(X, y)
+    else:
+        model.set_params(**change)
+    with pytest.raises(ValueError, match=rf"belongs to a fit with other {name}\. It was left"):
+        model.fit(X, y)
+    assert snapshot(folder) == before
+
+
+def test_another_weight_is_other_data(folder):
+    X, y = points()
+    svc(checkpoint=folder).fit(X, y)
+    with pytest.raises(ValueError, match="other data"):
+        svc(checkpoint=folder).fit(X, y, sample_weight=np.where(y == 0, 1.0, 1.5))
+    with pytest.raises(ValueError, match="other data and parameters"):
+        svc(checkpoint=folder, class_weight={0: 1.0, 1: 1.5}).fit(X, y)
+
+
+def test_another_version_is_refused(folder, monkeypatch):
+    data = points()
+    svc(checkpoint=folder).fit(*data)
+    before = snapshot(folder)
+    monkeypatch.setattr("widemargin.kernel.estimator.version", lambda name: "0.0.0")
+    with pytest.raises(ValueError, match="a fit with other version"):
+        svc(checkpoint=folder).fit(*data)
+    with pytest.raises(ValueError, match="a fit with other parameters and version"):
+        svc(checkpoint=folder, C=1.0).fit(*data)
+    assert snapshot(folder) == before
+
+
+def test_a_folder_with_other_files_is_refused(folder):
+    folder.mkdir()
+    (folder / "thesis.tex").write_text("years of work")
+    before = snapshot(folder)
+    with pytest.raises(ValueError, match="folder with other files in it"):
+        svc(checkpoint=folder).fit(*points())
+    assert snapshot(folder) == before
+
+
+def test_an_empty_folder_and_one_that_does_not_exist_are_used(folder):
+    data = points()
+    folder.mkdir()
+    svc(checkpoint=folder).fit(*data)
+    svc(checkpoint=folder / "deeper" / "still").fit(*data)
+    assert parts(folder) == parts(folder / "deeper" / "still") != []
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"data": "x"}', b'{"seed": "one"}', b"\xff\xfe\x00", b"null"]
+)
+def test_a_damaged_head_is_refused_by_name(content, folder):
+    data = points()
+    svc(checkpoint=folder).fit(*data)
+    (folder / "fit.json").write_bytes(content)
+    before = snapshot(folder)
+    with pytest.raises(ValueError, match=r"fit\.json' is not the head of a checkpoint"):
+        svc(checkpoint=folder).fit(*data)
+    assert snapshot(folder) == before
+
+
+# ------------------------------------------------------------------ damage
+
+
+def truncated(position):
+    return lambda content: content[: int(position * len(content))]
+
+
+def flipped(position):
+    def flip(content):
+        at = min(int(position * len(content)), len(content) - 1)
+        return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+    return flip
+
+
+DAMAGE = {
+    **{f"truncated at {p}": truncated(p) for p in (0, 0.01, 0.1, 0.3, 0.7, 0.99)},
+    **{f"a bit flipped at {p}": flipped(p) for p in (0, 0.03, 0.08, 0.2, 0.5, 1)},
+    "more at the end": lambda content: content + b"\0",
+    "another file": lambda content: os.urandom(len(content)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize("part", ["level2-cluster0", "whole0"])
+def test_a_damaged_part_is_computed_again_with_a_warning(part, damage, folder, solves):
+    data = points(3)
+    first = svc(checkpoint=folder).fit(*data)
+    path = folder / f"{part}.part"
+    good = path.read_bytes()
+    path.write_bytes(damage(good))
+    if part != "whole0":  # so that what is computed again matters
+        for whole in folder.glob("whole*.part"):
+            whole.unlink()
+    solves.n = 0
+    with pytest.warns(UserWarning, match=rf"{part}\.part' is truncated or damaged"):
+        again = svc(checkpoint=folder).fit(*data)
+    assert solves.n == (1 if part == "whole0" else 3 + 3)
+    assert_same_fit(again, first)
+    assert path.read_bytes() == good
+    solves.n = 0
+    svc(checkpoint=folder).fit(*data)  # without a warning now
+    assert solves.n == 0
+
+
+def test_an_intact_digest_of_something_else_is_damage(folder):
+    data = points()
+    first = svc(checkpoint=folder).fit(*data)
+    payload = b"not what was packed"
+    (folder / "whole0.part").write_bytes(module.MAGIC + module._digest(payload) + payload)
+    with pytest.warns(UserWarning, match="truncated or damaged"):
+        assert_same_fit(svc(checkpoint=folder).fit(*data), first)
+
+
+# ------------------------------------------------------------------ a full disk
+
+
+class FullFile:
+    """A file on a disk that has room for ten more bytes."""
+
+    def __init__(self, path):
+        self.file = open(path, "wb")  # noqa: SIM115
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.file.close()
+
+    def write(self, content):
+        self.file.write(content[:10])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def full_on_write(monkeypatch):
+    def open_(path, mode):
+        return FullFile(path) if ".part." in str(path) else open(path, mode)
+
+    monkeypatch.setattr(module, "open", open_, raising=False)
+
+
+def full_on_rename(monkeypatch):
+    real = os.replace
+
+    def replace(source, target):
+        if str(target).endswith(".part"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(source, target)
+
+    monkeypatch.setattr(module.os, "replace", replace)
+
+
+@pytest.mark.parametrize("full", [full_on_write, full_on_rename])
+def test_a_full_disk_is_a_warning_and_the_fit_goes_on(full, data, folder, monkeypatch):
+    expected = svc().fit(*data)
+    full(monkeypatch)
+    with pytest.warns(UserWarning, match=r"could not be written.*No space left.*the fit goes on"):
+        model = svc(checkpoint=folder).fit(*data)
+    assert_same_fit(model, expected)
+    assert [path.name for path in folder.iterdir()] == ["fit.json"]
+
+
+def test_a_fit_goes_on_from_what_a_full_disk_has_kept(folder, monkeypatch, solves):
+    data = points()
+    with monkeypatch.context() as context:
+        real, written = module._write, []
+
+        def write(path, content):
+            if len(written) == 4:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            written.append(path)
+            real(path, content)
+
+        context.setattr(module, "_write", write)
+        with pytest.warns(UserWarning, match="could not be written"):
+            first = svc(checkpoint=folder).fit(*data)
+    total, solves.n = solves.n, 0
+    assert_same_fit(svc(checkpoint=folder).fit(*data), first)
+    assert solves.n == total - 3  # the head was the fourth file
+
+
+def test_nothing_temporary_is_left(data, folder, solves):
+    solves.after = 5
+    with pytest.raises(Killed):
+        svc(checkpoint=folder).fit(*data)
+    assert all(path.suffix in (".part", ".json") for path in folder.iterdir())
+    solves.after = np.inf
+    svc(checkpoint=folder).fit(*data)
+    assert all(path.suffix in (".part", ".json") for path in folder.iterdir())
+
+
+def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.part"
+    module._write(path, b"old")
+
+    def interrupted(descriptor):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        module._write(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# ------------------------------------------------------------------ the folder itself
+
+
+def test_parts_and_solutions_come_back_to_the_bit(folder):
+    rng = np.random.default_rng(0)
+    stored = Checkpoint(folder, {"data": "d"}, 7)
+    solved = [Part(rng.permutation(5), rng.random(5), 0.1, 1e-17, 3),
+              Part(np.arange(0), np.empty(0), 0.0, 0.0, 0)]  # fmt: skip
+    stored.save("cluster", solved)
+    solution = Solution(rng.random(4), rng.normal(size=4), 1 / 3, 0.3, 12, 40, True)
+    stored.save_solution("whole", solution)
+    again = Checkpoint(folder, {"data": "d"}, 8)
+    assert again.seed == 7
+    for one, other in zip(again.load("cluster"), solved, strict=True):
+        np.testing.assert_array_equal(one.at, other.at)
+        np.testing.assert_array_equal(one.alpha, other.alpha)
+        assert one[2:] == other[2:]
+    loaded = again.load_solution("whole")
+    np.testing.assert_array_equal(loaded.alpha, solution.alpha)
+    np.testing.assert_array_equal(loaded.gradient, solution.gradient)
+    assert loaded.converged is True
+    assert (loaded.primal, loaded.dual, loaded.n_iter) == (1 / 3, 0.3, 12)
+    assert again.load("absent") is again.load_solution("absent") is None
+
+
+def test_digests_tell_contents_apart_and_not_memory():
+    a = np.arange(6.0)
+    matrix = sp.csr_array(np.eye(3))
+    different = [a, a.reshape(2, 3), a.astype(np.float32), a[::-1], a[:5], "a", 1, 1.0, None, True,
+                 np.array(["x", "y"]), np.array(["x", "y"], dtype=object), matrix, 2 * matrix,
+                 rbf_kernel, lambda X, Z: X @ Z.T, lambda X, Z: X + Z.T]  # fmt: skip
+    assert len({digest(value) for value in different}) == len(different)
+    assert digest(np.asfortranarray(a.reshape(2, 3))) == digest(a.reshape(2, 3))
+    assert digest(a.copy()) == digest(a[::1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert digest(matrix.copy()) == digest(matrix)

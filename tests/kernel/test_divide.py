@@ -1,0 +1,453 @@
+"""Divide and conquer against Lemma 1 and Theorem 1 of the DC-SVM paper, and the quadratic
+programme; and the binary problems it solves against scikit-learn's conventions."""
+
+import threading
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import reference
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.multiclass import OneVsOneClassifier
+
+from widemargin.kernel import divide
+from widemargin.kernel.divide import (
+    LOCAL_TOL,
+    Divided,
+    Plan,
+    across_mass,
+    auto_levels,
+    divide_and_conquer,
+)
+from widemargin.kernel.kernels import ShiftedKernel, make_kernel
+from widemargin.kernel.problems import binary_problems, class_scores
+from widemargin.kernel.rows import Threads
+from widemargin.kernel.solver import solve
+
+ONE = Threads(1)
+C = 10.0
+PLAN = Plan(levels=1, branching=4, sample_size=60, early=None, tol=1e-9, max_iter=10_000,
+            cache_bytes=1e8, n_jobs=None, n_threads=1, seed=0)  # fmt: skip
+PARAMETERS = {"rbf": {"gamma": 3.0}, "poly": {"gamma": 0.5, "coef0": 1.0, "degree": 2}}
+
+multi_class = pytest.mark.parametrize(
+    ("n_classes", "scheme", "n_problems"), [(2, "ovr", 1), (4, "ovr", 4), (4, "ovo", 6)]
+)
+each_kernel = pytest.mark.parametrize("name", PARAMETERS)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows, their binary problems, and the matrix by scikit-learn's kernels."""
+
+    kernel: object
+    rows: object
+    problems: list
+    K: np.ndarray
+
+    def run(self, *, alphas=None, whole=None, **changes) -> Divided:
+        state = Divided(alphas or [np.zeros(len(p.rows)) for p in self.problems])
+        plan = replace(PLAN, **changes)
+        whole = whole or (self.kernel, self.rows)
+        divide_and_conquer(state, self.kernel, self.rows, self.problems, plan, whole=whole)
+        return state
+
+    def cut(self, label):
+        """The kernel with zeros between clusters."""
+        return self.K * (label[:, None] == label)
+
+    def distance(self, label):
+        """Theorem 1's D(pi)."""
+        return np.abs(self.K)[label[:, None] != label].sum()
+
+
+def matrix_of(p, K):
+    Q = p.y[:, None] * K[np.ix_(p.rows, p.rows)] * p.y
+    return (Q + Q.T) / 2
+
+
+def residual(p, alpha, K):
+    """How far a projected gradient step moves; 0 at the optimum only."""
+    gradient = matrix_of(p, K) @ alpha - 1
+    return np.abs(np.clip(alpha - gradient, 0, p.upper) - alpha).max()
+
+
+def value(p, alpha, K):
+    return alpha.sum() - 0.5 * alpha @ matrix_of(p, K) @ alpha
+
+
+def optimum(p, K):
+    return value(p, reference.box_qp(matrix_of(p, K), p.upper), K)
+
+
+def task(name="rbf", n_classes=2, scheme="ovr", n=150, dtype=np.float64) -> Task:
+    rng = np.random.default_rng(0)
+    X = rng.random((n, 3))
+    noisy = np.sin(6 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=n)
+    label = np.searchsorted(np.quantile(noisy, np.arange(1, n_classes) / n_classes), noisy)
+    p = {"gamma": 1.0, "coef0": 0.0, "degree": 3, **PARAMETERS[name]}
+    kernel = make_kernel(name, p["gamma"], p["coef0"], p["degree"], X, dtype)
+    problems = binary_problems(label, n_classes, C * rng.uniform(0.3, 1.0, n), scheme)
+    K = pairwise_kernels(X, metric=name, **PARAMETERS[name])
+    return Task(kernel, kernel.operand(X, training=True), problems, K)
+
+
+# ------------------------------------------------------------------ the paper's statements
+
+
+@multi_class
+@each_kernel
+def test_an_early_model_is_exact_for_the_kernel_cut_between_clusters(
+    name, n_classes, scheme, n_problems
+):
+    """DC-SVM, Lemma 1, for every binary problem."""
+    t = task(name, n_classes, scheme)
+    early = t.run(early=1)
+    assert len(t.problems) == len(early.alphas) == n_problems
+    assert early.solutions == []
+    assert_exact_for_the_cut_kernel(t, early)
+
+
+@pytest.mark.parametrize(("n_classes", "scheme"), [(2, "ovr"), (4, "ovo")])
+@each_kernel
+def test_an_early_model_is_as_exact_after_a_lower_level(name, n_classes, scheme):
+    t = task(name, n_classes, scheme)
+    early = t.run(levels=2, early=1)
+    assert [level.level for level in early.levels] == [2, 1]
+    assert_exact_for_the_cut_kernel(t, early)
+
+
+def assert_exact_for_the_cut_kernel(t, early):
+    assert early.label.max() > 0
+    cut = t.cut(early.label)
+    for p, alpha in zip(t.problems, early.alphas, strict=True):
+        assert residual(p, alpha, cut) <= 1e-5
+        assert value(p, alpha, cut) == pytest.approx(optimum(p, cut), rel=1e-8)
+        assert residual(p, alpha, t.K) > 1e-2  # it is another problem than the whole one
+
+
+@multi_class
+@each_kernel
+def test_the_distance_of_an_early_model_is_bounded_by_the_mass_between_clusters(
+    name, n_classes, scheme, n_problems
+):
+    """DC-SVM, Theorem 1: 0 <= f(early) - f(best) <= C^2 D / 2."""
+    t = task(name, n_classes, scheme)
+    early = t.run(early=1)
+    bound = 0.5 * C**2 * t.distance(early.label)
+    for p, alpha in zip(t.problems, early.alphas, strict=True):
+        distance = optimum(p, t.K) - value(p, alpha, t.K)
+        assert 0 < distance <= bound
+
+
+@multi_class
+@pytest.mark.parametrize("levels", [0, 1, 2])
+def test_levels_do_not_change_the_optimum(levels, n_classes, scheme, n_problems):
+    t = task("rbf", n_classes, scheme)
+    result = t.run(levels=levels)
+    assert [level.level for level in result.levels] == list(range(levels, 0, -1))
+    assert len(result.solutions) == n_problems
+    for p, alpha, solution in zip(t.problems, result.alphas, result.solutions, strict=True):
+        assert solution.converged
+        assert residual(p, alpha, t.K) <= 1e-5
+        assert solution.dual == pytest.approx(optimum(p, t.K), rel=1e-7)
+
+
+def test_the_whole_problem_may_have_another_kernel_than_its_levels():
+    t = task()
+    shifted = ShiftedKernel(t.kernel, 1.0)
+    result = t.run(whole=(shifted, t.rows), levels=1)
+    (p,) = t.problems
+    assert residual(p, result.alphas[0], t.K + 1.0) <= 1e-5
+    assert residual(p, result.alphas[0], t.K) > 1e-2
+
+
+# ------------------------------------------------------------------ what a level starts from
+
+
+@pytest.fixture
+def starts(monkeypatch):
+    """The starts that `solve` got, in its order."""
+    found = []
+
+    def spy(*args, alpha, **settings):
+        found.append(alpha.copy())
+        return solve(*args, alpha=alpha, **settings)
+
+    monkeypatch.setattr(divide, "solve", spy)
+    return found
+
+
+def by_size(label):
+    sizes = np.bincount(label)
+    return [np.flatnonzero(label == c) for c in np.lexsort([np.arange(len(sizes)), -sizes])]
+
+
+def test_every_level_starts_from_the_variables_of_the_one_before(starts):
+    t = task()
+    result = t.run(levels=2, record=True)
+    lower, upper = result.levels
+    assert len(starts) == lower.n_clusters + upper.n_clusters + 1
+    for start in starts[: lower.n_clusters]:
+        assert not start.any()
+    for rows, start in zip(by_size(upper.label), starts[lower.n_clusters : -1], strict=True):
+        np.testing.assert_array_equal(start, lower.alpha[rows])
+    np.testing.assert_array_equal(starts[-1], upper.alpha)
+    assert np.any(upper.alpha != lower.alpha)
+
+
+def test_the_lowest_level_starts_from_the_variables_given(starts):
+    t = task()
+    given = C * 0.3 * np.random.default_rng(1).random(150)
+    result = t.run(alphas=[given.copy()], levels=1, record=True)
+    for rows, start in zip(by_size(result.levels[0].label), starts[:-1], strict=True):
+        np.testing.assert_array_equal(start, given[rows])
+
+
+@pytest.mark.parametrize("scheme", ["ovr", "ovo"])
+def test_every_problem_starts_from_its_own_variables(scheme, starts):
+    t = task("rbf", 4, scheme)
+    early = t.run(levels=1, early=1)
+    starts.clear()
+    t.run(levels=1)
+    whole = starts[-len(t.problems) :]
+    for p, start, alpha in zip(t.problems, whole, early.alphas, strict=True):
+        assert start.shape == p.rows.shape
+        assert start.any()
+        # the same clusters, solved to the looser tolerance of a level that is not kept
+        assert np.corrcoef(start, alpha)[0, 1] > 0.9
+
+
+def test_centres_above_the_lowest_level_come_from_support_vectors(monkeypatch):
+    candidates = []
+    partition = divide.partition
+
+    def spy(kernel, rows, k, chosen, *args):
+        candidates.append(chosen)
+        return partition(kernel, rows, k, chosen, *args)
+
+    monkeypatch.setattr(divide, "partition", spy)
+    result = task().run(levels=2, record=True)
+    np.testing.assert_array_equal(candidates[0], np.arange(150))
+    np.testing.assert_array_equal(candidates[1], np.flatnonzero(result.levels[0].alpha))
+    assert len(candidates[1]) < 150
+
+
+# ------------------------------------------------------------------ records
+
+
+@multi_class
+def test_the_record_of_a_level_is_that_of_its_clusters(n_classes, scheme, n_problems):
+    t = task("rbf", n_classes, scheme)
+    early = t.run(levels=1, early=1)
+    (level,) = early.levels
+    cut = t.cut(early.label)
+    pairs = list(zip(t.problems, early.alphas, strict=True))
+    assert level.sizes.sum() == 150
+    np.testing.assert_array_equal(level.sizes, np.bincount(early.label))
+    assert level.n_clusters == len(level.sizes) == early.router.n_clusters
+    assert level.objective == pytest.approx(sum(value(p, a, cut) for p, a in pairs), rel=1e-9)
+    assert 0 <= level.gap <= PLAN.tol
+    support = np.unique(np.concatenate([p.rows[a > 0] for p, a in pairs]))
+    assert level.n_support == len(support)
+    assert np.isnan([level.bound, level.precision, level.recall, level.whole_objective]).all()
+    assert level.alpha is None
+
+
+def test_levels_that_are_not_kept_are_solved_to_their_own_tolerance():
+    t = task()
+    result = t.run(levels=2, record=True)
+    for level in result.levels:
+        (p,) = t.problems
+        cut = t.cut(level.label)
+        best = optimum(p, cut)
+        assert PLAN.tol < level.gap <= LOCAL_TOL
+        assert best * (1 - LOCAL_TOL) <= level.objective <= best
+
+
+def test_recorded_levels_are_measured_against_the_final_variables():
+    t = task()
+    result = t.run(levels=2, record=True)
+    (p,), (final,) = t.problems, result.alphas
+    best = optimum(p, t.K)
+    for level in result.levels:
+        found, wanted = set(np.flatnonzero(level.alpha)), set(np.flatnonzero(final))
+        assert level.precision == pytest.approx(len(found & wanted) / len(found))
+        assert level.recall == pytest.approx(len(found & wanted) / len(wanted))
+        assert 0 < level.precision < 1
+        assert level.whole_objective == pytest.approx(value(p, level.alpha, t.K), rel=1e-9)
+        exact = 0.5 * p.upper.max() ** 2 * t.distance(level.label)
+        assert level.bound == pytest.approx(exact, rel=1e-9)
+        assert 0 < best - level.whole_objective <= level.bound
+
+
+def test_the_mass_across_clusters_is_exact_when_the_sample_is_everything():
+    t = task("poly")
+    label = np.arange(150) % 3
+    found = across_mass(t.kernel, t.rows, label, np.random.default_rng(0), ONE)
+    assert found == pytest.approx(t.distance(label), rel=1e-10)
+    assert across_mass(t.kernel, t.rows, 0 * label, np.random.default_rng(0), ONE) == 0
+
+
+def test_the_mass_across_clusters_is_estimated_from_a_sample():
+    t = task("poly")
+    label = np.arange(150) % 3
+    found = [
+        across_mass(t.kernel, t.rows, label, np.random.default_rng(s), ONE, size=75)
+        for s in range(20)
+    ]
+    assert np.std(found) > 0
+    assert np.mean(found) == pytest.approx(t.distance(label), rel=0.05)
+
+
+# ------------------------------------------------------------------ how deep to divide
+
+
+CORNERS = 12.0 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+
+
+def corners(gamma=1.0, cost=1.0):
+    """Four groups of 50 rows that have nothing to do with each other, for gamma = 1."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(CORNERS, 50, axis=0) + rng.normal(size=(200, 2))
+    kernel = make_kernel("rbf", gamma, 0.0, 3, X, np.float64)
+    return replace(kernel, cost=cost), kernel.operand(X)
+
+
+def depth(kernel, rows, monkeypatch, rows_per_cluster):
+    monkeypatch.setattr(divide, "AUTO_ROWS", rows_per_cluster)
+    return auto_levels(kernel, rows, PLAN)
+
+
+def test_small_data_is_not_divided():
+    assert auto_levels(*corners(cost=0.0), PLAN) == 0
+
+
+@pytest.mark.parametrize(("size", "levels"), [(200, 0), (50, 1), (12, 2), (3, 3)])
+def test_data_of_a_cheap_kernel_is_divided_by_its_number_of_rows(size, levels, monkeypatch):
+    assert depth(*corners(gamma=1e-4, cost=0.0), monkeypatch, size) == levels
+
+
+def test_data_is_not_divided_where_the_kernel_is_dear_and_couples_everything(monkeypatch):
+    assert depth(*corners(gamma=1e-4, cost=1e3), monkeypatch, 12) == 0
+
+
+def test_data_of_a_dear_kernel_is_divided_into_groups_without_coupling(monkeypatch):
+    assert depth(*corners(gamma=1.0, cost=1e3), monkeypatch, 50) == 1
+
+
+def test_data_of_a_dear_kernel_is_divided_no_deeper_than_its_groups(monkeypatch):
+    assert depth(*corners(gamma=0.1, cost=1e3), monkeypatch, 12) == 1
+
+
+# ------------------------------------------------------------------ threads
+
+
+@multi_class
+@pytest.mark.parametrize("early", [None, 1])
+def test_results_do_not_depend_on_jobs(early, n_classes, scheme, n_problems):
+    t = task("rbf", n_classes, scheme, dtype=np.float32)
+    settings = {"early": early, "levels": 2, "tol": 1e-4}
+    one, two, four = (t.run(n_jobs=n, n_threads=n, **settings) for n in (1, 2, 4))
+    for other in (two, four):
+        np.testing.assert_array_equal(one.label, other.label)
+        for a, b in zip(one.alphas, other.alphas, strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert [r.objective for r in one.levels] == [r.objective for r in other.levels]
+        assert [s.dual for s in one.solutions] == [s.dual for s in other.solutions]
+
+
+def test_a_cluster_that_fails_stops_the_others_and_its_error_is_raised(monkeypatch):
+    lock, n_calls = threading.Lock(), 0
+    waiting, ended = threading.Event(), threading.Event()
+
+    def fake(*args, on_step, **settings):
+        nonlocal n_calls
+        with lock:
+            n_calls += 1
+            first = n_calls == 1
+        if not first:
+            assert waiting.wait(5)
+            raise ZeroDivisionError("this cluster fails")
+        try:
+            for _ in range(500):
+                on_step()
+                waiting.set()
+                ended.wait(0.01)
+        except InterruptedError:
+            ended.set()
+            raise
+
+    monkeypatch.setattr(divide, "solve", fake)
+    with pytest.raises(ZeroDivisionError, match="this cluster fails"):
+        task().run(n_jobs=2, n_threads=2)
+    assert ended.wait(5)
+
+
+# ------------------------------------------------------------------ binary problems
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """A classifier that keeps what it was trained on."""
+
+    def fit(self, X, y):
+        self.classes_, self.X_, self.y_ = np.unique(y), X, y
+        return self
+
+
+def class_labels(n_classes, n=40):
+    return np.random.default_rng(2).permutation(np.arange(n) % n_classes)
+
+
+@pytest.mark.parametrize("n_classes", [3, 5])
+def test_pairs_of_classes_are_those_of_scikit_learn(n_classes):
+    label = class_labels(n_classes)
+    upper = np.linspace(1, 2, len(label))
+    numbers = np.arange(len(label), dtype=float)[:, None]
+    theirs = OneVsOneClassifier(Recorder()).fit(numbers, label).estimators_
+    ours = binary_problems(label, n_classes, upper, "ovo")
+    assert len(ours) == len(theirs) == n_classes * (n_classes - 1) // 2
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(mine.rows, other.X_[:, 0])
+        np.testing.assert_array_equal(mine.y, np.where(other.y_ == 1, 1.0, -1.0))
+        np.testing.assert_array_equal(mine.upper, upper[mine.rows])
+
+
+def test_one_problem_per_class_has_all_rows_and_that_class_positive():
+    label, upper = class_labels(3), np.linspace(1, 2, 40)
+    ours = binary_problems(label, 3, upper, "ovr")
+    np.testing.assert_array_equal(np.stack([p.y for p in ours], axis=1), reference.signs(label))
+    for p in ours:
+        np.testing.assert_array_equal(p.rows, np.arange(40))
+        np.testing.assert_array_equal(p.upper, upper)
+
+
+@pytest.mark.parametrize("scheme", ["ovr", "ovo"])
+def test_two_classes_are_one_problem_with_the_later_class_positive(scheme):
+    label = class_labels(2)
+    (p,) = binary_problems(label, 2, np.ones(40), scheme)
+    np.testing.assert_array_equal(p.y, reference.signs(label)[:, 0])
+    scores = np.linspace(-1, 1, 5)[:, None]
+    np.testing.assert_array_equal(class_scores(scores, 2, scheme), scores[:, 0])
+
+
+@pytest.mark.parametrize("n_classes", [3, 5])
+def test_scores_of_pairs_become_scores_of_classes_as_in_scikit_learn(n_classes):
+    rng = np.random.default_rng(3)
+    label = class_labels(n_classes, 120)
+    X = rng.normal(size=(120, 3)) + rng.normal(size=(n_classes, 3))[label]
+    theirs = OneVsOneClassifier(LogisticRegression()).fit(X, label)
+    pairs = np.column_stack([e.decision_function(X) for e in theirs.estimators_])
+    np.testing.assert_allclose(
+        class_scores(pairs, n_classes, "ovo"), theirs.decision_function(X), rtol=1e-12
+    )
+
+
+def test_pairs_vote_and_ties_go_to_the_larger_sum():
+    pairs = np.array([[-1.0, -1.0, 3.0], [-1.0, 2.0, -4.0], [1.0, -2.0, 4.0]])
+    # columns: 0 against 1, 0 against 2, 1 against 2; positive is for the later class
+    # row 0: 0 wins twice; rows 1 and 2: each class wins once; sums -1, -5, 6 and 1, -3, 2
+    scores = class_scores(pairs, 3, "ovo")
+    np.testing.assert_array_equal(np.argmax(scores, axis=1), [0, 1, 2])
