@@ -109,7 +109,7 @@ class RowCache:
 
     def _roomy(self, n: int) -> int:
         """A stride that leaves room for a few more columns."""
-        return min(n + n // 16, self._most)
+        return min(n + n // 8, self._most)
 
     def close(self) -> None:
         """Hand the memory back for the next problem."""
