@@ -35,7 +35,7 @@ def dual_objective(model, X, gamma) -> float:
 
 
 def compare(name, C, gamma, X, y, X_test, y_test, bars, intercepts=(False,)) -> list[str]:
-    from sklearnex.svm import SVC as IntelSVC
+    from sklearnex import svm as intel
 
     models = {
         f"KernelSVC{', fit_intercept=True' if b else ''}": KernelSVC(
@@ -43,7 +43,7 @@ def compare(name, C, gamma, X, y, X_test, y_test, bars, intercepts=(False,)) -> 
         )
         for b in intercepts
     }
-    models["scikit-learn-intelex"] = IntelSVC(C=C, gamma=gamma, cache_size=CACHE)
+    models["scikit-learn-intelex"] = intel.SVC(C=C, gamma=gamma, cache_size=CACHE)
     seconds = alternate({n: (lambda m=m: m.fit(X, y)) for n, m in models.items()}, REPEATS)
     models["SVC"] = SVC(C=C, gamma=gamma, cache_size=CACHE)
     started = time.perf_counter()
@@ -93,7 +93,9 @@ def mnist() -> list[str]:
     listed = ", ".join(f"({c:g}, {g:g}): {100 * s:.2f}" for (c, g), s in scores.items())
     lines = compare("MNIST, round digits", C, gamma, X, y, X_test, y_test,
                     "5 times SVC, 2 times intelex")  # fmt: skip
-    tuned = f"Tuned with ours on 20,000 training rows, 10,000 others held out; (C, gamma): {listed}."
+    tuned = (
+        f"Tuned with ours on 20,000 training rows, 10,000 others held out; (C, gamma): {listed}."
+    )
     return [*lines, tuned, ""]
 
 
@@ -103,12 +105,17 @@ def main() -> None:
     kept: dict[str, list[str]] = {}
     path = RESULTS / "kernel_fit.md"
     if set(asked) != set(parts) and path.exists():  # the sections of earlier runs stay
-        for name, title in (("covtype", "## covtype"), ("ijcnn1", "## ijcnn1"), ("mnist", "## MNI")):
+        for name, title in (
+            ("covtype", "## covtype"),
+            ("ijcnn1", "## ijcnn1"),
+            ("mnist", "## MNI"),
+        ):
             text = path.read_text()
             if name not in asked and title in text:
                 begin = text.index(title)
                 end = text.find("\n## ", begin)
-                kept[name] = text[begin : end if end > 0 else None].rstrip().splitlines() + [""]
+                section = text[begin : end if end > 0 else None].rstrip()
+                kept[name] = [*section.splitlines(), ""]
     lines = []
     for name, part in parts.items():
         lines += part() if name in asked else kept.get(name, [])

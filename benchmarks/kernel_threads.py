@@ -32,9 +32,10 @@ def main() -> None:
                 best[n] = min(best[n], level.seconds_training)
     same = all(np.array_equal(scores[n], scores[threads[0]]) for n in threads)
     lines = [
-        f"covtype, {len(X)} rows, {level.n_clusters} clusters of up to {max(level.sizes)} rows, C = "
-        f"32, gamma = 32, relative gap 1e-3. Training of the level, best of {REPEATS} in turns. "
-        f"Decision values {'have the same bits' if same else 'DIFFER'} for every number of threads.",
+        f"covtype, {len(X)} rows, {level.n_clusters} clusters of up to {max(level.sizes)} rows, "
+        f"C = 32, gamma = 32, relative gap 1e-3. Training of the level, best of {REPEATS} in "
+        f"turns. Decision values {'have the same bits' if same else 'DIFFER'} for every number of "
+        "threads.",
         "",
         "| threads | seconds | speed-up | bar |",
         "|---|---|---|---|",

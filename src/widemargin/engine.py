@@ -47,7 +47,8 @@ def run_tasks(task: Callable, arguments: Sequence[tuple], n_jobs: int | None) ->
             under_way.discard(k)
 
     try:
-        return Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
+        # One at a time, in the order given: a batch of tasks would wait behind one thread.
+        return Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem", batch_size=1)(
             delayed(counted)(k) for k in range(len(arguments))
         )
     except BaseException:

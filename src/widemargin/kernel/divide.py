@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from widemargin.engine import Stop, run_tasks
+from widemargin.engine import Stop, one_blas_thread, run_tasks
 from widemargin.kernel.checkpoint import NoCheckpoint
 from widemargin.kernel.kernels import Kernel, Rows
 from widemargin.kernel.partition import Router, partition
@@ -188,7 +188,8 @@ def _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, prog
             checkpoint.save(name, solved)
         return solved
 
-    results = run_tasks(train, [(c,) for c in largest_first], plan.n_jobs)
+    with one_blas_thread:  # set once for all clusters
+        results = run_tasks(train, [(c,) for c in largest_first], plan.n_jobs)
     report.end()
     for solved in results:
         for alpha, part in zip(state.alphas, solved, strict=True):
