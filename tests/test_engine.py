@@ -1,6 +1,7 @@
 """Tasks that stop together, and the shared limit on BLAS threads."""
 
 import threading
+import time
 
 import pytest
 from threadpoolctl import threadpool_info
@@ -66,3 +67,23 @@ def test_a_failing_task_stops_the_others():
     with pytest.raises(ValueError, match="task 0 failed"):
         run_tasks(task, [(0,), (1,)], 2)
     assert stopped.wait(timeout=10)
+
+
+def test_no_thread_outlives_a_call_that_failed():
+    under_way = []
+
+    def task(k, stop):
+        if k == 0:
+            time.sleep(0.05)
+            raise RuntimeError("task 0")
+        under_way.append(k)
+        try:
+            for _ in range(200):
+                time.sleep(0.01)
+                stop.check()
+        finally:
+            under_way.remove(k)
+
+    with pytest.raises(RuntimeError, match="task 0"):
+        run_tasks(task, [(k,) for k in range(4)], 4)
+    assert under_way == []

@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from widemargin import KernelSVC
@@ -485,3 +487,58 @@ def test_digests_tell_contents_apart_and_not_memory():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert digest(matrix.copy()) == digest(matrix)
+
+
+def closed_over(gamma):
+    return lambda A, B: rbf_kernel(A, B, gamma=gamma)
+
+
+def test_functions_are_told_apart_by_what_they_close_over_and_call():
+    assert digest(closed_over(1.0)) == digest(closed_over(1.0))
+    assert digest(closed_over(1.0)) != digest(closed_over(20.0))
+    assert digest(lambda A, B: np.exp(A)) != digest(lambda A, B: np.cos(A))
+    assert digest(partial(rbf_kernel, gamma=1.0)) == digest(partial(rbf_kernel, gamma=1.0))
+    assert digest(partial(rbf_kernel, gamma=1.0)) != digest(partial(rbf_kernel, gamma=2.0))
+
+
+def test_values_and_matrices_are_told_apart():
+    assert digest("poly", 0.1, 23) != digest("poly", 0.12, 3)
+    narrow = sp.csr_array(np.eye(3))
+    wide = sp.csr_array((narrow.data, narrow.indices, narrow.indptr), shape=(3, 5))
+    assert digest(narrow) != digest(wide)
+
+
+def test_a_fit_that_a_callback_stopped_is_not_taken_for_a_finished_one(data, folder):
+    class StopAtOnce:
+        def setup(self, estimator, context):
+            pass
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context):
+            return context.task_name == "epoch"
+
+    X, y = data
+    stopped = svc(checkpoint=folder, levels=0, tol=1e-6).set_callbacks(StopAtOnce())
+    with pytest.warns(ConvergenceWarning, match="told to stop"):
+        stopped.fit(X, y)
+    again = svc(checkpoint=folder, levels=0, tol=1e-6).fit(X, y)
+    assert again.duality_gap_ <= 1e-6
+
+
+def test_a_path_has_a_checkpoint_per_value_of_c(data, folder):
+    first = svc(checkpoint=folder).fit_path(*data, [1.0, 2.0])
+    again = svc(checkpoint=folder).fit_path(*data, [1.0, 2.0])
+    assert sorted(path.name for path in folder.iterdir()) == ["C=1", "C=2"]
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
+
+
+def test_a_temporary_file_of_a_killed_process_does_not_make_a_folder_foreign(data, folder):
+    folder.mkdir()
+    (folder / "fit.json.1-2.tmp").write_bytes(b"{")
+    assert svc(checkpoint=folder).fit(*data).duality_gap_ <= 1e-3

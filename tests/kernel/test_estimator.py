@@ -1205,3 +1205,81 @@ def test_every_model_of_a_path_keeps_feature_names(frame, two):
     X, y = two
     path = svc().fit_path(frame(dict(zip("abc", X.T, strict=True))), y, [1.0, 2.0])
     assert [m.feature_names_in_.tolist() for m in path] == [["a", "b", "c"]] * 2
+
+
+def test_rows_of_weight_zero_keep_their_columns_of_a_precomputed_matrix(two):
+    X, y = two
+    weight = np.ones(len(y))
+    weight[:40] = 0
+    given = svc("precomputed", tol=1e-9).fit(rbf_kernel(X, gamma=2.0), y, sample_weight=weight)
+    direct = svc("rbf", gamma=2.0, tol=1e-9).fit(X, y, sample_weight=weight)
+    assert given.support_.min() >= 40
+    np.testing.assert_allclose(
+        given.decision_function(rbf_kernel(X, gamma=2.0)), direct.decision_function(X), atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_gamma_scale_of_bytes_is_that_of_the_same_floats(container):
+    X = np.random.default_rng(0).integers(0, 255, (30, 4)).astype(np.uint8)
+    expected = SVC().fit(X.astype(float), np.arange(30) % 2)._gamma
+    assert svc(gamma="scale").fit(container(X), np.arange(30) % 2).gamma_ == pytest.approx(expected)
+
+
+def test_gamma_scale_survives_a_large_offset(two):
+    X, y = two
+    expected = 1 / (X.shape[1] * X.var())
+    assert svc(gamma="scale").fit(X + 1e6, y).gamma_ == pytest.approx(expected, rel=1e-6)
+
+
+def test_laplacian_clusters_of_integers_are_those_of_the_same_floats():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 200, (120, 4)).astype(np.uint8)
+    y = (X[:, 0].astype(int) + X[:, 1] > 200).astype(int)
+    sizes = [
+        svc("laplacian", gamma=0.01, early=1, random_state=0).fit(Z, y).levels_[0].sizes
+        for Z in (X, X.astype(float))
+    ]
+    np.testing.assert_array_equal(*sizes)
+
+
+def test_sparse_training_data_is_left_as_it_was(two):
+    X, y = two
+    sparse = sp.csr_array(np.where(X > 0.8, X, 0).astype(np.float32))
+    sparse.data[::3] = 0  # stored zeros
+    parts = [a.copy() for a in (sparse.data, sparse.indices, sparse.indptr)]
+    for a in (sparse.data, sparse.indices, sparse.indptr):
+        a.flags.writeable = False
+    svc(gamma=1.0).fit(sparse, y)
+    for before, after in zip(parts, (sparse.data, sparse.indices, sparse.indptr), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"gamma": np.inf}, ValueError, "gamma=inf"),
+        ({"coef0": np.nan}, ValueError, "coef0=nan is out of range: it must be finite"),
+        ({"cache_size": np.inf}, ValueError, "cache_size=inf"),
+        ({"checkpoint": 3}, TypeError, "checkpoint"),
+        ({"kernel": "poly", "gamma": 1e300, "tol": 1e-9}, ValueError, "overflows"),
+        ({"kernel": "precomputed", "early_prediction": "bcm"}, ValueError, "bcm"),
+    ],
+)
+def test_values_that_no_arithmetic_can_hold_are_refused(change, error, message, two):
+    with pytest.raises(error, match=message):
+        svc(**change).fit(*two)
+
+
+def test_rows_too_large_for_their_arithmetic_are_refused(two):
+    X, y = two
+    with pytest.raises(ValueError, match="too large for float32"):
+        svc(gamma=1.0).fit(X * 1e25, y)
+
+
+def test_free_memory_has_an_answer_where_the_system_has_none(monkeypatch):
+    def nothing(self, *args, **kwargs):
+        raise OSError
+
+    monkeypatch.setattr("pathlib.Path.read_text", nothing)
+    assert engine.free_memory() == 4 << 30

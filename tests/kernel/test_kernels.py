@@ -786,3 +786,19 @@ def test_sparse_products_of_any_numbers_are_right_or_refused(start, index, place
             if at >= 0:
                 expected[:, column] += stored[p] * dense[:, at]
     assert_allclose(out, expected, atol=1e-14)
+
+
+def test_a_common_large_value_keeps_mostly_zero_rows_from_being_compressed():
+    Z = np.zeros((60, 10))
+    Z[:, 0], Z[:, 1] = 1e4, np.random.default_rng(0).random(60)
+    kernel = make_kernel("rbf", 1.0, 0.0, 3, Z)
+    rows = kernel.operand(Z)
+    assert_allclose(
+        values(kernel, rows, rows), pairwise_kernels(Z, metric="rbf", gamma=1.0), rtol=1e-5
+    )
+
+
+def test_a_slice_with_a_step_selects_whole_compressed_rows():
+    Z = mostly_zero()
+    rows = make_kernel("poly", 1.0, 0.0, 1, Z).operand(Z)
+    np.testing.assert_allclose(rows[1::3].tocsr().toarray(), Z[1::3].astype(np.float32))

@@ -226,7 +226,8 @@ class DotKernel:
         if self.name == "rbf":
             return np.ones(len(a))
         inner = self.gamma * a.norms.astype(np.float64) + self.coef0
-        return inner**self.degree if self.name == "poly" else np.tanh(inner)
+        with np.errstate(over="ignore"):  # the estimator names the row
+            return inner**self.degree if self.name == "poly" else np.tanh(inner)
 
     def vectors(self, a: Operand, support: np.ndarray) -> Operand:
         return a[support]
@@ -381,7 +382,8 @@ def _norms(rows, products: Callable) -> np.ndarray:
     for begin in range(0, len(rows), _core.PANEL):
         part = rows[begin : begin + _core.PANEL]
         out = np.empty((len(part), len(part)), dtype=norms.dtype)
-        products(part, out)
+        with np.errstate(over="ignore", invalid="ignore"):  # `_finite` names the row
+            products(part, out)
         norms[begin : begin + _core.PANEL] = np.diag(out)
     return norms
 
