@@ -25,7 +25,7 @@ from widemargin.kernel.rows import Threads, kernel_product
 
 DISTANCE_KERNELS = ("rbf", "laplacian")
 _ITERATIONS = 20
-_SLACK = 1.5  # the cap, in units of the average size
+_SLACK = 2.0  # the cap, in units of the average size
 _ROUNDS = 20  # of splitting; what still exceeds the cap then has identical rows
 _KMEANS_ROWS = 20  # sampled rows per centre of plain k-means, at least
 
