@@ -28,6 +28,7 @@ from widemargin.progress import Progress, Silence
 
 LOCAL_TOL = 1e-2  # relative gap of the clusters below the level that is kept
 SHARED_MEMORY = 0.5  # of the cache for rows that several binary problems share
+SHARED_FROM = 4.0  # kernel cost from which a row is better kept than computed again
 AUTO_ROWS = 4000  # levels="auto": rows of a cluster at the lowest level, about
 AUTO_COUPLING = 4.0  # levels="auto": no division where coupling times kernel cost is larger
 COUPLING_SAMPLE = 1000
@@ -114,6 +115,7 @@ def divide_and_conquer(
     whole: tuple[Kernel, Rows],
     checkpoint=NoCheckpoint(),  # noqa: B008
     progress: Progress | Silence = Silence(),  # noqa: B008
+    memory: Memory | None = None,
 ) -> None:
     """Solve level by level, to level ``plan.early`` or to the whole; ``state`` says how far it got.
 
@@ -126,7 +128,7 @@ def divide_and_conquer(
         _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, progress)
         if keep or state.stopped:
             return
-    _run_whole(state, *whole, problems, plan, checkpoint, progress)
+    _run_whole(state, *whole, problems, plan, checkpoint, progress, memory or Memory())
     if plan.record:
         with Threads(plan.n_threads) as threads:
             for record in state.levels:
@@ -213,7 +215,7 @@ def _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, prog
     )
 
 
-def _run_whole(state, kernel, rows, problems, plan, checkpoint, progress) -> None:
+def _run_whole(state, kernel, rows, problems, plan, checkpoint, progress, memory) -> None:
     shared = _shared(kernel, rows, len(problems), plan.cache_bytes)
     report = progress.task("level 0", n=len(problems))
     for k, problem in enumerate(problems):
@@ -230,7 +232,7 @@ def _run_whole(state, kernel, rows, problems, plan, checkpoint, progress) -> Non
                 *shared(position), problem.y, problem.upper,
                 alpha=state.alphas[k], tol=plan.tol, max_iter=plan.max_iter,
                 cache_bytes=plan.cache_bytes * (1 - SHARED_MEMORY * (len(problems) > 1)),
-                n_threads=plan.n_threads, on_step=on_step,
+                n_threads=plan.n_threads, memory=memory, on_step=on_step,
             )  # fmt: skip
             task.end()
             if not state.stopped:
@@ -255,7 +257,7 @@ def _shared(
     kernel, rows: Rows, n_problems: int, cache_bytes: float
 ) -> Callable[[np.ndarray | None], tuple[Kernel, Rows]]:
     """position -> (kernel, rows), with kernel rows kept for several problems."""
-    if n_problems > 1 and not isinstance(kernel, SharedRows):
+    if n_problems > 1 and kernel.cost > SHARED_FROM and not isinstance(kernel, SharedRows):
         kernel = SharedRows(kernel, rows, SHARED_MEMORY * cache_bytes)
         rows = kernel.operand(None)
     return lambda position: (kernel, rows if position is None else rows[position])

@@ -19,7 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.engine import free_memory
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint, digest
-from widemargin.kernel.divide import Divided, Plan, auto_levels, divide_and_conquer
+from widemargin.kernel.divide import (
+    SHARED_FROM,
+    Divided,
+    Plan,
+    auto_levels,
+    divide_and_conquer,
+)
 from widemargin.kernel.kernels import (
     KERNELS,
     Kernel,
@@ -30,7 +36,7 @@ from widemargin.kernel.kernels import (
 )
 from widemargin.kernel.model import COMBINATIONS, KernelModel
 from widemargin.kernel.problems import MULTI_CLASS, Binary, binary_problems, class_scores
-from widemargin.kernel.rows import SharedRows
+from widemargin.kernel.rows import Memory, SharedRows
 from widemargin.progress import log, progress_of
 from widemargin.validation import (
     check_bool,
@@ -63,6 +69,7 @@ class Prepared:
     weight: np.ndarray  # of each sample, class weights included
     present: np.ndarray  # rows of positive weight
     whole: tuple[Kernel, Rows]  # kernel and rows of the whole problem
+    memory: Memory  # for kernel rows, handed on along a path
     X: object
     y: object
 
@@ -392,11 +399,11 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             mean = float(np.average(diagonal, weights=given[data.present]))
             whole = ShiftedKernel(kernel, max(mean, 1e-12))
         whole_rows = rows
-        if shared:
+        if shared and kernel.cost > SHARED_FROM:
             whole = SharedRows(whole, rows, CACHE_SHARE * self._cache_bytes())
             whole_rows = whole.operand(None)
         return Prepared(kernel, rows, gamma, data.classes, data.label, data.weight, data.present,
-                        (whole, whole_rows), X, y)  # fmt: skip
+                        (whole, whole_rows), Memory(), X, y)  # fmt: skip
 
     def _solve(self, prepared: Prepared):
         started = time.perf_counter()
@@ -420,6 +427,7 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             divide_and_conquer(
                 state, prepared.kernel, prepared.rows, problems, plan,
                 whole=prepared.whole, checkpoint=checkpoint, progress=progress,
+                memory=prepared.memory,
             )  # fmt: skip
         except KeyboardInterrupt:
             if self.on_interrupt == "raise" or state.router is None:
