@@ -26,7 +26,7 @@ BLOCK = 1024
 INNER_TOL = 0.1  # of the current violation: looser needs more blocks, tighter more inner steps
 SHRINK_SHARE = 0.25  # of the active variables that must be able to leave before they do
 LOOSE = 10.0  # multiple of tol at which all variables are looked at for the first time
-_PATIENCE = 10  # steps without gain: rounding can hide a small one
+_PATIENCE = 50  # steps in which neither objective nor gap gain: rounding can hide a little
 _REFRESH_EVERY = 1000  # blocks after which the gradient is computed afresh before a stop
 
 
@@ -218,7 +218,7 @@ class Descent:
     def run(self, max_iter: int, on_step: Callable[[], bool]) -> Solution:
         active, history = self.active, []
         step = refreshed_at = 0
-        stopped, idle = False, 0
+        stopped, idle, least = False, 0, np.inf
         while True:
             while not stopped:
                 gap = active.select()
@@ -232,10 +232,11 @@ class Descent:
                     stopped = True
                     break
                 gain = active.step()
+                better = self.dual + gain > self.dual or gap < 0.9 * least
+                idle, least = (0, min(gap, least)) if better else (idle + 1, least)
                 self.dual += gain
                 step += 1
                 stopped = on_step()
-                idle = idle + 1 if gain <= 0 else 0
                 if idle > _PATIENCE:  # at the limit of the arithmetic; the caller warns
                     break
                 self.shrink()
@@ -243,6 +244,7 @@ class Descent:
             violators = self.violators()
             if not stopped and not self.enough(gap) and (len(violators) or idle <= _PATIENCE):
                 self.take_in(violators)
+                least = np.inf
             elif step - refreshed_at >= _REFRESH_EVERY:
                 refreshed_at = step  # many sums later: once more from the support vectors alone
                 self._exact(np.arange(len(self.y)))
