@@ -26,7 +26,7 @@ BLOCK = 1024
 INNER_TOL = 0.1  # of the current violation: looser needs more blocks, tighter more inner steps
 SHRINK_SHARE = 0.25  # of the active variables that must be able to leave before they do
 LOOSE = 10.0  # multiple of tol at which all variables are looked at for the first time
-_PATIENCE = 50  # steps in which neither objective nor gap gain: rounding can hide a little
+_PATIENCE = 1000  # steps in which neither objective nor gap gain: rounding can hide a little
 _REFRESH_EVERY = 1000  # blocks after which the gradient is computed afresh before a stop
 
 
