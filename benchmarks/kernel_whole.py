@@ -46,10 +46,12 @@ def main() -> None:
             model.model_ = type(model.model_)(**{**vars(model.model_), "combination": other})
             lines.append(row("the same, eq. 10", model, 0.0, X_test, y_test))
     early_peak = peak()
-    exact = KernelSVC(**common, levels=4, tol=1e-2, random_state=SEED)
-    exact_seconds = timed(lambda: exact.fit(X, y))
+    for seed in reversed(SEEDS):  # the last one is described below
+        exact = KernelSVC(**common, levels=4, tol=1e-2, random_state=seed)
+        exact_seconds = timed(lambda m=exact: m.fit(X, y))
+        name = f"exact, relative gap 1e-2, seed {seed}"
+        lines.append(row(name, exact, exact_seconds, X_test, y_test))
     exact_peak = peak()
-    lines.append(row("exact, relative gap 1e-2", exact, exact_seconds, X_test, y_test))
     lines += ["", "| level | clusters | largest | clustering, s | training, s | support vectors |",
               "|---|---|---|---|---|---|"]  # fmt: skip
     lines += [
