@@ -161,8 +161,8 @@ void sparse_block(const Array& start, const Array& index, const Array& value,
     const auto n_stored = std::int64_t(index.size());
     a.index = pointer<std::int32_t>(index, n_stored, "index must be int32");
     a.value = pointer<T>(value, n_stored, "value must have the type of out, one per index");
-    a.column_norms =
-        pointer<T>(column_norms, a.n_columns, "column_norms: one per compressed row, of out's type");
+    a.column_norms = pointer<T>(column_norms, a.n_columns,
+                                "column_norms: one per compressed row, of out's type");
     a.panels = pointer<T>(panels, std::int64_t(panels.size()), "panels must have the type of out");
     a.row_norms = pointer<T>(row_norms, std::int64_t(panels.shape(0)) * kPanel,
                              "row_norms: one per row of the panels, of out's type");

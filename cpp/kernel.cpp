@@ -326,8 +326,9 @@ void add_rows(const T* const* rows, const double* coef, std::int64_t n_rows, std
 }  // namespace
 
 extern const KernelLoops kernel_loops;
-const KernelLoops kernel_loops = {{finish<float>, sparse_block<float>, solve_block<float>, add_rows<float>},
-                                  {finish<double>, sparse_block<double>, solve_block<double>, add_rows<double>}};
+const KernelLoops kernel_loops = {
+    {finish<float>, sparse_block<float>, solve_block<float>, add_rows<float>},
+    {finish<double>, sparse_block<double>, solve_block<double>, add_rows<double>}};
 
 }  // namespace WIDEMARGIN_ISA
 }  // namespace widemargin

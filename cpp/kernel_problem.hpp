@@ -24,8 +24,9 @@ struct BlockArg {
   const T *row_norms, *column_norms;  // squared norms
 };
 
-// Kernel values of compressed rows and a block of dense rows.  The dense ones lie in panels of kPanel: value d of
-// row p * kPanel + l is panels[(p * n_features + d) * kPanel + l], padded with zeros.
+// Kernel values of compressed rows and a block of dense rows.  The dense ones lie in panels of
+// kPanel: value d of row p * kPanel + l is panels[(p * n_features + d) * kPanel + l], padded with
+// zeros.
 constexpr int kPanel = 64;
 
 template <class T>
