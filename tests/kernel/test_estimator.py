@@ -771,6 +771,17 @@ def test_a_user_kernel_that_is_interrupted_in_the_second_problem_keeps_the_level
     np.testing.assert_allclose(kept.decision_function(X), expected, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:KernelSVC stopped")
+def test_a_level_that_is_kept_has_no_intercept_because_it_was_solved_without(two):
+    kept = svc(levels=1, fit_intercept=True, on_interrupt="keep")
+    kept.set_callbacks(Recorder(interrupt_at="level 0"))
+    with pytest.warns(ConvergenceWarning, match="Interrupted"):
+        kept.fit(*two)
+    early = svc(levels=1, early=1, tol=1e-2).fit(*two)
+    assert kept.intercept_ == 0
+    np.testing.assert_array_equal(kept.decision_function(two[0]), early.decision_function(two[0]))
+
+
 @pytest.mark.parametrize("levels", [0, 1])
 def test_an_interrupt_before_any_level_is_done_always_raises(levels, two):
     model = svc(levels=levels, tol=1e-6, on_interrupt="keep")
@@ -1283,3 +1294,29 @@ def test_free_memory_has_an_answer_where_the_system_has_none(monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.read_text", nothing)
     assert engine.free_memory() == 4 << 30
+
+
+def test_numpys_false_is_no_early_level(two):
+    exact = svc(early=np.False_, fit_intercept=True).fit(*two)
+    assert exact.model_.router is None
+
+
+def test_an_early_model_measures_its_levels_as_far_as_it_can(two):
+    X, y = two
+    level = svc(early=1, tol=1e-9, record_levels=True).fit(X, y).levels_[0]
+    best = svc(tol=1e-9).fit(X, y).dual_objective_
+    assert best - level.bound <= level.whole_objective <= best + 1e-6
+    assert np.isnan(level.precision)
+    assert np.isnan(level.recall)
+
+
+def test_a_warm_start_remembers_the_latest_fits_only(two, monkeypatch):
+    monkeypatch.setattr("widemargin.kernel.estimator.MOST_DUALS", 2)
+    X, y = two
+    model = svc(warm_start=True)
+    blocks = {}
+    for gamma in (1.0, 2.0, 3.0):
+        blocks[gamma] = model.set_params(gamma=gamma).fit(X, y).n_iter_
+    assert len(model._duals) == 2
+    assert model.set_params(gamma=3.0).fit(X, y).n_iter_ < blocks[3.0]
+    assert model.set_params(gamma=1.0).fit(X, y).n_iter_ == blocks[1.0]

@@ -12,9 +12,11 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import ThreadpoolController
 
-from widemargin import _core
+from widemargin import KernelSVC, _core
+from widemargin.kernel import divide
 from widemargin.kernel import rows as rows_module
 from widemargin.kernel.kernels import (
     TILE,
@@ -1019,3 +1021,33 @@ def test_the_core_refuses_bad_arguments_and_writes_nothing(name, change, error, 
         getattr(_core, name)(**call)
     for output, kept in before.items():
         assert_array_equal(call[output], kept)
+
+
+def test_shared_rows_leave_the_rest_of_the_cache_to_the_problems(monkeypatch):
+    seen = []
+    original = divide.solve
+
+    def spy(kernel, *args, **settings):
+        seen.append((isinstance(kernel, SharedRows), settings["cache_bytes"]))
+        return original(kernel, *args, **settings)
+
+    monkeypatch.setattr(divide, "solve", spy)
+    X = np.random.default_rng(0).random((60, 3))
+    y = np.arange(60) % 3
+    KernelSVC(gamma=1.0, cache_size=1).fit(X, y)  # cheap: computed again
+    KernelSVC(rbf_kernel, cache_size=1).fit(X, y)  # dear: kept
+    assert seen == [(False, 1e6)] * 3 + [(True, 0.5e6)] * 3
+
+
+def test_shared_rows_do_not_depend_on_threads():
+    X = np.random.default_rng(0).random((3000, 5))
+    kernel = make_kernel("rbf", 1.0, 0.0, 3, X)
+    rows = kernel.operand(X)
+    blocks = []
+    for n_threads in (1, 2):
+        shared = SharedRows(kernel, rows, 1e9, n_threads)
+        out = np.empty((50, 3000), dtype=np.float32)
+        every = shared.operand(None)
+        shared.fill(shared.left(every[:50]), every, out)
+        blocks.append(out)
+    np.testing.assert_array_equal(*blocks)

@@ -12,8 +12,7 @@ partition, the router and the kernel rows of a cluster.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,13 +21,18 @@ from widemargin.kernel.checkpoint import NoCheckpoint
 from widemargin.kernel.kernels import Kernel, Rows
 from widemargin.kernel.partition import Router, partition
 from widemargin.kernel.problems import Binary
-from widemargin.kernel.rows import Memory, SharedRows, Threads, kernel_product
+from widemargin.kernel.rows import (
+    SHARED_MEMORY,
+    Memory,
+    SharedRows,
+    Threads,
+    kernel_product,
+    share_rows,
+)
 from widemargin.kernel.solver import Part, Solution, solve
 from widemargin.progress import Progress, Silence
 
 LOCAL_TOL = 1e-2  # relative gap of the clusters below the level that is kept
-SHARED_MEMORY = 0.5  # of the cache for rows that several binary problems share
-SHARED_FROM = 4.0  # kernel cost from which a row is better kept than computed again
 AUTO_ROWS = 4000  # levels="auto": rows of a cluster at the lowest level, about
 AUTO_COUPLING = 4.0  # levels="auto": no division where coupling times kernel cost is larger
 COUPLING_SAMPLE = 1000
@@ -72,7 +76,8 @@ class Level:
     whole_objective, bound, precision, recall : float
         With ``record_levels=True``, of the first binary problem: the dual objective that the
         level's variables have in the whole problem; Theorem 1's bound on its distance to the
-        optimum; how many of its support vectors are final ones, and how many of those it found.
+        optimum; how many of its support vectors are final ones, and how many of those it found
+        (NaN where there is no final solution).
     """
 
     level: int
@@ -104,6 +109,11 @@ class Divided:
     n_iter: int = 0  # blocks of the slowest problem
     stopped: bool = False  # a callback or Ctrl-C asked for it
 
+    def ask(self, task: Progress | Silence) -> bool:
+        """Tell the callbacks of an epoch; whether any of them has asked to stop."""
+        self.stopped |= task.epoch()
+        return self.stopped
+
 
 def divide_and_conquer(
     state: Divided,
@@ -127,36 +137,35 @@ def divide_and_conquer(
         tol = plan.tol if keep else max(plan.tol, LOCAL_TOL)
         _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, progress)
         if keep or state.stopped:
-            return
-    _run_whole(state, *whole, problems, plan, checkpoint, progress, memory or Memory())
+            break
+    else:
+        _run_whole(state, *whole, problems, plan, checkpoint, progress, memory or Memory())
     if plan.record:
+        final = state.alphas[0] if state.solutions else None
         with Threads(plan.n_threads) as threads:
             for record in state.levels:
-                _measure(record, kernel, rows, problems[0], state.alphas[0], plan, threads)
+                _measure(record, kernel, rows, problems[0], final, plan, threads)
 
 
 def _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, progress) -> None:
+    """One pass of Algorithm 1's outer loop: partition the rows, solve every cluster."""
     started = time.perf_counter()
-    rng = np.random.default_rng([plan.seed, level])
-    n = len(rows)
-    k = plan.branching**level
-    support = _support(state, problems, n)
-    candidates = support if len(support) >= 2 * k else np.arange(n)
-    with Threads(plan.n_threads) as threads:
-        router, label = partition(kernel, rows, k, candidates, plan.sample_size, rng, threads)
-        mass = across_mass(kernel, rows, label, rng, threads)
+    router, label, mass = _clusters(state, kernel, rows, problems, level, plan)
     clustered = time.perf_counter()
-
     order = np.argsort(label, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(label))[:-1])
-    largest_first = sorted(range(len(members)), key=lambda c: (-len(members[c]), c))
     at_once = min(plan.n_threads, len(members))
+    task_plan = replace(
+        plan,
+        tol=tol,
+        cache_bytes=plan.cache_bytes / at_once,
+        n_threads=max(1, plan.n_threads // at_once),
+    )
     memory = Memory()
     report = progress.task(f"level {level}", n=len(members), ordered=False)
 
     def train(cluster: int, stop: Stop) -> list[Part]:
         stop.check()
-        own = members[cluster]
         name = f"level{level}-cluster{cluster}"
         stored = checkpoint.load(name)
         if stored is not None:
@@ -165,39 +174,25 @@ def _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, prog
 
         def on_step() -> bool:
             stop.check()
-            state.stopped |= task.epoch()
-            return state.stopped
+            return state.ask(task)
 
-        inside = [_inside(p, own, n) for p in problems]
-        shared = _shared(kernel, rows[own], len(problems), plan.cache_bytes / at_once)
-        solved = []
-        for (at, position), problem, alpha in zip(inside, problems, state.alphas, strict=True):
-            if len(at) == 0:
-                solved.append(Part(at, np.empty(0), 0.0, 0.0, 0))
-                continue
-            start = alpha[at]
-            solution = solve(
-                *shared(position), problem.y[at], problem.upper[at],
-                alpha=start, tol=tol, max_iter=plan.max_iter,
-                cache_bytes=plan.cache_bytes / at_once,
-                n_threads=max(1, plan.n_threads // at_once), memory=memory, on_step=on_step,
-            )  # fmt: skip
-            solved.append(
-                Part(at, solution.alpha, solution.dual, solution.relative_gap, solution.n_iter)
-            )
+        own = members[cluster]
+        parts = _solve_cluster(state, kernel, rows[own], own, problems, task_plan, memory, on_step)
         task.end()
         if not state.stopped:
-            checkpoint.save(name, solved)
-        return solved
+            checkpoint.save(name, parts)
+        return parts
 
+    largest_first = sorted(range(len(members)), key=lambda c: (-len(members[c]), c))
     with one_blas_thread:  # set once for all clusters
         results = run_tasks(train, [(c,) for c in largest_first], plan.n_jobs)
     report.end()
-    for solved in results:
-        for alpha, part in zip(state.alphas, solved, strict=True):
+    for parts in results:
+        for alpha, part in zip(state.alphas, parts, strict=True):
             alpha[part.at] = part.alpha
-            state.n_iter = max(state.n_iter, part.n_iter)
+    every = [part for parts in results for part in parts]
     state.router, state.label = router, label
+    state.n_iter = max([state.n_iter, *(part.n_iter for part in every)])
     state.levels.append(
         Level(
             level=level,
@@ -205,9 +200,9 @@ def _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, prog
             sizes=np.bincount(label),
             seconds_clustering=clustered - started,
             seconds_training=time.perf_counter() - clustered,
-            objective=float(sum(part.dual for solved in results for part in solved)),
-            gap=max(part.gap for solved in results for part in solved),
-            n_support=len(_support(state, problems, n)),
+            objective=float(sum(part.dual for part in every)),
+            gap=max(part.gap for part in every),
+            n_support=len(_support(state, problems, len(rows))),
             across_mass=mass,
             alpha=state.alphas[0].copy() if plan.record else None,
             label=label if plan.record else None,
@@ -215,52 +210,69 @@ def _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, prog
     )
 
 
+def _clusters(state, kernel, rows, problems, level, plan) -> tuple[Router, np.ndarray, float]:
+    """Centres from the support vectors so far, if there are enough; and an estimate of D(pi)."""
+    rng = np.random.default_rng([plan.seed, level])
+    k = plan.branching**level
+    support = _support(state, problems, len(rows))
+    candidates = support if len(support) >= 2 * k else np.arange(len(rows))
+    with Threads(plan.n_threads) as threads:
+        router, label = partition(kernel, rows, k, candidates, plan.sample_size, rng, threads)
+        return router, label, across_mass(kernel, rows, label, rng, threads)
+
+
+def _solve_cluster(state, kernel, rows, own, problems, plan, memory, on_step) -> list[Part]:
+    """Every binary problem on the rows of one cluster, from the variables of the level below."""
+    if len(problems) > 1:
+        kernel, rows = share_rows(kernel, rows, plan.cache_bytes, plan.n_threads)
+    parts = []
+    for problem, alpha in zip(problems, state.alphas, strict=True):
+        at, position = _inside(problem, own)
+        if len(at) == 0:
+            parts.append(Part(at, np.empty(0), 0.0, 0.0, 0))
+            continue
+        s = _solve(kernel, rows[position], problem.y[at], problem.upper[at], alpha[at], plan,
+                   memory, on_step)  # fmt: skip
+        parts.append(Part(at, s.alpha, s.dual, s.relative_gap, s.n_iter))
+    return parts
+
+
 def _run_whole(state, kernel, rows, problems, plan, checkpoint, progress, memory) -> None:
-    shared = _shared(kernel, rows, len(problems), plan.cache_bytes)
+    if len(problems) > 1:
+        kernel, rows = share_rows(kernel, rows, plan.cache_bytes, plan.n_threads)
     report = progress.task("level 0", n=len(problems))
     for k, problem in enumerate(problems):
-        stored = checkpoint.load_solution(f"whole{k}")
-        if stored is None:
+        solution = checkpoint.load_solution(f"whole{k}")
+        if solution is None:
             task = report.task(f"problem {k}")
-            position = None if len(problem.rows) == len(rows) else problem.rows
-
-            def on_step(task=task) -> bool:
-                state.stopped |= task.epoch()
-                return state.stopped
-
-            stored = solve(
-                *shared(position), problem.y, problem.upper,
-                alpha=state.alphas[k], tol=plan.tol, max_iter=plan.max_iter,
-                cache_bytes=plan.cache_bytes * (1 - SHARED_MEMORY * (len(problems) > 1)),
-                n_threads=plan.n_threads, memory=memory, on_step=on_step,
+            solution = _solve(
+                kernel, rows[problem.rows] if len(problem.rows) < len(rows) else rows, problem.y,
+                problem.upper, state.alphas[k], plan, memory, lambda task=task: state.ask(task),
             )  # fmt: skip
             task.end()
             if not state.stopped:
-                checkpoint.save_solution(f"whole{k}", stored)
-        state.solutions.append(stored)
-        state.n_iter = max(state.n_iter, stored.n_iter)
+                checkpoint.save_solution(f"whole{k}", solution)
+        state.solutions.append(solution)
+        state.n_iter = max(state.n_iter, solution.n_iter)
     state.alphas = [s.alpha for s in state.solutions]
     report.end()
 
 
-def _inside(problem: Binary, own: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray | None]:
+def _solve(kernel, rows, y, upper, alpha, plan, memory, on_step) -> Solution:
+    """`solve` as the plan says, with the cache that shared rows leave."""
+    kept = SHARED_MEMORY if isinstance(kernel, SharedRows) else 0.0
+    return solve(
+        kernel, rows, y, upper, alpha=alpha, tol=plan.tol, max_iter=plan.max_iter,
+        cache_bytes=(1 - kept) * plan.cache_bytes, n_threads=plan.n_threads, memory=memory,
+        on_step=on_step,
+    )  # fmt: skip
+
+
+def _inside(problem: Binary, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The rows of a cluster that a problem has: their numbers in the problem and the cluster."""
-    if len(problem.rows) == n:
-        return own, None
-    _, in_problem, in_cluster = np.intersect1d(
-        problem.rows, own, assume_unique=True, return_indices=True
-    )
-    return in_problem, in_cluster
-
-
-def _shared(
-    kernel, rows: Rows, n_problems: int, cache_bytes: float
-) -> Callable[[np.ndarray | None], tuple[Kernel, Rows]]:
-    """position -> (kernel, rows), with kernel rows kept for several problems."""
-    if n_problems > 1 and kernel.cost > SHARED_FROM and not isinstance(kernel, SharedRows):
-        kernel = SharedRows(kernel, rows, SHARED_MEMORY * cache_bytes)
-        rows = kernel.operand(None)
-    return lambda position: (kernel, rows if position is None else rows[position])
+    position = np.searchsorted(problem.rows, own)
+    inside = np.flatnonzero(problem.rows[np.minimum(position, len(problem.rows) - 1)] == own)
+    return position[inside], inside
 
 
 def _support(state: Divided, problems, n: int) -> np.ndarray:
@@ -319,11 +331,11 @@ def _measure(level: Level, kernel, rows, problem: Binary, final, plan, threads) 
     """Figures 1 and 2 of the paper: how near a level's variables are to the final ones."""
     assert level.alpha is not None
     assert level.label is not None
-    found, wanted = level.alpha > 0, final > 0
-    common = float((found & wanted).sum())
-    level.precision = common / max(float(found.sum()), 1.0)
-    level.recall = common / max(float(wanted.sum()), 1.0)
-    support = np.flatnonzero(found)
+    support = np.flatnonzero(level.alpha)
+    if final is not None:
+        common = float(np.count_nonzero(final[support]))
+        level.precision = common / max(len(support), 1)
+        level.recall = common / max(int(np.count_nonzero(final)), 1)
     vectors = rows[problem.rows[support]]
     coef = (level.alpha * problem.y)[support]
     squared = coef @ kernel_product(kernel, vectors, vectors, coef[:, None], threads)[:, 0]

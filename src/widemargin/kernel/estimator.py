@@ -19,13 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.engine import free_memory
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint, digest
-from widemargin.kernel.divide import (
-    SHARED_FROM,
-    Divided,
-    Plan,
-    auto_levels,
-    divide_and_conquer,
-)
+from widemargin.kernel.divide import Divided, Plan, auto_levels, divide_and_conquer
 from widemargin.kernel.kernels import (
     KERNELS,
     Kernel,
@@ -36,7 +30,7 @@ from widemargin.kernel.kernels import (
 )
 from widemargin.kernel.model import COMBINATIONS, KernelModel
 from widemargin.kernel.problems import MULTI_CLASS, Binary, binary_problems, class_scores
-from widemargin.kernel.rows import Memory, SharedRows
+from widemargin.kernel.rows import Memory, SharedRows, share_rows
 from widemargin.progress import log, progress_of
 from widemargin.validation import (
     check_bool,
@@ -54,6 +48,7 @@ from widemargin.validation import (
 EARLY_ROWS = 8000
 DOUBLE_BELOW = 1e-4  # of tol: single precision certifies no tighter gaps
 CACHE_SHARE = 0.5  # of the free memory
+MOST_DUALS = 64  # fits that a warm start remembers: the folds and kernels of a grid search
 _NOT_IDENTITY = ("n_jobs", "verbose", "checkpoint", "cache_size", "warm_start", "on_interrupt")
 
 
@@ -83,7 +78,6 @@ class Dual:
 
     alphas: list[np.ndarray]
     C: float
-    key: str  # of data, kernel and binary problems
 
 
 class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -138,7 +132,8 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         What Ctrl-C during the whole problem does: raise KeyboardInterrupt, or keep the model of
         the last finished level, with a warning.
     record_levels : bool, default=False
-        Measure in `levels_` how near each level came to the final solution.
+        Measure in `levels_` how near each level came to the final solution (of an early model, the
+        objective and the bound only).
     n_jobs : int or None, default=None
         Threads.  Results do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -249,13 +244,13 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Clones for a warm start share the last variables, which is how a grid search hands on."""
         copy = super().__sklearn_clone__()
         if self.warm_start:
-            copy._memory = self._remembered()
+            copy._duals = self._remembered()
         return copy
 
     def _remembered(self) -> dict[str, Dual]:
-        if not hasattr(self, "_memory"):
-            self._memory: dict[str, Dual] = {}
-        return self._memory
+        if not hasattr(self, "_duals"):
+            self._duals: dict[str, Dual] = {}
+        return self._duals
 
     # ------------------------------------------------------------------ fitting
 
@@ -304,14 +299,14 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         [0.1, 1.0]
         """
         models: list[KernelSVC] = []
-        memory: dict[str, Dual] = {}
+        duals: dict[str, Dual] = {}
         prepared = None
         for C in Cs:
             model = clone(self).set_params(C=C, warm_start=True)
             if self.checkpoint is not None:  # each C is a fit of its own
                 model.set_params(checkpoint=Path(self.checkpoint) / f"C={C:g}")
             model._check_params()
-            model._memory = memory
+            model._duals = duals
             if prepared is None:
                 prepared = model._prepare(X, y, sample_weight, shared=True)
             else:
@@ -349,7 +344,7 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "precomputed matrix does not bring to predict. Use 'routed' or 'sum'."
             )
         check_bool("fit_intercept", self.fit_intercept)
-        if self.fit_intercept and self.early is not False:
+        if self.fit_intercept and self.early:
             raise ValueError(
                 "fit_intercept=True needs the whole problem, which an early model does not solve. "
                 "Use early=False or fit_intercept=False."
@@ -399,9 +394,9 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             mean = float(np.average(diagonal, weights=given[data.present]))
             whole = ShiftedKernel(kernel, max(mean, 1e-12))
         whole_rows = rows
-        if shared and kernel.cost > SHARED_FROM:
-            whole = SharedRows(whole, rows, CACHE_SHARE * self._cache_bytes())
-            whole_rows = whole.operand(None)
+        if shared:
+            n_threads = effective_n_jobs(self.n_jobs)
+            whole, whole_rows = share_rows(whole, rows, self._cache_bytes(), n_threads)
         return Prepared(kernel, rows, gamma, data.classes, data.label, data.weight, data.present,
                         (whole, whole_rows), Memory(), X, y)  # fmt: skip
 
@@ -442,8 +437,7 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
         self._keep(prepared, problems, state)
         if self.warm_start:
-            key = self._key(prepared)
-            self._remembered()[key] = Dual([a.copy() for a in state.alphas], float(self.C), key)
+            self._remember(prepared, state)
         context.call_on_fit_task_end(
             estimator=self, X=prepared.X, y=prepared.y, reconstruction_attributes=dict
         )
@@ -499,6 +493,15 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         grown = [a * (self.C / last.C) for a in last.alphas]
         return [np.minimum(a, p.upper) for a, p in zip(grown, problems, strict=True)]
 
+    def _remember(self, prepared: Prepared, state: Divided) -> None:
+        """Keep the variables for later fits, the latest ones if there are many."""
+        duals = self._remembered()
+        key = self._key(prepared)
+        duals.pop(key, None)
+        duals[key] = Dual([a.copy() for a in state.alphas], float(self.C))
+        while len(duals) > MOST_DUALS:
+            del duals[next(iter(duals))]
+
     def _keep(self, prepared: Prepared, problems: list[Binary], state: Divided) -> None:
         coef = np.zeros((len(prepared.rows), len(problems)))
         for k, (problem, alpha) in enumerate(zip(problems, state.alphas, strict=True)):
@@ -506,7 +509,7 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         support = np.flatnonzero(coef.any(axis=1))
         early = not state.solutions
         constant = 0.0
-        if self.fit_intercept:
+        if self.fit_intercept and not early:  # a level that was kept has been solved without
             whole = prepared.whole[0]
             whole = whole.kernel if isinstance(whole, SharedRows) else whole
             assert isinstance(whole, ShiftedKernel)
@@ -584,9 +587,9 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
     def _early_level(self, n: int) -> int | None:
-        if self.early is False:
+        if not self.early:
             return None
-        if self.early is not True:
+        if not isinstance(self.early, (bool, np.bool_)):
             return int(self.early)
         return max(1, round(np.log(max(n / EARLY_ROWS, 1)) / np.log(self.branching)))
 

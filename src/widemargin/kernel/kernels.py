@@ -309,12 +309,10 @@ class PrecomputedKernel:
         return MatrixRows(None, np.arange(len(support)), a.column[support])
 
 
-@dataclass(frozen=True)
-class ShiftedKernel:
-    """k + constant: the kernel of a model with a penalised intercept."""
+class WrappedKernel:
+    """What a kernel made of another one has from it."""
 
     kernel: Kernel
-    constant: float
 
     @property
     def name(self) -> str:
@@ -331,6 +329,14 @@ class ShiftedKernel:
     @property
     def tile(self) -> int:
         return self.kernel.tile
+
+
+@dataclass(frozen=True)
+class ShiftedKernel(WrappedKernel):
+    """k + constant: the kernel of a model with a penalised intercept."""
+
+    kernel: Kernel
+    constant: float
 
     def operand(self, X, *, training: bool = False) -> Rows:
         return self.kernel.operand(X, training=training)

@@ -13,10 +13,12 @@ import numpy as np
 
 from widemargin import _core
 from widemargin.engine import one_blas_thread
-from widemargin.kernel.kernels import TILE, Kernel, Rows
+from widemargin.kernel.kernels import TILE, Kernel, Rows, WrappedKernel
 
 TILE_ROWS = 512  # with kernels.TILE columns a block of float32 stays in the second-level cache
 LEAST_SLOTS = 128  # rows that the cache holds however little memory it may use
+SHARED_MEMORY = 0.5  # of the cache for rows that several problems share
+SHARED_FROM = 4.0  # kernel cost from which a row is better kept than computed again
 _FEW = 4
 
 
@@ -288,15 +290,14 @@ class Held:
         return self.n
 
 
-class SharedRows:
+class SharedRows(WrappedKernel):
     """A kernel on given rows that keeps whole kernel rows for the next problem on the same data.
 
     Binary problems of one fit, and fits for several C, differ in their labels and bounds only.
     """
 
-    def __init__(self, kernel: Kernel, rows: Rows, max_bytes: float):
-        self.kernel, self._rows = kernel, rows
-        self.name, self.dtype = kernel.name, kernel.dtype
+    def __init__(self, kernel: Kernel, rows: Rows, max_bytes: float, n_threads: int = 1):
+        self.kernel, self._rows, self._n_threads = kernel, rows, n_threads
         n = len(rows)
         n_slots = int(min(max_bytes // (np.dtype(self.dtype).itemsize * max(n, 1)), n))
         buffer = _allocate(n_slots * n, 0, self.dtype)
@@ -304,14 +305,6 @@ class SharedRows:
         self._pool = buffer[: n_slots * n].reshape(n_slots, n)
         self._slot_of = np.full(n, -1)
         self._n_used = 0
-
-    @property
-    def cost(self) -> float:
-        return self.kernel.cost
-
-    @property
-    def tile(self) -> int:
-        return self.kernel.tile
 
     def operand(self, X, *, training: bool = True) -> Numbered:
         return Numbered(np.arange(len(self._rows)))
@@ -321,13 +314,15 @@ class SharedRows:
         if self._n_used + len(missing) > len(self._pool):
             return Held(None, self.kernel.left(self._rows[a.at]), len(a))
         if len(missing):
-            slots = np.arange(self._n_used, self._n_used + len(missing))
-            left = self.kernel.left(self._rows[missing])
-            for begin in range(0, len(self._rows), TILE):
-                part = slice(begin, begin + TILE)
-                self.kernel.fill(left, self._rows[part], self._pool[slots[0] : slots[-1] + 1, part])
-            self._slot_of[missing] = slots
-            self._n_used += len(missing)
+            first, self._n_used = self._n_used, self._n_used + len(missing)
+            new, left = self._pool[first : self._n_used], self.kernel.left(self._rows[missing])
+
+            def tile(begin, end):
+                self.kernel.fill(left, self._rows[begin:end], new[:, begin:end])
+
+            with Threads(self._n_threads) as threads:
+                threads.tiles(len(self._rows), tile, self.tile)
+            self._slot_of[missing] = np.arange(first, self._n_used)
         return Held(self._slot_of[a.at], None, len(a))
 
     def fill(self, a: Held, b: Numbered, out: np.ndarray) -> None:
@@ -342,6 +337,14 @@ class SharedRows:
 
     def vectors(self, a: Numbered, support: np.ndarray) -> Rows:
         return self.kernel.vectors(self._rows, a.at[support])
+
+
+def share_rows(kernel: Kernel, rows: Rows, cache_bytes: float, n_threads: int):
+    """A kernel and rows for several problems: kernel rows are kept where they are dear."""
+    if kernel.cost <= SHARED_FROM or isinstance(kernel, SharedRows):
+        return kernel, rows
+    shared = SharedRows(kernel, rows, SHARED_MEMORY * cache_bytes, n_threads)
+    return shared, shared.operand(None)
 
 
 def _allocate(size: int, least: int, dtype) -> np.ndarray:
