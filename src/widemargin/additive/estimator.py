@@ -7,8 +7,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -28,6 +27,7 @@ from widemargin.additive.solver import (
     one_vs_rest_signs,
 )
 from widemargin.additive.tables import Learned, check_settings, learn
+from widemargin.classifier import MarginClassifier
 from widemargin.engine import run_tasks
 from widemargin.progress import log, progress_of
 from widemargin.validation import (
@@ -62,7 +62,7 @@ class Prepared:
     y: object
 
 
-class AdditiveSVC(ExplanationMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class AdditiveSVC(ExplanationMixin, MarginClassifier):
     """Support vector classification with additive kernels, at the cost of a linear SVM.
 
     The kernel is a sum over features of one scalar kernel, k(x, y) = sum_j k(x_j, y_j).  Values
@@ -266,19 +266,11 @@ class AdditiveSVC(ExplanationMixin, CallbackSupportMixin, ClassifierMixin, BaseE
         >>> [m.C for m in AdditiveSVC(random_state=0).fit_path(X, y, [0.1, 1.0])]
         [0.1, 1.0]
         """
-        models: list[AdditiveSVC] = []
-        prepared = None
-        for C in Cs:
-            model = clone(self).set_params(C=C)
-            model._check_params()
-            if prepared is None:
-                prepared = model._prepare(X, y, sample_weight)
-            else:
-                model.n_features_in_ = models[0].n_features_in_
-                if hasattr(models[0], "feature_names_in_"):
-                    model.feature_names_in_ = models[0].feature_names_in_
-            model._solve_managed(prepared, models[-1]._dual if models else None)
-            models.append(model)
+        models = self._fit_along(
+            Cs,
+            lambda model: model._prepare(X, y, sample_weight),
+            lambda model, prepared, last: model._solve_managed(prepared, last and last._dual),
+        )
         if not self.warm_start:
             for model in models:
                 del model._dual
@@ -513,12 +505,6 @@ class AdditiveSVC(ExplanationMixin, CallbackSupportMixin, ClassifierMixin, BaseE
         X = check_X(self, X, reset=False)
         scores = self.model_.decision(Values.of(X), self.n_jobs)
         return two_class_score(scores) if len(self.classes_) == 2 else scores
-
-    def predict(self, X):
-        """Class labels of X."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
 
 
 def _alpha_of(problem) -> np.ndarray:

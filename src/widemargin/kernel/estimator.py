@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from widemargin.classifier import MarginClassifier
 from widemargin.engine import free_memory
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint, digest
 from widemargin.kernel.divide import Divided, Plan, auto_levels, divide_and_conquer
@@ -80,7 +80,7 @@ class Dual:
     C: float
 
 
-class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class KernelSVC(MarginClassifier):
     """Support vector classification with any kernel, exact or early, by divide and conquer.
 
     Solves min 1/2 a'Qa - e'a over 0 <= a <= C, without a bias, to a certified duality gap.  Large
@@ -298,25 +298,21 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         >>> [m.C for m in KernelSVC().fit_path(X, y, [0.1, 1.0])]
         [0.1, 1.0]
         """
-        models: list[KernelSVC] = []
         duals: dict[str, Dual] = {}
-        prepared = None
-        for C in Cs:
-            model = clone(self).set_params(C=C, warm_start=True)
-            if self.checkpoint is not None:  # each C is a fit of its own
-                model.set_params(checkpoint=Path(self.checkpoint) / f"C={C:g}")
-            model._check_params()
+
+        def solve(model, prepared, last):
             model._duals = duals
-            if prepared is None:
-                prepared = model._prepare(X, y, sample_weight, shared=True)
-            else:
-                model.n_features_in_ = models[0].n_features_in_
-                if hasattr(models[0], "feature_names_in_"):
-                    model.feature_names_in_ = models[0].feature_names_in_
-            models.append(model._solve_managed(prepared))
-        for model in models:
+            if self.checkpoint is not None:  # each C is a fit of its own
+                model.checkpoint = Path(self.checkpoint) / f"C={model.C:g}"
+            model._solve_managed(prepared)
             model.set_params(warm_start=self.warm_start, checkpoint=self.checkpoint)
-        return models
+
+        return self._fit_along(
+            Cs,
+            lambda model: model._prepare(X, y, sample_weight, shared=True),
+            solve,
+            warm_start=True,
+        )
 
     @with_callbacks
     def _solve_managed(self, prepared):
@@ -617,9 +613,3 @@ class KernelSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         X = check_X(self, X, reset=False)
         scores = self.model_.decision(X, effective_n_jobs(self.n_jobs))
         return class_scores(scores, len(self.classes_), self.multi_class)
-
-    def predict(self, X):
-        """Class labels of X."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
