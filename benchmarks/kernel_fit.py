@@ -18,7 +18,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from benchmarks import data
-from benchmarks.report import RESULTS, SEED, alternate, write
+from benchmarks.report import SEED, alternate, write
 from widemargin import KernelSVC
 
 REPEATS = 3
@@ -101,25 +101,8 @@ def mnist() -> list[str]:
 
 def main() -> None:
     parts = {"covtype": covtype, "ijcnn1": ijcnn1, "mnist": mnist}
-    asked = sys.argv[1:] or list(parts)
-    kept: dict[str, list[str]] = {}
-    path = RESULTS / "kernel_fit.md"
-    if set(asked) != set(parts) and path.exists():  # the sections of earlier runs stay
-        for name, title in (
-            ("covtype", "## covtype"),
-            ("ijcnn1", "## ijcnn1"),
-            ("mnist", "## MNI"),
-        ):
-            text = path.read_text()
-            if name not in asked and title in text:
-                begin = text.index(title)
-                end = text.find("\n## ", begin)
-                section = text[begin : end if end > 0 else None].rstrip()
-                kept[name] = [*section.splitlines(), ""]
-    lines = []
-    for name, part in parts.items():
-        lines += part() if name in asked else kept.get(name, [])
-    write("kernel_fit", "Exact RBF SVMs: fit", lines)
+    for name in sys.argv[1:] or parts:
+        write("kernel_fit", "Exact RBF SVMs: fit", parts[name](), part=name)
 
 
 if __name__ == "__main__":

@@ -44,22 +44,23 @@ def cpu() -> str:
     return platform.processor() or platform.machine()
 
 
-def write(name: str, title: str, lines: list[str]) -> None:
-    """Print a result and keep it as benchmarks/results/<name>.md."""
+def write(name: str, title: str, lines: list[str], part: str = "") -> None:
+    """Print a result and keep it as benchmarks/results/<name>.md, or one of its parts."""
     from widemargin import _core
 
     packages = ", ".join(f"{p} {version(p)}" for p in ("numpy", "scipy", "scikit-learn"))
+    command = f"python -m benchmarks.{name} {part}".strip()
     head = [
         f"# {title}",
         "",
-        f"Made by `python -m benchmarks.{name}`, seed {SEED}, on {os.cpu_count()} cores of "
+        f"Made by `{command}`, seed {SEED}, on {os.cpu_count()} cores of "
         f"{cpu()} ({_core.instruction_set()}); Python {platform.python_version()}, {packages}, "
         f"widemargin {version('widemargin')}.",
         "",
     ]
     text = "\n".join(head + lines) + "\n"
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.md").write_text(text)
+    (RESULTS / f"{'_'.join(filter(None, [name, part]))}.md").write_text(text)
     print(text)
 
 
