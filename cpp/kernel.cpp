@@ -94,37 +94,49 @@ void finish_rows(const BlockArg<T>& b) {
   }
 }
 
-// A panel stays in cache while all compressed rows pass by; sixteen of them at a time, so that
-// the transposed results are written a cache line at a time.
-template <Finish kind, class T>
-void sparse_rows(const SparseBlockArg<T>& a) {
+// The panel that begins with row j0, of which `vectors` vectors are in use, stays in cache while
+// all compressed rows pass by; sixteen of them at a time, so that the transposed results are
+// written a cache line at a time.
+template <Finish kind, int vectors, class T>
+void sparse_panel(const SparseBlockArg<T>& a, std::int64_t j0, std::int64_t width) {
   using V = typename Lanes<T>::Values;
-  constexpr int lanes = Lanes<T>::n, vectors = kPanel / lanes;
+  constexpr int lanes = Lanes<T>::n;
   constexpr std::int64_t kGroup = 16;
-  T results[kGroup][kPanel];
-  for (std::int64_t j0 = 0; j0 < a.n_rows; j0 += kPanel) {
-    const T* panel = a.panels + j0 * a.n_features;
-    const std::int64_t width = a.n_rows - j0 < kPanel ? a.n_rows - j0 : kPanel;
-    for (std::int64_t i0 = 0; i0 < a.n_columns; i0 += kGroup) {
-      const std::int64_t group = a.n_columns - i0 < kGroup ? a.n_columns - i0 : kGroup;
-      for (std::int64_t i = 0; i < group; ++i) {
-        V sum[vectors] = {};
-        for (std::int64_t p = a.start[i0 + i]; p < a.start[i0 + i + 1]; ++p) {
-          const std::int64_t at = a.place ? a.place[a.index[p]] : a.index[p];
-          if (at < 0) continue;
-          const T value = a.value[p], *row = panel + at * kPanel;
-          for (int v = 0; v < vectors; ++v) sum[v] += value * load<V>(row + v * lanes);
-        }
-        for (int v = 0; v < vectors; ++v) {
-          const V norms = a.column_norms[i0 + i] + load<V>(a.row_norms + j0 + v * lanes);
-          store(results[i] + v * lanes, finished<kind>(a.finish, sum[v], norms));
-        }
+  T results[kGroup][vectors * lanes];
+  const T* panel = a.panels + j0 * a.n_features;
+  for (std::int64_t i0 = 0; i0 < a.n_columns; i0 += kGroup) {
+    const std::int64_t group = a.n_columns - i0 < kGroup ? a.n_columns - i0 : kGroup;
+    for (std::int64_t i = 0; i < group; ++i) {
+      V sum[vectors] = {};
+      for (std::int64_t p = a.start[i0 + i]; p < a.start[i0 + i + 1]; ++p) {
+        const std::int64_t at = a.place ? a.place[a.index[p]] : a.index[p];
+        if (at < 0) continue;
+        const T value = a.value[p], *row = panel + at * kPanel;
+        for (int v = 0; v < vectors; ++v) sum[v] += value * load<V>(row + v * lanes);
       }
-      for (std::int64_t j = 0; j < width; ++j) {
-        T* to = a.out + (j0 + j) * a.row_stride + i0;
-        for (std::int64_t i = 0; i < group; ++i) to[i] = results[i][j];
+      for (int v = 0; v < vectors; ++v) {
+        const V norms = a.column_norms[i0 + i] + load<V>(a.row_norms + j0 + v * lanes);
+        store(results[i] + v * lanes, finished<kind>(a.finish, sum[v], norms));
       }
     }
+    for (std::int64_t j = 0; j < width; ++j) {
+      T* to = a.out + (j0 + j) * a.row_stride + i0;
+      for (std::int64_t i = 0; i < group; ++i) to[i] = results[i][j];
+    }
+  }
+}
+
+template <Finish kind, class T>
+void sparse_rows(const SparseBlockArg<T>& a) {
+  constexpr int most = kPanel / Lanes<T>::n;
+  for (std::int64_t j0 = 0; j0 < a.n_rows; j0 += kPanel) {
+    const std::int64_t width = a.n_rows - j0 < kPanel ? a.n_rows - j0 : kPanel;
+    if (width <= kPanel / 4)
+      sparse_panel<kind, most / 4>(a, j0, width);
+    else if (width <= kPanel / 2)
+      sparse_panel<kind, most / 2>(a, j0, width);
+    else
+      sparse_panel<kind, most>(a, j0, width);
   }
 }
 
