@@ -61,5 +61,6 @@ const KernelLoops& kernel_loops();
 void bind_additive(nb::module_& m);
 void bind_encode(nb::module_& m);
 void bind_kernel(nb::module_& m);
+void bind_svmlight(nb::module_& m);
 
 }  // namespace widemargin

@@ -83,4 +83,5 @@ NB_MODULE(_core, m) {
   bind_additive(m);
   bind_encode(m);
   bind_kernel(m);
+  bind_svmlight(m);
 }

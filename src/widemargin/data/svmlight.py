@@ -1,0 +1,424 @@
+"""svmlight / LIBSVM text, read in blocks of whole lines by the core, and written.
+
+A buffer of text is cut at newlines into one part per thread.  The parts are measured, room for
+their values is made at the end of the arrays, and all are parsed into it at once, so a file is
+touched once and its text is never in memory as a whole.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+
+from widemargin import _core
+from widemargin.data.dataset import Dataset
+from widemargin.files import replacing
+from widemargin.validation import check_choice
+
+PART = 4 << 20  # bytes of text per thread and round
+_BOM = b"\xef\xbb\xbf"
+_SHOWN = 40  # characters of a bad token in a message
+_WRITE_ROWS = 10_000
+
+_FAULTS = {
+    "no_label": "{token!r} stands where the label should be. Every line begins with a label; put "
+    "0 there if it is unknown.",
+    "many_labels": "{token!r} lists several labels. Multi-label data is not supported: train one "
+    "model per label.",
+    "bad_label": "the label {token!r} is not a finite number.",
+    "bad_qid": "{token!r} is not a query number.",
+    "late_qid": "{token!r} must come right after the label.",
+    "bad_index": "{token!r} is not a feature. Write index:value with a whole number as index.",
+    "negative_index": "{token!r} has a negative feature index.",
+    "large_index": "{token!r} has a feature index above 2^62.",
+    "descending_index": "{token!r} comes after a larger feature index; indices must ascend.",
+    "repeated_index": "{token!r} repeats a feature index.",
+    "no_colon": "a feature index without a value. Write index:value.",
+    "bad_value": "{token!r} is not a finite number.",
+    "large_value": "{token!r} is too large for the number type.",
+    "bad_byte": "an unexpected byte, {byte:#04x}. Is this a text file?",
+}
+
+
+class _Again(Exception):  # noqa: N818
+    """Labels are text, or indices need 64 bits: read once more, keeping that."""
+
+
+class _Result(NamedTuple):
+    """What the core says of a part; see cpp/svmlight.hpp."""
+
+    rows: int
+    values: int
+    lines: int
+    with_qid: int
+    least: int
+    most: int
+    fault: str
+    line_at: int
+    fault_at: int
+
+
+def read_svmlight(
+    file: BinaryIO,
+    *,
+    n_features: int | None = None,
+    zero_based: bool | str = "auto",
+    dtype=np.float64,
+    n_jobs: int | None = None,
+    name: str = "svmlight text",
+) -> Dataset:
+    """Read svmlight or LIBSVM text.
+
+    Parameters
+    ----------
+    file : binary file
+        It must be seekable if labels are text or indices above 2^31.
+    n_features : int, default=None
+        Number of columns; by default the largest index decides.
+    zero_based : bool or "auto", default="auto"
+        Whether indices count from 0; "auto" is yes if the index 0 occurs.
+    dtype : float32 or float64
+    n_jobs : int, default=None
+        Threads; the result does not depend on it.
+    name : str
+        For messages.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> import io
+    >>> data = read_svmlight(io.BytesIO(b"+1 1:0.5 3:2\\n-1 2:1 # a comment\\n"))
+    >>> data.X.toarray()
+    array([[0.5, 0. , 2. ],
+           [0. , 1. , 0. ]])
+    >>> data.y
+    array([ 1., -1.])
+    """
+    _check_zero_based(zero_based)
+    start = file.tell() if file.seekable() else 0
+    rows = _Rows(dtype, name)
+    while True:
+        try:
+            for _ in _rounds(file, rows, effective_n_jobs(n_jobs)):
+                pass
+            return rows.dataset(n_features, zero_based)
+        except _Again:
+            if not file.seekable():
+                raise ValueError(
+                    f"{name}: labels are text or indices above 2^31, which takes a second look at "
+                    "the file, and a pipe cannot be read twice. Save it to a file first."
+                ) from None
+            file.seek(start)
+
+
+def stream_svmlight(
+    file: BinaryIO,
+    *,
+    n_features: int,
+    zero_based: bool = False,
+    dtype=np.float64,
+    n_jobs: int | None = None,
+    name: str = "svmlight text",
+) -> Iterator[Dataset]:
+    """Read svmlight text piece by piece, in memory that does not grow with the file.
+
+    Parameters are those of `read_svmlight`; the number of features and their base must be known.
+    Labels must be numbers.
+
+    Examples
+    --------
+    >>> import io
+    >>> text = io.BytesIO(b"1 1:0.5\\n-1 2:1\\n")
+    >>> [block.X.shape for block in stream_svmlight(text, n_features=2)]
+    [(2, 2)]
+    """
+    _check_zero_based(zero_based)
+    rows = _Rows(dtype, name)
+    try:
+        for _ in _rounds(file, rows, effective_n_jobs(n_jobs)):
+            if rows.n_rows:
+                yield rows.dataset(n_features, zero_based, copy=True)
+                rows.forget()
+    except _Again:
+        raise ValueError(
+            f"{name}: labels are text or indices above 2^31; read the file as a whole."
+        ) from None
+
+
+def _check_zero_based(zero_based) -> None:
+    if not isinstance(zero_based, bool):
+        check_choice("zero_based", zero_based, ("auto",))
+
+
+def _rounds(file: BinaryIO, rows: _Rows, n_threads: int) -> Iterator[None]:
+    """Parse buffer after buffer into ``rows``."""
+    buffer, held, at_start = bytearray(PART * n_threads), 0, True
+    size, n_read = _size(file), 0
+    with ThreadPoolExecutor(n_threads) as pool:
+        while True:
+            got = _fill(file, memoryview(buffer)[held:])
+            end, n_read = held + got, n_read + got
+            rows.expected = size / n_read if n_read else 1.0
+            whole = buffer.rfind(b"\n", 0, end) + 1 if got else end
+            begin = len(_BOM) if at_start and buffer.startswith(_BOM) else 0
+            if whole > begin:
+                text = np.frombuffer(buffer, dtype=np.uint8)[begin:whole]
+                rows.parse(_parts(buffer, text, begin, n_threads), pool)
+                at_start = False
+                del text  # a buffer in use cannot grow
+                yield
+            if got == 0:
+                return
+            held = end - whole
+            buffer[:held] = buffer[whole:end]
+            if held == len(buffer):  # a line longer than the buffer
+                buffer.extend(bytes(len(buffer)))
+
+
+def _size(file: BinaryIO) -> int:
+    """Bytes of a plain file; 0 where nobody knows."""
+    try:
+        return os.fstat(file.fileno()).st_size
+    except (OSError, AttributeError):
+        return 0
+
+
+def _fill(file: BinaryIO, room: memoryview) -> int:
+    """Read until there is no more room or no more file."""
+    got = 0
+    while got < len(room):
+        n = file.readinto(room[got:])  # type: ignore[attr-defined]
+        if not n:
+            break
+        got += n
+    return got
+
+
+def _parts(buffer: bytearray, text: np.ndarray, begin: int, n: int) -> list[np.ndarray]:
+    """Cut text at newlines into n parts of about the same size."""
+    cuts = [0]
+    for k in range(1, n):
+        at = buffer.find(b"\n", begin + len(text) * k // n) + 1 - begin
+        if cuts[-1] < at < len(text):
+            cuts.append(at)
+    return [text[a:b] for a, b in zip(cuts, [*cuts[1:], len(text)], strict=True)]
+
+
+class _Rows:
+    """Arrays that grow as text is parsed."""
+
+    def __init__(self, dtype, name: str):
+        dtype = np.dtype(dtype)
+        if dtype not in (np.float32, np.float64):
+            raise ValueError(f"dtype={dtype} must be float32 or float64.")
+        self.name, self.dtype = name, dtype
+        self.text_labels = False
+        self.index_dtype: type = np.int32
+        self.forget()
+        self.n_lines = 0
+        self.expected = 1.0  # how much longer the whole file is than what was read of it
+
+    def forget(self) -> None:
+        """Start a new piece: the memory stays, its contents go."""
+        self.n_rows = self.n_values = self.with_qid = 0
+        self.least, self.most = np.iinfo(np.int64).max, -1
+        self.labels: list[str] = []
+        if not hasattr(self, "label"):
+            self._allocate(0, 0)
+
+    def _allocate(self, rows: int, values: int) -> None:
+        self.label = np.empty(rows)
+        self.qid = np.empty(rows, dtype=np.int64)
+        self.end = np.empty(rows, dtype=np.int64)
+        self.index: np.ndarray = np.empty(values, dtype=self.index_dtype)
+        self.value = np.empty(values, dtype=self.dtype)
+
+    def _reserve(self, rows: int, values: int) -> None:
+        """Room for so many more; memory that is not used is never touched."""
+        if self.n_rows + rows <= len(self.label) and self.n_values + values <= len(self.value):
+            return
+        old = (self.label, self.qid, self.end, self.index, self.value)
+        factor = max(2.0, 1.1 * self.expected)
+        self._allocate(int(factor * (self.n_rows + rows)), int(factor * (self.n_values + values)))
+        for array, before in zip(old[:3], (self.label, self.qid, self.end), strict=True):
+            before[: self.n_rows] = array[: self.n_rows]
+        for array, before in zip(old[3:], (self.index, self.value), strict=True):
+            before[: self.n_values] = array[: self.n_values]
+
+    def parse(self, parts: list[np.ndarray], pool: ThreadPoolExecutor) -> None:
+        """Append the rows of some text, cut into parts."""
+        sizes = np.array(list(pool.map(_core.measure_svmlight, parts))).reshape(-1, 2)
+        self._reserve(*sizes.sum(axis=0))
+        row_at, value_at = (np.cumsum(sizes, axis=0) - sizes + (self.n_rows, self.n_values)).T
+        spans = [np.empty((n if self.text_labels else 0, 2), dtype=np.int64) for n, _ in sizes]
+
+        def one(k: int) -> _Result:
+            r = slice(row_at[k], row_at[k] + sizes[k, 0])
+            v = slice(value_at[k], value_at[k] + sizes[k, 1])
+            label, span = (None, spans[k]) if self.text_labels else (self.label[r], None)
+            return _Result(*_core.parse_svmlight(
+                parts[k], label, span, self.qid[r], self.end[r], self.index[v], self.value[v],
+                0,
+            ))  # fmt: skip
+
+        results = list(pool.map(one, range(len(parts))))
+        for k, result in enumerate(results):
+            if result.fault:
+                self._fail(parts[k], result)
+            self._append(result, row_at[k], value_at[k])
+            if self.text_labels:
+                self._append_labels(parts[k], spans[k][: result.rows])
+
+    def _append(self, result: _Result, row_at: int, value_at: int) -> None:
+        """Close the holes that comments and empty lines leave; count row ends from the start."""
+        rows, values = (
+            slice(row_at, row_at + result.rows),
+            slice(value_at, value_at + result.values),
+        )
+        to_rows = slice(self.n_rows, self.n_rows + result.rows)
+        to_values = slice(self.n_values, self.n_values + result.values)
+        self.end[to_rows] = self.end[rows] + self.n_values
+        if row_at != self.n_rows:
+            self.label[to_rows], self.qid[to_rows] = self.label[rows], self.qid[rows]
+        if value_at != self.n_values:
+            self.index[to_values], self.value[to_values] = self.index[values], self.value[values]
+        self.n_rows, self.n_values = to_rows.stop, to_values.stop
+        self.n_lines += result.lines
+        self.with_qid += result.with_qid
+        self.least, self.most = min(self.least, result.least), max(self.most, result.most)
+
+    def _append_labels(self, text: np.ndarray, spans: np.ndarray) -> None:
+        content = text.tobytes()
+        try:
+            self.labels += [content[a:b].decode() for a, b in spans.tolist()]
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{self.name}: a label is not UTF-8 text ({error}).") from None
+
+    def _fail(self, text: np.ndarray, result: _Result) -> None:
+        if result.fault in ("text_label", "wide_index"):
+            self.text_labels |= result.fault == "text_label"
+            if result.fault == "wide_index":
+                self.index_dtype = np.int64
+            del self.label
+            self.forget()
+            self.n_lines = 0
+            raise _Again
+        content = text[result.fault_at : result.fault_at + 4 * _SHOWN].tobytes()
+        token = (content.split(maxsplit=1) or [b""])[0].decode(errors="replace")
+        token = token if len(token) <= _SHOWN else token[:_SHOWN] + "..."
+        message = _FAULTS[result.fault].format(token=token, byte=int(content[0]) if content else 0)
+        line, column = self.n_lines + result.lines + 1, result.fault_at - result.line_at + 1
+        raise ValueError(f"{self.name}, line {line}, column {column}: {message}")
+
+    def dataset(self, n_features, zero_based, *, copy: bool = False) -> Dataset:
+        if self.n_rows == 0:
+            raise ValueError(f"{self.name}: no rows in it.")
+        if 0 < self.with_qid < self.n_rows:
+            raise ValueError(
+                f"{self.name}: {self.with_qid} of {self.n_rows} rows have a qid; give all or none."
+            )
+        if zero_based == "auto":
+            zero_based = self.least == 0
+        elif not zero_based and self.least == 0:
+            raise ValueError(
+                f"{self.name}: the feature index 0 occurs, but zero_based=False says that indices "
+                "count from 1."
+            )
+        used = self.most + (1 if zero_based else 0)
+        if n_features is None:
+            n_features = max(used, 1)
+        elif used > n_features:
+            raise ValueError(
+                f"{self.name}: the feature index {self.most} occurs, but there are only "
+                f"{n_features} features."
+            )
+        take = np.copy if copy else np.asarray
+        start = np.zeros(self.n_rows + 1, dtype=np.int64)
+        start[1:] = self.end[: self.n_rows]
+        index, value = take(self.index[: self.n_values]), take(self.value[: self.n_values])
+        if not zero_based:
+            index -= 1
+        if self.n_values <= np.iinfo(np.int32).max and n_features <= np.iinfo(np.int32).max:
+            start = start.astype(np.int32)
+        else:
+            index = index.astype(np.int64)
+        X = sp.csr_array((value, index, start), shape=(self.n_rows, n_features))
+        y = np.array(self.labels) if self.text_labels else take(self.label[: self.n_rows])
+        qid = take(self.qid[: self.n_rows]) if self.with_qid else None
+        return Dataset(X, y, None, qid, bool(zero_based))
+
+
+def write_svmlight(path, X, y=None, *, qid=None, zero_based: bool = False) -> None:
+    """Write svmlight text that reads back to the very same numbers.
+
+    Parameters
+    ----------
+    path : path
+        Written whole or not at all.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,), default=None
+        Numbers, or strings without spaces; 0 where there is none.
+    qid : array-like of int, default=None
+    zero_based : bool, default=False
+        Count features from 0 rather than 1, as LIBSVM does.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_svmlight(f"{folder}/a.txt", [[0.5, 0.0], [0.0, 2.0]], [1, -1])
+    ...     Path(folder, "a.txt").read_text()
+    '1 1:0.5\\n-1 2:2\\n'
+    """
+    X = sp.csr_array(X)
+    X.sum_duplicates()
+    if X.dtype.kind not in "biuf" or not np.all(np.isfinite(X.data)):
+        raise ValueError("X must hold finite real numbers.")
+    n = X.shape[0]
+    labels = [_label_text(v) for v in (np.zeros(n, dtype=int) if y is None else np.asarray(y))]
+    queries = [""] * n if qid is None else [f" qid:{int(q)}" for q in qid]
+    if len(labels) != n or len(queries) != n:
+        raise ValueError(f"X has {n} rows, y {len(labels)} and qid {len(queries)}.")
+    base = 0 if zero_based else 1
+    with replacing(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
+        for first in range(0, n, _WRITE_ROWS):
+            lines = io.StringIO()
+            for i in range(first, min(first + _WRITE_ROWS, n)):
+                at = slice(X.indptr[i], X.indptr[i + 1])
+                pairs = zip((X.indices[at] + base).tolist(), X.data[at].tolist(), strict=True)
+                features = "".join(f" {j}:{_number_text(v, X.dtype)}" for j, v in pairs)
+                lines.write(f"{labels[i]}{queries[i]}{features}\n")
+            file.write(lines.getvalue())
+
+
+def _number_text(value, dtype) -> str:
+    """The shortest text that reads back to the same number."""
+    if dtype.kind in "biu":
+        return str(int(value))
+    text = str(dtype.type(value))
+    return text.removesuffix(".0")
+
+
+def _label_text(value) -> str:
+    if isinstance(value, (str, np.str_)):
+        bad = not value or any(c.isspace() or c in "#:," or ord(c) < 32 for c in value)
+        if bad:
+            raise ValueError(
+                f"the label {str(value)!r} cannot be written: labels must not be empty nor contain "
+                "spaces, commas, colons or #."
+            )
+        return str(value)
+    if not np.isfinite(value):
+        raise ValueError(f"the label {value} is not finite.")
+    return _number_text(value, np.asarray(value).dtype)
