@@ -1,10 +1,52 @@
-"""Kernel support vector machines at the speed and scale of linear ones."""
+"""Kernel support vector machines at the speed and scale of linear ones.
 
+The estimators are imported when they are first used, so that the command line answers at once.
+"""
+
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
-from widemargin import papers
-from widemargin.additive import AdditiveMap, AdditiveSVC, PowerMean
-from widemargin.kernel import KernelSVC
+if TYPE_CHECKING:
+    from widemargin import papers
+    from widemargin.additive import AdditiveMap, AdditiveSVC, PowerMean
+    from widemargin.data import read
+    from widemargin.kernel import KernelSVC
+    from widemargin.persistence import load, save
+
+_HOMES = {
+    "AdditiveMap": "widemargin.additive",
+    "AdditiveSVC": "widemargin.additive",
+    "KernelSVC": "widemargin.kernel",
+    "PowerMean": "widemargin.additive",
+    "load": "widemargin.persistence",
+    "papers": "widemargin.papers",
+    "read": "widemargin.data",
+    "save": "widemargin.persistence",
+}
 
 __version__ = version("widemargin")
-__all__ = ["AdditiveMap", "AdditiveSVC", "KernelSVC", "PowerMean", "__version__", "papers"]
+__all__ = [
+    "AdditiveMap",
+    "AdditiveSVC",
+    "KernelSVC",
+    "PowerMean",
+    "__version__",
+    "load",
+    "papers",
+    "read",
+    "save",
+]
+
+
+def __getattr__(name: str):
+    if name not in _HOMES:
+        raise AttributeError(f"module 'widemargin' has no attribute {name!r}")
+    home = import_module(_HOMES[name])
+    found = home if _HOMES[name].endswith(f".{name}") else getattr(home, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

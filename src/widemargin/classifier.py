@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.callback import CallbackSupportMixin
+
+
+class Training(NamedTuple):
+    """What a model remembers of its fit."""
+
+    rows: int  # of positive weight
+    seconds: float
 
 
 class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -14,6 +22,8 @@ class MarginClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     A subclass has ``decision_function``, ``classes_``, a parameter ``C`` and ``_check_params``.
     """
+
+    _training: Training
 
     def predict(self, X):
         """Class labels of X."""

@@ -27,7 +27,7 @@ from widemargin.additive.solver import (
     one_vs_rest_signs,
 )
 from widemargin.additive.tables import Learned, check_settings, learn
-from widemargin.classifier import MarginClassifier
+from widemargin.classifier import MarginClassifier, Training
 from widemargin.engine import run_tasks
 from widemargin.progress import log, progress_of
 from widemargin.validation import (
@@ -356,7 +356,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         context.call_on_fit_task_end(
             estimator=self, X=prepared.X, y=prepared.y, reconstruction_attributes=dict
         )
-        self._report(time.perf_counter() - started, all(o.converged for o in outcomes))
+        self._training = Training(len(prepared.label), time.perf_counter() - started)
+        self._report(self._training.seconds, all(o.converged for o in outcomes))
         return self
 
     def _dtype(self, c: np.ndarray, diagonal: np.ndarray) -> type:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
-import threading
 import types
 import warnings
 from collections.abc import Iterator
@@ -23,6 +21,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as unpack
 from safetensors.numpy import save as pack
 
+from widemargin.files import replacing
 from widemargin.kernel.solver import Part, Solution
 
 MAGIC = b"widemargin checkpoint 1\n"
@@ -159,16 +158,8 @@ class Checkpoint:
 
 def _write(path: Path, content: bytes) -> None:
     """Whole or not at all."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def _digest(content: bytes) -> bytes:

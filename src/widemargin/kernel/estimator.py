@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin.classifier import MarginClassifier
+from widemargin.classifier import MarginClassifier, Training
 from widemargin.engine import free_memory
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint, digest
 from widemargin.kernel.divide import Divided, Plan, auto_levels, divide_and_conquer
@@ -159,6 +159,9 @@ class KernelSVC(MarginClassifier):
         Blocks of the slowest problem.
     levels_ : list of Level
         One record per level, the lowest first.
+    history_ : list of list of dict
+        Per binary problem, what every block of the whole problem left: duality gap and dual
+        objective of the active variables, how many these are, kernel rows computed so far.
     model_ : KernelModel
         The arrays that prediction uses.
     n_features_in_ : int
@@ -437,7 +440,8 @@ class KernelSVC(MarginClassifier):
         context.call_on_fit_task_end(
             estimator=self, X=prepared.X, y=prepared.y, reconstruction_attributes=dict
         )
-        self._report(time.perf_counter() - started, stopped=state.stopped)
+        self._training = Training(len(prepared.rows), time.perf_counter() - started)
+        self._report(self._training.seconds, stopped=state.stopped)
         return self
 
     def _plan(self, prepared: Prepared, seed: int, *, warm: bool) -> Plan:
@@ -525,6 +529,7 @@ class KernelSVC(MarginClassifier):
         self.dual_coef_ = self.model_.coef.T
         self.intercept_ = self.model_.intercept
         self.levels_ = state.levels
+        self.history_ = [s.history for s in state.solutions]
         self.n_iter_ = max(state.n_iter, 1)
         if early:
             self.duality_gap_ = state.levels[-1].gap

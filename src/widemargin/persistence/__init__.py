@@ -1,0 +1,207 @@
+"""`save` and `load`: one safetensors file per model, checked as it is read, never executed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from widemargin.additive.estimator import AdditiveSVC
+from widemargin.classifier import Training
+from widemargin.kernel.estimator import KernelSVC
+from widemargin.persistence.additive import pack_additive, unpack_additive
+from widemargin.persistence.container import (
+    Arrays,
+    Fields,
+    pack_number,
+    read_container,
+    read_header,
+    write_container,
+)
+from widemargin.persistence.kernel import pack_kernel, unpack_kernel
+from widemargin.persistence.parameters import (
+    pack_labels,
+    pack_parameters,
+    unpack_labels,
+    unpack_parameters,
+)
+from widemargin.persistence.pipeline import SCALERS, pack_scaler, unpack_scaler
+
+__all__ = ["load", "read_header", "save"]
+
+_MACHINES: dict[str, tuple[type, Callable, Callable]] = {
+    "AdditiveSVC": (AdditiveSVC, pack_additive, unpack_additive),
+    "KernelSVC": (KernelSVC, pack_kernel, unpack_kernel),
+}
+_SCALERS = tuple(cls.__name__ for cls in SCALERS)
+_MOST_FEATURES = 2**31 - 1
+
+
+def save(model, path, *, notes: dict | None = None) -> None:
+    """Write a fitted model to one file.
+
+    Parameters
+    ----------
+    model : AdditiveSVC, KernelSVC, or a Pipeline of scalers and one of them
+        Scalers are scikit-learn's MinMaxScaler, MaxAbsScaler and StandardScaler; one of these
+        alone can be saved too.
+    path : path
+        Written to a temporary file and renamed, so an older model there survives any accident.
+    notes : dict, default=None
+        Plain values (JSON) to keep in the header, such as where the data came from.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import AdditiveSVC, load, save
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdditiveSVC(random_state=0).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/iris.safetensors")
+    ...     again = load(f"{folder}/iris.safetensors")
+    >>> bool((again.decision_function(X) == model.decision_function(X)).all())
+    True
+    """
+    header, arrays = _pack(model)
+    header |= {"package": version("widemargin"), "notes": notes or {}}
+    write_container(path, header, arrays)
+
+
+def load(path, *, kernel: Callable | None = None):
+    """Read a model that `save` wrote; safe on files of unknown origin.
+
+    Everything is checked before it is used (types, shapes, ranges, finiteness) and nothing is
+    executed; memory is bounded by the file's size.
+
+    Parameters
+    ----------
+    path : path
+    kernel : callable, default=None
+        The kernel function of a model that was trained with one.
+
+    Returns
+    -------
+    AdditiveSVC, KernelSVC, Pipeline or scaler
+        Ready to predict.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, from a newer version, or no model at all.
+    """
+    fields, arrays = read_container(path)
+    model = _unpack(fields, arrays, kernel)
+    arrays.finish()
+    return model
+
+
+def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
+    kind = type(model).__name__
+    if type(model) is Pipeline:
+        return _pack_pipeline(model)
+    if type(model) in SCALERS:
+        check_is_fitted(model)
+        own, arrays = pack_scaler(model)
+        return {"kind": kind, "n_features": int(model.n_features_in_), "own": own}, arrays
+    if kind not in _MACHINES or type(model) is not _MACHINES[kind][0]:
+        raise TypeError(
+            f"save() takes AdditiveSVC, KernelSVC or a Pipeline of {', '.join(_SCALERS)} and one "
+            f"of them, not {kind}."
+        )
+    return _pack_machine(kind, model)
+
+
+def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
+    check_is_fitted(model, "model_")
+    own, arrays = _MACHINES[kind][1](model)
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and name != "thresholds" and not np.all(np.isfinite(array)):
+            raise ValueError(f"The model diverged (its {name} is not finite); it is not saved.")
+    header = {
+        "kind": kind,
+        "parameters": pack_parameters(model),
+        "classes": pack_labels(model.classes_),
+        "n_features": int(model.n_features_in_),
+        "training": {
+            "rows": model._training.rows,
+            "seconds": model._training.seconds,
+            "n_iter": int(model.n_iter_),
+            "gap": pack_number(model.duality_gap_),
+            "objective": pack_number(model.objective_),
+        },
+        "own": own,
+    }
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        header["feature_names"] = [str(name) for name in names]
+    return header, arrays
+
+
+def _pack_pipeline(pipeline: Pipeline) -> tuple[dict, dict[str, np.ndarray]]:
+    steps: list[dict] = []
+    arrays: dict[str, np.ndarray] = {}
+    for k, (name, step) in enumerate(pipeline.steps):
+        last = k == len(pipeline.steps) - 1
+        if last == (type(step) in SCALERS) or type(step) is Pipeline:
+            raise TypeError(
+                f"A saved Pipeline is made of {', '.join(_SCALERS)} and then AdditiveSVC or "
+                f"KernelSVC; its step {name!r} is {type(step).__name__}."
+            )
+        header, own = _pack(step)
+        steps.append({"name": name, **header})
+        arrays |= {f"{k}/{key}": array for key, array in own.items()}
+    return {"kind": "Pipeline", "steps": steps}, arrays
+
+
+def _unpack(fields: Fields, arrays: Arrays, kernel: Callable | None) -> Any:
+    kind = fields.text("kind", ("Pipeline", *_MACHINES, *_SCALERS))
+    if kind == "Pipeline":
+        return _unpack_pipeline(fields, arrays, kernel)
+    d = fields.integer("n_features", low=1, high=_MOST_FEATURES)
+    if kind in _SCALERS:
+        scaler = unpack_scaler(kind, fields.inner("own"), arrays, d)
+        scaler.n_features_in_ = d  # type: ignore[attr-defined]
+        return scaler
+    cls, _, unpack = _MACHINES[kind]
+    model = unpack_parameters(cls, fields.inner("parameters"), kernel)
+    model.n_features_in_ = d
+    if fields.has("feature_names"):
+        model.feature_names_in_ = _feature_names(fields, d)
+    model.classes_ = unpack_labels(fields.inner("classes"))
+    training = fields.inner("training")
+    model._training = Training(training.integer("rows"), training.number("seconds"))
+    model.n_iter_ = training.integer("n_iter")
+    model.duality_gap_ = training.number("gap", finite=False)
+    model.objective_ = training.number("objective", finite=False)
+    unpack(model, fields.inner("own"), arrays)
+    return model
+
+
+def _feature_names(fields: Fields, d: int) -> np.ndarray:
+    names = fields.items("feature_names")
+    if len(names) != d or not all(isinstance(name, str) for name in names):
+        raise fields.fault("feature_names", f"a list of {d} texts")
+    return np.array(names, dtype=object)
+
+
+def _unpack_pipeline(fields: Fields, arrays: Arrays, kernel: Callable | None) -> Pipeline:
+    inners = fields.inners("steps")
+    steps = []
+    for k, inner in enumerate(inners):
+        allowed = tuple(_MACHINES) if k == len(inners) - 1 else _SCALERS
+        inner.text("kind", allowed)
+        steps.append((inner.text("name"), _unpack(inner, arrays.inner(f"{k}/"), kernel)))
+    widths = {inner.integer("n_features", low=1) for inner in inners}
+    if len(widths) != 1 or len({name for name, _ in steps}) != len(steps):
+        raise fields.fault("steps", "steps of different names with the same number of features")
+    try:
+        pipeline = Pipeline(steps)
+        pipeline._validate_steps()
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{fields.path!r}: {error}") from None
+    return pipeline

@@ -1,0 +1,115 @@
+"""`AdditiveSVC` to header and arrays, and back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from widemargin.additive.codes import Encoder
+from widemargin.additive.estimator import AdditiveSVC
+from widemargin.additive.kernels import resolve_kernel
+from widemargin.additive.model import AdditiveModel
+from widemargin.additive.tables import Tables
+from widemargin.persistence.container import Arrays, Fields, pack_number
+from widemargin.persistence.history import pack_history, unpack_history
+
+_FLOATS = (np.float32, np.float64)
+_LANES = (1, 16)
+
+
+def pack_additive(estimator: AdditiveSVC) -> tuple[dict, dict[str, np.ndarray]]:
+    model, tables = estimator.model_, estimator._tables
+    header = {
+        "direct": bool(model.direct),
+        "symmetric": bool(tables.symmetric),
+        "rank": int(estimator.rank_),
+        "raw_C": float(estimator.C_),
+        "violation": pack_number(estimator.violation_),
+        "history": pack_history(estimator.history_),
+    }
+    arrays = {
+        "shift": model.encoder.shift,
+        "factor": model.encoder.factor,
+        "thresholds": model.encoder.thresholds,
+        "representatives": model.encoder.representatives,
+        "table": model.table,
+        "weights": model.weights,
+        "intercept": model.intercept,
+        "tables.right": tables.right,
+        "tables.diagonal": tables.diagonal,
+        "tables.representatives": tables.representatives,
+        "frequency": estimator._frequency,
+    }
+    if model.offset is not None:
+        arrays["offset"] = model.offset
+    if tables.left is not None and tables.left is not tables.right:
+        arrays["tables.left"] = tables.left
+    return header, arrays
+
+
+def unpack_additive(estimator: AdditiveSVC, fields: Fields, arrays: Arrays) -> None:
+    """Set what `AdditiveSVC.fit` sets."""
+    n_classes = len(estimator.classes_)
+    one = n_classes == 2 and estimator.multi_class == "ovr"
+    model = _unpack_model(fields, arrays, estimator.n_features_in_, 1 if one else n_classes)
+    estimator.model_, estimator.intercept_ = model, model.intercept
+    estimator._tables = _unpack_tables(estimator, fields, arrays, unary=model.offset is not None)
+    n_codes = len(estimator._tables.representatives)
+    estimator._frequency = arrays.take("frequency", np.float64, (n_codes,))
+    estimator.rank_ = fields.integer("rank")
+    estimator.C_ = fields.number("raw_C")
+    estimator.violation_ = fields.number("violation", finite=False)
+    estimator.history_ = unpack_history(fields)
+
+
+def _unpack_model(fields: Fields, arrays: Arrays, n_features: int, n_outputs: int) -> AdditiveModel:
+    encoder = _unpack_encoder(arrays, n_features)
+    n_codes = encoder.n_codes
+    table = arrays.take("table", _FLOATS, (n_codes, None))
+    unary = arrays.has("offset")
+    shape = (None, None, None) if unary else (None, n_features, table.shape[1], None)
+    weights = arrays.take("weights", table.dtype, shape)
+    n_blocks, lanes = weights.shape[0], weights.shape[-1]
+    if lanes not in _LANES or not (n_blocks - 1) * lanes < n_outputs <= n_blocks * lanes:
+        raise arrays.fault("weights", f"has {n_blocks} x {lanes} lanes for {n_outputs} outputs")
+    offset = None
+    if unary:
+        offset = arrays.pointers("offset", n_features, weights.shape[1])
+        if table.shape[1] != n_codes or np.any(np.diff(offset) > n_codes):
+            raise arrays.fault("offset", "does not fit the table")
+    direct = fields.flag("direct")
+    if direct and (unary or table.shape[1] < 3):
+        raise fields.fault("direct", "false for this table")
+    intercept = arrays.take("intercept", np.float64, (n_outputs,))
+    return AdditiveModel(encoder, table, offset, weights, intercept, n_features, direct)
+
+
+def _unpack_encoder(arrays: Arrays, n_features: int) -> Encoder:
+    shift = arrays.take("shift", np.float64, (None,))
+    if len(shift) not in (1, n_features):
+        raise arrays.fault("shift", f"has {len(shift)} entries for {n_features} features")
+    factor = arrays.take("factor", np.float64, (len(shift),))
+    t = arrays.take("representatives", np.float64, (None,))
+    if len(t) < 2 or t[0] != 0 or np.any(t[2:] < t[1:-1]):
+        raise arrays.fault("representatives", "must be 0 and then ascend")
+    thresholds = arrays.take("thresholds", np.float64, (len(t) - 1,), finite=False)
+    ascending = not np.any(np.isnan(thresholds)) and not np.any(thresholds[1:] < thresholds[:-1])
+    if not (ascending and np.all(np.isfinite(thresholds[1:])) and thresholds[0] < np.inf):
+        raise arrays.fault("thresholds", "must be finite, after the first one, and ascend")
+    return Encoder(shift, factor, thresholds, t)
+
+
+def _unpack_tables(estimator, fields: Fields, arrays: Arrays, *, unary: bool) -> Tables:
+    inner = arrays.inner("tables.")
+    t = inner.take("representatives", np.float64, (None,))
+    right = inner.take("right", _FLOATS, (len(t), len(t) if unary else None))
+    left = None if unary else right
+    if inner.has("left"):
+        left = inner.take("left", _FLOATS, right.shape)
+    return Tables(
+        left=left,
+        right=right,
+        diagonal=inner.take("diagonal", np.float64, (len(t),)),
+        symmetric=fields.flag("symmetric"),
+        kernel=resolve_kernel(estimator.kernel),
+        representatives=t,
+    )

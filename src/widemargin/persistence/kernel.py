@@ -1,0 +1,194 @@
+"""`KernelSVC` to header and arrays, and back."""
+
+from __future__ import annotations
+
+from dataclasses import fields as fields_of
+from dataclasses import replace
+
+import numpy as np
+
+from widemargin.kernel.divide import Level
+from widemargin.kernel.estimator import KernelSVC
+from widemargin.kernel.kernels import (
+    CompressedRows,
+    DotKernel,
+    FunctionKernel,
+    Kernel,
+    MatrixRows,
+    Operand,
+    Rows,
+    make_kernel,
+)
+from widemargin.kernel.model import KernelModel
+from widemargin.kernel.partition import KernelRouter, PointRouter, Router
+from widemargin.persistence.container import Arrays, Fields, pack_number
+from widemargin.persistence.history import pack_history, unpack_history
+from widemargin.persistence.parameters import NotStored
+
+_DTYPES = {"float32": np.float32, "float64": np.float64}
+_MEASURES = tuple(
+    f.name for f in fields_of(Level) if f.name not in ("level", "n_clusters", "n_support", "sizes",
+                                                       "alpha", "label")
+)  # fmt: skip
+
+
+def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
+    model = estimator.model_
+    kernel = model.kernel
+    header: dict = {
+        "gamma": float(estimator.gamma_),
+        "dtype": np.dtype(kernel.dtype).name,
+        "noise": float(model.noise),
+        "dual_objective": pack_number(estimator.dual_objective_),
+        "history": pack_history(estimator.history_),
+        "levels": [_pack_level(level) for level in estimator.levels_],
+        "compressed": isinstance(kernel, DotKernel) and bool(kernel.compressed),
+    }
+    arrays = {
+        "coef": model.coef,
+        "intercept": model.intercept,
+        "support": estimator.support_,
+        **_pack_rows("vectors.", model.vectors),
+    }
+    if isinstance(kernel, DotKernel) and kernel.centre is not None:
+        arrays["centre"] = kernel.centre
+    if model.router is not None and model.cluster is not None:
+        arrays["cluster"] = model.cluster
+        arrays |= _pack_router(model.router)
+    return header, arrays
+
+
+def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
+    """Set what `KernelSVC.fit` sets."""
+    d, n_classes = estimator.n_features_in_, len(estimator.classes_)
+    pairs = n_classes > 2 and estimator.multi_class == "ovo"
+    n_outputs = 1 if n_classes == 2 else n_classes * (n_classes - 1) // 2 if pairs else n_classes
+    coef = arrays.take("coef", np.float64, (None, n_outputs))
+    kernel = _unpack_kernel(estimator, fields, arrays)
+    vectors = _unpack_rows(kernel, arrays.inner("vectors."), len(coef), d)
+    router = cluster = None
+    if arrays.has("cluster"):
+        router = _unpack_router(kernel, arrays.inner("router."), d)
+        cluster = arrays.indices("cluster", np.int64, len(coef), router.n_clusters)
+    noise = fields.number("noise")
+    if noise <= 0:
+        raise fields.fault("noise", "positive")
+    intercept = arrays.take("intercept", np.float64, (n_outputs,))
+    estimator.gamma_ = fields.number("gamma")
+    estimator.model_ = KernelModel(
+        kernel, vectors, coef, intercept, router, cluster, estimator.early_prediction, noise
+    )
+    estimator.support_ = arrays.indices("support", np.int64, len(coef), 2**62)
+    estimator.dual_coef_, estimator.intercept_ = coef.T, intercept
+    estimator.dual_objective_ = fields.number("dual_objective", finite=False)
+    estimator.history_ = unpack_history(fields)
+    estimator.levels_ = [_unpack_level(level) for level in fields.inners("levels")]
+
+
+def _unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> Kernel:
+    """As `make_kernel` would choose it for the training data, which is not here."""
+    dtype = _DTYPES[fields.text("dtype", tuple(_DTYPES))]
+    if isinstance(estimator.kernel, NotStored):
+        raise ValueError(
+            f"{fields.path!r}: this model was trained with the kernel function "
+            f"{estimator.kernel.__name__!r}, which a model file cannot hold. Pass it: "
+            "load(path, kernel=function)."
+        )
+    d = estimator.n_features_in_
+    gamma = fields.number("gamma")
+    if gamma <= 0:
+        raise fields.fault("gamma", "positive")
+    kernel = make_kernel(
+        estimator.kernel, gamma, estimator.coef0, estimator.degree, np.zeros((1, d)), dtype
+    )
+    if not isinstance(kernel, DotKernel):
+        return kernel
+    compressed = fields.flag("compressed")
+    centre = arrays.take("centre", np.float64, (d,)) if arrays.has("centre") else None
+    if compressed and centre is not None:
+        raise arrays.fault("centre", "does not go with compressed rows")
+    return replace(kernel, compressed=compressed, centre=centre)
+
+
+def _pack_rows(prefix: str, rows: Rows) -> dict[str, np.ndarray]:
+    if isinstance(rows, MatrixRows):
+        named = {"column": rows.column}
+    elif isinstance(rows, CompressedRows):
+        first, last = rows.start[0], rows.start[-1]
+        named = {"start": rows.start - first, "index": rows.index[first:last],
+                 "value": rows.value[first:last], "norms": rows.norms}  # fmt: skip
+    elif isinstance(rows.data, np.ndarray):
+        named = {"data": rows.data, "norms": rows.norms}
+    else:
+        raise TypeError("Sparse support vectors of a kernel function cannot be stored.")
+    return {prefix + name: array for name, array in named.items()}
+
+
+def _unpack_rows(kernel: Kernel, arrays: Arrays, n: int | None, d: int) -> Rows:
+    if kernel.name == "precomputed":
+        column = arrays.indices("column", np.int64, n, d)
+        return MatrixRows(None, np.arange(len(column)), column)
+    if isinstance(kernel, FunctionKernel):
+        dtypes = (np.float32, np.float64) if kernel.given else kernel.dtype
+        data = arrays.take("data", dtypes, (n, d))
+        return Operand(data, arrays.take("norms", np.float64, (len(data),)))
+    norms = arrays.take("norms", kernel.dtype, (n,))
+    if len(norms) and norms.min() < 0:
+        raise arrays.fault("norms", "holds negative squares")
+    if not (isinstance(kernel, DotKernel) and kernel.compressed):
+        return Operand(arrays.take("data", kernel.dtype, (len(norms), d)), norms)
+    value = arrays.take("value", kernel.dtype, (None,))
+    start = arrays.pointers("start", len(norms), len(value))
+    index = arrays.indices("index", np.int32, len(value), d)
+    inside = np.ones(len(index), dtype=bool)  # whether a value follows another of its row
+    inside[start[:-1][start[:-1] < len(index)]] = False
+    if np.any(inside[1:] & (index[1:] <= index[:-1])):
+        raise arrays.fault("index", "must ascend within each row")
+    return CompressedRows(start, index, value, norms, d)
+
+
+def _pack_router(router: Router) -> dict[str, np.ndarray]:
+    if isinstance(router, PointRouter):
+        return {"router.centres": router.centres}
+    assert isinstance(router, KernelRouter)
+    return {
+        "router.members": router.members,
+        "router.constants": router.constants,
+        **_pack_rows("router.sample.", router.sample),
+    }
+
+
+def _unpack_router(kernel: Kernel, arrays: Arrays, d: int) -> Router:
+    if arrays.has("centres"):
+        centres = arrays.take("centres", kernel.dtype, (None, d))
+        if len(centres) == 0:
+            raise arrays.fault("centres", "must not be empty")
+        return PointRouter(centres)
+    members = arrays.take("members", np.float64, (None, None))
+    if 0 in members.shape:
+        raise arrays.fault("members", "must not be empty")
+    constants = arrays.take("constants", np.float64, (members.shape[1],))
+    sample = _unpack_rows(kernel, arrays.inner("sample."), len(members), d)
+    return KernelRouter(kernel, sample, members, constants)
+
+
+def _pack_level(level: Level) -> dict:
+    return {
+        "level": level.level,
+        "sizes": level.sizes.tolist(),
+        "n_support": int(level.n_support),
+        **{name: pack_number(getattr(level, name)) for name in _MEASURES},
+    }
+
+
+def _unpack_level(fields: Fields) -> Level:
+    sizes = fields.items("sizes")
+    if not sizes or not all(type(n) is int and 0 < n < 2**53 for n in sizes):
+        raise fields.fault("sizes", "a list of positive whole numbers")
+    return Level(
+        level=fields.integer("level", low=1, high=20),
+        n_clusters=len(sizes),
+        sizes=np.array(sizes),
+        n_support=fields.integer("n_support"),
+        **{name: fields.number(name, finite=False) for name in _MEASURES},  # type: ignore[arg-type]
+    )

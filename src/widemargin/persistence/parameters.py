@@ -1,0 +1,136 @@
+"""Constructor parameters and class labels as plain JSON values."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from widemargin.additive.kernels import PowerMean
+from widemargin.persistence.container import Fields, pack_number, unpack_number
+
+_LABEL_DTYPES = ("bool", "float32", "float64", "str", "object",
+                 *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)))  # fmt: skip
+
+
+class NotStored:
+    """Stands for a function that a model file names but cannot hold.
+
+    A model that has learned its tables predicts without it; to fit again, give the function.
+    """
+
+    def __init__(self, name: str):
+        self.__name__ = name
+
+    def __repr__(self) -> str:
+        return f"<function {self.__name__}, not stored in the model file>"
+
+    def __call__(self, *arguments):
+        raise TypeError(
+            f"The kernel function {self.__name__!r} is not in the model file (code is never stored "
+            "or run). Pass it: load(path, kernel=function)."
+        )
+
+
+def pack_parameters(estimator) -> dict:
+    """What the constructor was given, as far as it is data."""
+    return {k: _pack(k, v) for k, v in estimator.get_params(deep=False).items()}
+
+
+def _pack(name: str, value):
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return pack_number(value)
+    if isinstance(value, PowerMean):
+        return {"power_mean": pack_number(value.p)}
+    if callable(value):
+        return {"function": getattr(value, "__name__", "function")}
+    if name == "class_weight" and isinstance(value, dict):
+        return {"weights": [[_pack("label", k), _pack("weight", v)] for k, v in value.items()]}
+    if name in ("random_state", "checkpoint") or isinstance(value, os.PathLike):
+        return None  # the state of a generator, a folder of another machine
+    raise TypeError(f"{name}={value!r} cannot be stored in a model file.")
+
+
+def unpack_parameters(cls: type, fields: Fields, kernel: Callable | None):
+    """An estimator with these parameters; unknown names are refused, ranges checked."""
+    known = cls._get_param_names()  # type: ignore[attr-defined]
+    unknown = sorted(set(fields.content) - set(known))
+    if unknown:
+        raise ValueError(f"{fields.path!r}: {cls.__name__} has no parameter {unknown[0]!r}.")
+    estimator = cls(**{name: _unpack(fields, name) for name in fields.content})
+    if kernel is not None:
+        if not isinstance(estimator.kernel, NotStored):
+            raise ValueError(
+                f"{fields.path!r}: the kernel of this model is {estimator.kernel!r}; kernel= is "
+                "for models trained with a function."
+            )
+        estimator.kernel = kernel
+    try:
+        with warnings.catch_warnings():  # what `fit` warns of has been said when it was trained
+            warnings.simplefilter("ignore")
+            estimator._check_params()
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{fields.path!r}: {error}") from None
+    return estimator
+
+
+def _unpack(fields: Fields, name: str):
+    value = fields.content[name]
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, str):
+        number = unpack_number(value)
+        return value if number is None else number
+    inner = fields.inner(name)
+    kind = next(iter(inner.content), None)
+    if len(inner.content) == 1 and kind == "power_mean":
+        p = inner.number("power_mean", finite=False)
+        if not p <= 0:
+            raise inner.fault("power_mean", "at most 0")
+        return PowerMean(p)
+    if len(inner.content) == 1 and kind == "function":
+        return NotStored(inner.text("function")[:200])
+    if len(inner.content) == 1 and kind == "weights" and name == "class_weight":
+        return dict(_pair(inner, item) for item in inner.items("weights"))
+    raise fields.fault(name, "a value that parameters can have")
+
+
+def _pair(fields: Fields, item) -> tuple:
+    if not (isinstance(item, list) and len(item) == 2):
+        raise fields.fault("weights", "pairs of a label and a weight")
+    label, weight = item[0], unpack_number(item[1])
+    if not isinstance(label, (bool, int, float, str)) or weight is None:
+        raise fields.fault("weights", "pairs of a label and a weight")
+    return label, weight
+
+
+def pack_labels(classes: np.ndarray) -> dict:
+    dtype = "str" if classes.dtype.kind == "U" else classes.dtype.name
+    values = classes.tolist()
+    plain = all(isinstance(v, (bool, int, float, str)) for v in values)
+    if dtype not in _LABEL_DTYPES or not plain:
+        raise TypeError(f"Labels of type {classes.dtype} cannot be stored; use numbers or strings.")
+    return {"dtype": dtype, "values": values}
+
+
+def unpack_labels(fields: Fields) -> np.ndarray:
+    """Two or more labels in ascending order, as `numpy.unique` gave them."""
+    dtype, values = fields.text("dtype", _LABEL_DTYPES), fields.items("values")
+    kinds = {"bool": (bool,), "float": (int, float), "str": (str,), "int": (int,), "uint": (int,),
+             "object": (str, int, float)}[dtype.rstrip("0123456789")]  # fmt: skip
+    if not all(type(v) in kinds for v in values):
+        raise fields.fault("values", f"labels of type {dtype}")
+    try:
+        labels = np.array(values, dtype=dtype)
+        ascending = len(labels) >= 2 and bool(np.all(labels[1:] > labels[:-1]))
+    except (ValueError, TypeError, OverflowError):
+        ascending = False
+    if not ascending:
+        raise fields.fault("values", "two or more different labels in ascending order")
+    return labels
