@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytest.register_assert_rewrite("kernel.helpers")  # its asserts say what they saw, like tests'
+
 settings.register_profile(
     "widemargin", deadline=None, derandomize=True, database=None, max_examples=50
 )

@@ -1,5 +1,4 @@
-"""Divide and conquer against Lemma 1 and Theorem 1 of the DC-SVM paper, and the quadratic
-programme; and the binary problems it solves against scikit-learn's conventions."""
+"""Divide and conquer against Lemma 1 and Theorem 1 of the DC-SVM paper."""
 
 import threading
 from dataclasses import dataclass, replace
@@ -7,10 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import reference
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.multiclass import OneVsOneClassifier
 
 from widemargin.kernel import divide
 from widemargin.kernel.divide import (
@@ -22,15 +17,20 @@ from widemargin.kernel.divide import (
     divide_and_conquer,
 )
 from widemargin.kernel.kernels import ShiftedKernel, make_kernel
-from widemargin.kernel.problems import binary_problems, class_scores
+from widemargin.kernel.problems import binary_problems
 from widemargin.kernel.rows import Threads
 from widemargin.kernel.solver import solve
+
+from .helpers import kernel_matrix, points
 
 ONE = Threads(1)
 C = 10.0
 PLAN = Plan(levels=1, branching=4, sample_size=60, early=None, tol=1e-9, max_iter=10_000,
             cache_bytes=1e8, n_jobs=None, n_threads=1, seed=0)  # fmt: skip
-PARAMETERS = {"rbf": {"gamma": 3.0}, "poly": {"gamma": 0.5, "coef0": 1.0, "degree": 2}}
+PARAMETERS = {
+    "rbf": {"gamma": 3.0, "coef0": 0.0, "degree": 3},
+    "poly": {"gamma": 0.5, "coef0": 1.0, "degree": 2},
+}
 
 multi_class = pytest.mark.parametrize(
     ("n_classes", "scheme", "n_problems"), [(2, "ovr", 1), (4, "ovr", 4), (4, "ovo", 6)]
@@ -83,14 +83,11 @@ def optimum(p, K):
 
 
 def task(name="rbf", n_classes=2, scheme="ovr", n=150, dtype=np.float64) -> Task:
-    rng = np.random.default_rng(0)
-    X = rng.random((n, 3))
-    noisy = np.sin(6 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=n)
-    label = np.searchsorted(np.quantile(noisy, np.arange(1, n_classes) / n_classes), noisy)
-    p = {"gamma": 1.0, "coef0": 0.0, "degree": 3, **PARAMETERS[name]}
-    kernel = make_kernel(name, p["gamma"], p["coef0"], p["degree"], X, dtype)
-    problems = binary_problems(label, n_classes, C * rng.uniform(0.3, 1.0, n), scheme)
-    K = pairwise_kernels(X, metric=name, **PARAMETERS[name])
+    X, label = points(n, n_classes)
+    kernel = make_kernel(name, **PARAMETERS[name], X=X, dtype=dtype)
+    upper = C * np.random.default_rng(1).uniform(0.3, 1.0, n)
+    problems = binary_problems(label, n_classes, upper, scheme)
+    K = kernel_matrix(name, X, **PARAMETERS[name])
     return Task(kernel, kernel.operand(X, training=True), problems, K)
 
 
@@ -99,27 +96,16 @@ def task(name="rbf", n_classes=2, scheme="ovr", n=150, dtype=np.float64) -> Task
 
 @multi_class
 @each_kernel
+@pytest.mark.parametrize("levels", [1, 2])
 def test_an_early_model_is_exact_for_the_kernel_cut_between_clusters(
-    name, n_classes, scheme, n_problems
+    levels, name, n_classes, scheme, n_problems
 ):
-    """DC-SVM, Lemma 1, for every binary problem."""
+    """DC-SVM, Lemma 1, for every binary problem, at the lowest level and above another."""
     t = task(name, n_classes, scheme)
-    early = t.run(early=1)
+    early = t.run(levels=levels, early=1)
     assert len(t.problems) == len(early.alphas) == n_problems
     assert early.solutions == []
-    assert_exact_for_the_cut_kernel(t, early)
-
-
-@pytest.mark.parametrize(("n_classes", "scheme"), [(2, "ovr"), (4, "ovo")])
-@each_kernel
-def test_an_early_model_is_as_exact_after_a_lower_level(name, n_classes, scheme):
-    t = task(name, n_classes, scheme)
-    early = t.run(levels=2, early=1)
-    assert [level.level for level in early.levels] == [2, 1]
-    assert_exact_for_the_cut_kernel(t, early)
-
-
-def assert_exact_for_the_cut_kernel(t, early):
+    assert [level.level for level in early.levels] == list(range(levels, 0, -1))
     assert early.label.max() > 0
     cut = t.cut(early.label)
     for p, alpha in zip(t.problems, early.alphas, strict=True):
@@ -384,70 +370,3 @@ def test_a_cluster_that_fails_stops_the_others_and_its_error_is_raised(monkeypat
     with pytest.raises(ZeroDivisionError, match="this cluster fails"):
         task().run(n_jobs=2, n_threads=2)
     assert ended.wait(5)
-
-
-# ------------------------------------------------------------------ binary problems
-
-
-class Recorder(ClassifierMixin, BaseEstimator):
-    """A classifier that keeps what it was trained on."""
-
-    def fit(self, X, y):
-        self.classes_, self.X_, self.y_ = np.unique(y), X, y
-        return self
-
-
-def class_labels(n_classes, n=40):
-    return np.random.default_rng(2).permutation(np.arange(n) % n_classes)
-
-
-@pytest.mark.parametrize("n_classes", [3, 5])
-def test_pairs_of_classes_are_those_of_scikit_learn(n_classes):
-    label = class_labels(n_classes)
-    upper = np.linspace(1, 2, len(label))
-    numbers = np.arange(len(label), dtype=float)[:, None]
-    theirs = OneVsOneClassifier(Recorder()).fit(numbers, label).estimators_
-    ours = binary_problems(label, n_classes, upper, "ovo")
-    assert len(ours) == len(theirs) == n_classes * (n_classes - 1) // 2
-    for mine, other in zip(ours, theirs, strict=True):
-        np.testing.assert_array_equal(mine.rows, other.X_[:, 0])
-        np.testing.assert_array_equal(mine.y, np.where(other.y_ == 1, 1.0, -1.0))
-        np.testing.assert_array_equal(mine.upper, upper[mine.rows])
-
-
-def test_one_problem_per_class_has_all_rows_and_that_class_positive():
-    label, upper = class_labels(3), np.linspace(1, 2, 40)
-    ours = binary_problems(label, 3, upper, "ovr")
-    np.testing.assert_array_equal(np.stack([p.y for p in ours], axis=1), reference.signs(label))
-    for p in ours:
-        np.testing.assert_array_equal(p.rows, np.arange(40))
-        np.testing.assert_array_equal(p.upper, upper)
-
-
-@pytest.mark.parametrize("scheme", ["ovr", "ovo"])
-def test_two_classes_are_one_problem_with_the_later_class_positive(scheme):
-    label = class_labels(2)
-    (p,) = binary_problems(label, 2, np.ones(40), scheme)
-    np.testing.assert_array_equal(p.y, reference.signs(label)[:, 0])
-    scores = np.linspace(-1, 1, 5)[:, None]
-    np.testing.assert_array_equal(class_scores(scores, 2, scheme), scores[:, 0])
-
-
-@pytest.mark.parametrize("n_classes", [3, 5])
-def test_scores_of_pairs_become_scores_of_classes_as_in_scikit_learn(n_classes):
-    rng = np.random.default_rng(3)
-    label = class_labels(n_classes, 120)
-    X = rng.normal(size=(120, 3)) + rng.normal(size=(n_classes, 3))[label]
-    theirs = OneVsOneClassifier(LogisticRegression()).fit(X, label)
-    pairs = np.column_stack([e.decision_function(X) for e in theirs.estimators_])
-    np.testing.assert_allclose(
-        class_scores(pairs, n_classes, "ovo"), theirs.decision_function(X), rtol=1e-12
-    )
-
-
-def test_pairs_vote_and_ties_go_to_the_larger_sum():
-    pairs = np.array([[-1.0, -1.0, 3.0], [-1.0, 2.0, -4.0], [1.0, -2.0, 4.0]])
-    # columns: 0 against 1, 0 against 2, 1 against 2; positive is for the later class
-    # row 0: 0 wins twice; rows 1 and 2: each class wins once; sums -1, -5, 6 and 1, -3, 2
-    scores = class_scores(pairs, 3, "ovo")
-    np.testing.assert_array_equal(np.argmax(scores, axis=1), [0, 1, 2])

@@ -9,7 +9,6 @@ from widemargin import KernelSVC
 from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.model import COMBINATIONS, KernelModel
 from widemargin.kernel.partition import PointRouter
-from widemargin.kernel.problems import binary_problems, class_scores
 
 INTERCEPT = np.array([0.25, -3.0])
 
@@ -120,37 +119,3 @@ def test_no_rows_at_all_are_refused_and_one_row_is_decided():
     assert model.decision_function(X[:1]).shape == (1,)
     with pytest.raises(ValueError, match=r"0 sample\(s\)"):
         model.predict(X[:0])
-
-
-# ------------------------------------------------------------------ many classes
-
-
-def test_pairs_hold_their_two_classes_and_the_later_is_positive():
-    label, upper = np.array([0, 2, 1, 1, 2, 0]), np.arange(6.0)
-    problems = binary_problems(label, 3, upper, "ovo")
-    assert [p.rows.tolist() for p in problems] == [[0, 2, 3, 5], [0, 1, 4, 5], [1, 2, 3, 4]]
-    assert [p.y.tolist() for p in problems] == [[-1, 1, 1, -1], [-1, 1, 1, -1], [1, -1, -1, 1]]
-    assert [p.upper.tolist() for p in problems] == [[0, 2, 3, 5], [0, 1, 4, 5], [1, 2, 3, 4]]
-
-
-def test_every_class_is_positive_once_against_all_others():
-    label = np.array([0, 2, 1, 1])
-    problems = binary_problems(label, 3, np.ones(4), "ovr")
-    assert [p.y.tolist() for p in problems] == [[1, -1, -1, -1], [-1, -1, 1, 1], [-1, 1, -1, -1]]
-    assert all(p.rows.tolist() == [0, 1, 2, 3] for p in problems)
-
-
-@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
-def test_two_classes_are_one_problem_and_one_column(multi_class):
-    (problem,) = binary_problems(np.array([0, 1, 1]), 2, np.ones(3), multi_class)
-    assert problem.y.tolist() == [-1, 1, 1]
-    assert class_scores(np.array([[0.5], [-2.0]]), 2, multi_class).tolist() == [0.5, -2.0]
-
-
-def test_votes_count_first_and_sums_break_ties():
-    """Pairs (0, 1), (0, 2), (1, 2): class 2 wins two duels, then a circle of one duel each."""
-    pairs = np.array([[-0.1, 5.0, 0.1], [0.2, -3.0, 0.1]])
-    scores = class_scores(pairs, 3, "ovo")
-    assert scores.argmax(axis=1).tolist() == [2, 0]
-    assert np.round(scores).astype(int).tolist()[0] == [1, 0, 2]
-    assert np.ptp(scores[1]) < 1

@@ -1,89 +1,21 @@
-"""The exact solver against the quadratic programme, closed forms, and its own certificate."""
+"""The exact solver against the quadratic programme and closed forms; starts, shrinking and ends."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
-from sklearn.metrics.pairwise import pairwise_kernels
 
-from widemargin import _core
 from widemargin.kernel import solver
 from widemargin.kernel.kernels import CompressedRows, make_kernel
-from widemargin.kernel.solver import Descent, dual_value, gap_terms, solve
+from widemargin.kernel.solver import Descent, solve
 
-PARAMETERS = {
-    "rbf": {"gamma": 0.7},
-    "poly": {"gamma": 0.5, "coef0": 1.0, "degree": 2},
-    "laplacian": {"gamma": 0.4},
-    "chi2": {"gamma": 0.6},
-    "sigmoid": {"gamma": 2.0, "coef0": -1.0},
-}
+from .helpers import cheap, kernel_matrix, noisy_labels, problem, shrinking_problem
+
 EXTREMES = [2.0**-10, 2.0**-6, 2.0, 2.0**6, 2.0**10]
 ITS_LIMIT = 300  # blocks that none of the extremes may need
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A binary problem as the solver takes it, and its matrix by scikit-learn's kernels."""
-
-    kernel: object
-    rows: object
-    y: np.ndarray
-    upper: np.ndarray
-    K: np.ndarray
-
-    def solve(self, **settings):
-        return solve(self.kernel, self.rows, self.y, self.upper, **settings)
-
-    @property
-    def Q(self):
-        return self.y[:, None] * (self.K + self.K.T) / 2 * self.y
-
-    def gradient(self, alpha):
-        return self.Q @ alpha - 1
-
-    def gap(self, alpha):
-        """Primal minus dual, by the textbook formulas."""
-        coef, sign, c = (alpha * self.y)[:, None], self.y[:, None], self.upper
-        args = (self.K, coef)
-        return float((reference.primal(*args, sign, c, False) - self.dual(alpha))[0])
-
-    def dual(self, alpha):
-        return reference.dual(self.K, (alpha * self.y)[:, None], self.upper, False)[0]
-
-    def residual(self, alpha):
-        """How far a projected gradient step moves; 0 at the optimum only."""
-        return np.abs(np.clip(alpha - self.gradient(alpha), 0, self.upper) - alpha).max()
-
-    def optimum(self):
-        return self.dual(reference.box_qp(self.Q, self.upper))
-
-
-def labels(X, rng, noise=0.4):
-    score = np.sin(6 * X[:, 0]) + X[:, 1]
-    return np.where(score > 0.8 + noise * rng.normal(size=len(X)), 1.0, -1.0)
-
-
-def problem(name="rbf", n=60, C=10.0, *, seed=0, dtype=np.float64, y=None, X=None, **changes):
-    """Noisy labels on uniform rows, every row with an upper bound of its own."""
-    rng = np.random.default_rng(seed)
-    X = rng.random((n, 4)) if X is None else X
-    y = labels(X, rng) if y is None else y
-    p = {"gamma": 1.0, "coef0": 0.0, "degree": 3, **PARAMETERS[name], **changes}
-    kernel = make_kernel(name, p["gamma"], p["coef0"], p["degree"], X, dtype)
-    used = {key: p[key] for key in {**PARAMETERS[name], **changes}}
-    upper = C * rng.uniform(0.2, 1.0, len(X))
-    rows = kernel.operand(X, training=True)
-    return Problem(kernel, rows, y, upper, pairwise_kernels(X, metric=name, **used))
-
-
-def cheap(p):
-    """The same problem with kernel values that cost nothing, so that shrinking always pays."""
-    return replace(p, kernel=replace(p.kernel, cost=0.0))
 
 
 @dataclass
@@ -166,7 +98,7 @@ def test_single_precision_solves_to_its_own_accuracy():
 def test_compressed_rows_are_solved_as_dense_ones(name):
     rng = np.random.default_rng(3)
     X = np.where(rng.random((60, 10)) < 0.2, rng.random((60, 10)), 0.0)
-    p = problem(name, X=X, y=labels(X, rng))
+    p = problem(name, X=X, y=noisy_labels(X, rng))
     given = replace(p, rows=p.kernel.operand(sp.csr_array(X)))
     assert isinstance(given.rows, CompressedRows)
     assert p.residual(given.solve(tol=1e-11).alpha) <= 1e-8
@@ -176,9 +108,7 @@ def test_a_precomputed_matrix_and_a_function_are_solved_as_the_kernel_they_stand
     p = problem("rbf", n=50)
     X = p.rows.data
     matrix = make_kernel("precomputed", 1.0, 0.0, 3, p.K, np.float64)
-    function = make_kernel(
-        lambda a, b: pairwise_kernels(a, b, metric="rbf", gamma=0.7), 1.0, 0.0, 3, X, np.float64
-    )
+    function = make_kernel(partial(kernel_matrix, "rbf", gamma=0.7), 1.0, 0.0, 3, X, np.float64)
     for kernel, data in ((matrix, p.K), (function, X)):
         same = replace(p, kernel=kernel, rows=kernel.operand(data, training=True))
         assert p.residual(same.solve(tol=1e-11).alpha) <= 1e-8
@@ -224,78 +154,6 @@ def test_rows_that_are_all_identical_share_what_one_row_would_have():
     solution = p.solve(tol=1e-10)
     assert solution.alpha.sum() == pytest.approx(1.0, rel=1e-9)
     assert solution.dual == pytest.approx(0.5, rel=1e-9)
-
-
-# ------------------------------------------------------------------ the certificate
-
-
-@pytest.mark.parametrize("name", ["rbf", "poly"])
-@pytest.mark.parametrize("C", [1.0, 100.0])
-def test_the_gap_is_never_below_the_true_error(name, C, monkeypatch):
-    monkeypatch.setattr(solver, "BLOCK", 8)
-    monkeypatch.setattr(solver, "SHRINK_SHARE", 2.0)  # so that all of the gap is recorded
-    p = problem(name, C=C)
-    optimum = p.optimum()
-    history = p.solve(tol=1e-9).history
-    assert len(history) > 10
-    for record in history:
-        error = optimum - record["dual"]
-        assert error >= -1e-10 * optimum
-        assert record["gap"] >= error - 1e-10 * optimum
-
-
-def test_the_dual_never_decreases_and_is_that_of_the_variables(monkeypatch):
-    monkeypatch.setattr(solver, "BLOCK", 8)
-    p = problem()
-    solution = p.solve(tol=1e-9)
-    values = [record["dual"] for record in solution.history]
-    assert len(values) > 10
-    assert np.all(np.diff(values) >= 0)
-    assert values[0] == 0
-    assert values[-1] == pytest.approx(p.dual(solution.alpha), rel=1e-12)
-
-
-@given(
-    n=st.integers(1, 40),
-    C=st.sampled_from([1e-2, 1.0, 30.0]),
-    seed=st.integers(0, 1000),
-    max_iter=st.integers(0, 4),
-    name=st.sampled_from(["rbf", "poly", "laplacian"]),
-)
-def test_whatever_it_stops_at_is_feasible_with_its_own_objectives(n, C, seed, max_iter, name):
-    p = problem(name, n=n, C=C, seed=seed)
-    start = p.upper * np.random.default_rng(seed).uniform(-0.5, 1.5, n)
-    s = p.solve(alpha=start, max_iter=max_iter, tol=1e-12)
-    assert np.all((s.alpha >= 0) & (s.alpha <= p.upper))
-    terms = gap_terms(s.alpha, s.gradient, p.upper)
-    assert np.all(terms >= 0)
-    scale = 1e-9 * max(p.dual(s.alpha) + p.gap(s.alpha), 1.0)
-    np.testing.assert_allclose(s.gradient, p.gradient(s.alpha), atol=scale)
-    assert s.dual == pytest.approx(p.dual(s.alpha), abs=scale)
-    assert s.primal - s.dual == pytest.approx(terms.sum(), abs=scale)
-    assert s.primal - s.dual == pytest.approx(p.gap(s.alpha), abs=scale)
-
-
-def test_gap_terms_sum_to_primal_minus_dual_for_any_variables():
-    p = problem()
-    alpha = p.upper * np.random.default_rng(1).random(len(p.y))
-    gradient = p.gradient(alpha)
-    assert gap_terms(alpha, gradient, p.upper).sum() == pytest.approx(p.gap(alpha), rel=1e-12)
-    assert dual_value(alpha, gradient) == pytest.approx(p.dual(alpha), rel=1e-12)
-
-
-def test_the_core_leaves_out_of_the_violation_what_a_bound_forbids():
-    upper, diagonal = np.ones(2), np.ones(2)
-    for alpha, gradient, violation in [
-        ([0.0, 0.0], [3.0, -2.0], 2.0),
-        ([1.0, 1.0], [2.0, -3.0], 2.0),
-        ([0.5, 0.5], [2.0, -3.0], 3.0),
-        ([0.0, 1.0], [2.0, -3.0], 0.0),
-    ]:
-        alpha, gradient = np.array(alpha), np.array(gradient)
-        _, found, gap = chosen(alpha, gradient, upper, diagonal, [], 2)
-        assert found == violation
-        assert gap == pytest.approx(gap_terms(alpha, gradient, upper).sum(), rel=1e-14)
 
 
 # ------------------------------------------------------------------ starts
@@ -352,27 +210,7 @@ def test_a_start_on_the_wrong_variables_takes_in_all_that_matter():
     assert solution.dual == pytest.approx(best.dual, rel=1e-9)
 
 
-# ------------------------------------------------------------------ blocks, cache and shrinking
-
-
-def chosen(alpha, gradient, upper, diagonal, last, size):
-    last = np.array(last, dtype=np.int64)
-    return _core.select_block(alpha, gradient, upper, diagonal, last, size)
-
-
-def test_a_block_keeps_free_variables_of_the_last_one_and_adds_the_worst_violators():
-    gradient = np.array([0.1, -5.0, 4.0, 0.01, 3.0, 0.2, -2.0, 0.0])
-    alpha = np.full(8, 0.5)
-    alpha[5] = 0.0  # in the last block, but no longer free
-    block, _, _ = chosen(alpha, gradient, np.ones(8), np.ones(8), [0, 3, 5], 4)
-    np.testing.assert_array_equal(np.sort(block), [0, 1, 2, 3])
-
-
-def test_a_block_has_the_largest_decrease_first_not_the_largest_gradient():
-    gradient, diagonal = np.array([-3.0, -2.0, -1.0]), np.array([100.0, 1.0, 1.0])
-    block, violation, _ = chosen(np.zeros(3), gradient, np.ones(3), diagonal, [], 2)
-    np.testing.assert_array_equal(np.sort(block), [1, 2])
-    assert violation == 3.0
+# ------------------------------------------------------------------ cache and shrinking
 
 
 def test_a_small_cache_computes_rows_again_and_finds_the_same_optimum(monkeypatch):
@@ -384,11 +222,6 @@ def test_a_small_cache_computes_rows_again_and_finds_the_same_optimum(monkeypatc
     assert small.n_rows_computed > large.n_rows_computed
     assert small.dual == pytest.approx(large.dual, rel=1e-8)
     assert p.residual(small.alpha) <= 1e-6
-
-
-def shrinking_problem(seed, C, monkeypatch, n=300, block=32, **changes):
-    monkeypatch.setattr(solver, "BLOCK", block)
-    return cheap(problem(n=n, C=C, seed=seed, **changes))
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -404,24 +237,6 @@ def test_shrinking_does_not_change_the_optimum(seed, C, watched, monkeypatch):
     assert shrunk.dual == pytest.approx(plain.dual, rel=1e-7)
     assert p.residual(shrunk.alpha) <= 1e-4
     assert p.gap(shrunk.alpha) <= 1.01e-8 * shrunk.primal
-
-
-@pytest.mark.parametrize("seed", [0, 2])
-@pytest.mark.parametrize("C", [0.3, 3.0, 30.0])
-def test_the_gradient_of_a_skipped_variable_is_a_bound_on_the_safe_side(
-    seed, C, watched, monkeypatch
-):
-    monkeypatch.setattr(solver, "SHRINK_SHARE", 0.7)
-    p = shrinking_problem(seed, C, monkeypatch)
-    watch, solution = watched(p, tol=1e-4)
-    true, held = p.gradient(solution.alpha), np.where(solution.alpha <= 0, 1.0, -1.0)
-    skipped = np.abs(solution.gradient - true) > 1e-8
-    assert watch.shrinks > 0
-    assert skipped.sum() > 100
-    assert np.all((solution.alpha <= 0) | (solution.alpha >= p.upper), where=skipped)
-    assert np.all((solution.gradient * held)[skipped] <= (true * held)[skipped])
-    assert np.all((solution.gradient * held)[skipped] >= 0)
-    assert solution.primal - solution.dual == pytest.approx(p.gap(solution.alpha), rel=1e-6)
 
 
 def test_shrinking_waits_until_keeping_a_variable_has_cost_as_much_as_looking_again(
@@ -442,6 +257,21 @@ def test_shrinking_with_a_small_cache_finds_the_same_optimum(watched, monkeypatc
     assert small.n_rows_computed > large.n_rows_computed
     assert small.dual == pytest.approx(large.dual, rel=1e-7)
     assert p.gap(small.alpha) <= 1.01e-8 * small.primal
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+@pytest.mark.parametrize("C", [0.3, 3.0, 30.0])
+def test_the_gradient_of_a_skipped_variable_is_a_bound_on_the_safe_side(
+    seed, C, watched, monkeypatch
+):
+    monkeypatch.setattr(solver, "SHRINK_SHARE", 0.7)
+    p = shrinking_problem(seed, C, monkeypatch)
+    watch, solution = watched(p, tol=1e-4)
+    skipped = p.skipped(solution, 1e-8)
+    assert watch.shrinks > 0
+    assert skipped.sum() > 100
+    assert np.all(p.outward(solution.alpha, solution.gradient)[skipped] >= 0)
+    assert solution.primal - solution.dual == pytest.approx(p.gap(solution.alpha), rel=1e-6)
 
 
 def test_the_gradient_is_refreshed_after_many_blocks_and_is_then_exact(watched, monkeypatch):
@@ -483,7 +313,7 @@ def test_a_step_that_asks_to_stop_is_the_last(monkeypatch):
 @pytest.mark.parametrize("block", [8, 1024])
 def test_an_indefinite_kernel_comes_to_an_end_within_its_bounds(C, block, monkeypatch):
     monkeypatch.setattr(solver, "BLOCK", block)
-    p = problem("sigmoid", C=C)
+    p = problem("sigmoid", C=C, gamma=2.0, coef0=-1.0)
     assert np.linalg.eigvalsh(p.K)[0] < -1e-2
     solution = p.solve(tol=1e-6, max_iter=2000)
     assert solution.n_iter < 2000

@@ -1,0 +1,27 @@
+"""Fixtures that several of these tests share."""
+
+import pytest
+
+from widemargin import _core
+
+from .helpers import points
+
+
+@pytest.fixture
+def two():
+    """Rows of two classes."""
+    return points()
+
+
+@pytest.fixture
+def three():
+    """Rows of three classes."""
+    return points(n_classes=3)
+
+
+@pytest.fixture
+def use_instruction_set():
+    """A function that chooses the core's instructions until the test ends."""
+    default = _core.instruction_set()
+    yield _core.use_instruction_set
+    _core.use_instruction_set(default)

@@ -1,0 +1,304 @@
+"""What the compiled core refuses, and that it writes nothing before it does."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from widemargin import _core
+from widemargin.kernel.kernels import CompressedRows, Panels
+
+from .helpers import RELATIVE, block_problem, each_dtype
+
+
+def read_only(array):
+    array.flags.writeable = False
+    return array
+
+
+def overlapping(shape, strides, dtype=np.float64):
+    base = np.zeros(shape[0] * shape[1], dtype)
+    return np.lib.stride_tricks.as_strided(base, shape, strides)
+
+
+def good_call(name, dtype=np.float32):
+    """Arguments that are answered; values and panels of a type, all else in double precision."""
+    if name == "minimise_block":
+        return block_problem(7, 9)[1]
+    return {
+        "add_rows": {"pool": np.ones((3, 5)), "slots": np.array([0, 2]), "coef": np.ones(2),
+                     "sign": np.ones(5), "begin": 1, "end": 4, "out": np.zeros(5)},
+        "select_block": {"alpha": np.zeros(4), "gradient": -np.ones(4), "upper": np.ones(4),
+                         "diagonal": np.ones(4), "last": np.array([0, 3]), "size": 2},
+        "gather": {"pool": np.ones((3, 5)), "slots": np.array([0, 2]),
+                   "columns": np.array([4, 0, 1]), "row_sign": np.ones(2),
+                   "column_sign": np.ones(3), "out": np.zeros((2, 3))},
+        "compact_rows": {"buffer": np.arange(20.0), "slots": np.array([1, 3]),
+                         "columns": np.array([0, 2, 4]), "old_stride": 5, "new_stride": 4},
+        "widen_rows": {"buffer": np.arange(20.0), "n_rows": 3, "old_stride": 4, "new_stride": 6},
+        "finish_block": {"values": np.ones((3, 5), dtype), "row_norms": np.full(3, 2, dtype),
+                         "column_norms": np.full(5, 2, dtype), "name": "rbf", "gamma": 1.0,
+                         "coef0": 0.0, "degree": 3},
+        # three dense rows of four features and two compressed rows
+        "sparse_block": {"start": np.array([0, 2, 3]), "index": np.array([0, 3, 1], np.int32),
+                         "value": np.ones(3, dtype), "column_norms": np.ones(2, dtype),
+                         "place": None, "panels": np.ones((1, 4, 64), dtype),
+                         "row_norms": np.ones(64, dtype), "name": "linear", "gamma": 1.0,
+                         "coef0": 0.0, "degree": 3, "out": np.zeros((3, 2), dtype)},
+    }[name]  # fmt: skip
+
+
+WRITTEN = {"add_rows": ["out"], "gather": ["out"], "compact_rows": ["buffer"],
+           "widen_rows": ["buffer"], "minimise_block": ["alpha", "coef"], "select_block": [],
+           "finish_block": ["values"], "sparse_block": ["out"]}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_calls_that_the_refused_ones_differ_from_are_answered(name):
+    call = good_call(name)
+    getattr(_core, name)(**call)
+    for output in WRITTEN[name]:
+        assert not np.array_equal(call[output], good_call(name)[output], equal_nan=True)
+    if name == "select_block":
+        assert_array_equal(_core.select_block(**call)[0], [0, 1])
+
+
+@each_dtype
+def test_the_answers_of_small_blocks_are_those_worked_out_by_hand(dtype):
+    call = good_call("finish_block", dtype)
+    _core.finish_block(**call)
+    assert_allclose(call["values"], np.exp(-2.0), rtol=RELATIVE[dtype])
+    for place, expected in ((None, [2, 1]), (np.array([-1, 0, 0, 3], np.int32), [1, 1])):
+        call = good_call("sparse_block", dtype) | {"place": place}
+        _core.sparse_block(**call)
+        assert_array_equal(call["out"], [expected] * 3)
+
+
+REFUSED = {
+    "add_rows": [
+        ({"pool": np.ones(15)}, ValueError, "pool must be a matrix"),
+        ({"pool": np.ones((3, 5), int)}, ValueError, "float32 or float64"),
+        ({"pool": None}, TypeError, "incompatible"),
+        ({"slots": np.array([0, 3])}, ValueError, "a slot is out of range"),
+        ({"slots": np.array([-1, 2])}, ValueError, "a slot is out of range"),
+        ({"slots": np.array([0, 2], np.int32)}, ValueError, "slots must be int64"),
+        ({"slots": np.array([0.0, 2.0])}, ValueError, "slots must be int64"),
+        ({"coef": np.ones(3)}, ValueError, "coef: one per slot"),
+        ({"coef": np.ones(2, np.float32)}, ValueError, "coef: one per slot"),
+        ({"sign": np.ones(4)}, ValueError, "sign must be float64, as long as out"),
+        ({"sign": np.ones(5, int)}, ValueError, "sign must be float64"),
+        ({"begin": -1}, ValueError, "columns out of range"),
+        ({"begin": 5}, ValueError, "columns out of range"),
+        ({"end": 6}, ValueError, "columns out of range"),
+        ({"end": 6, "out": np.zeros(9), "sign": np.ones(9)}, ValueError, "columns out"),
+        ({"end": 2**70}, TypeError, "incompatible"),
+        ({"begin": 0.5}, TypeError, "incompatible"),
+        ({"out": np.zeros(3), "sign": np.ones(3)}, ValueError, "columns out of range"),
+        ({"out": np.zeros(5, np.float32)}, ValueError, "out must be float64"),
+        ({"out": np.zeros(10)[::2]}, TypeError, "incompatible"),
+        ({"out": read_only(np.zeros(5))}, TypeError, "incompatible"),
+    ],
+    "gather": [
+        ({"pool": np.ones((3, 5), np.float32)}, ValueError, "the type of the pool"),
+        ({"pool": np.ones((3, 5, 1))}, ValueError, "pool must be a matrix"),
+        ({"slots": np.array([0, 3])}, ValueError, "a slot is out of range"),
+        ({"slots": np.array([0, -1])}, ValueError, "a slot is out of range"),
+        ({"slots": np.array([0, 1], np.int32)}, ValueError, "slots must be int64"),
+        ({"slots": np.array([0])}, ValueError, "row_sign: float64, one per slot"),
+        ({"columns": np.array([4, 5, 1])}, ValueError, "a column is out of range"),
+        ({"columns": np.array([4, -1, 1])}, ValueError, "a column is out of range"),
+        ({"columns": np.array([4, 0])}, ValueError, "column_sign: one per column"),
+        ({"columns": np.zeros(3, np.uint64)}, ValueError, "columns must be int64"),
+        ({"row_sign": np.ones(2, int)}, ValueError, "row_sign: float64"),
+        ({"column_sign": np.ones(3, np.float32)}, ValueError, "column_sign"),
+        ({"out": np.zeros((3, 3))}, ValueError, "a row per slot"),
+        ({"out": np.zeros((2, 2))}, ValueError, "a row per slot"),
+        ({"out": np.zeros((3, 2)).T}, ValueError, "contiguous rows"),
+        ({"out": np.zeros((2, 6))[:, ::2]}, ValueError, "contiguous rows"),
+        ({"out": np.zeros((2, 3))[::-1]}, ValueError, "do not overlap"),
+        ({"out": overlapping((2, 3), (16, 8))}, ValueError, "do not overlap"),
+        ({"out": read_only(np.zeros((2, 3)))}, TypeError, "incompatible"),
+        ({"out": np.zeros(6)}, TypeError, "incompatible"),
+    ],
+    "compact_rows": [
+        ({"buffer": np.arange(20)}, ValueError, "float32 or float64"),
+        ({"buffer": np.arange(40.0)[::2]}, TypeError, "incompatible"),
+        ({"buffer": read_only(np.zeros(20))}, TypeError, "incompatible"),
+        ({"slots": np.array([1, 4])}, ValueError, "slots must ascend"),
+        ({"slots": np.array([-1, 1])}, ValueError, "slots must ascend"),
+        ({"slots": np.array([1, 1])}, ValueError, "slots must ascend"),
+        ({"slots": np.array([3, 1])}, ValueError, "slots must ascend"),
+        ({"slots": np.array([1], np.int32)}, ValueError, "slots must be int64"),
+        ({"columns": np.array([0, 5])}, ValueError, "columns must ascend"),
+        ({"columns": np.array([2, 0])}, ValueError, "columns must ascend"),
+        ({"columns": np.array([-1, 0])}, ValueError, "columns must ascend"),
+        ({"columns": np.arange(5)}, ValueError, "only become shorter"),
+        ({"columns": np.ones(1)}, ValueError, "columns must be int64"),
+        ({"new_stride": 6}, ValueError, "only become shorter"),
+        ({"new_stride": 0}, ValueError, "only become shorter"),
+        ({"old_stride": 2**62}, ValueError, "slots must ascend"),
+        ({"old_stride": -5}, ValueError, "only become shorter"),
+    ],
+    "widen_rows": [
+        ({"buffer": np.arange(20)}, ValueError, "float32 or float64"),
+        ({"buffer": np.arange(40.0)[::2]}, TypeError, "incompatible"),
+        ({"buffer": read_only(np.zeros(20))}, TypeError, "incompatible"),
+        ({"n_rows": 4}, ValueError, "the buffer is too small"),
+        ({"n_rows": -1}, ValueError, "the buffer is too small"),
+        ({"n_rows": 2**62}, ValueError, "the buffer is too small"),
+        ({"new_stride": 3}, ValueError, "only become longer"),
+        ({"old_stride": 0}, ValueError, "only become longer"),
+        ({"new_stride": 2**62}, ValueError, "the buffer is too small"),
+    ],
+    "minimise_block": [
+        ({"q": np.ones((8, 7))}, ValueError, "q must be square"),
+        ({"q": np.ones((7, 7))}, ValueError, "q must be square"),
+        ({"q": np.ones((8, 8), int)}, ValueError, "float32 or float64"),
+        ({"q": np.ones((8, 16))[:, ::2]}, TypeError, "incompatible"),
+        ({"q": read_only(np.ones((8, 8)))}, TypeError, "incompatible"),
+        ({"block": np.arange(3, 10)}, ValueError, "a variable is out of range"),
+        ({"block": np.arange(-1, 6)}, ValueError, "a variable is out of range"),
+        ({"block": np.arange(7.0)}, ValueError, "block must be int64"),
+        ({"block": np.arange(9)}, ValueError, "q must be square"),
+        ({"block": np.arange(6)}, ValueError, "coef must be float64"),
+        ({"sign": np.ones(7)}, ValueError, "sign must be float64"),
+        ({"diagonal": np.ones(7)}, ValueError, "diagonal must be float64"),
+        ({"diagonal": np.ones(9, np.float32)}, ValueError, "diagonal must be"),
+        ({"upper": np.ones(16)}, ValueError, "upper must be float64"),
+        ({"gradient": np.zeros(7)}, ValueError, "gradient must be float64"),
+        ({"alpha": np.zeros(16)}, ValueError, "sign must be float64"),
+        ({"alpha": np.zeros(9, np.float32)}, ValueError, "alpha must be"),
+        ({"alpha": np.zeros(18)[::2]}, TypeError, "incompatible"),
+        ({"alpha": read_only(np.zeros(9))}, TypeError, "incompatible"),
+        ({"coef": np.zeros(8)}, ValueError, "coef must be float64"),
+        ({"coef": np.zeros(7, np.float32)}, ValueError, "coef must be"),
+        ({"coef": np.zeros(14)[::2]}, TypeError, "incompatible"),
+        ({"tol": None}, TypeError, "incompatible"),
+    ],
+    "select_block": [
+        ({"alpha": np.zeros(3)}, ValueError, "gradient must be float64"),
+        ({"alpha": np.zeros(4, int)}, ValueError, "alpha must be float64"),
+        ({"gradient": np.zeros(5)}, ValueError, "gradient must be float64"),
+        ({"upper": np.ones(4, np.float32)}, ValueError, "upper must be float64"),
+        ({"diagonal": np.ones(3)}, ValueError, "diagonal must be float64"),
+        ({"last": np.array([4])}, ValueError, "last block is out of range"),
+        ({"last": np.array([-1])}, ValueError, "last block is out of range"),
+        ({"last": np.zeros(2)}, ValueError, "last must be int64"),
+        ({"size": 0}, ValueError, "at least one variable"),
+        ({"size": -3}, ValueError, "at least one variable"),
+        ({"size": 1.5}, TypeError, "incompatible"),
+    ],
+    "finish_block": [
+        ({"values": np.ones((3, 5))}, ValueError, "row_norms: one per row, of the values' type"),
+        ({"values": np.ones((3, 5), np.float16)}, ValueError, "float32 or float64"),
+        ({"values": np.ones((3, 5), np.int32)}, ValueError, "float32 or float64"),
+        ({"values": np.ones((5, 3), np.float32).T}, ValueError, "contiguous rows"),
+        ({"values": np.ones((3, 10), np.float32)[:, ::2]}, ValueError, "contiguous rows"),
+        ({"values": np.ones((3, 5), np.float32)[::-1]}, ValueError, "do not overlap"),
+        ({"values": overlapping((3, 5), (4, 4), np.float32)}, ValueError, "do not overlap"),
+        ({"values": overlapping((3, 5), (0, 4), np.float32)}, ValueError, "do not overlap"),
+        ({"values": read_only(np.ones((3, 5), np.float32))}, TypeError, "incompatible"),
+        ({"values": np.ones(5, np.float32)}, TypeError, "incompatible"),
+        ({"values": [[1.0]]}, TypeError, "incompatible"),
+        ({"values": None}, TypeError, "incompatible"),
+        ({"row_norms": np.ones(2, np.float32)}, ValueError, "row_norms"),
+        ({"row_norms": np.ones(3)}, ValueError, "row_norms"),
+        ({"column_norms": np.ones(6, np.float32)}, ValueError, "column_norms"),
+        ({"column_norms": np.ones(5, np.int32)}, ValueError, "column_norms"),
+        ({"name": "cubic"}, ValueError, "'rbf', 'poly', 'sigmoid' or 'linear'"),
+        ({"name": None}, TypeError, "incompatible"),
+        ({"degree": -1}, ValueError, "degree must not be negative"),
+        ({"degree": 2.5}, TypeError, "incompatible"),
+        ({"degree": 2**40}, TypeError, "incompatible"),
+        ({"gamma": "scale"}, TypeError, "incompatible"),
+    ],
+    "sparse_block": [
+        ({"start": np.array([0, 2])}, ValueError, "a column per row"),
+        ({"start": np.array([], np.int64)}, ValueError, "a column per row"),
+        ({"start": np.array([0, 2, 3], np.int32)}, ValueError, "start must be int64"),
+        ({"start": np.array([0, 2, 3.0])}, ValueError, "start must be int64"),
+        ({"start": np.array([0, 3, 2])}, ValueError, "start must not descend"),
+        ({"start": np.array([0, 9, 3])}, ValueError, "start must not descend"),
+        ({"start": np.array([2, -9, 3])}, ValueError, "start must not descend"),
+        ({"start": np.array([0, 2, 4])}, ValueError, "start is out of range"),
+        ({"start": np.array([-1, 2, 3])}, ValueError, "start is out of range"),
+        ({"start": np.array([3, 2, 0])}, ValueError, "start is out of range"),
+        ({"index": np.array([0, 4, 1], np.int32)}, ValueError, "a feature is out of range"),
+        ({"index": np.array([0, -1, 1], np.int32)}, ValueError, "a feature is out of range"),
+        ({"index": np.array([0, 3, 1])}, ValueError, "index must be int32"),
+        ({"index": np.array([0, 3], np.int32)}, ValueError, "value must have the type of out"),
+        ({"value": np.ones(3)}, ValueError, "value must have the type of out"),
+        ({"place": np.array([0, 1, 2, 4], np.int32)}, ValueError, "a place is out of range"),
+        ({"place": np.array([0, 1, 2], np.int32)}, ValueError, "a feature is out of range"),
+        ({"place": np.array([0, 1, 2, 3])}, ValueError, "place must be int32"),
+        ({"column_norms": np.ones(3, np.float32)}, ValueError, "column_norms: one per"),
+        ({"column_norms": np.ones(2)}, ValueError, "column_norms: one per"),
+        ({"row_norms": np.ones(3, np.float32)}, ValueError, "row_norms: one per row of the panels"),
+        ({"row_norms": np.ones(64)}, ValueError, "row_norms: one per row of the panels"),
+        ({"name": "cubic"}, ValueError, "the kernel must be"),
+        ({"degree": -1}, ValueError, "degree must not be negative"),
+        ({"panels": np.ones((1, 4, 64))}, ValueError, "panels must have the type of out"),
+        ({"panels": np.ones((1, 4, 63), np.float32)}, ValueError, "panels must be"),
+        ({"panels": np.ones((4, 64), np.float32)}, ValueError, "panels must be"),
+        ({"panels": np.ones((1, 3, 64), np.float32)}, ValueError, "a feature is out of range"),
+        ({"panels": np.ones((0, 4, 64), np.float32)}, ValueError, "more rows than the panels"),
+        ({"out": np.zeros((65, 2), np.float32)}, ValueError, "more rows than the panels"),
+        ({"out": np.zeros((3, 3), np.float32)}, ValueError, "a column per row"),
+        ({"out": np.zeros((3, 2))}, ValueError, "must have the type of out"),
+        ({"out": np.zeros((3, 2), np.int32)}, ValueError, "float32 or float64"),
+        ({"out": np.zeros((2, 3), np.float32).T}, ValueError, "contiguous rows"),
+        ({"out": overlapping((3, 2), (4, 4), np.float32)}, ValueError, "do not overlap"),
+        ({"out": read_only(np.zeros((3, 2), np.float32))}, TypeError, "incompatible"),
+        ({"out": np.zeros(6, np.float32)}, TypeError, "incompatible"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "error", "message"),
+    [(name, *case) for name, cases in REFUSED.items() for case in cases],
+)
+def test_the_core_refuses_bad_arguments_and_writes_nothing(name, change, error, message):
+    call = good_call(name) | change
+    before = {output: np.array(call[output]) for output in WRITTEN[name]}
+    with pytest.raises(error, match=message):
+        getattr(_core, name)(**call)
+    for output, kept in before.items():
+        assert_array_equal(call[output], kept)
+
+
+@given(
+    start=st.lists(st.integers(-2, 8), min_size=1, max_size=5),
+    index=st.lists(st.integers(-2, 5), max_size=6),
+    place=st.none() | st.lists(st.integers(-2, 4), max_size=5),
+)
+def test_sparse_products_of_any_numbers_are_right_or_refused(start, index, place):
+    rng = np.random.default_rng(0)
+    dense, stored = rng.normal(size=(3, 4)), rng.normal(size=len(index))
+    panels = Panels.of(CompressedRows.of(sp.csr_array(dense))).values
+    out = np.zeros((3, len(start) - 1))
+    arrays = [None if a is None else np.array(a, np.int32) for a in (index, place)]
+    norms = np.zeros(len(start) - 1), np.zeros(64)
+    call = (np.array(start), arrays[0], stored, norms[0], arrays[1], panels, norms[1],
+            "linear", 0.0, 0.0, 0, out)  # fmt: skip
+    used = index[start[0] : start[-1]]
+    known = 4 if place is None else len(place)
+    legal = 0 <= start[0] <= start[-1] <= len(index) and start == sorted(start)
+    legal = legal and all(0 <= i < known for i in used)
+    if not (legal and (place is None or all(place[i] < 4 for i in used))):
+        with pytest.raises(ValueError):
+            _core.sparse_block(*call)
+        assert not out.any()
+        return
+    _core.sparse_block(*call)
+    expected = np.zeros_like(out)
+    for column, (begin, end) in enumerate(pairwise(start)):
+        for p in range(begin, end):
+            at = index[p] if place is None else place[index[p]]
+            if at >= 0:
+                expected[:, column] += stored[p] * dense[:, at]
+    assert_allclose(out, expected, atol=1e-14)

@@ -1,0 +1,88 @@
+"""What must not change a model: copies for weights, order, names, layout, and threads."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from .helpers import assert_same_function, kernel_matrix, mostly_zero, points, svc
+
+few = settings(max_examples=8)
+seeds = st.integers(0, 10_000)
+tight = {"tol": 1e-10, "max_iter": 100_000}
+
+
+@few
+@given(seed=seeds, multi_class=st.sampled_from(["ovr", "ovo"]), n_classes=st.integers(2, 3))
+def test_weight_two_is_two_copies_and_weight_zero_is_absence(seed, multi_class, n_classes):
+    X, y = points(36, n_classes, seed)
+    weight = np.random.default_rng(seed).integers(0, 3, len(X))
+    weight[[np.flatnonzero(y == c)[0] for c in range(n_classes)]] = 1
+    model = svc(multi_class=multi_class, gamma="scale", **tight)
+    weighted = clone(model).fit(X, y, sample_weight=weight)
+    copied = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert weighted.gamma_ == pytest.approx(copied.gamma_, rel=1e-12)
+    assert set(weighted.support_) <= set(np.flatnonzero(weight))
+    if multi_class == "ovr" or n_classes == 2:  # votes jump where a score crosses zero
+        assert_same_function(weighted, copied, X)
+    else:
+        np.testing.assert_array_equal(weighted.predict(X), copied.predict(X))
+
+
+@few
+@given(seed=seeds, levels=st.integers(0, 1))
+def test_the_order_of_rows_does_not_matter(seed, levels):
+    X, y = points(40, 3, seed)
+    order = np.random.default_rng(seed).permutation(len(X))
+    model = svc(levels=levels, branching=2, **tight)
+    assert_same_function(clone(model).fit(X[order], y[order]), clone(model).fit(X, y), X)
+
+
+@few
+@given(seed=seeds)
+def test_the_names_of_classes_do_not_matter(seed):
+    X, y = points(40, 3, seed)
+    names = np.array(["c", "a", "b"])
+    numbered, named = svc(**tight).fit(X, y), svc(**tight).fit(X, names[y])
+    assert named.classes_.tolist() == ["a", "b", "c"]
+    assert_same_function(named, numbered, X, columns=[2, 0, 1])
+    np.testing.assert_array_equal(named.predict(X), names[numbered.predict(X)])
+
+
+@few
+@given(seed=seeds)
+def test_exchanged_names_of_two_classes_change_the_sign(seed):
+    X, y = points(40, 2, seed)
+    assert_same_function(svc(**tight).fit(X, 1 - y), svc(**tight).fit(X, y), X, sign=-1.0)
+
+
+@few
+@given(seed=seeds, name=st.sampled_from(["rbf", "poly"]), share=st.sampled_from([0.2, 0.8]))
+def test_sparse_data_gives_the_model_of_dense_data(seed, name, share):
+    X, y = mostly_zero(40, 12, share, seed), points(40, 3, seed)[1]
+    model = svc(name, coef0=1.0, gamma="scale", **tight)
+    dense, sparse = clone(model).fit(X, y), clone(model).fit(sp.csr_array(X), y)
+    diagonal = np.diag(kernel_matrix(name, X, gamma=dense.gamma_, coef0=1.0))
+    for Z in (X, sp.csr_array(X), sp.csc_array(X)):
+        assert_same_function(dense, sparse, X, Z, reach=np.sqrt(diagonal.max()))
+
+
+@few
+@given(
+    seed=seeds,
+    changes=st.sampled_from(
+        [
+            {"levels": 2, "branching": 2},
+            {"levels": 1, "early": 1},
+            {"levels": 1, "multi_class": "ovo"},
+            {"levels": 1, "kernel": "poly", "coef0": 1.0},
+        ]
+    ),
+)
+def test_the_number_of_threads_does_not_change_a_bit(seed, changes):
+    X, y = points(90, 3, seed)
+    one, other = (svc(n_jobs=n, **changes).fit(X, y) for n in (1, 2))
+    np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
+    np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))

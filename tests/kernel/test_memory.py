@@ -1,0 +1,167 @@
+"""Memory: how much is free, buffers that are used again, and what happens when there is little."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from widemargin import engine
+from widemargin.kernel import rows as rows_module
+from widemargin.kernel.rows import LEAST_SLOTS, Memory, RowCache, Threads
+
+from .helpers import assert_same_function, counting, laid_out, svc
+
+# ------------------------------------------------------------------ free memory
+
+
+def meminfo(monkeypatch, files):
+    """Let `free_memory` read these files only, or get the error that stands for one."""
+
+    class Files:
+        def __init__(self, name):
+            self.name = str(name)
+
+        def __truediv__(self, name):
+            return Files(f"{self.name}/{name}")
+
+        def read_text(self):
+            content = files.get(self.name, FileNotFoundError)
+            if not isinstance(content, str):
+                raise content
+            return content
+
+    monkeypatch.setattr(engine, "Path", Files)
+
+
+INFO = "MemTotal: 16000000 kB\nMemFree: 1 kB\nMemAvailable: 8000000 kB\n"
+LIMIT, USED = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"/proc/meminfo": INFO}, 8_000_000 * 1024),
+        ({"/proc/meminfo": INFO, LIMIT: "max\n", USED: "5\n"}, 8_000_000 * 1024),
+        ({"/proc/meminfo": INFO, LIMIT: "3000000000\n", USED: "1000000000\n"}, 2_000_000_000),
+        ({"/proc/meminfo": INFO, LIMIT: "3000000000\n", USED: "2999999999\n"}, 1 << 28),
+        ({}, 4 << 30),
+        ({"/proc/meminfo": PermissionError, LIMIT: OSError}, 4 << 30),
+    ],
+    ids=["available", "no limit", "a container's limit", "the least", "unknown", "unreadable"],
+)
+def test_free_memory_is_what_is_available_within_the_containers_limit(files, expected, monkeypatch):
+    meminfo(monkeypatch, files)
+    assert engine.free_memory() == expected
+
+
+# ------------------------------------------------------------------ buffers
+
+
+def test_a_buffer_that_was_given_back_is_taken_again():
+    memory = Memory()
+    first, second = (memory.take(100, 0, np.float32) for _ in range(2))
+    assert not np.shares_memory(first, second)
+    memory.give(first)
+    third = memory.take(60, 0, np.float32)
+    assert np.shares_memory(third, first)
+    assert third.shape == (60,)
+    memory.give(third)
+    assert len(memory.take(100, 0, np.float32)) == 100  # the whole buffer came back, not a part
+
+
+@pytest.mark.parametrize(("size", "dtype"), [(101, np.float32), (50, np.float64)])
+def test_a_buffer_that_is_too_small_or_of_another_type_is_not_taken(size, dtype):
+    memory = Memory()
+    given = memory.take(100, 0, np.float32)
+    memory.give(given)
+    taken = memory.take(size, 0, dtype)
+    assert not np.shares_memory(taken, given)
+    assert (len(taken), taken.dtype) == (size, dtype)
+
+
+def test_two_takers_never_share_a_buffer():
+    memory = Memory()
+    memory.give(memory.take(100, 0, np.float32))
+    assert not np.shares_memory(memory.take(10, 0, np.float32), memory.take(10, 0, np.float32))
+
+
+def test_a_cache_on_memory_that_another_one_used_returns_the_right_rows():
+    memory = Memory()
+    kernel, rows, K = laid_out("matrix", 60)
+    with Threads(1) as threads:
+        buffers = []
+        for begin, end in [(0, 60), (20, 50), (0, 60)]:
+            some = rows[begin:end]
+            cache = RowCache(kernel, some, len(some), 1e6, threads, memory)
+            buffers.append(cache.pool)
+            slots = cache.slots(np.arange(end - begin)[::-1])
+            assert_array_equal(cache.pool[slots[::-1]], K[begin:end, begin:end])
+            cache.close()
+    assert np.shares_memory(buffers[0], buffers[1])
+    assert np.shares_memory(buffers[0], buffers[2])
+
+
+# ------------------------------------------------------------------ too little memory
+
+
+@pytest.fixture
+def limit_memory(monkeypatch):
+    """A function that makes `np.empty` refuse more than some values."""
+
+    def limit(most):
+        empty = np.empty
+
+        def limited(shape, *arguments, **options):
+            if np.prod(shape) > most:
+                raise MemoryError(f"no room for {shape}")
+            return empty(shape, *arguments, **options)
+
+        monkeypatch.setattr(np, "empty", limited)
+
+    return limit
+
+
+def test_a_cache_that_cannot_be_allocated_is_halved_with_a_warning(limit_memory):
+    kernel, rows, K = laid_out("matrix", 400)
+    limit_memory(100_000)
+    message = r"cache of 1 MB .* using 0 MB. Set cache_size"
+    with Threads(1) as threads:
+        with pytest.warns(UserWarning, match=message):
+            cache = RowCache(kernel, rows, 400, 1e9, threads, Memory())
+        assert cache.n_slots == 80_000 // 400
+        wanted = np.arange(150, 350)
+        assert_array_equal(cache.pool[cache.slots(wanted)], K[wanted])
+
+
+def test_a_cache_is_halved_no_further_than_its_least_size(limit_memory):
+    kernel, rows, _ = laid_out("matrix", 400)
+    limit_memory(LEAST_SLOTS * 400)
+    with Threads(1) as threads, pytest.warns(UserWarning, match="could not be allocated"):
+        assert RowCache(kernel, rows, 400, 1e9, threads, Memory()).n_slots == LEAST_SLOTS
+
+
+def test_a_cache_that_cannot_have_its_least_size_is_an_error(limit_memory):
+    kernel, rows, _ = laid_out("matrix", 400)
+    limit_memory(LEAST_SLOTS * 400 - 1)
+    with Threads(1) as threads, pytest.raises(MemoryError, match="no room for 51200"):
+        RowCache(kernel, rows, 400, 1e9, threads, Memory())
+
+
+@pytest.mark.parametrize(("most", "got"), [(100, 61), (5_000_000, 4_000_000)])
+def test_an_allocation_says_what_it_wanted_and_what_it_got(most, got, limit_memory):
+    limit_memory(most)
+    message = f"A cache of 128 MB .* using {got * 8 / 1e6:.0f} MB"
+    with pytest.warns(UserWarning, match=message):
+        buffer = rows_module._allocate(16_000_000, 0, np.float64)
+    assert len(buffer) == got
+
+
+def test_a_small_cache_gives_the_same_optimum(monkeypatch, three):
+    monkeypatch.setattr("widemargin.kernel.rows.LEAST_SLOTS", 16)
+    X, y = three
+    kernel, computed, numbered = counting(X)
+    large = svc(kernel, tol=1e-10).fit(numbered, y)
+    few_rows = len(computed)
+    computed.clear()
+    small = svc(kernel, tol=1e-10, cache_size=1e-3).fit(numbered, y)
+    assert len(computed) > 2 * few_rows
+    assert_same_function(small, large, numbered)
