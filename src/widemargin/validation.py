@@ -106,6 +106,7 @@ def sample_weights(sample_weight, X, y=None, class_weight=None) -> np.ndarray:
     for c, w in zip(classes, by_class, strict=True):
         if not (np.isfinite(w) and w >= 0):
             raise ValueError(f"class_weight of class {c!r} must be finite and not negative: {w:g}.")
+    weight = weight.copy()  # the caller's own array, perhaps
     weight[present] *= by_class[label]
     return weight
 
