@@ -1,0 +1,125 @@
+"""Fitted models and pipelines as ONNX files."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from widemargin.additive import AdditiveSVC
+from widemargin.export.labels import plain_labels
+from widemargin.export.onnx_additive import additive_scores
+from widemargin.export.onnx_graph import Graph
+from widemargin.export.onnx_kernel import kernel_scores, votes
+from widemargin.files import replacing
+from widemargin.kernel import KernelSVC
+
+
+def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLike) -> None:
+    """Write a fitted model as an ONNX file, of plain operations (opset 17).
+
+    The input is "X", float32 of shape (N, n_features).  The outputs are "label", int64 or text of
+    shape (N,), and "scores", float32, which are the values of ``decision_function``: of shape
+    (N,) for two classes, else (N, n_classes).
+
+    Parameters
+    ----------
+    model : AdditiveSVC, KernelSVC or Pipeline
+        A pipeline is made of MinMaxScaler, MaxAbsScaler or StandardScaler and ends in one of the
+        two.  A routed early model computes the kernel values of all clusters, and uses one's.
+    path : path
+        Written whole or not at all.
+
+    Raises
+    ------
+    ValueError
+        For what plain operations cannot say: a kernel that is a function or a matrix,
+        ``early_prediction="bcm"``, other steps of pipelines; or more than 2 GB of numbers.
+    ImportError
+        Without the package onnx.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import AdditiveSVC
+    >>> from widemargin.export import export_onnx
+    >>> model = AdditiveSVC(random_state=0).fit(*load_iris(return_X_y=True))
+    >>> with TemporaryDirectory() as folder:
+    ...     export_onnx(model, Path(folder) / "iris.onnx")
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['iris.onnx']
+    """
+    check_is_fitted(model)
+    graph, x = Graph(), "X"
+    *scalers, classifier = (
+        [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    )
+    for scaler in scalers:
+        x = _scaled(graph, x, scaler)
+    scores = _class_scores(graph, x, classifier)
+    labels = plain_labels(classifier.classes_)
+    graph("Gather", labels, _best(graph, scores, len(labels)), output="label")
+    graph("Identity", graph.cast(scores, np.float32), output="scores")
+    shape = ["N"] if len(labels) == 2 else ["N", len(labels)]
+    content = graph.serialised(
+        {"X": (np.float32, ["N", classifier.n_features_in_])},
+        {"label": (labels.dtype, ["N"]), "scores": (np.float32, shape)},
+    )
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def _scaled(graph: Graph, x: str, scaler) -> str:
+    """What a scaler makes of float32 rows: computed in double precision, each result rounded."""
+    limits = None
+    if isinstance(scaler, MinMaxScaler):
+        operations = [("Mul", scaler.scale_), ("Add", scaler.min_)]
+        limits = scaler.feature_range if scaler.clip else None
+    elif isinstance(scaler, MaxAbsScaler):
+        operations = [("Div", scaler.scale_)]
+        limits = (-1, 1) if scaler.clip else None
+    elif isinstance(scaler, StandardScaler):  # which rounds its own numbers first
+        operations = [("Sub", scaler.mean_.astype(np.float32))] if scaler.with_mean else []
+        operations += [("Div", scaler.scale_.astype(np.float32))] if scaler.with_std else []
+    else:
+        raise ValueError(
+            f"A pipeline with {type(scaler).__name__} cannot be exported: its steps before the "
+            "last must be MinMaxScaler, MaxAbsScaler or StandardScaler. Export the last step "
+            "alone, and transform the data before."
+        )
+    for operation, numbers in operations:
+        exact = graph(operation, graph.cast(x, np.float64), numbers.astype(np.float64))
+        x = graph.cast(exact, np.float32)
+    return x if limits is None else graph("Clip", x, *map(np.float32, limits))
+
+
+def _class_scores(graph: Graph, x: str, model) -> str:
+    """What ``decision_function`` returns, in double precision."""
+    if not isinstance(model, AdditiveSVC | KernelSVC):
+        raise ValueError(
+            f"{type(model).__name__} cannot be exported: give an AdditiveSVC, a KernelSVC, or a "
+            "Pipeline that ends in one."
+        )
+    n_classes = len(model.classes_)
+    if isinstance(model, AdditiveSVC):
+        scores = additive_scores(graph, x, model.model_)
+    else:
+        scores = kernel_scores(graph, x, model.model_)
+        if n_classes > 2 and model.multi_class == "ovo":
+            return votes(graph, scores, n_classes)
+    if n_classes > 2:
+        return scores
+    # Crammer and Singer's two outputs make one score: the second's lead.
+    lead = [1.0] if len(model.intercept_) == 1 else [-1.0, 1.0]
+    return graph("MatMul", scores, lead)
+
+
+def _best(graph: Graph, scores: str, n_classes: int) -> str:
+    if n_classes == 2:
+        return graph.cast(graph("Greater", scores, 0.0), np.int64)
+    return graph("ArgMax", scores, axis=1, keepdims=0)

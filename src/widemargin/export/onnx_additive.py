@@ -1,0 +1,72 @@
+"""An additive model in ONNX: bins by bisection, then tables by look-up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from widemargin.additive.model import AdditiveModel
+from widemargin.additive.solver import LANES
+from widemargin.additive.tables import LOG_OFFSET
+from widemargin.export.onnx_graph import Graph
+
+
+def additive_scores(graph: Graph, x: str, model: AdditiveModel) -> str:
+    """Decision values of the rows x, of shape (N, n_outputs)."""
+    encoder = model.encoder
+    t = graph("Mul", graph("Sub", graph.cast(x, np.float64), encoder.shift), encoder.factor)
+    if model.direct:
+        sums = _weighted(graph, _log_polynomials(graph, t, model), 3, model)
+    elif model.offset is None:
+        features = graph("Gather", model.table, _codes(graph, t, encoder.thresholds))
+        sums = _weighted(graph, features, model.table.shape[1], model)
+    else:
+        sums = _looked_up(graph, _codes(graph, t, encoder.thresholds), model.offset, model)
+    return graph("Add", graph.cast(sums, np.float64), model.intercept)
+
+
+def _codes(graph: Graph, t: str, thresholds: np.ndarray) -> str:
+    """#{k : thresholds[k] <= t}, bisecting for all values at once."""
+    n_steps = len(thresholds).bit_length()
+    counted_from_1 = np.full(1 << n_steps, np.inf)
+    counted_from_1[1 : len(thresholds) + 1] = thresholds
+    code = graph("Identity", np.int32(0))
+    for step in range(n_steps)[::-1]:
+        ahead = graph("Add", code, np.int32(1 << step))
+        reached = graph("LessOrEqual", graph("Gather", counted_from_1, ahead), t)
+        code = graph("Where", reached, ahead, code)
+    return code
+
+
+def _weighted(graph: Graph, features: str, rank: int, model: AdditiveModel) -> str:
+    """Products of ``features``, of shape (N, n_features, rank), with the weights."""
+    weights = _by_output(model.weights[:, :, :rank], model)
+    return graph("MatMul", graph("Flatten", features, axis=1), weights)
+
+
+def _looked_up(graph: Graph, codes: str, offset: np.ndarray, model: AdditiveModel) -> str:
+    """Sums of the unary method's cells, a few outputs at a time to save memory."""
+    first, last = offset[:-1].astype(np.int32), offset[1:].astype(np.int32) - 1
+    cells = graph("Min", graph("Add", codes, first), last)
+    parts = np.split(_by_output(model.weights, model), range(LANES, model.n_outputs, LANES), axis=1)
+    sums = [graph("ReduceSum", graph("Gather", part, cells), [1], keepdims=0) for part in parts]
+    return graph("Concat", *sums, axis=1)
+
+
+def _by_output(weights: np.ndarray, model: AdditiveModel) -> np.ndarray:
+    """Blocks of weights, of shape (n_blocks, ..., lanes), as one column per output."""
+    columns = np.moveaxis(weights, 0, -2).reshape(-1, len(weights) * model.lanes)
+    return columns[:, : model.n_outputs]
+
+
+def _log_polynomials(graph: Graph, t: str, model: AdditiveModel) -> str:
+    """PmSVM's table, computed: Chebyshev polynomials of ln(t + 0.05), and 0 for absent values."""
+    zero_is_absent = model.encoder.thresholds[0] > -np.inf
+    low, high = np.log(LOG_OFFSET), np.log(1 + LOG_OFFSET)
+    clipped = graph("Clip", t, 0.0, model.encoder.representatives[-1])
+    log = graph("Log", graph("Add", clipped, LOG_OFFSET))
+    u = graph("Div", graph("Sub", log, (low + high) / 2), (high - low) / 2)
+    second = graph("Sub", graph("Mul", graph("Mul", u, u), 2.0), 1.0)
+    present = graph.cast(graph("Greater", t, 0.0 if zero_is_absent else -np.inf), np.float64)
+    columns = [present, graph("Mul", present, u), graph("Mul", present, second)]
+    stacked = graph("Concat", *[graph("Unsqueeze", c, [2]) for c in columns], axis=2)
+    return graph.cast(stacked, model.weights.dtype)

@@ -1,0 +1,100 @@
+"""A growing ONNX graph: every operation returns the name of its result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from importlib.metadata import version
+from itertools import count
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+OPSET, IR_VERSION = 17, 8
+MOST_BYTES = (1 << 31) - (1 << 20)  # protobuf's limit, less room for the nodes
+
+
+class Graph:
+    """Operations of the default domain, and the constants they use."""
+
+    def __init__(self) -> None:
+        try:
+            import onnx
+        except ImportError as error:
+            raise ImportError(
+                "The export to ONNX needs the package onnx: pip install widemargin[onnx]"
+            ) from error
+        self._onnx: Any = onnx
+        self._nodes: list = []
+        self._constants: list = []
+        self._n_bytes = 0
+        self._numbers = count()
+
+    def __call__(self, op: str, *inputs, output: str | None = None, **attributes) -> str:
+        """Append an operation on names and constants."""
+        names = [i if isinstance(i, str) else self._constant(i) for i in inputs]
+        output = output or self._name()
+        self._nodes.append(self._onnx.helper.make_node(op, names, [output], **attributes))
+        return output
+
+    def cast(self, x: str, dtype) -> str:
+        return self("Cast", x, to=self._type(dtype))
+
+    def columns(self, rows: np.ndarray, column: Callable[[str], str]) -> str:
+        """A matrix whose column k is ``column(rows[k])``, made one row at a time."""
+        outer, self._nodes = self._nodes, []
+        row = self._name()
+        result = column(row)
+        body = self._graph(
+            {row: (rows.dtype, rows.shape[1:])}, {result: (rows.dtype, ["N"])}, constants=[]
+        )
+        self._nodes = outer
+        # Stacked, then transposed: ONNX Runtime's own scan_output_axes fails for N = 0.
+        return self("Transpose", self("Scan", rows, body=body, num_scan_inputs=1))
+
+    def serialised(self, inputs: dict, outputs: dict) -> bytes:
+        """The checked model as bytes; ``inputs`` and ``outputs`` give names, dtypes and shapes."""
+        helper = self._onnx.helper
+        model = helper.make_model(
+            self._graph(inputs, outputs, self._constants),
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="widemargin",
+            producer_version=version("widemargin"),
+        )
+        self._onnx.checker.check_model(model, full_check=True)
+        return model.SerializeToString()
+
+    def _graph(self, inputs: dict, outputs: dict, constants: list):
+        typed = [
+            [
+                self._onnx.helper.make_tensor_value_info(name, self._type(dtype), shape)
+                for name, (dtype, shape) in given.items()
+            ]
+            for given in (inputs, outputs)
+        ]
+        return self._onnx.helper.make_graph(self._nodes, self._name(), *typed, constants)
+
+    def _constant(self, value) -> str:
+        value = value if sp.issparse(value) else np.asarray(value)
+        self._n_bytes += math.prod(value.shape) * value.dtype.itemsize
+        if self._n_bytes > MOST_BYTES:
+            raise ValueError(
+                f"The model has more than {self._n_bytes / 1e9:.1f} GB of numbers, but an ONNX "
+                "file holds 2 GB at most, and no sparse vectors. Fit with fewer support vectors or "
+                "features (of sparse data, for example with "
+                "sklearn.feature_selection.SelectKBest)."
+            )
+        dense = value.toarray() if sp.issparse(value) else value
+        self._constants.append(self._onnx.numpy_helper.from_array(dense, self._name()))
+        return self._constants[-1].name
+
+    def _name(self) -> str:
+        return f"v{next(self._numbers)}"
+
+    def _type(self, dtype) -> int:
+        dtype = np.dtype(dtype)
+        if dtype.kind == "U":
+            return self._onnx.TensorProto.STRING
+        return self._onnx.helper.np_dtype_to_tensor_dtype(dtype)

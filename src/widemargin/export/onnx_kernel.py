@@ -1,0 +1,104 @@
+"""A kernel model in ONNX: kernel values, the cluster that a row belongs to, votes of pairs."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+
+from widemargin.export.onnx_graph import Graph
+from widemargin.kernel.kernels import CompressedRows, DotKernel, FunctionKernel, Kernel, Rows
+from widemargin.kernel.model import KernelModel
+from widemargin.kernel.partition import KernelRouter, PointRouter
+
+
+def kernel_scores(graph: Graph, x: str, model: KernelModel) -> str:
+    """Decision values of the rows x, of shape (N, n_outputs)."""
+    kernel = model.kernel
+    _check(model)
+    if isinstance(kernel, DotKernel) and kernel.centre is not None:
+        x = graph("Sub", graph.cast(x, np.float64), kernel.centre)
+    rows = graph.cast(x, kernel.dtype)
+    values = _kernel_values(graph, rows, kernel, model.vectors)
+    if model.router is not None and model.combination == "routed":
+        own = graph("Equal", _cluster(graph, rows, model.router), model.cluster)
+        values = graph("Where", own, values, kernel.dtype(0))
+    return graph("Add", _sums(graph, values, model.coef), model.intercept)
+
+
+def votes(graph: Graph, scores: str, n_classes: int) -> str:
+    """Scores of pairs of classes as scores of classes (`problems.class_scores`)."""
+    pairs = list(combinations(range(n_classes), 2))
+    sign = np.zeros((len(pairs), n_classes))
+    for k, (i, j) in enumerate(pairs):
+        sign[k, [i, j]] = -1, 1
+    won = graph.cast(graph("Greater", scores, 0.0), np.float64)
+    n_votes = graph("Add", graph("MatMul", won, sign), np.sum(sign < 0, axis=0, dtype=float))
+    sums = graph("MatMul", scores, sign)
+    size = graph("Mul", graph("Add", graph("Abs", sums), 1.0), 3.0)
+    return graph("Add", n_votes, graph("Div", sums, size))
+
+
+def _check(model: KernelModel) -> None:
+    kernel = model.kernel
+    given = isinstance(kernel, FunctionKernel) and kernel.given
+    if given or not isinstance(kernel, DotKernel | FunctionKernel):
+        raise ValueError(
+            f"kernel={kernel.name!r} cannot be written to an ONNX file, which has no access to "
+            "functions of yours or to the training rows. Fit with one of the kernels 'rbf', "
+            "'poly', 'sigmoid', 'laplacian' and 'chi2'."
+        )
+    if model.router is not None and model.combination == "bcm":
+        raise ValueError(
+            "early_prediction='bcm' cannot be written to an ONNX file: it solves linear systems. "
+            "Use early_prediction='routed' or 'sum'."
+        )
+
+
+def _sums(graph: Graph, values: str, coef: np.ndarray) -> str:
+    return graph("MatMul", graph.cast(values, np.float64), coef)
+
+
+def _kernel_values(graph: Graph, rows: str, kernel: Kernel, vectors: Rows) -> str:
+    """k(rows, vectors), of shape (N, n_vectors)."""
+    if not isinstance(kernel, DotKernel):
+        return _kernel_of_sums(graph, rows, kernel, vectors.data)
+    gamma, coef0, degree = (kernel.dtype(v) for v in (kernel.gamma, kernel.coef0, kernel.degree))
+    data = vectors.tocsr() if isinstance(vectors, CompressedRows) else vectors.data
+    inner = graph("MatMul", rows, data.T)
+    if kernel.name == "rbf":
+        norms = graph("Add", graph("ReduceSumSquare", rows, axes=[1]), vectors.norms)
+        distance = graph("Sub", norms, graph("Mul", inner, kernel.dtype(2)))
+        return graph("Exp", graph("Mul", graph("Max", distance, kernel.dtype(0)), -gamma))
+    shifted = graph("Add", graph("Mul", inner, gamma), coef0)
+    return graph("Pow", shifted, degree) if kernel.name == "poly" else graph("Tanh", shifted)
+
+
+def _kernel_of_sums(graph: Graph, rows: str, kernel: Kernel, vectors: np.ndarray) -> str:
+    """laplacian and chi2: exp(-gamma sum_j d(x_j, z_j)), one vector z at a time to save memory."""
+
+    def distance(vector: str) -> str:
+        terms = graph("Abs", graph("Sub", rows, vector))
+        if kernel.name == "chi2":
+            total = graph("Max", graph("Add", rows, vector), np.finfo(kernel.dtype).tiny)
+            terms = graph("Div", graph("Mul", terms, terms), total)
+        return graph("ReduceSum", terms, [1], keepdims=0)
+
+    assert isinstance(kernel, FunctionKernel)
+    assert isinstance(kernel.function, partial)
+    gamma = kernel.dtype(kernel.function.keywords["gamma"])
+    return graph("Exp", graph("Mul", graph.columns(vectors, distance), -gamma))
+
+
+def _cluster(graph: Graph, rows: str, router) -> str:
+    """The number of each row's cluster, of shape (N, 1)."""
+    if isinstance(router, PointRouter):
+        half_norms = np.einsum("kd,kd->k", router.centres, router.centres) / 2
+        distance = graph("Sub", half_norms, graph("MatMul", rows, router.centres.T))
+    else:
+        assert isinstance(router, KernelRouter)
+        values = _kernel_values(graph, rows, router.kernel, router.sample)
+        inner = _sums(graph, values, router.members)
+        distance = graph("Sub", router.constants, graph("Mul", inner, 2.0))
+    return graph("ArgMin", distance, axis=1)

@@ -1,0 +1,165 @@
+"""`export_libsvm`: LIBSVM decides as we do, and what its format cannot say is refused."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_svmlight_file
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from widemargin import AdditiveSVC, KernelSVC
+from widemargin.export import export_libsvm
+
+svmutil = pytest.importorskip("libsvm.svmutil")
+pytestmark = pytest.mark.filterwarnings("ignore:The sigmoid kernel is not positive definite")
+
+
+def data(name):
+    """Training rows in [0, 1] and other rows to decide about; mostly zeros if it says so."""
+    load = {"iris": load_iris, "cancer": load_breast_cancer}.get(name, load_digits)
+    X, y = load(return_X_y=True)
+    X, y = MinMaxScaler().fit_transform(X)[:900], y[:900]
+    if name == "sparse":
+        X = sp.csr_array(np.where(X > 0.8, X, 0.0))
+    train = np.arange(X.shape[0]) % 3 > 0
+    return X[train], y[train], X[~train]
+
+
+def decide(model, X, path):
+    """LIBSVM's labels and decision values, pairs of classes in our order."""
+    export_libsvm(model, path)
+    label, _, values = svmutil.svm_predict(
+        [], sp.csr_matrix(X), svmutil.svm_load_model(str(path)), "-q"
+    )
+    n = len(model.classes_)
+    latest_first = [tuple(sorted(p)) for p in combinations(range(n)[::-1], 2)]
+    ours = [latest_first.index(pair) for pair in combinations(range(n), 2)]
+    return np.array(label), np.array(values)[:, ours]
+
+
+def assert_agrees(model, X, path, tolerance=1e-5):
+    label, values = decide(model, X, path)
+    expected = model.model_.decision(X, 1)
+    assert np.abs(values - expected).max() <= tolerance * np.abs(expected).max()
+    decided = np.full(len(label), True)
+    if len(model.classes_) > 2:  # LIBSVM breaks ties of votes by the order of classes
+        n_votes = np.sort(np.rint(model.decision_function(X)), axis=1)
+        decided = n_votes[:, -1] > n_votes[:, -2]
+    assert decided.mean() > 0.95
+    np.testing.assert_array_equal(label[decided], model.predict(X)[decided])
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("name", ["cancer", "iris", "digits", "sparse"])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        {"kernel": "rbf", "gamma": 0.5},
+        {"kernel": "poly", "gamma": 0.1, "coef0": 0.5, "degree": 2},
+        {"kernel": "sigmoid", "gamma": 0.02, "coef0": -0.1},
+    ],
+    ids=lambda kernel: kernel["kernel"],
+)
+def test_libsvm_decides_as_the_model(kernel, name, fit_intercept, tmp_path):
+    X, y, asked = data(name)
+    model = KernelSVC(**kernel, multi_class="ovo", fit_intercept=fit_intercept).fit(X, y)
+    assert model.model_.kernel.compressed == (name == "sparse")
+    assert_agrees(model, asked, tmp_path / "model")
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+@pytest.mark.parametrize("name", ["cancer", "digits", "sparse"])
+def test_double_precision_survives_the_text(kernel, name, tmp_path):
+    X, y, asked = data(name)
+    model = KernelSVC(kernel, C=100, tol=1e-5, multi_class="ovo").fit(X, y)
+    assert_agrees(model, asked, tmp_path / "model", tolerance=1e-11)
+
+
+def test_rows_far_from_zero_keep_their_digits(tmp_path):
+    X, y, asked = data("iris")
+    model = KernelSVC(gamma=0.5, multi_class="ovo").fit(X + 1000, y)
+    assert_agrees(model, asked + 1000, tmp_path / "model")
+
+
+def test_ijcnn1(data_folder, tmp_path):
+    X, y = load_svmlight_file(data_folder / "ijcnn1.trn.bz2")
+    model = KernelSVC(gamma=1.0).fit(X[:3000], y[:3000])
+    assert_agrees(model, X[3000:6000], tmp_path / "model")
+
+
+def test_the_decision_value_of_two_classes_is_ours(tmp_path):
+    X, y, asked = data("cancer")
+    model = KernelSVC().fit(X, np.where(y == 1, 7.0, -3.0))
+    label, values = decide(model, asked, tmp_path / "model")
+    np.testing.assert_allclose(values[:, 0], model.decision_function(asked), atol=1e-4)
+    assert set(label) == {-3, 7}
+
+
+def test_booleans_become_0_and_1(tmp_path):
+    X, y, asked = data("cancer")
+    label, _ = decide(KernelSVC().fit(X, y == 1), asked, tmp_path / "model")
+    assert set(label) == {0, 1}
+
+
+def test_zeros_of_centred_rows_are_left_out(tmp_path):
+    X, y, _ = data("digits")
+    model = KernelSVC(multi_class="ovo").fit(X, y)
+    assert model.model_.kernel.centre is not None
+    export_libsvm(model, tmp_path / "model")
+    lines = (tmp_path / "model").read_text().split("SV\n")[1].splitlines()
+    assert sum(line.count(":") for line in lines) == np.count_nonzero(X[model.support_])
+
+
+def words(X, Z):
+    return X @ Z.T
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kernel": "laplacian"}, "kernel='laplacian'.*'rbf', 'poly' or 'sigmoid'"),
+        ({"kernel": "chi2"}, "kernel='chi2'"),
+        ({"kernel": words}, "kernel=<function words"),
+        ({"early": 1}, "early=False"),
+        ({"early": 1, "early_prediction": "sum"}, "early=False"),
+        ({"multi_class": "ovr"}, "multi_class='ovr' with 3 classes.*multi_class='ovo'"),
+    ],
+)
+def test_refuses_models_that_the_format_cannot_say(changes, message, tmp_path):
+    X, y, _ = data("iris")
+    path = tmp_path / "model"
+    path.write_text("old")
+    model = KernelSVC(**{"multi_class": "ovo", **changes}).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        export_libsvm(model, path)
+    assert path.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_refuses_precomputed_kernels(tmp_path):
+    X, y, _ = data("iris")
+    model = KernelSVC("precomputed", multi_class="ovo").fit(X @ X.T, y)
+    with pytest.raises(ValueError, match="kernel='precomputed'"):
+        export_libsvm(model, tmp_path / "model")
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [0, 1 << 40]])
+def test_refuses_labels_that_are_not_small_whole_numbers(labels, tmp_path):
+    X, y, _ = data("cancer")
+    with pytest.raises(ValueError, match=r"labels \[.*\] are not whole numbers of 32 bits"):
+        export_libsvm(KernelSVC().fit(X, np.array(labels)[y]), tmp_path / "model")
+
+
+def test_refuses_other_estimators(tmp_path):
+    X, y, _ = data("iris")
+    for model in (AdditiveSVC().fit(X, y), make_pipeline(StandardScaler(), KernelSVC()).fit(X, y)):
+        with pytest.raises(ValueError, match=f"no {type(model).__name__}.*export_onnx"):
+            export_libsvm(model, tmp_path / "model")
+
+
+def test_refuses_models_that_are_not_fitted(tmp_path):
+    with pytest.raises(NotFittedError):
+        export_libsvm(KernelSVC(), tmp_path / "model")

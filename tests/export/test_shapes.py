@@ -1,0 +1,87 @@
+"""`export_shapes`: the JSON holds the whole model, strictly."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.exceptions import NotFittedError
+
+import widemargin
+from widemargin import AdditiveSVC, KernelSVC
+from widemargin.export import export_shapes, shape_functions
+
+
+def strictly(path):
+    def refuse(word):
+        raise AssertionError(f"{word} is not JSON")
+
+    return json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+
+
+def decision(shapes, X):
+    """Intercepts plus every feature's value at the nearest point of its grid; zeros are absent."""
+    scores = np.tile(shapes["intercepts"], (len(X), 1))
+    for feature in shapes["features"]:
+        x = X[:, feature["index"]]
+        nearest = np.abs(np.subtract.outer(x, feature["grid"])).argmin(axis=1)
+        scores += np.where(x > 0, np.array(feature["values"])[:, nearest], 0.0).T
+    return scores
+
+
+@pytest.mark.parametrize("n_classes", [2, 10])
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"approximation": "unary"}, {"multi_class": "crammer_singer"}],
+    ids=["spectral", "unary", "crammer_singer"],
+)
+def test_the_shapes_add_up_to_the_decision(changes, n_classes, tmp_path):
+    X, y = load_digits(return_X_y=True)
+    model = AdditiveSVC("chi2", random_state=0, **changes).fit(X, y % n_classes)
+    export_shapes(model, tmp_path / "shapes.json")
+    shapes = strictly(tmp_path / "shapes.json")
+    expected = model.decision_function(X).reshape(len(X), -1)
+    np.testing.assert_allclose(decision(shapes, X), expected, atol=1e-4)
+    assert shapes["classes"] == list(range(n_classes))
+    assert shapes["outputs"] == ([1] if n_classes == 2 else list(range(10)))
+    assert shapes["widemargin"] == widemargin.__version__
+
+
+@pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
+@pytest.mark.parametrize("approximation", ["spectral", "pmsvm"])
+def test_the_shapes_are_those_of_the_model(load, approximation):
+    X, y = load(return_X_y=True, as_frame=True)
+    model = AdditiveSVC("chi2", approximation=approximation, tol=0.01, random_state=0).fit(X, y)
+    shapes = shape_functions(model)
+    assert [feature["name"] for feature in shapes["features"]] == list(X.columns)
+    for feature in shapes["features"]:
+        for label, values in zip(shapes["outputs"], feature["values"], strict=True):
+            grid, expected = model.shape_function(feature["name"], label)
+            np.testing.assert_array_equal(feature["grid"], grid)
+            np.testing.assert_array_equal(values, expected)
+
+
+def test_text_labels_and_features_without_names(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica — Ä"], dtype=object)
+    export_shapes(AdditiveSVC(random_state=0).fit(X, names[y]), tmp_path / "shapes.json")
+    shapes = strictly(tmp_path / "shapes.json")
+    assert shapes["outputs"] == names.tolist()
+    assert [feature["name"] for feature in shapes["features"]] == [None] * 4
+
+
+def test_refuses_a_model_that_diverged(tmp_path):
+    model = AdditiveSVC(random_state=0).fit(*load_iris(return_X_y=True))
+    model.model_ = replace(model.model_, weights=np.full_like(model.model_.weights, np.inf))
+    with pytest.raises(ValueError, match=r"diverged.*decrease C"):
+        export_shapes(model, tmp_path / "shapes.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_refuses_what_is_no_sum_over_features(tmp_path):
+    model = KernelSVC().fit(*load_iris(return_X_y=True))
+    with pytest.raises(ValueError, match=r"KernelSVC is not a sum over features.*AdditiveSVC"):
+        export_shapes(model, tmp_path / "shapes.json")
+    with pytest.raises(NotFittedError):
+        export_shapes(AdditiveSVC(), tmp_path / "shapes.json")
