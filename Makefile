@@ -16,11 +16,11 @@ $(VENV)/tools:
 
 # Editable: Python changes need no rebuild, C++ changes one through this rule.
 $(VENV)/ready: $(VENV)/tools $(SOURCES)
-	$(BIN)/pip install -q --no-build-isolation -C build-dir=build/release -e ".[plot]" --group test
+	$(BIN)/pip install -q --no-build-isolation -C build-dir=build/release -e ".[all]" --group test
 	touch $@
 
 demo: $(VENV)/ready ## train on the digits that ship with scikit-learn, print a table, draw demo.png
-	$(BIN)/python examples/demo.py
+	$(BIN)/widemargin demo
 
 test: $(VENV)/ready ## all tests, doctests included
 	$(BIN)/python -m pytest
@@ -45,7 +45,7 @@ sanitize:
 	$(SANITIZED)/bin/pip install -q --upgrade "pip>=25.1"
 	$(SANITIZED)/bin/pip install -q $(BUILD_TOOLS)
 	$(SANITIZED)/bin/pip install -q --no-build-isolation -C build-dir=build/sanitize \
-	  -C cmake.define.WIDEMARGIN_SANITIZE=ON -e ".[plot]" --group test
+	  -C cmake.define.WIDEMARGIN_SANITIZE=ON -e ".[all]" --group test
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so) $$(g++ -print-file-name=libstdc++.so.6)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(SANITIZED)/bin/python -m pytest tests -o faulthandler_timeout=0

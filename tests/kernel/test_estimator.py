@@ -16,7 +16,6 @@ from widemargin import KernelSVC
 
 from .helpers import assert_same_function, points, rbf2, svc, svc_matrix
 
-
 # ------------------------------------------------------------------ the problem
 
 

@@ -78,7 +78,9 @@ class CompressedRows:
 
     def tocsr(self) -> sp.csr_array:
         at = slice(self.start[0], self.start[-1])
-        start = (self.start - self.start[0]).astype(np.int32)
+        start = self.start - self.start[0]
+        if start[-1] <= np.iinfo(np.int32).max:  # k-means takes nothing wider
+            start = start.astype(np.int32)
         parts = (self.value[at], self.index[at], start)
         return sp.csr_array(parts, shape=(len(self), self.n_features))
 

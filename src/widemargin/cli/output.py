@@ -1,0 +1,129 @@
+"""What commands print: tables for people, JSON for programs, errors without tracebacks."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from widemargin.cli.arguments import UsageError
+
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+show_traceback = False
+
+
+def reported(command: Callable) -> Callable:
+    """A command whose errors become one line and an exit status."""
+
+    @functools.wraps(command)
+    def run(*args, **kwargs):
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            warnings.showwarning = _warn
+            try:
+                command(*args, **kwargs)
+                sys.stdout.flush()
+            except typer.Exit:
+                raise
+            except BrokenPipeError:  # whoever read our output has enough
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise typer.Exit(FAILED) from None
+            except KeyboardInterrupt:
+                _say("interrupted.")
+                raise typer.Exit(INTERRUPTED) from None
+            except (ValueError, TypeError, OSError, ImportError, MemoryError, ArithmeticError) as e:
+                if show_traceback:
+                    traceback.print_exc()
+                _say(f"error: {_message(e)}")
+                raise typer.Exit(MISUSED if isinstance(e, UsageError) else FAILED) from None
+
+    return run
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'file'}: {error.strerror}."
+    return str(error) or type(error).__name__
+
+
+def _warn(message, category, filename, lineno, file=None, line=None) -> None:
+    _say(f"warning: {message}")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def print_json(content: dict) -> None:
+    print(json.dumps(_strict(content), indent=2, ensure_ascii=False))
+
+
+def _strict(value: Any):
+    """JSON has no NaN: what is not a number becomes null."""
+    if isinstance(value, dict):
+        return {str(k): _strict(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(v) for v in value]
+    if hasattr(value, "tolist"):
+        return _strict(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def print_facts(facts: dict[str, Any]) -> None:
+    """Names and values, one per line."""
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print(f"{name:{width}}  {shown(value)}")
+
+
+def print_table(header: list[str], rows: list[list], title: str = "") -> None:
+    """A table that also reads well in a file: rich only where there is a terminal."""
+    cells = [[shown(value) for value in row] for row in rows]
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(title=title or None, title_justify="left")
+        for k, name in enumerate(header):
+            table.add_column(name, justify="left" if k == 0 else "right")
+        for row in cells:
+            table.add_row(*row)
+        Console().print(table)
+        return
+    if title:
+        print(title)
+    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+    for row in [header, *cells]:
+        print("  ".join(f"{c:{'<' if k == 0 else '>'}{w}}" for k, (c, w) in
+                        enumerate(zip(row, widths, strict=True))).rstrip())  # fmt: skip
+
+
+def shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+@contextmanager
+def progress_on(model, quiet: bool) -> Iterator[None]:
+    """scikit-learn's progress bar on the machine within ``model``, where there is a terminal."""
+    machine = model[-1] if hasattr(model, "steps") else model
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from sklearn.callback import ProgressBar
+
+    machine.set_callbacks(ProgressBar())
+    try:
+        yield
+    finally:
+        machine.set_callbacks()

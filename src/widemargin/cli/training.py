@@ -1,0 +1,181 @@
+"""train, predict, evaluate."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
+
+from widemargin import AdditiveSVC, KernelSVC, load, save
+from widemargin.cli.arguments import UsageError, kernel_name, make_estimator, make_scaler
+from widemargin.cli.datasets import (
+    Source,
+    behind_scaler,
+    default_model,
+    labels_of,
+    machine_of,
+    names_of,
+    notes_of,
+    or_stdout,
+    read_like_training,
+    read_training,
+)
+from widemargin.cli.output import print_facts, print_json, print_table, progress_on
+from widemargin.files import text_output
+from widemargin.persistence import read_header
+from widemargin.report import Evaluation, evaluate
+from widemargin.selection import Candidate, tune
+
+_CHUNK = 10_000  # rows of output formatted at once
+
+
+def train(data: Path, model: Path | None, kernel: str, options: dict, scale: str | None,
+          folds: int | None, source: Source, quiet: bool, as_json: bool) -> None:  # fmt: skip
+    kernel = kernel_name(kernel)
+    machine = make_estimator(kernel, {**options, "n_jobs": source.jobs})
+    scaler = make_scaler(scale)
+    started = time.perf_counter()
+    dataset = read_training(data, source)
+    seconds_reading = time.perf_counter() - started
+    X, y = _matrix(dataset.X, kernel), labels_of(dataset)
+    if folds is not None:
+        candidate = Candidate({"kernel": kernel}, machine, scaler)
+        (trial,) = tune([candidate], X, y, [machine.C], folds=folds, random_state=0)
+        found = {"folds": folds, "accuracy": trial.accuracy, "spread": trial.spread}
+        _print({"cross_validation": found}, found, as_json)
+        return
+    fitted = behind_scaler(scaler, machine)
+    with progress_on(fitted, quiet):
+        fitted.fit(X, y)
+    path = model or default_model(data)
+    save(fitted, path, notes=notes_of(dataset))
+    facts: dict[str, Any] = {
+        "model": str(path),
+        "rows": X.shape[0],
+        "features": X.shape[1],
+        "classes": len(machine.classes_),
+        "seconds reading": seconds_reading,
+        "seconds training": machine._training.seconds,
+        "duality gap": float(machine.duality_gap_),
+    }
+    if isinstance(machine, KernelSVC):
+        facts["support vectors"] = len(machine.support_)
+    _print(facts, {} if quiet else facts, as_json)
+
+
+def _matrix(X, kernel: str):
+    """LIBSVM's precomputed rows begin with a serial number, which is not a kernel value."""
+    if kernel != "precomputed" or not sp.issparse(X):
+        return X
+    dense = X.toarray()
+    serial = np.array_equal(dense[:, 0], np.arange(1, len(dense) + 1))
+    return dense[:, 1:] if serial and dense.shape[1] == len(dense) + 1 else dense
+
+
+def predict(data: Path, model: Path, out: Path | None, what: str, class_label: str | None,
+            source: Source, as_json: bool) -> None:  # fmt: skip
+    header, fitted = read_header(model), load(model)
+    dataset = read_like_training(data, source, header)
+    started = time.perf_counter()
+    columns, values = _predicted(fitted, dataset.X, what, class_label, header)
+    seconds = time.perf_counter() - started
+    if as_json and out is None:
+        raise UsageError("--json prints a summary; name a file OUT for the predictions.")
+    with text_output(or_stdout(out)) as file:
+        if columns:
+            file.write("\t".join(columns) + "\n")
+        for begin in range(0, len(values), _CHUNK):
+            for row in values[begin : begin + _CHUNK].tolist():
+                cells = row if isinstance(row, list) else [row]
+                file.write("\t".join(map(_cell, cells)) + "\n")
+    facts: dict[str, Any] = {"rows": len(values), "seconds": seconds}
+    if out is not None:
+        facts = {"out": str(out), **facts}
+    known = dataset.y is not None and np.isin(labels_of(dataset), fitted.classes_).any()
+    if known:
+        predicted = values if what == "labels" else fitted.predict(dataset.X)
+        facts["accuracy"] = float(np.mean(predicted == labels_of(dataset)))
+    if as_json:
+        print_json(facts)
+    elif known:  # where svm-predict says it; not between predictions
+        print(f"accuracy {100 * facts['accuracy']:.4f} %", file=sys.stderr)
+
+
+def _predicted(model, X, what: str, class_label: str | None, header: dict):
+    """Names of columns (none for labels) and an array of predictions."""
+    machine = machine_of(model)
+    classes = [str(c) for c in machine.classes_]
+    if what == "labels":
+        return [], model.predict(X)
+    if what == "decision":
+        scores = model.decision_function(X)
+        return (classes[1:] if scores.ndim == 1 else classes), scores
+    if not isinstance(machine, AdditiveSVC):
+        raise UsageError("--output contributions needs an additive model; this one is KernelSVC.")
+    if isinstance(model, Pipeline):
+        X = model[:-1].transform(X)
+    label = class_label if class_label is None else machine.classes_[_class(classes, class_label)]
+    if label is None and len(classes) > 2:
+        raise UsageError(f"--output contributions needs --class, one of {', '.join(classes)}.")
+    return [*names_of(machine, header), "intercept"], machine.contributions(X, label)
+
+
+def _class(classes: list[str], label: str) -> int:
+    if label not in classes:
+        raise UsageError(f"--class {label}: not one of {', '.join(classes)}.")
+    return classes.index(label)
+
+
+def _cell(value) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def evaluate_model(data: Path, model: Path, source: Source, as_json: bool) -> None:
+    header, fitted = read_header(model), load(model)
+    dataset = read_like_training(data, source, header)
+    if dataset.y is None:
+        raise ValueError(f"{data}: no labels in it. Name their column with --label.")
+    found = evaluate(fitted, dataset.X, labels_of(dataset))
+    if as_json:
+        print_json(evaluation(found))
+    else:
+        print_evaluation(found)
+
+
+def evaluation(found: Evaluation) -> dict:
+    return {
+        "accuracy": found.accuracy,
+        "rows": found.rows,
+        "seconds": found.seconds,
+        "microseconds_per_row": found.microseconds_per_row,
+        "classes": [vars(c) for c in found.classes],
+        "confusion": found.confusion,
+    }
+
+
+def print_evaluation(found: Evaluation) -> None:
+    print_facts({
+        "accuracy": f"{100 * found.accuracy:.2f} %",
+        "rows": found.rows,
+        "time per row": f"{found.microseconds_per_row:.3g} us",
+    })  # fmt: skip
+    print_table(
+        ["class", "rows", "precision", "recall", "F1"],
+        [[c.label, c.rows, c.precision, c.recall, c.f1] for c in found.classes],
+        title="\nper class",
+    )
+    labels = [str(c.label) for c in found.classes]
+    rows = [[label, *row] for label, row in zip(labels, found.confusion.tolist(), strict=True)]
+    print_table(["true \\ predicted", *labels], rows, title="\nconfusion")
+
+
+def _print(content: dict, facts: dict, as_json: bool) -> None:
+    if as_json:
+        print_json({k.replace(" ", "_"): v for k, v in content.items()})
+    elif facts:
+        print_facts(facts)

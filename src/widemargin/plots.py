@@ -1,0 +1,144 @@
+"""Pictures of models: shape functions, importance, convergence, a search.  Thin views over data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from widemargin.additive import AdditiveSVC
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from widemargin.selection import Trial
+
+_COLUMNS = 4
+_MOST_CLASSES = 10
+_GREY = "0.6"
+
+
+def importance(model: AdditiveSVC, X=None) -> np.ndarray:
+    """How much each feature moves the decision values.
+
+    With data the mean of |contribution| (less its mean), without the spread of the shape
+    function; averaged over classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import AdditiveSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdditiveSVC(random_state=0).fit(X, y)
+    >>> [int(j) for j in importance(model, X).argsort()[-2:]]  # the petals
+    [3, 2]
+    """
+    d = model.n_features_in_
+    if X is None:
+        return np.array([np.ptp(model.model_.feature_function(j), axis=0).mean() for j in range(d)])
+    parts = model.contributions(X)[:, :d]
+    centred = parts - parts.mean(axis=0)
+    return np.abs(centred).mean(axis=0).reshape(d, -1).mean(axis=1)
+
+
+def feature_names(model, names: Sequence[str] | None = None) -> list[str]:
+    """Names given, or known to the model, or numbers."""
+    if names is None:
+        names = getattr(model, "feature_names_in_", None)
+    return [f"feature {j}" for j in range(model.n_features_in_)] if names is None else list(names)
+
+
+def plot_shapes(model: AdditiveSVC, *, features=None, names=None, X=None) -> Figure:
+    """Shape functions of some features, by default the eight most important ones."""
+    if features is None:
+        features = np.argsort(-importance(model, X), kind="stable")[:8]
+    labels = feature_names(model, names)
+    classes = model.classes_ if len(model.classes_) > 2 else model.classes_[1:]
+    n_rows = -(-len(features) // _COLUMNS)
+    width = min(len(features), _COLUMNS)
+    figure, axes = new_figure(n_rows, width, (2.9 * width, 2.3 * n_rows + 0.4))
+    for axis, j in zip(axes.flat, features, strict=False):
+        for label in classes[:_MOST_CLASSES]:
+            grid, values = model.shape_function(int(j), label)
+            axis.plot(grid, values, lw=1.2, drawstyle="steps-mid", label=str(label))
+        axis.axhline(0, color=_GREY, lw=0.6)
+        axis.set_title(labels[int(j)], fontsize=9)
+    for axis in list(axes.flat)[len(features) :]:
+        axis.set_axis_off()
+    axes[0, 0].set_ylabel("contribution")
+    if len(classes) > 1:
+        handles, texts = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, texts, loc="outside right upper", title="class", fontsize=8)
+    return figure
+
+
+def plot_importance(model: AdditiveSVC, *, names=None, X=None, most: int = 20) -> Figure:
+    """The most important features as bars."""
+    size = importance(model, X)
+    top = np.argsort(-size, kind="stable")[:most][::-1]
+    labels = feature_names(model, names)
+    figure, axes = new_figure(1, 1, (6, 0.28 * len(top) + 1))
+    axes[0, 0].barh([labels[j] for j in top], size[top], color="C0")
+    axes[0, 0].set_xlabel(
+        "mean |contribution|" if X is not None else "spread of the shape function"
+    )
+    return figure
+
+
+def plot_convergence(model) -> Figure:
+    """Relative duality gap of every batch or binary problem by step, with the tolerance."""
+    figure, axes = new_figure(1, 1, (6, 3.6))
+    axis = axes[0, 0]
+    drawn = 0
+    for run in model.history_:
+        gaps = np.array([_relative_gap(record) for record in run])
+        shown = np.isfinite(gaps) & (gaps > 0)
+        if shown.any():
+            axis.plot(np.flatnonzero(shown) + 1, gaps[shown], lw=1, alpha=0.8, marker=".", ms=3)
+            drawn += 1
+    if drawn == 0:
+        raise ValueError("This model has recorded no duality gaps to plot.")
+    axis.axhline(model.tol, color=_GREY, ls="--", lw=0.8)
+    axis.annotate("tol", (1, model.tol), xytext=(2, 3), textcoords="offset points", fontsize=8)
+    axis.set(yscale="log", xlabel="step", ylabel="relative duality gap")
+    return figure
+
+
+def _relative_gap(record: dict) -> float:
+    """AdditiveSVC measures or estimates it after a sweep, KernelSVC knows it after a block."""
+    if "estimate" in record:
+        return record.get("measured", record["estimate"])
+    primal = record["dual"] + record["gap"]
+    return record["gap"] / primal if primal > 0 else float("nan")
+
+
+def plot_search(trials: Sequence[Trial]) -> Figure:
+    """Cross-validated accuracy against C, a line per candidate."""
+    figure, axes = new_figure(1, 1, (6.5, 4))
+    axis = axes[0, 0]
+    lines: dict[str, list[Trial]] = {}
+    for trial in trials:
+        name = ", ".join(f"{k}={v}" for k, v in trial.candidate.settings.items())
+        lines.setdefault(name, []).append(trial)
+    for name, own in lines.items():
+        own = sorted(own, key=lambda t: t.C)
+        x, accuracy = [t.C for t in own], np.array([100 * t.accuracy for t in own])
+        spread = np.array([100 * t.spread for t in own])
+        (line,) = axis.plot(x, accuracy, marker="o", ms=4, lw=1.2, label=name)
+        axis.fill_between(
+            x, accuracy - spread, accuracy + spread, alpha=0.1, color=line.get_color()
+        )
+    axis.set(xscale="log", xlabel="C", ylabel="accuracy, %")
+    figure.legend(loc="outside right upper", fontsize=8)
+    return figure
+
+
+def new_figure(n_rows: int, n_columns: int, size: tuple[float, float]) -> tuple[Figure, Any]:
+    """A figure without pyplot, so that no window and no global state is involved."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("Plots need matplotlib: pip install widemargin[plot]") from None
+    figure = Figure(figsize=size, dpi=130, layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
