@@ -26,6 +26,8 @@ const char* name_of(Fault fault) {
       return "many_labels";
     case Fault::bad_label:
       return "bad_label";
+    case Fault::long_label:
+      return "long_label";
     case Fault::bad_qid:
       return "bad_qid";
     case Fault::late_qid:
@@ -40,8 +42,8 @@ const char* name_of(Fault fault) {
       return "descending_index";
     case Fault::repeated_index:
       return "repeated_index";
-    case Fault::no_colon:
-      return "no_colon";
+    case Fault::no_value:
+      return "no_value";
     case Fault::bad_value:
       return "bad_value";
     case Fault::large_value:

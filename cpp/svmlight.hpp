@@ -70,6 +70,7 @@ enum class Fault {
   no_label,
   many_labels,
   bad_label,
+  long_label,
   bad_qid,
   late_qid,
   bad_index,
@@ -77,7 +78,7 @@ enum class Fault {
   large_index,
   descending_index,
   repeated_index,
-  no_colon,
+  no_value,
   bad_value,
   large_value,
   bad_byte,
@@ -197,6 +198,7 @@ class SvmlightParser {
     if (colon) return fail(Fault::no_label, begin);
     if (comma) return fail(Fault::many_labels, begin);
     if (is_not_a_number(begin)) return fail(Fault::bad_label, begin);
+    if (p_ - begin > kLongestLabel) return fail(Fault::long_label, begin);
     if (!out_.span) return fail(Fault::text_label, begin);
     out_.span[2 * result_.rows] = begin - text_;
     out_.span[2 * result_.rows + 1] = p_ - text_;
@@ -206,8 +208,9 @@ class SvmlightParser {
   bool is_not_a_number(const char* begin) const {
     double value;
     const char* q = begin;
-    if (parse_number(q, p_, &value) == Number::too_large) return true;
+    if (parse_number(q, p_, &value) == Number::too_large && q == p_) return true;
     q = begin + (*begin == '-' || *begin == '+');
+    if (q < p_ && *q == '-') return false;  // from_chars would take a second sign
     const auto [rest, error] = std::from_chars(q, p_, value);
     return error == std::errc() && rest == p_ && !std::isfinite(value);
   }
@@ -232,7 +235,7 @@ class SvmlightParser {
     }
     if (p_ == begin) return fail_index(begin);
     if (p_ == end_ || *p_ != ':')
-      return fail(ends_token() ? Fault::no_colon : Fault::bad_index, p_);
+      return fail(ends_token() ? Fault::no_value : Fault::bad_index, begin);
     if (number > kMostIndex) return fail(Fault::large_index, begin);
     const auto index = std::int64_t(number);
     if (index <= previous_)
@@ -241,6 +244,7 @@ class SvmlightParser {
       return fail(Fault::wide_index, begin);
     previous_ = index;
     ++p_;
+    if (ends_token()) return fail(Fault::no_value, begin);
     const char* const from = p_;
     double value;
     const Number read = parse_number(p_, end_, &value);
@@ -269,6 +273,7 @@ class SvmlightParser {
   }
 
   static constexpr std::uint64_t kMostIndex = std::uint64_t(1) << 62;
+  static constexpr std::ptrdiff_t kLongestLabel = 256;  // NumPy pads all labels to the longest
   const char *text_, *p_, *end_;
   SvmlightRows<Value, Index> out_;
   SvmlightResult result_;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zipfile
+import operator
 from typing import BinaryIO
 
 import numpy as np
@@ -11,13 +11,14 @@ import scipy.sparse as sp
 from widemargin.data.dataset import Dataset
 
 _SPARSE = ("data", "indices", "indptr", "shape")
+_LAYOUTS = {"csr": sp.csr_array, "csc": sp.csc_array}
 
 
 def read_npz(file: BinaryIO, *, split: str | None = None, name: str = "npz file") -> Dataset:
     """Arrays X and y of an .npz file, or X_train and y_train (``split="train"`` or "test").
 
-    X may be sparse, as the four arrays that `scipy.sparse.save_npz` writes; with y among them or
-    without.
+    X may be sparse, as the arrays that `scipy.sparse.save_npz` writes of compressed rows or
+    columns; with y among them or without.
 
     Examples
     --------
@@ -31,14 +32,14 @@ def read_npz(file: BinaryIO, *, split: str | None = None, name: str = "npz file"
     try:
         with np.load(file, allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as e:
+    except Exception as e:  # a damaged file makes zipfile and NumPy raise all sorts
         raise ValueError(f"{name}: not a readable .npz file ({e}).") from None
     if split is None and "X" not in arrays and "X_train" in arrays:
         split = "train"
     suffix = "" if split is None else f"_{split}"
     y = arrays.get(f"y{suffix}")
     if suffix == "" and all(key in arrays for key in _SPARSE):
-        X = _sparse([arrays[key] for key in _SPARSE], name)
+        X = _sparse([arrays[key] for key in _SPARSE], arrays.get("format"), name)
     elif f"X{suffix}" in arrays:
         X = arrays[f"X{suffix}"]
     else:
@@ -62,13 +63,13 @@ def read_npy(file: BinaryIO, *, label=None, name: str = "npy file") -> Dataset:
     array([1., 0.])
     """
     try:
-        table = np.load(file, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as e:
+        table = np.lib.format.read_array(file, allow_pickle=False)
+    except Exception as e:  # a damaged header makes NumPy raise all sorts
         raise ValueError(f"{name}: not a readable .npy file ({e}).") from None
     if label is None or label is False:
         return _checked(table, None, name)
     try:
-        column = int(label)
+        column = int(label) if isinstance(label, str) else operator.index(label)
         y = table[:, column]
     except (ValueError, IndexError, TypeError):
         raise ValueError(
@@ -77,16 +78,21 @@ def read_npy(file: BinaryIO, *, label=None, name: str = "npy file") -> Dataset:
     return _checked(np.delete(table, column, axis=1), y, name)
 
 
-def _sparse(parts: list[np.ndarray], name: str) -> sp.csr_array:
+def _sparse(parts: list[np.ndarray], layout: np.ndarray | None, name: str) -> sp.csr_array:
     """Compressed rows whose pointers and indices have been checked."""
     data, indices, indptr, shape = parts
     try:
-        n_rows, n_columns = (int(n) for n in shape)
-        X = sp.csr_array((data, indices, indptr), shape=(n_rows, n_columns))
+        if not all(array.dtype.kind in "iu" for array in (indices, indptr, shape)):
+            raise ValueError("indices, indptr and shape must be whole numbers")
+        kind = "csr" if layout is None else layout.astype(str).item()
+        if kind not in _LAYOUTS:
+            raise ValueError(f"its format is {kind}; save it as compressed rows, X.tocsr()")
+        n_rows, n_columns = shape.tolist()
+        X = _LAYOUTS[kind]((data, indices, indptr), shape=(n_rows, n_columns))
         X.check_format(full_check=True)
+        return X.tocsr()
     except (ValueError, TypeError, OverflowError, MemoryError) as e:
         raise ValueError(f"{name}: its sparse matrix is not in order ({e}).") from None
-    return X
 
 
 def _checked(X, y, name: str) -> Dataset:

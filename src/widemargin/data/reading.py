@@ -11,7 +11,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from functools import partial
 
 import numpy as np
 
@@ -29,14 +29,9 @@ _MAGIC = {
     b"ARROW1": "arrow",
     b"\xff\xff\xff\xff": "arrow",
 }
-_COMPRESSED: dict[bytes, Callable] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ\x00": lzma.open,
-}
-_ZSTANDARD = b"\x28\xb5\x2f\xfd"
 _HEAD = 1 << 16
 _LEAST_HEAD = 4096
+_PACKED = 1 << 16  # compressed bytes read at a time
 _SVMLIGHT_LINE = re.compile(rb"[^\s:,;]+([ \t]+(qid|[0-9]+):[^\s:,;]+)*[ \t]*(#.*)?")
 
 
@@ -88,27 +83,23 @@ def read(
     if format is not None:
         check_choice("format", format, FORMATS)
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "the file"
-    with _opened(path) as file, _decompressed(file, name) as text:
-        try:
-            head = text.peek(_HEAD)
-            found = format or detect_format(head)
-            if found == "svmlight":
-                return read_svmlight(
-                    text, n_features=n_features, zero_based=zero_based, dtype=dtype,
-                    n_jobs=n_jobs, name=name,
-                )  # fmt: skip
-            if found == "npz":
-                return read_npz(_seekable(text), split=split, name=name)
-            if found == "npy":
-                return read_npy(text, label=label, name=name)
-            source = text if found in ("csv", "tsv") else _seekable(text)
-            return read_table(source, found, label=label, columns=columns, name=name)
-        except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"{name}: the compressed data is damaged ({error}).") from None
-        except OSError as error:
-            if error.errno is not None:
-                raise
-            raise ValueError(f"{name}: the compressed data is damaged ({error}).") from None
+    with _opened(path) as file, _blaming(name):
+        text = _decompressed(file, name)
+        found = format or detect_format(text.peek(_HEAD))
+        if found == "svmlight":
+            return read_svmlight(
+                text, n_features=n_features, zero_based=zero_based, dtype=dtype, n_jobs=n_jobs,
+                name=name,
+            )  # fmt: skip
+        if found in ("csv", "tsv"):
+            return read_table(text, found, label=label, columns=columns, name=name)
+        # The others jump about in the file.
+        whole = text if text is file and file.seekable() else io.BytesIO(text.read())
+        if found == "npz":
+            return read_npz(whole, split=split, name=name)
+        if found == "npy":
+            return read_npy(whole, label=label, name=name)
+        return read_table(whole, found, label=label, columns=columns, name=name)
 
 
 def detect_format(head: bytes) -> str:
@@ -125,7 +116,7 @@ def detect_format(head: bytes) -> str:
     lines = [line.strip() for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     line = next((line for line in lines if line and not line.startswith(b"#")), b"")
     cut = line is lines[-1] and len(head) >= _LEAST_HEAD  # the last token may not be whole
-    complete = (line.rpartition(b" ")[0] or line) if cut else line
+    complete = re.sub(rb"[ \t]+[^ \t]*$", b"", line) if cut else line
     if _SVMLIGHT_LINE.fullmatch(complete):
         return "svmlight"
     if b"\t" in line and b"," not in line:
@@ -135,37 +126,117 @@ def detect_format(head: bytes) -> str:
 
 @contextmanager
 def _opened(path) -> Iterator[io.BufferedReader]:
-    """The file itself, which stays open if the caller opened it."""
+    """The file, of which all of the head can be seen; it stays open if the caller opened it."""
     if isinstance(path, (str, os.PathLike)):
         with open(path, "rb") as file:
-            yield file
+            yield file if file.seekable() else io.BufferedReader(_Stream(file), _HEAD)
+    elif isinstance(path, io.TextIOBase) or not hasattr(path, "read"):
+        raise TypeError(f"path must be a path or a file opened as binary, got {path!r}.")
     else:
-        buffered = path if hasattr(path, "peek") else io.BufferedReader(_raw(path))
-        yield buffered
-        if buffered is not path:
-            buffered.detach()
-
-
-def _raw(file: BinaryIO):
-    """Anything with ``read`` as a raw stream that BufferedReader takes."""
-    return file if hasattr(file, "readinto") else io.BytesIO(file.read())
+        yield io.BufferedReader(_Stream(path), _HEAD)
 
 
 @contextmanager
-def _decompressed(file: io.BufferedReader, name: str) -> Iterator[io.BufferedReader]:
-    head = file.peek(8)
-    if head.startswith(_ZSTANDARD):
-        yield io.BufferedReader(_zstandard(file, name))
-        return
-    for magic, opener in _COMPRESSED.items():
+def _blaming(name: str) -> Iterator[None]:
+    """Errors of damaged data become a ValueError with the file's name; the disk's stay."""
+    try:
+        yield
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        if getattr(error, "errno", None) is not None:
+            raise
+        raise ValueError(f"{name}: the compressed data is damaged ({error}).") from None
+
+
+def _decompressed(file: io.BufferedReader, name: str) -> io.BufferedReader:
+    head = file.peek(_HEAD)
+    for magic, begin in _COMPRESSED.items():
         if head.startswith(magic):
-            with opener(file) as plain:
-                yield io.BufferedReader(plain)
-            return
-    yield file
+            return io.BufferedReader(_Unpacked(file, partial(begin, file, name)), _HEAD)
+    return file
 
 
-def _zstandard(file, name: str):
+class _Stream(io.RawIOBase):
+    """Anything with ``read`` as a raw stream, which gives less than asked for only at its end."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return hasattr(self._file, "seekable") and self._file.seekable()
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def readinto(self, buffer) -> int:
+        got = 0
+        while got < len(buffer) and (content := self._file.read(len(buffer) - got)):
+            buffer[got : got + len(content)] = content
+            got += len(content)
+        return got
+
+
+class _Unpacked(_Stream):
+    """What ``begin`` makes of a compressed file; it can be begun again if the file can."""
+
+    def __init__(self, packed: io.BufferedReader, begin: Callable):
+        self._packed, self._begin, self._at = packed, begin, 0
+        self._start = packed.tell() if packed.seekable() else None
+        super().__init__(begin())
+
+    def seekable(self) -> bool:
+        return self._start is not None
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if self._start is None or (offset, whence) != (0, io.SEEK_SET):
+            raise io.UnsupportedOperation("only back to the start")
+        self._packed.seek(self._start)
+        self._file, self._at = self._begin(), 0
+        return 0
+
+    def readinto(self, buffer) -> int:
+        got = super().readinto(buffer)
+        self._at += got
+        return got
+
+
+class _Chained:
+    """One compressed stream after another, with zeros as padding; Python's own readers of these
+    formats take whatever else comes after the first for the end.
+    """
+
+    def __init__(self, file: io.BufferedReader, decompressor: Callable):
+        self._file, self._new, self._one = file, decompressor, decompressor()
+
+    def read(self, size: int) -> bytes:
+        content = b""
+        while not content:
+            packed = b""
+            if self._one.eof:
+                packed = self._one.unused_data.lstrip(b"\0")
+                while not packed:
+                    packed = self._file.read(_PACKED)
+                    if not packed:
+                        return b""
+                    packed = packed.lstrip(b"\0")
+                self._one = self._new()
+            elif self._one.needs_input:
+                packed = self._file.read(_PACKED)
+                if not packed:
+                    raise EOFError("it ends too early")
+            content = self._one.decompress(packed, size)
+        return content
+
+
+def _begin_zstandard(file: io.BufferedReader, name: str):
     try:
         import pyarrow as pa
     except ImportError:
@@ -173,38 +244,13 @@ def _zstandard(file, name: str):
             f"{name} is compressed with zstandard, which needs pyarrow: pip install "
             "widemargin[tables]"
         ) from None
-    return _Zstandard(lambda: pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd"), file)
+    # Arrow closes what it reads from, and that is not ours to close.
+    return pa.CompressedInputStream(pa.PythonFile(_Stream(file), mode="r"), "zstd")
 
 
-class _Zstandard(io.RawIOBase):
-    """An Arrow stream as Python's own kind of stream; it can be begun again."""
-
-    def __init__(self, open_stream: Callable, file):
-        self._open, self._file, self._stream, self._at = open_stream, file, open_stream(), 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return self._file.seekable()
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        if (offset, whence) != (0, io.SEEK_SET):
-            raise io.UnsupportedOperation("only back to the start")
-        self._file.seek(0)
-        self._stream, self._at = self._open(), 0
-        return 0
-
-    def readinto(self, buffer) -> int:
-        content = self._stream.read(len(buffer))
-        buffer[: len(content)] = content
-        self._at += len(content)
-        return len(content)
-
-
-def _seekable(file):
-    """Formats with a directory at their end need to jump there."""
-    return file if file.seekable() else io.BytesIO(file.read())
+_COMPRESSED: dict[bytes, Callable] = {
+    b"\x1f\x8b": lambda file, name: gzip.GzipFile(fileobj=file),
+    b"BZh": lambda file, name: _Chained(file, bz2.BZ2Decompressor),
+    b"\xfd7zXZ\x00": lambda file, name: _Chained(file, lzma.LZMADecompressor),
+    b"\x28\xb5\x2f\xfd": _begin_zstandard,
+}

@@ -8,10 +8,13 @@ touched once and its text is never in memory as a whole.
 from __future__ import annotations
 
 import io
+import math
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import BinaryIO, NamedTuple
+from contextlib import ExitStack
+from typing import BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,13 +22,15 @@ from joblib import effective_n_jobs
 
 from widemargin import _core
 from widemargin.data.dataset import Dataset
-from widemargin.files import replacing
-from widemargin.validation import check_choice
+from widemargin.files import text_output
+from widemargin.validation import check_choice, check_number
 
 PART = 4 << 20  # bytes of text per thread and round
 _BOM = b"\xef\xbb\xbf"
 _SHOWN = 40  # characters of a bad token in a message
 _WRITE_ROWS = 10_000
+_LONGEST_LABEL = 256  # bytes, as the core has it
+_LABEL = re.compile(r"(?!(?i:[+-]?nan\())[^\s#:,\x00-\x1f\x7f\ufeff]+")
 
 _FAULTS = {
     "no_label": "{token!r} stands where the label should be. Every line begins with a label; put "
@@ -33,6 +38,8 @@ _FAULTS = {
     "many_labels": "{token!r} lists several labels. Multi-label data is not supported: train one "
     "model per label.",
     "bad_label": "the label {token!r} is not a finite number.",
+    "long_label": "the label {token!r} is longer than 256 bytes.",
+    "not_utf8": "the label {token!r} is not UTF-8 text.",
     "bad_qid": "{token!r} is not a query number.",
     "late_qid": "{token!r} must come right after the label.",
     "bad_index": "{token!r} is not a feature. Write index:value with a whole number as index.",
@@ -40,7 +47,7 @@ _FAULTS = {
     "large_index": "{token!r} has a feature index above 2^62.",
     "descending_index": "{token!r} comes after a larger feature index; indices must ascend.",
     "repeated_index": "{token!r} repeats a feature index.",
-    "no_colon": "a feature index without a value. Write index:value.",
+    "no_value": "{token!r} is a feature without a value. Write index:value.",
     "bad_value": "{token!r} is not a finite number.",
     "large_value": "{token!r} is too large for the number type.",
     "bad_byte": "an unexpected byte, {byte:#04x}. Is this a text file?",
@@ -104,7 +111,9 @@ def read_svmlight(
     >>> data.y
     array([ 1., -1.])
     """
-    _check_zero_based(zero_based)
+    check_choice("zero_based", zero_based, (True, False, "auto"))
+    if n_features is not None:
+        check_number("n_features", n_features, low=1, integer=True)
     start = file.tell() if file.seekable() else 0
     rows = _Rows(dtype, name)
     while True:
@@ -142,12 +151,17 @@ def stream_svmlight(
     >>> [block.X.shape for block in stream_svmlight(text, n_features=2)]
     [(2, 2)]
     """
-    _check_zero_based(zero_based)
-    rows = _Rows(dtype, name)
+    check_choice("zero_based", zero_based, (True, False))
+    check_number("n_features", n_features, low=1, integer=True)
+    rows, has_qid = _Rows(dtype, name), None
     try:
-        for _ in _rounds(file, rows, effective_n_jobs(n_jobs)):
+        for _ in _rounds(file, rows, effective_n_jobs(n_jobs), keep=False):
             if rows.n_rows:
-                yield rows.dataset(n_features, zero_based, copy=True)
+                block = rows.dataset(n_features, zero_based, copy=True)
+                if has_qid not in (None, block.qid is not None):
+                    raise ValueError(f"{name}: only some rows have a qid; give all or none.")
+                has_qid = block.qid is not None
+                yield block
                 rows.forget()
     except _Again:
         raise ValueError(
@@ -155,16 +169,14 @@ def stream_svmlight(
         ) from None
 
 
-def _check_zero_based(zero_based) -> None:
-    if not isinstance(zero_based, bool):
-        check_choice("zero_based", zero_based, ("auto",))
-
-
-def _rounds(file: BinaryIO, rows: _Rows, n_threads: int) -> Iterator[None]:
-    """Parse buffer after buffer into ``rows``."""
+def _rounds(file: BinaryIO, rows: _Rows, n_threads: int, *, keep: bool = True) -> Iterator[None]:
+    """Parse buffer after buffer into ``rows``, which keep all of them or only the last."""
     buffer, held, at_start = bytearray(PART * n_threads), 0, True
-    size, n_read = _size(file), 0
-    with ThreadPoolExecutor(n_threads) as pool:
+    size, n_read = _size(file) if keep else 0, 0
+    with ExitStack() as stack:
+        each: Callable = map
+        if n_threads > 1:
+            each = stack.enter_context(ThreadPoolExecutor(n_threads)).map
         while True:
             got = _fill(file, memoryview(buffer)[held:])
             end, n_read = held + got, n_read + got
@@ -172,17 +184,12 @@ def _rounds(file: BinaryIO, rows: _Rows, n_threads: int) -> Iterator[None]:
             whole = buffer.rfind(b"\n", 0, end) + 1 if got else end
             begin = len(_BOM) if at_start and buffer.startswith(_BOM) else 0
             if whole > begin:
-                text = np.frombuffer(buffer, dtype=np.uint8)[begin:whole]
-                rows.parse(_parts(buffer, text, begin, n_threads), pool)
+                rows.parse(_parts(buffer, begin, whole, n_threads), each)
                 at_start = False
-                del text  # a buffer in use cannot grow
                 yield
             if got == 0:
                 return
-            held = end - whole
-            buffer[:held] = buffer[whole:end]
-            if held == len(buffer):  # a line longer than the buffer
-                buffer.extend(bytes(len(buffer)))
+            buffer, held = _moved(buffer, whole, end), end - whole
 
 
 def _size(file: BinaryIO) -> int:
@@ -204,14 +211,24 @@ def _fill(file: BinaryIO, room: memoryview) -> int:
     return got
 
 
-def _parts(buffer: bytearray, text: np.ndarray, begin: int, n: int) -> list[np.ndarray]:
-    """Cut text at newlines into n parts of about the same size."""
-    cuts = [0]
+def _moved(buffer: bytearray, begin: int, end: int) -> bytearray:
+    """The buffer with some of its text at the front; a larger one if it is full of that text."""
+    size = end - begin
+    # Another one, not the same made longer: threads may still hold arrays of it.
+    moved = bytearray(2 * size) if size == len(buffer) else buffer
+    moved[:size] = buffer[begin:end]
+    return moved
+
+
+def _parts(buffer: bytearray, begin: int, end: int, n: int) -> list[np.ndarray]:
+    """Cut text at newlines into at most n parts of about the same size."""
+    cuts = [begin]
     for k in range(1, n):
-        at = buffer.find(b"\n", begin + len(text) * k // n) + 1 - begin
-        if cuts[-1] < at < len(text):
+        at = buffer.find(b"\n", begin + (end - begin) * k // n, end) + 1
+        if cuts[-1] < at < end:
             cuts.append(at)
-    return [text[a:b] for a, b in zip(cuts, [*cuts[1:], len(text)], strict=True)]
+    text = np.frombuffer(buffer, dtype=np.uint8)
+    return [text[a:b] for a, b in zip(cuts, [*cuts[1:], end], strict=True)]
 
 
 class _Rows:
@@ -255,9 +272,9 @@ class _Rows:
         for array, before in zip(old[3:], (self.index, self.value), strict=True):
             before[: self.n_values] = array[: self.n_values]
 
-    def parse(self, parts: list[np.ndarray], pool: ThreadPoolExecutor) -> None:
-        """Append the rows of some text, cut into parts."""
-        sizes = np.array(list(pool.map(_core.measure_svmlight, parts))).reshape(-1, 2)
+    def parse(self, parts: list[np.ndarray], each: Callable) -> None:
+        """Append the rows of some text, cut into parts; ``each`` is a map over them."""
+        sizes = np.array(list(each(_core.measure_svmlight, parts))).reshape(-1, 2)
         self._reserve(*sizes.sum(axis=0))
         row_at, value_at = (np.cumsum(sizes, axis=0) - sizes + (self.n_rows, self.n_values)).T
         spans = [np.empty((n if self.text_labels else 0, 2), dtype=np.int64) for n, _ in sizes]
@@ -271,13 +288,13 @@ class _Rows:
                 0,
             ))  # fmt: skip
 
-        results = list(pool.map(one, range(len(parts))))
+        results = list(each(one, range(len(parts))))
         for k, result in enumerate(results):
             if result.fault:
-                self._fail(parts[k], result)
-            self._append(result, row_at[k], value_at[k])
+                self._fail(parts[k], result.fault, result.lines, result.line_at, result.fault_at)
             if self.text_labels:
                 self._append_labels(parts[k], spans[k][: result.rows])
+            self._append(result, row_at[k], value_at[k])
 
     def _append(self, result: _Result, row_at: int, value_at: int) -> None:
         """Close the holes that comments and empty lines leave; count row ends from the start."""
@@ -299,26 +316,29 @@ class _Rows:
 
     def _append_labels(self, text: np.ndarray, spans: np.ndarray) -> None:
         content = text.tobytes()
-        try:
-            self.labels += [content[a:b].decode() for a, b in spans.tolist()]
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{self.name}: a label is not UTF-8 text ({error}).") from None
+        for begin, end in spans.tolist():
+            try:
+                self.labels.append(content[begin:end].decode())
+            except UnicodeDecodeError:
+                line_at = content.rfind(b"\n", 0, begin) + 1
+                self._fail(text, "not_utf8", content.count(b"\n", 0, begin), line_at, begin)
 
-    def _fail(self, text: np.ndarray, result: _Result) -> None:
-        if result.fault in ("text_label", "wide_index"):
-            self.text_labels |= result.fault == "text_label"
-            if result.fault == "wide_index":
+    def _fail(self, text: np.ndarray, fault: str, lines: int, line_at: int, at: int) -> NoReturn:
+        """Raise what ``fault`` means, so many lines into the text; bytes are counted from 0."""
+        if fault in ("text_label", "wide_index"):
+            self.text_labels |= fault == "text_label"
+            if fault == "wide_index":
                 self.index_dtype = np.int64
             del self.label
             self.forget()
             self.n_lines = 0
             raise _Again
-        content = text[result.fault_at : result.fault_at + 4 * _SHOWN].tobytes()
-        token = (content.split(maxsplit=1) or [b""])[0].decode(errors="replace")
+        content = text[at : at + 4 * _SHOWN].tobytes()
+        token = re.split(rb"[ \t\r\n#]", content, maxsplit=1)[0].decode(errors="replace")
         token = token if len(token) <= _SHOWN else token[:_SHOWN] + "..."
-        message = _FAULTS[result.fault].format(token=token, byte=int(content[0]) if content else 0)
-        line, column = self.n_lines + result.lines + 1, result.fault_at - result.line_at + 1
-        raise ValueError(f"{self.name}, line {line}, column {column}: {message}")
+        message = _FAULTS[fault].format(token=token, byte=content[0])
+        line, column = self.n_lines + lines + 1, at - line_at + 1
+        raise ValueError(f"{self.name}, line {line}, column {column}: {message}") from None
 
     def dataset(self, n_features, zero_based, *, copy: bool = False) -> Dataset:
         if self.n_rows == 0:
@@ -359,15 +379,16 @@ class _Rows:
 
 
 def write_svmlight(path, X, y=None, *, qid=None, zero_based: bool = False) -> None:
-    """Write svmlight text that reads back to the very same numbers.
+    """Write svmlight text that reads back, in the same number type, to the very same numbers.
 
     Parameters
     ----------
-    path : path
-        Written whole or not at all.
+    path : path or text file
+        A path is written whole or not at all.
     X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,), default=None
-        Numbers, or strings without spaces; 0 where there is none.
+        Numbers, or strings without spaces; 0 where there is none. Strings that all are numbers
+        read back as numbers.
     qid : array-like of int, default=None
     zero_based : bool, default=False
         Count features from 0 rather than 1, as LIBSVM does.
@@ -382,16 +403,22 @@ def write_svmlight(path, X, y=None, *, qid=None, zero_based: bool = False) -> No
     '1 1:0.5\\n-1 2:2\\n'
     """
     X = sp.csr_array(X)
-    X.sum_duplicates()
-    if X.dtype.kind not in "biuf" or not np.all(np.isfinite(X.data)):
-        raise ValueError("X must hold finite real numbers.")
+    if X.ndim == 2 and not X.has_canonical_format:
+        X = X.copy()  # the caller's stays as it is
+        X.sum_duplicates()
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or not np.all(np.isfinite(X.data)):
+        raise ValueError("X must be a matrix of finite real numbers.")
     n = X.shape[0]
-    labels = [_label_text(v) for v in (np.zeros(n, dtype=int) if y is None else np.asarray(y))]
-    queries = [""] * n if qid is None else [f" qid:{int(q)}" for q in qid]
-    if len(labels) != n or len(queries) != n:
-        raise ValueError(f"X has {n} rows, y {len(labels)} and qid {len(queries)}.")
+    y = np.zeros(n, dtype=int) if y is None else np.asarray(y)
+    numbers = None if qid is None else np.asarray(qid)
+    if y.shape != (n,) or (numbers is not None and numbers.shape != (n,)):
+        raise ValueError(f"X has {n} rows; y and qid must have one value for each.")
+    if numbers is not None and numbers.dtype.kind not in "iu":
+        raise ValueError(f"qid must be whole numbers, not {numbers.dtype}.")
+    labels = [_label_text(v) for v in y]
+    queries = [""] * n if numbers is None else [f" qid:{q}" for q in numbers]
     base = 0 if zero_based else 1
-    with replacing(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
+    with text_output(path) as file:
         for first in range(0, n, _WRITE_ROWS):
             lines = io.StringIO()
             for i in range(first, min(first + _WRITE_ROWS, n)):
@@ -407,18 +434,29 @@ def _number_text(value, dtype) -> str:
     if dtype.kind in "biu":
         return str(int(value))
     text = str(dtype.type(value))
+    if dtype.type(float(text)) != value:  # float32 7.038531e-26: reading rounds twice
+        text = str(float(value))
     return text.removesuffix(".0")
 
 
 def _label_text(value) -> str:
-    if isinstance(value, (str, np.str_)):
-        bad = not value or any(c.isspace() or c in "#:," or ord(c) < 32 for c in value)
-        if bad:
+    if isinstance(value, str):
+        fits = len(value.encode(errors="replace")) <= _LONGEST_LABEL
+        if not (fits and _LABEL.fullmatch(value) and _is_finite(value)):
             raise ValueError(
-                f"the label {str(value)!r} cannot be written: labels must not be empty nor contain "
-                "spaces, commas, colons or #."
+                f"the label {str(value)[:_SHOWN]!r} cannot be written: labels must not be empty, "
+                f"longer than {_LONGEST_LABEL} bytes or infinite, nor contain spaces, commas, "
+                "colons or #."
             )
         return str(value)
     if not np.isfinite(value):
         raise ValueError(f"the label {value} is not finite.")
-    return _number_text(value, np.asarray(value).dtype)
+    kind = np.asarray(value).dtype
+    return _number_text(value, kind if kind.kind in "biu" else np.dtype(np.float64))
+
+
+def _is_finite(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return True
