@@ -69,7 +69,7 @@ nb::tuple measure(const Array& text) {
 // must have room for what `measure` says; that it is enough is checked here.
 nb::tuple parse(const Array& text, const std::optional<Output>& label,
                 const std::optional<Output>& span, const Output& qid, const Output& end,
-                const Output& index, const Output& value, std::int64_t n_before) {
+                const Output& index, const Output& value) {
   const char* p = text_of(text);
   const auto size = std::int64_t(text.size());
   const auto rows = std::int64_t(end.size()), values = std::int64_t(index.size());
@@ -86,7 +86,6 @@ nb::tuple parse(const Array& text, const std::optional<Output>& label,
     out.end = pointer<std::int64_t>(end, rows, "end must be int64");
     out.index = pointer<Index>(index, values, "index must be int32 or int64");
     out.value = pointer<Value>(value, values, "value: float32 or float64, one per index");
-    out.n_before = n_before;
     nb::gil_scoped_release released;
     const SvmlightSize most = measure_svmlight(p, size);
     fits = most.rows <= rows && most.values <= values;
@@ -110,7 +109,7 @@ nb::tuple parse(const Array& text, const std::optional<Output>& label,
 void bind_svmlight(nb::module_& m) {
   m.def("measure_svmlight", &measure, "text"_a);
   m.def("parse_svmlight", &parse, "text"_a, "label"_a.none(), "span"_a.none(), "qid"_a, "end"_a,
-        "index"_a, "value"_a, "n_before"_a);
+        "index"_a, "value"_a);
 }
 
 }  // namespace widemargin

@@ -119,10 +119,9 @@ struct SvmlightRows {
   double* label;       // or, where labels are text,
   std::int64_t* span;  // where each begins and ends: two numbers per row
   std::int64_t* qid;
-  std::int64_t* end;  // of each row's values, counted from `n_before`
+  std::int64_t* end;  // of each row's values
   Index* index;
   Value* value;
-  std::int64_t n_before;
 };
 
 struct SvmlightResult {
@@ -169,7 +168,7 @@ class SvmlightParser {
         if (at_end()) break;
         parse_feature();
       }
-      out_.end[result_.rows] = out_.n_before + result_.values;
+      out_.end[result_.rows] = result_.values;
       ++result_.rows;
     }
     if (result_.fault == Fault::none && p_ < end_ && *p_ == '#') {

@@ -597,7 +597,7 @@ def test_core_refuses_arrays_that_are_too_small():
     def call(rows, values, n_labels=None):
         return _core.parse_svmlight(
             text, np.empty(rows if n_labels is None else n_labels), None, np.empty(rows, np.int64),
-            np.empty(rows, np.int64), np.empty(values, np.int32), np.empty(values), 0,
+            np.empty(rows, np.int64), np.empty(values, np.int32), np.empty(values),
         )  # fmt: skip
 
     assert call(2, 2)[:2] == (2, 2)

@@ -284,8 +284,7 @@ class _Rows:
             v = slice(value_at[k], value_at[k] + sizes[k, 1])
             label, span = (None, spans[k]) if self.text_labels else (self.label[r], None)
             return _Result(*_core.parse_svmlight(
-                parts[k], label, span, self.qid[r], self.end[r], self.index[v], self.value[v],
-                0,
+                parts[k], label, span, self.qid[r], self.end[r], self.index[v], self.value[v]
             ))  # fmt: skip
 
         results = list(each(one, range(len(parts))))
@@ -298,10 +297,8 @@ class _Rows:
 
     def _append(self, result: _Result, row_at: int, value_at: int) -> None:
         """Close the holes that comments and empty lines leave; count row ends from the start."""
-        rows, values = (
-            slice(row_at, row_at + result.rows),
-            slice(value_at, value_at + result.values),
-        )
+        rows = slice(row_at, row_at + result.rows)
+        values = slice(value_at, value_at + result.values)
         to_rows = slice(self.n_rows, self.n_rows + result.rows)
         to_values = slice(self.n_values, self.n_values + result.values)
         self.end[to_rows] = self.end[rows] + self.n_values

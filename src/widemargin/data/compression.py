@@ -1,0 +1,136 @@
+"""Compressed files (gzip, bzip2, xz, zstandard) as plain streams that can be begun again."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+HEAD = 1 << 16  # bytes of a file that can be looked at before it is read
+_PACKED = 1 << 16  # compressed bytes read at a time
+
+
+def decompressed(file: io.BufferedReader, name: str) -> io.BufferedReader:
+    """The text in a file, whether or not it is compressed."""
+    head = file.peek(HEAD)
+    for magic, begin in _COMPRESSED.items():
+        if head.startswith(magic):
+            return io.BufferedReader(_Unpacked(file, partial(begin, file, name)), HEAD)
+    return file
+
+
+@contextmanager
+def blaming(name: str) -> Iterator[None]:
+    """Errors of damaged data become a ValueError with the file's name; the disk's stay."""
+    try:
+        yield
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        if getattr(error, "errno", None) is not None:
+            raise
+        raise ValueError(f"{name}: the compressed data is damaged ({error}).") from None
+
+
+class Stream(io.RawIOBase):
+    """Anything with ``read`` as a raw stream, which gives less than asked for only at its end."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return hasattr(self._file, "seekable") and self._file.seekable()
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def readinto(self, buffer) -> int:
+        got = 0
+        while got < len(buffer) and (content := self._file.read(len(buffer) - got)):
+            buffer[got : got + len(content)] = content
+            got += len(content)
+        return got
+
+
+class _Unpacked(Stream):
+    """What ``begin`` makes of a compressed file; it can be begun again if the file can."""
+
+    def __init__(self, packed: io.BufferedReader, begin: Callable):
+        self._packed, self._begin, self._at = packed, begin, 0
+        self._start = packed.tell() if packed.seekable() else None
+        super().__init__(begin())
+
+    def seekable(self) -> bool:
+        return self._start is not None
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if self._start is None or (offset, whence) != (0, io.SEEK_SET):
+            raise io.UnsupportedOperation("only back to the start")
+        self._packed.seek(self._start)
+        self._file, self._at = self._begin(), 0
+        return 0
+
+    def readinto(self, buffer) -> int:
+        got = super().readinto(buffer)
+        self._at += got
+        return got
+
+
+class _Chained:
+    """One compressed stream after another, with zeros as padding; Python's own readers of these
+    formats take whatever else comes after the first for the end.
+    """
+
+    def __init__(self, file: io.BufferedReader, decompressor: Callable):
+        self._file, self._new, self._one = file, decompressor, decompressor()
+
+    def read(self, size: int) -> bytes:
+        content = b""
+        while not content:
+            packed = b""
+            if self._one.eof:
+                packed = self._one.unused_data.lstrip(b"\0")
+                while not packed:
+                    packed = self._file.read(_PACKED)
+                    if not packed:
+                        return b""
+                    packed = packed.lstrip(b"\0")
+                self._one = self._new()
+            elif self._one.needs_input:
+                packed = self._file.read(_PACKED)
+                if not packed:
+                    raise EOFError("it ends too early")
+            content = self._one.decompress(packed, size)
+        return content
+
+
+def _begin_zstandard(file: io.BufferedReader, name: str):
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise ImportError(
+            f"{name} is compressed with zstandard, which needs pyarrow: pip install "
+            "widemargin[tables]"
+        ) from None
+    # Arrow closes what it reads from, and that is not ours to close.
+    return pa.CompressedInputStream(pa.PythonFile(Stream(file), mode="r"), "zstd")
+
+
+_COMPRESSED: dict[bytes, Callable] = {
+    b"\x1f\x8b": lambda file, name: gzip.GzipFile(fileobj=file),
+    b"BZh": lambda file, name: _Chained(file, bz2.BZ2Decompressor),
+    b"\xfd7zXZ\x00": lambda file, name: _Chained(file, lzma.LZMADecompressor),
+    b"\x28\xb5\x2f\xfd": _begin_zstandard,
+}
