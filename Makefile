@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.9" "cmake>=3.18" ninja
 
-.PHONY: demo test check format sanitize bench clean
+.PHONY: demo test check format sanitize fuzz bench clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/tools:
@@ -49,6 +49,11 @@ sanitize:
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so) $$(g++ -print-file-name=libstdc++.so.6)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(SANITIZED)/bin/python -m pytest tests -o faulthandler_timeout=0
+
+fuzz: $(VENV)/ready ## ten minutes each on the text parser and the model loader
+	$(BIN)/pip install -q --group fuzz
+	$(BIN)/python fuzz/fuzz_svmlight.py -max_total_time=600
+	$(BIN)/python fuzz/fuzz_model.py -max_total_time=600
 
 bench: $(VENV)/ready ## every figure in benchmarks/results; needs WIDEMARGIN_DATA
 	$(BIN)/python -m benchmarks

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _COLUMNS = 4
 _MOST_CLASSES = 10
 _GREY = "0.6"
+_STYLES = ("-", "--", ":", "-.")
 
 
 def importance(model: AdditiveSVC, X=None) -> np.ndarray:
@@ -31,8 +32,8 @@ def importance(model: AdditiveSVC, X=None) -> np.ndarray:
     >>> from widemargin import AdditiveSVC
     >>> X, y = load_iris(return_X_y=True)
     >>> model = AdditiveSVC(random_state=0).fit(X, y)
-    >>> [int(j) for j in importance(model, X).argsort()[-2:]]  # the petals
-    [3, 2]
+    >>> sorted(int(j) for j in importance(model, X).argsort()[-2:])  # the petals
+    [2, 3]
     """
     d = model.n_features_in_
     if X is None:
@@ -61,15 +62,22 @@ def plot_shapes(model: AdditiveSVC, *, features=None, names=None, X=None) -> Fig
     for axis, j in zip(axes.flat, features, strict=False):
         for label in classes[:_MOST_CLASSES]:
             grid, values = model.shape_function(int(j), label)
-            axis.plot(grid, values, lw=1.2, drawstyle="steps-mid", label=str(label))
+            marker = "o" if len(grid) == 1 else None  # one value beside 0: no line to see
+            axis.plot(
+                grid, values, lw=1.2, drawstyle="steps-mid", marker=marker, ms=4, label=str(label)
+            )
         axis.axhline(0, color=_GREY, lw=0.6)
         axis.set_title(labels[int(j)], fontsize=9)
     for axis in list(axes.flat)[len(features) :]:
         axis.set_axis_off()
-    axes[0, 0].set_ylabel("contribution")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("contribution" if len(classes) > 1 else f"contribution to {classes[0]}")
     if len(classes) > 1:
+        title = "class"
+        if len(classes) > _MOST_CLASSES:
+            title += f", {_MOST_CLASSES} of {len(classes)}"
         handles, texts = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, texts, loc="outside right upper", title="class", fontsize=8)
+        figure.legend(handles, texts, loc="outside right upper", title=title, fontsize=8)
     return figure
 
 
@@ -87,21 +95,30 @@ def plot_importance(model: AdditiveSVC, *, names=None, X=None, most: int = 20) -
 
 
 def plot_convergence(model) -> Figure:
-    """Relative duality gap of every batch or binary problem by step, with the tolerance."""
+    """Relative duality gap of every batch or binary problem by step, with the tolerance.
+
+    Of tables that have no gap (`AdditiveSVC`, ``tol``), the projected gradient.
+    """
     figure, axes = new_figure(1, 1, (6, 3.6))
     axis = axes[0, 0]
-    drawn = 0
+    drawn = []
     for run in model.history_:
         gaps = np.array([_relative_gap(record) for record in run])
         shown = np.isfinite(gaps) & (gaps > 0)
         if shown.any():
             axis.plot(np.flatnonzero(shown) + 1, gaps[shown], lw=1, alpha=0.8, marker=".", ms=3)
-            drawn += 1
-    if drawn == 0:
-        raise ValueError("This model has recorded no duality gaps to plot.")
+            drawn += [gaps[shown].min(), gaps[shown].max()]
+    if not drawn:
+        raise ValueError("This model has recorded no steps to plot; an early model has none.")
     axis.axhline(model.tol, color=_GREY, ls="--", lw=0.8)
-    axis.annotate("tol", (1, model.tol), xytext=(2, 3), textcoords="offset points", fontsize=8)
-    axis.set(yscale="log", xlabel="step", ylabel="relative duality gap")
+    axis.annotate("tol", (0.01, model.tol), xycoords=("axes fraction", "data"), xytext=(0, 3),
+                  textcoords="offset points", fontsize=8)  # fmt: skip
+    measured = "projected gradient" if np.isnan(model.duality_gap_) else "relative duality gap"
+    axis.set(yscale="log", xlabel="step", ylabel=measured)
+    # A gap of rounding errors would flatten all others.
+    low, high = max(min(drawn), 1e-3 * model.tol), max(drawn)
+    axis.set_ylim(min(low, model.tol) / 2, max(high, model.tol) * 2)
+    axis.xaxis.get_major_locator().set_params(integer=True)
     return figure
 
 
@@ -119,16 +136,15 @@ def plot_search(trials: Sequence[Trial]) -> Figure:
     axis = axes[0, 0]
     lines: dict[str, list[Trial]] = {}
     for trial in trials:
-        name = ", ".join(f"{k}={v}" for k, v in trial.candidate.settings.items())
-        lines.setdefault(name, []).append(trial)
-    for name, own in lines.items():
+        lines.setdefault(trial.candidate.name, []).append(trial)
+    for k, (name, own) in enumerate(lines.items()):
         own = sorted(own, key=lambda t: t.C)
         x, accuracy = [t.C for t in own], np.array([100 * t.accuracy for t in own])
         spread = np.array([100 * t.spread for t in own])
-        (line,) = axis.plot(x, accuracy, marker="o", ms=4, lw=1.2, label=name)
-        axis.fill_between(
-            x, accuracy - spread, accuracy + spread, alpha=0.1, color=line.get_color()
-        )
+        style = _STYLES[k // 10 % len(_STYLES)]  # there are ten colours
+        (line,) = axis.plot(x, accuracy, ls=style, marker="o", ms=4, lw=1.2, label=name)
+        high = np.minimum(accuracy + spread, 100)
+        axis.fill_between(x, accuracy - spread, high, alpha=0.1, color=line.get_color(), lw=0)
     axis.set(xscale="log", xlabel="C", ylabel="accuracy, %")
     figure.legend(loc="outside right upper", fontsize=8)
     return figure

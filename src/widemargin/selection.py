@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
+from sklearn.utils import get_tags
 
 from widemargin.additive import AdditiveSVC
 from widemargin.kernel import KernelSVC
@@ -33,6 +34,18 @@ class Candidate:
     settings: dict[str, Any]
     estimator: Any
     scaler: Any = None
+
+    @property
+    def name(self) -> str:
+        """The settings in words."""
+        shown = {k: f"{v:g}" if isinstance(v, float) else v for k, v in self.settings.items()}
+        return ", ".join(f"{k} {v}" for k, v in shown.items())
+
+    def part(self, X, rows: np.ndarray, known: np.ndarray | None = None):
+        """Some rows; of a kernel matrix their values with the ``known`` rows (default: rows)."""
+        if not get_tags(self.estimator).input_tags.pairwise:
+            return X[rows]
+        return X[np.ix_(rows, rows if known is None else known)]
 
     def fit_path(self, X, y, Cs) -> list:
         """One fitted model or pipeline per C."""
@@ -102,12 +115,7 @@ def tune(
     trials: list[Trial] = []
     for candidate in candidates:
         started = time.perf_counter()
-        scores = np.array(
-            [
-                [m.score(X[test], y[test]) for m in _path(candidate, X[train], y[train], ascending)]
-                for train, test in parts
-            ]
-        )
+        scores = np.array([_scores(candidate, X, y, ascending, *part) for part in parts])
         seconds = time.perf_counter() - started
         for C, own in zip(ascending, scores.T, strict=True):
             trials.append(Trial(candidate, C, float(own.mean()), float(own.std()), seconds))
@@ -115,10 +123,13 @@ def tune(
     return sorted(trials, key=lambda t: (-t.accuracy, t.C))
 
 
-def _path(candidate: Candidate, X, y, Cs) -> list:
+def _scores(candidate: Candidate, X, y, Cs, train, test) -> list[float]:
+    """Accuracy on the rows ``test`` for every C."""
     with warnings.catch_warnings():  # a comparison does not need every gap
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return candidate.fit_path(X, y, Cs)
+        models = candidate.fit_path(candidate.part(X, train), y[train], Cs)
+    held_out = candidate.part(X, test, train)
+    return [model.score(held_out, y[test]) for model in models]
 
 
 def easy_candidates(X, *, n_jobs: int | None = None, seed: int | None = 0) -> Iterator[Candidate]:

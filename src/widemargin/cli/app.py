@@ -22,7 +22,6 @@ app = typer.Typer(
     name="widemargin",
     help="Kernel support vector machines at the speed and scale of linear ones.",
     no_args_is_help=True,
-    invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
@@ -118,6 +117,14 @@ Intercept = Annotated[
 Seed = Annotated[int | None, typer.Option("--seed", help="Of all random choices")]
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from widemargin import __version__
+
+        print(f"widemargin {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def common(
     context: typer.Context,
@@ -132,16 +139,24 @@ def common(
     traceback: Annotated[
         bool, typer.Option("--traceback", help="Show where an error came from")
     ] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version and exit",
+            callback=_print_version,
+            is_eager=True,
+        ),
+    ] = False,
 ) -> None:
-    if version:
-        from widemargin import __version__
-
-        print(f"widemargin {__version__}")
-        raise typer.Exit
     output.show_traceback = traceback
     commands = {
-        name: {parameter.name or "" for parameter in command.params}
+        name: {
+            word.removeprefix("--").lower(): parameter
+            for parameter in command.params
+            for word in parameter.opts
+            if word.startswith("--")
+        }
         for name, command in context.command.commands.items()  # type: ignore[attr-defined]
     }
     reported(lambda: _set_defaults(context, config, commands))()
@@ -318,7 +333,7 @@ def tune(
     choosing.tune_models(
         data,
         model,
-        kernels.split(","),
+        [word.strip() for word in kernels.split(",")],
         numbers(cs, "--Cs"),
         numbers(gammas, "--gammas") if gammas else None,
         numbers(powers, "--powers") if powers else None,
@@ -363,9 +378,15 @@ def scale(
     out: Annotated[
         Path | None, typer.Argument(help="svmlight text (default: standard output)")
     ] = None,
-    method: Annotated[str, typer.Option(help="minmax, maxabs or standard")] = "minmax",
-    lower: Annotated[float, typer.Option("-l", "--lower", help="minmax: smallest value")] = -1.0,
-    upper: Annotated[float, typer.Option("-u", "--upper", help="minmax: largest value")] = 1.0,
+    method: Annotated[
+        str | None, typer.Option(help="minmax, maxabs or standard (default: minmax)")
+    ] = None,
+    lower: Annotated[
+        float | None, typer.Option("-l", "--lower", help="minmax: smallest value (default: -1)")
+    ] = None,
+    upper: Annotated[
+        float | None, typer.Option("-u", "--upper", help="minmax: largest value (default: 1)")
+    ] = None,
     save: Annotated[Path | None, typer.Option("-s", "--save", help="Write the factors")] = None,
     restore: Annotated[
         Path | None, typer.Option("-r", "--restore", help="Use factors that --save wrote")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,20 @@ LIBSVM_KERNELS = {"0": "linear", "1": "poly", "2": "rbf", "3": "sigmoid", "4": "
 SCALINGS = ("none", "minmax", "maxabs", "standard")
 CONFIG = "widemargin.toml"
 
-# Which options each machine has, beyond those that both have; by their names in Python.
-_ONLY_ADDITIVE = ("power", "loss", "approximation", "rank")
-_ONLY_GENERAL = ("gamma", "degree", "coef0", "levels", "early", "cache_size")
+# Which kernels an option is for, unless it is for all; by the options' names in Python.
+WITH_GAMMA = tuple(kernel for kernel in GENERAL if kernel != "precomputed")
+_KERNELS_OF = {
+    "power": ("power_mean",),
+    "loss": ADDITIVE,
+    "approximation": ADDITIVE,
+    "rank": ADDITIVE,
+    "gamma": WITH_GAMMA,
+    "degree": ("poly",),
+    "coef0": ("poly", "sigmoid"),
+    "levels": GENERAL,
+    "early": GENERAL,
+    "cache_size": GENERAL,
+}
 
 
 class UsageError(ValueError):
@@ -52,50 +65,72 @@ def kernel_name(word: str) -> str:
 
 
 def make_estimator(kernel: str, options: dict[str, Any]):
-    """An unfitted machine; options that it does not have are refused, None means its default."""
+    """An unfitted machine; options that it does not have are refused, None means its default.
+
+    Weights of classes go by the labels' text until the data is known (`match_weights`).
+    """
     given = {name: value for name, value in options.items() if value is not None}
-    additive = kernel in ADDITIVE
-    for name in _ONLY_GENERAL if additive else _ONLY_ADDITIVE:
-        if name in given:
+    for name in given:
+        if kernel not in _KERNELS_OF.get(name, KERNELS):
             raise UsageError(f"--{name.replace('_', '-')} has no meaning with --kernel {kernel}.")
     weights = given.pop("weight", None)
     if weights:
         given["class_weight"] = (
             "balanced" if weights == ["balanced"] else dict(map(_weight, weights))
         )
-    if additive:
-        from widemargin import AdditiveSVC
-
-        return AdditiveSVC(_scalar_kernel(kernel, given.pop("power", None)), **given)
-    from widemargin import KernelSVC
-
     if "early" in given:
         given["early"] = _early(given["early"])
+    try:
+        machine = _make(kernel, given)
+        with warnings.catch_warnings():  # they come again when it is fitted
+            warnings.simplefilter("ignore")
+            machine._check_params()
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"--kernel {kernel}: {error}") from None
+    return machine
+
+
+def _make(kernel: str, given: dict[str, Any]):
+    from widemargin import AdditiveSVC, KernelSVC, PowerMean
+
+    if kernel == "power_mean":
+        if "power" not in given:
+            raise UsageError("it needs --power, the exponent p (at most 0).")
+        return AdditiveSVC(PowerMean(given.pop("power")), **given)
+    if kernel in ADDITIVE:
+        return AdditiveSVC(kernel, **given)
     return KernelSVC("chi2" if kernel == "exp_chi2" else kernel, **given)
 
 
-def _scalar_kernel(kernel: str, power: float | None):
-    from widemargin import PowerMean
-
-    if kernel == "power_mean":
-        if power is None:
-            raise UsageError("--kernel power_mean needs --power, the exponent p (at most 0).")
-        return PowerMean(power)
-    if power is not None:
-        raise UsageError(f"--power has no meaning with --kernel {kernel}.")
-    return kernel
-
-
 def _early(word: str) -> bool | int:
-    return int(word) if word.isdigit() else True
+    if word != "auto" and not word.isdigit():
+        raise UsageError(f"--early {word}: write the number of a level, or auto.")
+    return True if word == "auto" else int(word)
 
 
-def _weight(pair: str) -> tuple[Any, float]:
+def _weight(pair: str) -> tuple[str, float]:
     label, _, weight = pair.rpartition("=")
     try:
-        return number_or_text(label), float(weight)
+        factor = float(weight)
     except ValueError:
-        raise UsageError(f"--weight {pair}: write label=number, or balanced.") from None
+        factor = -1.0
+    if not (label and 0 <= factor < float("inf")):
+        raise UsageError(f"--weight {pair}: write label=factor, a number from 0 on, or balanced.")
+    return label, factor
+
+
+def match_weights(machine, y) -> None:
+    """Give weights that go by the labels' text to the labels of the data."""
+    if not isinstance(machine.class_weight, dict):
+        return
+    labels = {str(label): label for label in sorted(set(y.tolist()))}
+    matched = {}
+    for text, weight in machine.class_weight.items():
+        label = labels.get(text, number_or_text(text))
+        if label not in labels.values():
+            raise UsageError(f"--weight {text}={weight:g}: the data has no label {text}.")
+        matched[label] = weight
+    machine.set_params(class_weight=matched)
 
 
 def number_or_text(word: str) -> int | float | str:
@@ -118,18 +153,23 @@ def numbers(words: str, option: str) -> list[float]:
         if words.count(":") == 2:
             low, high, count = words.split(":")
             n, first, ratio = int(count), float(low), float(high) / float(low)
-            return [first * ratio ** (k / max(n - 1, 1)) for k in range(n)]
+            if n < 1 or not 0 < ratio < float("inf"):
+                raise ValueError
+            powers = [first * ratio ** (k / max(n - 1, 1)) for k in range(n)]
+            return [float(f"{power:.12g}") for power in powers]  # 0.01, not 0.009999999999999998
         return [float(word) for word in words.split(",")]
-    except (ValueError, ZeroDivisionError):
+    except (ValueError, ArithmeticError):
         raise UsageError(
             f"{option} {words}: write numbers with commas, or low:high:count."
         ) from None
 
 
-def make_scaler(name: str | None):
+def make_scaler(name: str | None, kernel: str | None = None):
     """A scikit-learn scaler by its short name, or None."""
     if name in (None, "none"):
         return None
+    if kernel == "precomputed":
+        raise UsageError(f"--scale {name} has no meaning with --kernel precomputed.")
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
     scalers = {"minmax": MinMaxScaler, "maxabs": MaxAbsScaler, "standard": StandardScaler}
@@ -138,10 +178,11 @@ def make_scaler(name: str | None):
     return scalers[name]()
 
 
-def read_config(path: Path | None, commands: dict[str, set[str]]) -> dict[str, dict]:
+def read_config(path: Path | None, commands: Mapping[str, Mapping[str, Any]]) -> dict[str, dict]:
     """Defaults of options from a TOML file, a table per command; unknown names are refused.
 
-    Without a path, ``widemargin.toml`` in the current folder if it is there.
+    Without a path, ``widemargin.toml`` in the current folder if it is there.  ``commands`` has the
+    options of each command, by their long names in small letters.
     """
     if path is None:
         path = Path(CONFIG)
@@ -158,9 +199,17 @@ def read_config(path: Path | None, commands: dict[str, set[str]]) -> dict[str, d
                 f"{path}: {command!r} is not a command. Write a table such as [train] for one of "
                 f"{', '.join(sorted(commands))}."
             )
-        named = {name.replace("-", "_").lower(): value for name, value in table.items()}
-        unknown = sorted(set(named) - commands[command])
-        if unknown:
-            raise UsageError(f"{path}: {command} has no option {unknown[0]!r}.")
-        defaults[command] = named
+        defaults[command] = {}
+        for name, value in table.items():
+            option = commands[command].get(name.replace("_", "-").lower())
+            if option is None:
+                raise UsageError(f"{path}: {command} has no option {name!r}.")
+            defaults[command][option.name] = _as_words(value, option.multiple)
     return defaults
+
+
+def _as_words(value: Any, multiple: bool):
+    """A value of TOML as the command line has it: a list is repeated, or has commas."""
+    if multiple:
+        return [str(v) for v in value] if isinstance(value, list) else [str(value)]
+    return ",".join(map(str, value)) if isinstance(value, list) else value

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 
+from widemargin import load
 from widemargin.cli.arguments import UsageError
 from widemargin.data import Dataset, read
+from widemargin.data.reading import FORMATS
 from widemargin.files import replacing
+from widemargin.persistence import read_header
 
 MODEL_SUFFIX = ".safetensors"
+_MOST_DENSE = 4 << 30  # bytes
 
 
 @dataclass(frozen=True)
@@ -28,17 +35,28 @@ class Source:
     split: str | None = None
     jobs: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.format is not None and self.format not in FORMATS:
+            raise UsageError(f"--format {self.format}: not one of {', '.join(FORMATS)}.")
+        if self.jobs == 0:
+            raise UsageError("--jobs 0: write a positive number, or -1 for all.")
+
     def read(self, path: Path, **more) -> Dataset:
         label = False if self.label == "none" else self.label
         return read(path, format=self.format, label=label, split=self.split, n_jobs=self.jobs,
                     **more)  # fmt: skip
 
 
-def read_training(path: Path, source: Source) -> Dataset:
+def read_training(path: Path, source: Source, *, kernel_values: bool = False):
+    """Data with labels, and notes of what reading new data like it takes."""
     data = source.read(path)
     if data.y is None:
         raise ValueError(f"{path}: no labels in it. Name their column with --label.")
-    return data
+    notes = notes_of(data)
+    if kernel_values and has_serial_numbers(data):
+        notes["serial_numbers"] = True
+        data = replace(data, X=with_width(data.X[:, 1:], data.X.shape[0]))
+    return data, notes
 
 
 def read_like_training(path: Path, source: Source, header: dict) -> Dataset:
@@ -47,20 +65,58 @@ def read_like_training(path: Path, source: Source, header: dict) -> Dataset:
     base = notes.get("zero_based", "auto")
     data = source.read(path, columns=notes.get("columns"), zero_based=base)
     X: Any = data.X
+    if not sp.issparse(X):
+        return data
+    X = X[:, 1:] if notes.get("serial_numbers") else X
     d = n_features(header)
-    if sp.issparse(X) and X.shape[1] != d:
-        if X.shape[1] > d:
-            extra = X[:, d:].count_nonzero()
-            warnings.warn(
-                f"{path}: {extra} values of features above {d}, which the model has not seen, are "
-                "left out.",
-                UserWarning,
-                stacklevel=2,
-            )
-            X = X[:, :d]
-        else:
-            X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
-    return Dataset(X, data.y)
+    extra = X[:, d:].count_nonzero() if X.shape[1] > d else 0
+    if extra:
+        warnings.warn(
+            f"{path}: {extra} values of features above {d}, which the model has not seen, are "
+            "left out.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return replace(data, X=with_width(X, d))
+
+
+def has_serial_numbers(data: Dataset) -> bool:
+    """Whether rows begin with 0:1, 0:2, ..., as LIBSVM writes the values of a kernel."""
+    X: Any = data.X
+    n = X.shape[0]
+    if not (sp.issparse(X) and data.zero_based and X.shape[1] <= n + 1):
+        return False
+    return np.array_equal(X[:, [0]].toarray().ravel(), np.arange(1, n + 1))
+
+
+def with_width(X, d: int):
+    """Compressed rows with so many columns."""
+    if X.shape[1] >= d:
+        return X if X.shape[1] == d else X[:, :d]
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
+
+
+def suited(X, model):
+    """Sparse data filled in for a model (or a scaler) that takes no other."""
+    if not sp.issparse(X) or get_tags(model).input_tags.sparse:
+        return X
+    if X.shape[0] * X.shape[1] * 8 > _MOST_DENSE:
+        raise ValueError(
+            f"{X.shape[0]} x {X.shape[1]} values are too many to fill in the zeros, which this "
+            "scaling or kernel takes. Scale with maxabs; of the general kernels rbf, poly and "
+            "sigmoid take sparse data."
+        )
+    return X.toarray()
+
+
+def load_model(path: Path, source: Source):
+    """Header and model; no mere scaler, and with as many threads as asked for."""
+    header, model = read_header(path), load(path)
+    if not hasattr(model, "predict"):
+        raise UsageError(f"{path}: the factors of a scaling, not a model.")
+    if source.jobs is not None:
+        machine_of(model).set_params(n_jobs=source.jobs)
+    return header, model
 
 
 def n_features(header: dict) -> int:
@@ -73,6 +129,16 @@ def labels_of(data: Dataset) -> np.ndarray:
     if y.dtype.kind == "f" and np.all(y == np.round(y)) and np.all(np.abs(y) < 2**53):
         return y.astype(np.int64)
     return y
+
+
+def labels_like(data: Dataset, classes: np.ndarray) -> np.ndarray | None:
+    """Labels of the kind that a model has; None where there are none that could be compared."""
+    if data.y is None:
+        return None
+    y = labels_of(data)
+    if classes.dtype.kind in "UO" and y.dtype.kind not in "UO":  # all happen to be numbers here
+        return np.array([str(label) for label in y.tolist()])
+    return y if (classes.dtype.kind in "UO") == (y.dtype.kind in "UO") else None
 
 
 def notes_of(data: Dataset) -> dict:
@@ -95,7 +161,17 @@ def behind_scaler(scaler, machine):
 
 def default_model(data: Path) -> Path:
     """Beside nothing but the current folder, as svm-train does."""
-    return Path(data.name.split(".")[0] + MODEL_SUFFIX)
+    return Path((data.name.split(".")[0] or data.name) + MODEL_SUFFIX)
+
+
+def check_folder(path: Path) -> Path:
+    """The path, if its folder can be written: better said before a long training than after."""
+    problem = 0 if path.parent.is_dir() else errno.ENOENT
+    if not problem and not os.access(path.parent, os.W_OK):
+        problem = errno.EACCES
+    if problem:
+        raise OSError(problem, os.strerror(problem), str(path))
+    return path
 
 
 def names_of(machine, header: dict) -> list[str]:
@@ -108,7 +184,7 @@ def or_stdout(out: Path | None):
 
 
 def save_figure(figure, path: Path) -> None:
-    kind = path.suffix.lstrip(".") or "png"
+    kind = path.suffix.lstrip(".").lower() or "png"
     if kind not in figure.canvas.get_supported_filetypes():
         raise UsageError(f"{path}: matplotlib cannot draw {kind}; use .png, .svg or .pdf.")
     with replacing(path) as temporary:

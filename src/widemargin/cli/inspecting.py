@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import scipy.sparse as sp
+import numpy as np
 from sklearn.pipeline import Pipeline
 
 from widemargin import AdditiveSVC, KernelSVC, load, save
@@ -13,6 +13,7 @@ from widemargin.cli.arguments import UsageError, make_scaler
 from widemargin.cli.datasets import (
     Source,
     labels_of,
+    load_model,
     machine_of,
     n_features,
     names_of,
@@ -20,47 +21,46 @@ from widemargin.cli.datasets import (
     or_stdout,
     read_like_training,
     save_figure,
+    suited,
 )
 from widemargin.cli.output import print_facts, print_json
 from widemargin.data import write_svmlight
 from widemargin.persistence import read_header
-from widemargin.persistence.parameters import pack_parameters
-
-_MOST_DENSE = 4 << 30
 
 
-def scale(data: Path, out: Path | None, method: str, lower: float, upper: float,
-          save_to: Path | None, restore: Path | None, source: Source) -> None:  # fmt: skip
+def scale(data: Path, out: Path | None, method: str | None, lower: float | None,
+          upper: float | None, save_to: Path | None, restore: Path | None,
+          source: Source) -> None:  # fmt: skip
     if restore is not None:
+        if (method, lower, upper, save_to) != (None, None, None, None):
+            raise UsageError("--restore brings its own factors: only DATA and OUT go with it.")
         scaler = load(restore)
         if hasattr(scaler, "predict"):
             raise UsageError(f"--restore {restore}: a model, not the factors of a scaling.")
         dataset = read_like_training(data, source, read_header(restore))
+        scaled = scaler.transform(suited(dataset.X, scaler))
     else:
-        scaler = make_scaler(method)
-        if scaler is None:
-            raise UsageError("--method none: nothing to do.")
-        if method == "minmax":
-            scaler.set_params(feature_range=(lower, upper))
+        scaler = _scaler(method or "minmax", lower, upper)
         dataset = source.read(data)
-    X = _for_scaler(dataset.X, scaler)
-    scaled = scaler.transform(X) if restore is not None else scaler.fit_transform(X)
+        scaled = scaler.fit_transform(suited(dataset.X, scaler))
     if save_to is not None:
         save(scaler, save_to, notes=notes_of(dataset))
     y = None if dataset.y is None else labels_of(dataset)
     write_svmlight(or_stdout(out), scaled, y, qid=dataset.qid, zero_based=bool(dataset.zero_based))
 
 
-def _for_scaler(X, scaler):
-    """Sparse data filled in for a scaler that moves zeros."""
-    if not sp.issparse(X) or type(scaler).__name__ == "MaxAbsScaler":
-        return X
-    if X.shape[0] * X.shape[1] * 8 > _MOST_DENSE:
-        raise ValueError(
-            f"{X.shape[0]} x {X.shape[1]} values are too many to fill in, and this scaling moves "
-            "zeros. Use --method maxabs."
-        )
-    return X.toarray()
+def _scaler(method: str, lower: float | None, upper: float | None):
+    scaler = make_scaler(method)
+    if scaler is None:
+        raise UsageError("--method none: nothing to do.")
+    if method == "minmax":
+        bounds = -1.0 if lower is None else lower, 1.0 if upper is None else upper
+        if not (np.all(np.isfinite(bounds)) and bounds[0] < bounds[1]):
+            raise UsageError(f"--lower {bounds[0]:g} must be below --upper {bounds[1]:g}.")
+        return scaler.set_params(feature_range=bounds)
+    if lower is not None or upper is not None:
+        raise UsageError(f"--lower and --upper have no meaning with --method {method}.")
+    return scaler
 
 
 def info(model: Path, as_json: bool) -> None:
@@ -76,20 +76,23 @@ def info(model: Path, as_json: bool) -> None:
     facts["features"] = n_features(header)
     if "training" in own:
         training = own["training"]
-        facts["classes"] = ", ".join(map(str, own["classes"]["values"][:10]))
+        labels = own["classes"]["values"]
+        facts["classes"] = ", ".join(map(str, labels[:10])) + ", ..." * (len(labels) > 10)
         facts |= {"rows": training["rows"], "seconds": training["seconds"]}
         facts |= {"duality gap": training["gap"], "iterations": training["n_iter"]}
-        if isinstance(machine_of(fitted), KernelSVC):
-            facts["support vectors"] = len(machine_of(fitted).support_)
-            facts["gamma"] = machine_of(fitted).gamma_
-        facts["parameters"] = _not_default(own)
+        machine = machine_of(fitted)
+        if isinstance(machine, KernelSVC):
+            facts["support vectors"] = len(machine.support_)
+            facts["gamma"] = machine.gamma_
+        if machine is not None:
+            facts["parameters"] = _not_default(machine)
     print_facts(facts)
 
 
-def _not_default(step: dict) -> str:
+def _not_default(machine) -> str:
     """The parameters that somebody set."""
-    default = pack_parameters({"AdditiveSVC": AdditiveSVC, "KernelSVC": KernelSVC}[step["kind"]]())
-    changed = {k: v for k, v in step["parameters"].items() if v != default.get(k)}
+    default = type(machine)().get_params()
+    changed = {k: v for k, v in machine.get_params().items() if v != default[k]}
     return ", ".join(f"{k}={v}" for k, v in changed.items()) or "all default"
 
 
@@ -107,18 +110,24 @@ def plot(model: Path, out: Path | None, what: str | None, data: Path | None,
          features: str | None, source: Source) -> None:  # fmt: skip
     from widemargin import plots
 
-    header, fitted = read_header(model), load(model)
+    header, fitted = load_model(model, source)
     machine = machine_of(fitted)
     additive = isinstance(machine, AdditiveSVC)
     what = what or ("shapes" if additive else "convergence")
     if what != "convergence" and not additive:
         raise UsageError(f"--what {what} needs an additive model; this one is KernelSVC.")
+    if features is not None and what != "shapes":
+        raise UsageError(f"--features has no meaning with --what {what}.")
+    if data is not None and what == "convergence":
+        raise UsageError("--data has no meaning with --what convergence.")
     names = names_of(machine, header)
-    X = None if data is None else read_like_training(data, source, header).X
-    if X is not None and isinstance(fitted, Pipeline):
-        X = fitted[:-1].transform(X)
+    X = None
+    if data is not None:
+        X = suited(read_like_training(data, source, header).X, fitted)
+        X = fitted[:-1].transform(X) if isinstance(fitted, Pipeline) else X
     if what == "shapes":
-        wanted = None if features is None else [_feature(names, f) for f in features.split(",")]
+        words = None if features is None else features.split(",")
+        wanted = None if words is None else [_feature(names, word.strip()) for word in words]
         figure = plots.plot_shapes(machine, features=wanted, names=names, X=X)
     elif what == "importance":
         figure = plots.plot_importance(machine, names=names, X=X)
@@ -145,5 +154,9 @@ def export(model: Path, out: Path, kind: str | None) -> None:
     kind = kind or {".onnx": "onnx", ".json": "shapes"}.get(out.suffix, "libsvm")
     if kind not in writers:
         raise UsageError(f"--to {kind}: not one of {', '.join(writers)}.")
-    writers[kind](load(model), out)
+    header, fitted = load_model(model, Source())
+    if kind == "shapes" and "columns" in header.get("notes", {}):
+        machine = machine_of(fitted)
+        machine.feature_names_in_ = np.array(names_of(machine, header), dtype=object)
+    writers[kind](fitted, out)
     print(out)

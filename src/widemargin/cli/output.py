@@ -93,12 +93,13 @@ def print_table(header: list[str], rows: list[list], title: str = "") -> None:
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(title=title or None, title_justify="left")
         for k, name in enumerate(header):
-            table.add_column(name, justify="left" if k == 0 else "right")
+            table.add_column(Text(name), justify="left" if k == 0 else "right")
         for row in cells:
-            table.add_row(*row)
+            table.add_row(*map(Text, row))  # labels may look like markup
         Console().print(table)
         return
     if title:
@@ -114,16 +115,18 @@ def shown(value: Any) -> str:
 
 
 @contextmanager
-def progress_on(model, quiet: bool) -> Iterator[None]:
-    """scikit-learn's progress bar on the machine within ``model``, where there is a terminal."""
-    machine = model[-1] if hasattr(model, "steps") else model
+def progress_on(machine, quiet: bool) -> Iterator[None]:
+    """scikit-learn's progress bar on a machine, where standard error is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield
         return
+    import rich
     from sklearn.callback import ProgressBar
 
+    rich.reconfigure(stderr=True)  # the bar uses rich's own console; results go to the output
     machine.set_callbacks(ProgressBar())
     try:
         yield
     finally:
         machine.set_callbacks()
+        rich.reconfigure()

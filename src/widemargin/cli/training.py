@@ -8,26 +8,33 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
-from widemargin import AdditiveSVC, KernelSVC, load, save
-from widemargin.cli.arguments import UsageError, kernel_name, make_estimator, make_scaler
+from widemargin import AdditiveSVC, KernelSVC, save
+from widemargin.cli.arguments import (
+    UsageError,
+    kernel_name,
+    make_estimator,
+    make_scaler,
+    match_weights,
+)
 from widemargin.cli.datasets import (
     Source,
     behind_scaler,
+    check_folder,
     default_model,
+    labels_like,
     labels_of,
+    load_model,
     machine_of,
     names_of,
-    notes_of,
     or_stdout,
     read_like_training,
     read_training,
+    suited,
 )
 from widemargin.cli.output import print_facts, print_json, print_table, progress_on
 from widemargin.files import text_output
-from widemargin.persistence import read_header
 from widemargin.report import Evaluation, evaluate
 from widemargin.selection import Candidate, tune
 
@@ -38,22 +45,24 @@ def train(data: Path, model: Path | None, kernel: str, options: dict, scale: str
           folds: int | None, source: Source, quiet: bool, as_json: bool) -> None:  # fmt: skip
     kernel = kernel_name(kernel)
     machine = make_estimator(kernel, {**options, "n_jobs": source.jobs})
-    scaler = make_scaler(scale)
+    scaler = make_scaler(scale, kernel)
+    fitted = behind_scaler(scaler, machine)
+    path = check_folder(model or default_model(data))
     started = time.perf_counter()
-    dataset = read_training(data, source)
+    dataset, notes = read_training(data, source, kernel_values=kernel == "precomputed")
     seconds_reading = time.perf_counter() - started
-    X, y = _matrix(dataset.X, kernel), labels_of(dataset)
+    X, y = suited(dataset.X, fitted), labels_of(dataset)
+    match_weights(machine, y)
     if folds is not None:
         candidate = Candidate({"kernel": kernel}, machine, scaler)
-        (trial,) = tune([candidate], X, y, [machine.C], folds=folds, random_state=0)
+        seed = options["random_state"]
+        (trial,) = tune([candidate], X, y, [machine.C], folds=folds, random_state=seed)
         found = {"folds": folds, "accuracy": trial.accuracy, "spread": trial.spread}
         _print({"cross_validation": found}, found, as_json)
         return
-    fitted = behind_scaler(scaler, machine)
-    with progress_on(fitted, quiet):
-        fitted.fit(X, y)
-    path = model or default_model(data)
-    save(fitted, path, notes=notes_of(dataset))
+    with progress_on(machine, quiet):  # which scikit-learn does not take within a pipeline
+        machine.fit(X if scaler is None else scaler.fit_transform(X), y)
+    save(fitted, path, notes=notes)
     facts: dict[str, Any] = {
         "model": str(path),
         "rows": X.shape[0],
@@ -68,24 +77,18 @@ def train(data: Path, model: Path | None, kernel: str, options: dict, scale: str
     _print(facts, {} if quiet else facts, as_json)
 
 
-def _matrix(X, kernel: str):
-    """LIBSVM's precomputed rows begin with a serial number, which is not a kernel value."""
-    if kernel != "precomputed" or not sp.issparse(X):
-        return X
-    dense = X.toarray()
-    serial = np.array_equal(dense[:, 0], np.arange(1, len(dense) + 1))
-    return dense[:, 1:] if serial and dense.shape[1] == len(dense) + 1 else dense
-
-
 def predict(data: Path, model: Path, out: Path | None, what: str, class_label: str | None,
             source: Source, as_json: bool) -> None:  # fmt: skip
-    header, fitted = read_header(model), load(model)
-    dataset = read_like_training(data, source, header)
-    started = time.perf_counter()
-    columns, values = _predicted(fitted, dataset.X, what, class_label, header)
-    seconds = time.perf_counter() - started
-    if as_json and out is None:
+    if as_json and or_stdout(out) is sys.stdout:
         raise UsageError("--json prints a summary; name a file OUT for the predictions.")
+    if class_label is not None and what != "contributions":
+        raise UsageError("--class has no meaning without --output contributions.")
+    header, fitted = load_model(model, source)
+    dataset = read_like_training(data, source, header)
+    X, y = suited(dataset.X, fitted), labels_like(dataset, fitted.classes_)
+    started = time.perf_counter()
+    columns, values = _predicted(fitted, X, what, class_label, header)
+    seconds = time.perf_counter() - started
     with text_output(or_stdout(out)) as file:
         if columns:
             file.write("\t".join(columns) + "\n")
@@ -96,10 +99,10 @@ def predict(data: Path, model: Path, out: Path | None, what: str, class_label: s
     facts: dict[str, Any] = {"rows": len(values), "seconds": seconds}
     if out is not None:
         facts = {"out": str(out), **facts}
-    known = dataset.y is not None and np.isin(labels_of(dataset), fitted.classes_).any()
+    known = y is not None and np.isin(y, fitted.classes_).any()
     if known:
-        predicted = values if what == "labels" else fitted.predict(dataset.X)
-        facts["accuracy"] = float(np.mean(predicted == labels_of(dataset)))
+        predicted = values if what == "labels" else fitted.predict(X)
+        facts["accuracy"] = float(np.mean(predicted == y))
     if as_json:
         print_json(facts)
     elif known:  # where svm-predict says it; not between predictions
@@ -109,7 +112,7 @@ def predict(data: Path, model: Path, out: Path | None, what: str, class_label: s
 def _predicted(model, X, what: str, class_label: str | None, header: dict):
     """Names of columns (none for labels) and an array of predictions."""
     machine = machine_of(model)
-    classes = [str(c) for c in machine.classes_]
+    classes = [_cell(c) for c in machine.classes_.tolist()]
     if what == "labels":
         return [], model.predict(X)
     if what == "decision":
@@ -136,15 +139,22 @@ def _cell(value) -> str:
 
 
 def evaluate_model(data: Path, model: Path, source: Source, as_json: bool) -> None:
-    header, fitted = read_header(model), load(model)
-    dataset = read_like_training(data, source, header)
-    if dataset.y is None:
-        raise ValueError(f"{data}: no labels in it. Name their column with --label.")
-    found = evaluate(fitted, dataset.X, labels_of(dataset))
+    header, fitted = load_model(model, source)
+    found = evaluate_on(data, source, header, fitted)
     if as_json:
         print_json(evaluation(found))
     else:
         print_evaluation(found)
+
+
+def evaluate_on(data: Path, source: Source, header: dict, fitted) -> Evaluation:
+    dataset = read_like_training(data, source, header)
+    if dataset.y is None:
+        raise ValueError(f"{data}: no labels in it. Name their column with --label.")
+    y = labels_like(dataset, fitted.classes_)
+    if y is None:
+        raise ValueError(f"{data}: its labels are text, those of the model numbers.")
+    return evaluate(fitted, suited(dataset.X, fitted), y)
 
 
 def evaluation(found: Evaluation) -> dict:

@@ -1,0 +1,84 @@
+"""The command line within this process, and small files for it."""
+
+import io
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_digits, load_iris
+from typer.main import get_command
+
+from widemargin.cli.app import app
+from widemargin.cli.arguments import with_long_weights
+
+DIGITS, DIGIT = (array[:500] for array in load_digits(return_X_y=True))
+IRIS, SPECIES = load_iris(return_X_y=True)
+PROGRAM = get_command(app)  # once: it takes longer than most commands
+TWO, SIGN = IRIS[50:], np.where(SPECIES[50:] == 1, -1, 1)  # the two that are hard to tell apart
+
+
+class Result(NamedTuple):
+    stdout: str
+    stderr: str
+
+    @property
+    def output(self) -> str:
+        return self.stdout + self.stderr
+
+
+def run(*words, status: int = 0) -> Result:
+    """``widemargin WORDS``, which must end with this status."""
+    arguments = with_long_weights([str(word) for word in words])
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as stop:
+        PROGRAM(arguments, prog_name="widemargin")
+    result = Result(out.getvalue(), err.getvalue())
+    assert stop.value.code == status, result.output
+    return result
+
+
+def run_json(*words):
+    """What ``widemargin WORDS --json`` prints, which must be strict JSON."""
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    return json.loads(run(*words, "--json").stdout, parse_constant=refuse)
+
+
+def refused(*words, status: int = 2) -> str:
+    """The one line with which a command is refused."""
+    result = run(*words, status=status)
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    return line.removeprefix("error: ")
+
+
+def write(name: str, X, y, *, zero_based: bool = False) -> Path:
+    """A file of svmlight text, written by scikit-learn."""
+    dump_svmlight_file(X, y, name, zero_based=zero_based)
+    return Path(name)
+
+
+def write_lines(name: str, *lines: str) -> Path:
+    Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return Path(name)
+
+
+def table(name: str, columns: dict, delimiter: str = ",") -> Path:
+    """A file of named columns."""
+    rows = zip(*columns.values(), strict=True)
+    return write_lines(name, *(delimiter.join(map(str, row)) for row in [columns, *rows]))
+
+
+def read_lines(name) -> list[str]:
+    return Path(name).read_text(encoding="utf-8").splitlines()
+
+
+def files() -> set[str]:
+    """Everything in the current folder, hidden files too."""
+    return {path.name for path in Path().iterdir()}

@@ -1,0 +1,327 @@
+"""What is printed, where, and with which exit status."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from widemargin import KernelSVC, load
+from widemargin.cli import output, training
+from widemargin.cli.app import app
+from widemargin.cli.output import print_facts, print_json, print_table, shown
+
+from .helpers import IRIS, SIGN, SPECIES, TWO, files, refused, run, run_json, write, write_lines
+
+COMMANDS = [command.callback.__name__ for command in app.registered_commands]
+
+
+# ------------------------------------------------------------------ status 1: bad data
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("1 1:2 2:x", "line 3, column 9: 'x' is not a finite number"),
+        ("1 1:2 1:3", "line 3, column 7: '1:3' repeats a feature index"),
+        ("1 2:1 1:3", "line 3, column 7: '1:3' comes after a larger"),
+        ("1 nonsense", "line 3, column 3: 'nonsense' is not a feature"),
+        ("1 1:nan", "line 3, column 5: 'nan' is not a finite number"),
+    ],
+)
+def test_a_malformed_line_is_named_by_line_and_column(line, place):
+    write_lines("bad.txt", "1 1:1", "-1 1:2", line)
+    for command in ("train", "tune", "easy", "scale"):
+        message = refused(command, "bad.txt", status=1)
+        assert message.startswith("bad.txt, ")
+        assert place in message
+    assert files() == {"bad.txt"}
+
+
+def test_a_missing_value_of_a_table_is_named_by_row_and_column():
+    write_lines("bad.csv", "age,label", "1,a", ",b", "3,a")
+    message = refused("train", "bad.csv", status=1)
+    assert "row 2, column 'age'" in message
+
+
+def test_files_that_are_not_there(two):
+    run("train", two, "m")
+    for words in (
+        ["train", "none"], ["tune", "none"], ["easy", "none"], ["easy", two, "none"],
+        ["scale", "none"], ["scale", two, "-r", "none"], ["predict", "none", "m"],
+        ["predict", two, "none"], ["evaluate", two, "none"], ["info", "none"], ["plot", "none"],
+        ["plot", "m", "--data", "none"], ["export", "none", "x"],
+    ):  # fmt: skip
+        if words[:2] == ["plot", "m"]:
+            run("train", two, "m", "-t", "chi2")
+            words += ["--what", "importance"]
+        message = refused(*words, status=1)
+        assert "none" in message
+        assert "o such file" in message or "There is no file" in message
+    assert files() == {"two.txt", "m"}
+
+
+def test_a_test_that_is_not_there_is_missed_before_training(two, monkeypatch):
+    monkeypatch.setattr(training, "tune", None)
+    refused("easy", two, "none", status=1)
+    assert files() == {"two.txt"}
+
+
+def damage(content: bytes, how: str) -> bytes:
+    if how == "cut":
+        return content[: len(content) // 2]
+    if how == "text":
+        return b"svm_type c_svc\n"
+    if how == "empty":
+        return b""
+    return content.replace(b"KernelSVC", b"KernelSVD")
+
+
+@pytest.mark.parametrize("how", ["cut", "text", "empty", "kind"])
+def test_a_damaged_model_is_refused(two, how):
+    run("train", two, "m")
+    Path("bad").write_bytes(damage(Path("m").read_bytes(), how))
+    commands = [["predict", two, "bad"], ["evaluate", two, "bad"], ["info", "bad"],
+                ["plot", "bad"], ["export", "bad", "x"], ["scale", two, "-r", "bad"]]  # fmt: skip
+    for words in commands:
+        assert "bad" in refused(*words, status=1)
+    assert files() == {"two.txt", "m", "bad"}
+
+
+def test_one_class_is_too_few():
+    write_lines("a.txt", "1 1:1", "1 1:2")
+    assert "at least 2 classes" in refused("train", "a.txt", status=1)
+
+
+def test_tuning_on_nothing_that_works_fails():
+    write_lines("a.txt", "1 1:1", "1 1:2", "1 1:3")
+    result = run("tune", "a.txt", "-t", "rbf,chi2", "-v", 2, status=1)
+    assert result.stderr.count("is left out") == 2
+    assert "error: No candidate could be trained" in result.stderr
+
+
+def test_folders_are_no_files(two):
+    Path("folder").mkdir()
+    run("train", two, "m")
+    for words in (["train", "folder"], ["train", two, "folder"], ["info", "folder"],
+                  ["predict", two, "m", "folder"]):  # fmt: skip
+        assert "folder" in refused(*words, status=1)
+
+
+@pytest.mark.parametrize("path", ["none/m", "/proc/m"])
+def test_a_model_in_a_folder_that_cannot_be_written(two, path):
+    for command in ("train", "tune"):
+        assert refused(command, two, path, "-q", status=1).startswith(path)
+    assert files() == {"two.txt"}
+
+
+def test_a_folder_that_is_not_there_is_missed_before_the_data_is_read():
+    assert refused("train", "no data", "none/m", status=1) == "none/m: No such file or directory."
+    assert refused("easy", "no data", "--model", "none/m", status=1).startswith("none/m")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk(two):
+    run("train", two, "m")
+    before = files()
+    for words in (["predict", two, "m", "/dev/full"], ["scale", two, "/dev/full"]):
+        assert "No space left" in refused(*words, status=1)
+    for words in (["train", two, "/dev/full"], ["export", "m", "/dev/full"],
+                  ["plot", "m", "/dev/full"]):  # fmt: skip
+        refused(*words, status=1)  # a device is not replaced by a file
+    assert files() == before
+    assert not Path("/dev/full").is_file()
+
+
+# ------------------------------------------------------------------ status 2, tracebacks, warnings
+
+
+@pytest.mark.parametrize("words", [[], ["nothing"], ["train"], ["--traceback"], ["info"], ["-x"]])
+def test_misuse(words):
+    result = run(*words, status=2)
+    assert "Usage: " in result.output
+
+
+def test_tracebacks_are_shown_where_wanted():
+    plain = run("train", "none", status=1).stderr
+    assert "Traceback" not in plain
+    long = run("--traceback", "train", "none", status=1).stderr
+    assert "Traceback (most recent call last)" in long
+    assert "FileNotFoundError" in long
+    assert long.endswith(plain)
+    assert run("train", "none", status=1).stderr == plain  # and not from then on
+
+
+def test_mistakes_of_the_program_are_not_hidden(monkeypatch):
+    def broken(*args):
+        raise KeyError("a mistake")
+
+    monkeypatch.setattr(training, "train", broken)
+    with pytest.raises(KeyError, match="a mistake"):
+        run("train", "a.txt")
+
+
+def test_warnings_are_one_line_on_standard_error(two):
+    with pytest.warns(ConvergenceWarning) as caught:
+        load_and_refit(two)
+    result = run("train", two, "m", "--max-iter", 1, "-e", 1e-9, "-t", "chi2")
+    (line,) = result.stderr.splitlines()
+    assert line == f"warning: {caught[0].message}"
+    assert "model " in result.stdout
+
+
+def load_and_refit(data) -> None:
+    from widemargin import AdditiveSVC, read
+
+    found = read(data)
+    AdditiveSVC("chi2", max_iter=1, tol=1e-9, random_state=0).fit(found.X, found.y)
+
+
+def test_the_sigmoid_warns_once(two):
+    assert run("train", two, "-t", "sigmoid", "-g", "1e-3").stderr.count("warning: ") == 1
+
+
+def test_interruption(two, monkeypatch):
+    def interrupt(*args, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "save", interrupt)
+    result = run("train", two, status=130)
+    assert (result.stdout, result.stderr) == ("", "interrupted.\n")
+    assert files() == {"two.txt"}
+
+
+# ------------------------------------------------------------------ JSON and tables
+
+
+def test_numbers_that_json_does_not_have_become_null(two, capsys):
+    print_json({"a": float("nan"), "b": [np.inf, 1.5, np.float32(2)], "c": np.arange(2), 3: None})
+    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 1.5, 2.0], "c": [0, 1],
+                                                   "3": None}  # fmt: skip
+    # A published method has no duality gap.
+    found = run_json("train", two, "-t", "chi2", "--approximation", "chebyshev")
+    assert found["duality_gap"] is None
+
+
+def test_json_is_all_that_is_printed(two):
+    commands = [["train", two, "m", "-t", "chi2"], ["train", two, "-v", 2],
+                ["predict", two, "m", "out"], ["evaluate", two, "m"], ["info", "m"],
+                ["tune", two, "-t", "chi2", "-c", "1"], ["easy", two, two]]  # fmt: skip
+    for words in commands:
+        result = run(*words, "--json")
+        assert isinstance(json.loads(result.stdout), dict)
+        assert result.stderr == ""
+    with_json = {words[0] for words in commands}
+    assert with_json == {
+        c.callback.__name__ for c in app.registered_commands if "json" in c.callback.__annotations__
+    }
+
+
+def test_labels_in_other_alphabets():
+    write_lines("a.txt", *(f"{'да' if s > 0 else 'нет'} 1:{x[2]}" for s, x in
+                           zip(SIGN, TWO, strict=True)))  # fmt: skip
+    run("train", "a.txt", "m")
+    run("predict", "a.txt", "m", "out")
+    assert set(Path("out").read_text(encoding="utf-8").split()) == {"да", "нет"}
+    assert run_json("evaluate", "a.txt", "m")["classes"][0]["label"] == "да"
+
+
+def test_facts_and_tables_line_up(capsys):
+    print_facts({"a": 1, "long name": 0.123456})
+    print_table(["name", "x"], [["a", 1], ["bcd", 1234.5678]], title="title")
+    assert capsys.readouterr().out == (
+        "a          1\nlong name  0.1235\ntitle\nname     x\na        1\nbcd   1235\n"
+    )
+
+
+def test_tables_on_a_terminal_are_framed_and_take_labels_as_they_are(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_table(["label", "rows"], [["[red]", 3]])
+    printed = capsys.readouterr().out
+    assert "[red]" in printed
+    assert "┃" in printed
+
+
+@pytest.mark.parametrize(("quiet", "terminal"), [(True, True), (False, False), (False, True)])
+def test_progress_is_for_terminals_and_not_for_the_quiet(monkeypatch, quiet, terminal):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    machine = KernelSVC()
+    with output.progress_on(machine, quiet):
+        assert bool(getattr(machine, "_skl_callbacks", None)) == (terminal and not quiet)
+    assert not getattr(machine, "_skl_callbacks", None)
+
+
+def test_values_are_shown_with_four_digits():
+    assert [shown(v) for v in (1, 1.0, 1 / 3, 1e-9, "x", np.float64(2.5))] == [
+        "1", "1", "0.3333", "1e-09", "x", "2.5"]  # fmt: skip
+
+
+def test_errors_of_the_system_name_the_file():
+    assert output._message(FileNotFoundError(2, "No such file", "x.txt")) == "x.txt: No such file."
+    assert output._message(OSError(28, "No space left")) == "file: No space left."
+    assert output._message(MemoryError()) == "MemoryError"
+
+
+# ------------------------------------------------------------------ help
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_of_every_command(command, option):
+    result = run(command, option)
+    assert f"Usage: widemargin {command} " in result.stdout
+    assert result.stderr == ""
+
+
+def test_help_lists_the_commands():
+    listed = re.findall(r"^│ (\w+) ", run("--help").stdout, flags=re.MULTILINE)
+    assert [name for name in listed if name in COMMANDS] == COMMANDS
+    assert len(COMMANDS) == 10
+
+
+def test_there_is_a_version():
+    from importlib.metadata import version
+
+    assert run("--version").stdout == f"widemargin {version('widemargin')}\n"
+
+
+def test_an_interrupted_write_leaves_the_old_model(two, monkeypatch):
+    run("train", two, "m")
+    before = Path("m").read_bytes()
+
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupt)
+    run("train", two, "m", "-c", 5, status=130)
+    assert Path("m").read_bytes() == before
+    assert files() == {"two.txt", "m"}
+    assert load("m").C == 1
+
+
+def test_predictions_are_written_whole_or_not_at_all(two, monkeypatch):
+    run("train", two, "m")
+    Path("out").write_text("old")
+    monkeypatch.setattr(training, "_cell", None)
+    with pytest.raises(TypeError):
+        training.predict(Path(two), Path("m"), Path("out"), "labels", None, _source(), False)
+    assert Path("out").read_text() == "old"
+    assert files() == {"two.txt", "m", "out"}
+
+
+def _source():
+    from widemargin.cli.datasets import Source
+
+    return Source(jobs=1)
+
+
+def test_rows_of_output_are_many_chunks(monkeypatch):
+    write("a.txt", IRIS, SPECIES)
+    run("train", "a.txt", "m")
+    expected = run("predict", "a.txt", "m").stdout
+    monkeypatch.setattr(training, "_CHUNK", 7)
+    assert run("predict", "a.txt", "m").stdout == expected

@@ -1,0 +1,73 @@
+"""Reports count as scikit-learn does."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.metrics import (
+    accuracy_score,
+    confusion_matrix,
+    f1_score,
+    precision_score,
+    recall_score,
+)
+
+from widemargin import AdditiveSVC
+from widemargin.report import Evaluation, evaluate
+
+X, Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])
+
+
+class Fixed:
+    """A model with these predictions."""
+
+    def __init__(self, classes, predicted):
+        self.classes_, self._predicted = np.asarray(classes), np.asarray(predicted)
+
+    def predict(self, X):
+        return self._predicted
+
+
+@pytest.mark.parametrize("labels", [Y, NAMES[Y], Y - 1.0, NAMES[Y].astype(object)])
+def test_the_numbers_are_those_of_scikit_learn(labels):
+    model = AdditiveSVC("chi2", C=0.01, random_state=0).fit(X, labels)
+    predicted = model.predict(X)
+    found = evaluate(model, X, labels)
+    assert found.accuracy == accuracy_score(labels, predicted) < 1
+    assert found.rows == 150
+    np.testing.assert_array_equal(found.confusion, confusion_matrix(labels, predicted))
+    by_class = {"precision": precision_score, "recall": recall_score, "f1": f1_score}
+    for name, score in by_class.items():
+        expected = score(labels, predicted, average=None, zero_division=0.0)
+        assert [getattr(c, name) for c in found.classes] == pytest.approx(expected.tolist())
+    assert [c.label for c in found.classes] == np.unique(labels).tolist()
+    assert [c.rows for c in found.classes] == [50, 50, 50]
+
+
+def test_rows_of_the_confusion_matrix_are_the_true_classes():
+    found = evaluate(Fixed([0, 1], [1, 1, 1, 0]), np.zeros((4, 1)), [0, 0, 1, 1])
+    assert found.confusion.tolist() == [[0, 2], [1, 1]]
+    assert (found.classes[1].precision, found.classes[1].recall) == (pytest.approx(1 / 3), 0.5)
+
+
+def test_classes_that_only_the_model_or_only_the_data_has():
+    found = evaluate(Fixed([0, 1, 2], [0, 0, 1]), np.zeros((3, 1)), [0, 5, 1])
+    assert [c.label for c in found.classes] == [0, 1, 2, 5]
+    assert [c.rows for c in found.classes] == [1, 1, 0, 1]
+    assert [c.recall for c in found.classes] == [1, 1, 0, 0]
+    assert found.accuracy == 2 / 3
+    assert found.confusion[3].tolist() == [1, 0, 0, 0]
+
+
+def test_labels_are_plain_values_of_python():
+    found = evaluate(Fixed([0, 1], [0]), np.zeros((1, 1)), np.array([1]))
+    assert [type(c.label) for c in found.classes] == [int, int]
+    assert [type(c.rows) for c in found.classes] == [int, int]
+    assert type(found.accuracy) is float
+
+
+def test_time_per_row():
+    found = Evaluation(1.0, 200, 0.5, [], np.zeros((0, 0)))
+    assert found.microseconds_per_row == 2500
+    assert Evaluation(1.0, 0, 0.5, [], np.zeros((0, 0))).microseconds_per_row == 5e5
+    assert evaluate(Fixed([0, 1], [0]), np.zeros((1, 1)), [0]).seconds > 0

@@ -1,0 +1,180 @@
+"""The search finds what an exhaustive one finds, on the same folds."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits, load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from widemargin import AdditiveSVC, KernelSVC
+from widemargin.selection import (
+    EARLY_FROM,
+    EASY_CS,
+    Candidate,
+    Trial,
+    easy_candidates,
+    sample_rows,
+    tune,
+)
+
+X, Y = load_iris(return_X_y=True)
+CS = [0.01, 1.0, 100.0]
+
+
+@pytest.mark.parametrize(("scaler", "seed"), [(None, 0), (StandardScaler(), 1)])
+@pytest.mark.parametrize(
+    "machine",
+    [KernelSVC(gamma=0.1, tol=1e-8), AdditiveSVC("chi2", tol=1e-8, max_iter=10**5, random_state=0)],
+)
+def test_accuracies_are_those_of_a_grid_search(machine, scaler, seed):
+    """At a tight tolerance, where a path of warm starts leads to the same models."""
+    steps = [("svm", machine)] if scaler is None else [("scale", scaler), ("svm", machine)]
+    folds = StratifiedKFold(4, shuffle=True, random_state=seed)
+    grid = GridSearchCV(Pipeline(steps), {"svm__C": CS}, cv=folds).fit(X, Y)
+    trials = tune([Candidate({}, machine, scaler)], X, Y, CS, folds=4, random_state=seed)
+    found = {t.C: (t.accuracy, t.spread) for t in trials}
+    expected = zip(grid.cv_results_["mean_test_score"], grid.cv_results_["std_test_score"],
+                   strict=True)  # fmt: skip
+    for C, (accuracy, spread) in zip(CS, expected, strict=True):
+        assert found[C] == (pytest.approx(accuracy), pytest.approx(spread))
+    assert trials[0].accuracy == pytest.approx(grid.best_score_)
+    assert grid.best_params_["svm__C"] == trials[0].C
+
+
+class Guess:
+    """A machine whose accuracy is what a table says for its C."""
+
+    def __init__(self, accuracy):
+        self.accuracy, self.C = accuracy, 1.0
+
+    def fit_path(self, X, y, Cs):
+        return [_Scored(self.accuracy[C]) for C in Cs]
+
+    def __sklearn_tags__(self):
+        return AdditiveSVC().__sklearn_tags__()
+
+
+class _Scored:
+    def __init__(self, accuracy):
+        self.accuracy = accuracy
+
+    def score(self, X, y):
+        return self.accuracy
+
+
+def test_the_best_come_first_and_of_equals_the_smaller_c_then_the_earlier_candidate():
+    first = Candidate({"name": "first"}, Guess({1.0: 0.5, 10.0: 0.9, 100.0: 0.9}))
+    second = Candidate({"name": "second"}, Guess({1.0: 0.5, 10.0: 0.9, 100.0: 0.95}))
+    told: list[Trial] = []
+    trials = tune([first, second], X, Y, [100, 1, 10], folds=2, on_trial=told.append)
+    order = [(t.candidate.settings["name"], t.C) for t in trials]
+    assert order == [("second", 100), ("first", 10), ("second", 10), ("first", 100),
+                     ("first", 1), ("second", 1)]  # fmt: skip
+    assert [t.C for t in told] == [1, 10, 100, 1, 10, 100]
+    assert told[0].spread == 0
+    assert told[0].seconds == told[2].seconds > 0
+
+
+def test_the_seed_decides_the_folds():
+    candidates = [Candidate({}, AdditiveSVC("chi2", random_state=0))]
+    runs = [
+        [(t.C, t.accuracy) for t in tune(candidates, X, Y, CS, folds=3, random_state=seed)]
+        for seed in (0, 0, 1)
+    ]
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_gaps_of_models_along_the_way_need_no_warning():
+    tune([Candidate({}, AdditiveSVC("chi2", max_iter=1))], X, Y, CS, folds=2)  # would be an error
+    with pytest.warns(ConvergenceWarning):
+        Candidate({}, AdditiveSVC("chi2", max_iter=1)).fit(X, Y, 1)
+
+
+@pytest.mark.parametrize("scaler", [None, MinMaxScaler()])
+def test_a_candidate_fits_one_model_and_stays_as_it_was(scaler):
+    candidate = Candidate({}, KernelSVC(), scaler)
+    fitted = candidate.fit(X, Y, 7.0)
+    machine = fitted if scaler is None else fitted[-1]
+    assert machine.C == 7
+    by_hand = X if scaler is None else MinMaxScaler().fit_transform(X)
+    expected = KernelSVC(C=7).fit(by_hand, Y).decision_function(by_hand)
+    np.testing.assert_array_equal(fitted.decision_function(X), expected)
+    other, _ = candidate.fit_path(10 * X, Y, [7.0, 70.0])
+    assert (other if scaler is None else other[-1]).C == 7
+    np.testing.assert_array_equal(fitted.decision_function(X), expected)
+    assert candidate.estimator.C == 1
+    assert not hasattr(candidate.estimator, "model_")
+    assert not hasattr(candidate.scaler, "scale_")
+
+
+def test_kernel_values_are_taken_by_rows_and_columns():
+    K = rbf_kernel(X, gamma=0.1)
+    given = tune([Candidate({}, KernelSVC("precomputed", tol=1e-6))], K, Y, CS, folds=3)
+    direct = tune([Candidate({}, KernelSVC(gamma=0.1, tol=1e-6))], X, Y, CS, folds=3)
+    assert [(t.C, t.accuracy) for t in given] == [(t.C, t.accuracy) for t in direct]
+
+
+def test_names_of_candidates():
+    assert (
+        Candidate({"kernel": "rbf", "gamma": 0.1 / 3}, None).name == "kernel rbf, gamma 0.0333333"
+    )
+
+
+# ------------------------------------------------------------------ what easy looks at
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_easy_tries_additive_kernels_and_three_widths_of_rbf(make):
+    digits = load_digits().data[:300]
+    candidates = list(easy_candidates(make(digits), n_jobs=2, seed=5))
+    assert [c.settings["kernel"] for c in candidates] == ["chi2", "intersection", *["rbf"] * 3]
+    sparse = make is not np.asarray
+    scaler = MaxAbsScaler() if sparse else MinMaxScaler()
+    scale = 1 / (64 * scaler.fit_transform(digits).var())
+    gammas = [c.settings["gamma"] for c in candidates[2:]]
+    assert gammas == pytest.approx([scale / 4, scale, scale * 4], rel=1e-2)
+    for candidate in candidates:
+        assert (candidate.estimator.n_jobs, candidate.estimator.random_state) == (2, 5)
+    for candidate in candidates[2:]:
+        assert candidate.estimator.gamma == candidate.settings["gamma"]
+        assert candidate.estimator.early is False
+        assert type(candidate.scaler) is type(scaler)
+    assert all(candidate.scaler is None for candidate in candidates[:2])
+    assert list(EASY_CS) == sorted(EASY_CS)
+
+
+def test_easy_takes_early_models_of_many_rows():
+    many = sp.csr_array((np.ones(3), ([0, 1, 2], [0, 1, 0])), shape=(EARLY_FROM, 2))
+    assert all(c.estimator.early for c in list(easy_candidates(many))[2:])
+
+
+def test_features_that_do_not_vary_have_a_gamma():
+    assert np.isfinite(
+        [c.estimator.gamma for c in list(easy_candidates(np.ones((5, 2))))[2:]]
+    ).all()
+
+
+def test_a_sample_of_rows_keeps_the_classes_in_proportion():
+    y = np.repeat([0, 1, 2], [800, 150, 50])
+    rows = sample_rows(np.zeros((1000, 1)), y, 100)
+    assert len(set(rows.tolist())) == 100
+    assert np.all(np.diff(rows) > 0)
+    assert np.bincount(y[rows]).tolist() == [80, 15, 5]
+    other = sample_rows(np.zeros((1000, 1)), y, 100, random_state=1)
+    assert rows.tolist() != other.tolist()
+    assert rows.tolist() == sample_rows(np.zeros((1000, 1)), y, 100).tolist()
+
+
+def test_a_sample_of_all_rows_is_all_of_them():
+    assert sample_rows(np.zeros((5, 1)), np.zeros(5), 5).tolist() == [0, 1, 2, 3, 4]
+    assert sample_rows(np.zeros((5, 1)), np.zeros(5), 50).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_sample_where_a_class_has_one_row():
+    y = np.array([0] * 50 + [1])
+    assert len(sample_rows(np.zeros((51, 1)), y, 20)) == 20
+    assert len(sample_rows(np.zeros((20, 1)), np.arange(20) // 2, 5)) == 5  # fewer than classes
