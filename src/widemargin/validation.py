@@ -100,15 +100,33 @@ def sample_weights(sample_weight, X, y=None, class_weight=None) -> np.ndarray:
     present = weight > 0  # a class without weight has no balanced share
     y = np.asarray(y)[present]
     classes, label = np.unique(y, return_inverse=True)
-    by_class = compute_class_weight(
-        class_weight, classes=classes, y=y, sample_weight=weight[present]
-    )
+    if isinstance(class_weight, str):
+        by_class = compute_class_weight(
+            class_weight, classes=classes, y=y, sample_weight=weight[present]
+        )
+    else:  # scikit-learn would take the text "1" for a number
+        by_class = _weights_by_name(class_weight, classes)
     for c, w in zip(classes, by_class, strict=True):
         if not (np.isfinite(w) and w >= 0):
             raise ValueError(f"class_weight of class {c!r} must be finite and not negative: {w:g}.")
     weight = weight.copy()  # the caller's own array, perhaps
     weight[present] *= by_class[label]
     return weight
+
+
+def _weights_by_name(class_weight: dict, classes: np.ndarray) -> np.ndarray:
+    """1 for a class that is not named; a name that is no class is refused where one is missing."""
+    if not isinstance(class_weight, dict):
+        raise ValueError(f'class_weight={class_weight!r} must be a dict, "balanced" or None.')
+    labels = classes.tolist()
+    missing = [c for c in labels if c not in class_weight]
+    unknown = [c for c in class_weight if c not in labels]
+    if missing and unknown:
+        raise ValueError(
+            f"class_weight names {unknown[0]!r}, which is no class, and not {missing[0]!r}, which "
+            "is one."
+        )
+    return np.array([class_weight.get(c, 1.0) for c in labels], dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,16 @@ def test_class_weights_multiply_the_sample_weights(three, multi_class):
     assert not np.allclose(model.decision_function(X), without.decision_function(X))
 
 
+def test_class_weights_go_by_text_where_labels_are_text(two):
+    X, y = two
+    names = np.array(["1", "2"])[y]  # not the numbers 1 and 2
+    model = svc(class_weight={"1": 3.0}).fit(X, names)
+    by_number = svc(class_weight={0: 3.0}).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), by_number.decision_function(X))
+    with pytest.raises(ValueError, match=r"class_weight names 1, which is no class, and not '1'"):
+        svc(class_weight={1: 3.0}).fit(X, names)
+
+
 def test_balanced_class_weights_are_the_inverse_frequencies(two):
     X, y = two[0][:90], two[1][:90]
     weight = len(y) / (2 * np.bincount(y))

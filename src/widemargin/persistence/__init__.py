@@ -107,7 +107,8 @@ def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     if type(model) in SCALERS:
         check_is_fitted(model)
         own, arrays = pack_scaler(model)
-        return {"kind": kind, "n_features": int(model.n_features_in_), "own": own}, arrays
+        _check_finite(kind, arrays)
+        return {"kind": kind, **_features(model), "own": own}, arrays
     if kind not in _MACHINES or type(model) is not _MACHINES[kind][0]:
         raise TypeError(
             f"save() takes AdditiveSVC, KernelSVC or a Pipeline of {', '.join(_SCALERS)} and one "
@@ -119,14 +120,12 @@ def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
 def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     check_is_fitted(model, "model_")
     own, arrays = _MACHINES[kind][1](model)
-    for name, array in arrays.items():
-        if array.dtype.kind == "f" and name != "thresholds" and not np.all(np.isfinite(array)):
-            raise ValueError(f"The model diverged (its {name} is not finite); it is not saved.")
+    _check_finite("model", arrays)
     header = {
         "kind": kind,
         "parameters": pack_parameters(model),
         "classes": pack_labels(model.classes_),
-        "n_features": int(model.n_features_in_),
+        **_features(model),
         "training": {
             "rows": model._training.rows,
             "seconds": model._training.seconds,
@@ -136,10 +135,20 @@ def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
         },
         "own": own,
     }
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        header["feature_names"] = [str(name) for name in names]
     return header, arrays
+
+
+def _check_finite(what: str, arrays: dict[str, np.ndarray]) -> None:
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and name != "thresholds" and not np.all(np.isfinite(array)):
+            raise ValueError(f"The {what} diverged (its {name} is not finite); it is not saved.")
+
+
+def _features(model: Any) -> dict:
+    header: dict = {"n_features": int(model.n_features_in_)}
+    if hasattr(model, "feature_names_in_"):
+        header["feature_names"] = [str(name) for name in model.feature_names_in_]
+    return header
 
 
 def _pack_pipeline(pipeline: Pipeline) -> tuple[dict, dict[str, np.ndarray]]:
@@ -164,14 +173,19 @@ def _unpack(fields: Fields, arrays: Arrays, kernel: Callable | None) -> Any:
         return _unpack_pipeline(fields, arrays, kernel)
     d = fields.integer("n_features", low=1, high=_MOST_FEATURES)
     if kind in _SCALERS:
-        scaler = unpack_scaler(kind, fields.inner("own"), arrays, d)
-        scaler.n_features_in_ = d  # type: ignore[attr-defined]
-        return scaler
+        model = unpack_scaler(kind, fields.inner("own"), arrays, d)
+        model.n_features_in_ = d
+    else:
+        model = _unpack_machine(kind, fields, arrays, kernel, d)
+    if fields.has("feature_names"):
+        model.feature_names_in_ = _feature_names(fields, d)
+    return model
+
+
+def _unpack_machine(kind: str, fields: Fields, arrays: Arrays, kernel: Callable | None, d: int):
     cls, _, unpack = _MACHINES[kind]
     model = unpack_parameters(cls, fields.inner("parameters"), kernel)
     model.n_features_in_ = d
-    if fields.has("feature_names"):
-        model.feature_names_in_ = _feature_names(fields, d)
     model.classes_ = unpack_labels(fields.inner("classes"))
     training = fields.inner("training")
     model._training = Training(training.integer("rows"), training.number("seconds"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from widemargin import _core
 from widemargin.additive.codes import Encoder
 from widemargin.additive.estimator import AdditiveSVC
 from widemargin.additive.kernels import resolve_kernel
@@ -36,7 +37,6 @@ def pack_additive(estimator: AdditiveSVC) -> tuple[dict, dict[str, np.ndarray]]:
         "intercept": model.intercept,
         "tables.right": tables.right,
         "tables.diagonal": tables.diagonal,
-        "tables.representatives": tables.representatives,
         "frequency": estimator._frequency,
     }
     if model.offset is not None:
@@ -52,10 +52,11 @@ def unpack_additive(estimator: AdditiveSVC, fields: Fields, arrays: Arrays) -> N
     one = n_classes == 2 and estimator.multi_class == "ovr"
     model = _unpack_model(fields, arrays, estimator.n_features_in_, 1 if one else n_classes)
     estimator.model_, estimator.intercept_ = model, model.intercept
-    estimator._tables = _unpack_tables(estimator, fields, arrays, unary=model.offset is not None)
-    n_codes = len(estimator._tables.representatives)
-    estimator._frequency = arrays.take("frequency", np.float64, (n_codes,))
+    estimator._tables = _unpack_tables(estimator, fields, arrays, model)
+    estimator._frequency = arrays.take("frequency", np.float64, (model.encoder.n_codes,))
     estimator.rank_ = fields.integer("rank")
+    if estimator.rank_ != estimator._tables.rank:
+        raise fields.fault("rank", f"{estimator._tables.rank}, as the tables have it")
     estimator.C_ = fields.number("raw_C")
     estimator.violation_ = fields.number("violation", finite=False)
     estimator.history_ = unpack_history(fields)
@@ -74,8 +75,10 @@ def _unpack_model(fields: Fields, arrays: Arrays, n_features: int, n_outputs: in
     offset = None
     if unary:
         offset = arrays.pointers("offset", n_features, weights.shape[1])
-        if table.shape[1] != n_codes or np.any(np.diff(offset) > n_codes):
-            raise arrays.fault("offset", "does not fit the table")
+    try:
+        _core.Tables(None if unary else table, table, offset, lanes)
+    except ValueError as error:
+        raise arrays.fault("table", f"is not one that predicts ({error})") from None
     direct = fields.flag("direct")
     if direct and (unary or table.shape[1] < 3):
         raise fields.fault("direct", "false for this table")
@@ -89,8 +92,8 @@ def _unpack_encoder(arrays: Arrays, n_features: int) -> Encoder:
         raise arrays.fault("shift", f"has {len(shift)} entries for {n_features} features")
     factor = arrays.take("factor", np.float64, (len(shift),))
     t = arrays.take("representatives", np.float64, (None,))
-    if len(t) < 2 or t[0] != 0 or np.any(t[2:] < t[1:-1]):
-        raise arrays.fault("representatives", "must be 0 and then ascend")
+    if len(t) < 2 or t[0] != 0 or np.any(t[2:] < t[1:-1]) or t[1] < 0:
+        raise arrays.fault("representatives", "must be 0 and then ascend from 0 or more")
     thresholds = arrays.take("thresholds", np.float64, (len(t) - 1,), finite=False)
     ascending = not np.any(np.isnan(thresholds)) and not np.any(thresholds[1:] < thresholds[:-1])
     if not (ascending and np.all(np.isfinite(thresholds[1:])) and thresholds[0] < np.inf):
@@ -98,18 +101,17 @@ def _unpack_encoder(arrays: Arrays, n_features: int) -> Encoder:
     return Encoder(shift, factor, thresholds, t)
 
 
-def _unpack_tables(estimator, fields: Fields, arrays: Arrays, *, unary: bool) -> Tables:
-    inner = arrays.inner("tables.")
-    t = inner.take("representatives", np.float64, (None,))
+def _unpack_tables(estimator, fields: Fields, arrays: Arrays, model: AdditiveModel) -> Tables:
+    inner, unary = arrays.inner("tables."), model.offset is not None
+    t = model.encoder.representatives
     right = inner.take("right", _FLOATS, (len(t), len(t) if unary else None))
-    left = None if unary else right
-    if inner.has("left"):
-        left = inner.take("left", _FLOATS, right.shape)
+    symmetric = fields.flag("symmetric")
+    left = right if symmetric else inner.take("left", _FLOATS, right.shape)
     return Tables(
-        left=left,
+        left=None if unary else left,
         right=right,
         diagonal=inner.take("diagonal", np.float64, (len(t),)),
-        symmetric=fields.flag("symmetric"),
+        symmetric=symmetric,
         kernel=resolve_kernel(estimator.kernel),
         representatives=t,
     )

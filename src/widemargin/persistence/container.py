@@ -6,6 +6,7 @@ Nothing in such a file is ever executed, and no array is larger than the file th
 from __future__ import annotations
 
 import json
+import reprlib
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ from widemargin.files import replacing
 
 KEY = "widemargin"
 FORMAT = 1
-_LONGEST_HEADER = 64 << 20
+_LONGEST_HEADER = 48_000_000  # characters: safetensors takes 100 MB, and quotes are escaped
 
 
 def write_container(path, header: dict, arrays: dict[str, np.ndarray]) -> None:
     """Write header and arrays; ``path`` is replaced whole or left as it was."""
     text = json.dumps({"format": FORMAT, **header}, allow_nan=False)
+    _strict_json(text, path)  # what cannot be read is not written
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     with replacing(path) as temporary:
         try:
@@ -55,6 +57,8 @@ def _opened(path):
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder, not a model.")
+    if not path.is_file():
+        raise ValueError(f"{str(path)!r} is a pipe or a device, not a model.")
     try:
         return safe_open(path, framework="np")
     except SafetensorError as error:
@@ -71,8 +75,8 @@ def _header(file, path) -> dict:
     found = header.get("format")
     if type(found) is not int or not 1 <= found <= FORMAT:
         raise ValueError(
-            f"{str(path)!r} has the format {found!r}; this version reads 1 to {FORMAT}. Install a "
-            "newer widemargin."
+            f"{str(path)!r} has the format {_shown(found)}; this version reads 1 to {FORMAT}. "
+            "Install a newer widemargin."
         )
     return header
 
@@ -221,5 +225,5 @@ def unpack_number(value) -> float | None:
 
 
 def _shown(value) -> str:
-    text = repr(value)
+    text = reprlib.repr(value)  # of anything, however deep or long
     return text if len(text) <= 60 else text[:60] + "..."

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from widemargin.additive.kernels import PowerMean
 from widemargin.kernel.divide import Level
 from widemargin.kernel.estimator import KernelSVC
 from widemargin.kernel.kernels import (
@@ -25,7 +26,10 @@ from widemargin.persistence.container import Arrays, Fields, pack_number
 from widemargin.persistence.history import pack_history, unpack_history
 from widemargin.persistence.parameters import NotStored
 
-_DTYPES = {"float32": np.float32, "float64": np.float64}
+_LARGEST_DEGREE = 2**31 - 1
+_DTYPES: dict[str, type] = {"float32": np.float32, "float64": np.float64}
+_GIVEN = ("bool", "float16", "float32", "float64",  # what a user's function may be given
+          *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)))  # fmt: skip
 _MEASURES = tuple(
     f.name for f in fields_of(Level) if f.name not in ("level", "n_clusters", "n_support", "sizes",
                                                        "alpha", "label")
@@ -66,6 +70,7 @@ def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
     coef = arrays.take("coef", np.float64, (None, n_outputs))
     kernel = _unpack_kernel(estimator, fields, arrays)
     vectors = _unpack_rows(kernel, arrays.inner("vectors."), len(coef), d)
+    _check_overflow(kernel, vectors, fields)
     router = cluster = None
     if arrays.has("cluster"):
         router = _unpack_router(kernel, arrays.inner("router."), d)
@@ -98,16 +103,28 @@ def _unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> Kern
     gamma = fields.number("gamma")
     if gamma <= 0:
         raise fields.fault("gamma", "positive")
+    if isinstance(estimator.kernel, PowerMean):
+        raise ValueError(f"{fields.path!r}: the power mean is a kernel of AdditiveSVC only.")
     kernel = make_kernel(
-        estimator.kernel, gamma, estimator.coef0, estimator.degree, np.zeros((1, d)), dtype
+        estimator.kernel, gamma, estimator.coef0, estimator.degree, np.zeros((1, 1)), dtype
     )
+    compressed = fields.flag("compressed")
     if not isinstance(kernel, DotKernel):
         return kernel
-    compressed = fields.flag("compressed")
-    centre = arrays.take("centre", np.float64, (d,)) if arrays.has("centre") else None
-    if compressed and centre is not None:
-        raise arrays.fault("centre", "does not go with compressed rows")
+    if gamma > float(np.finfo(dtype).max) or kernel.degree > _LARGEST_DEGREE:
+        raise ValueError(f"{fields.path!r}: gamma or degree is too large to compute with.")
+    centred = kernel.name == "rbf" and not compressed
+    centre = arrays.take("centre", np.float64, (d,)) if centred else None
     return replace(kernel, compressed=compressed, centre=centre)
+
+
+def _check_overflow(kernel: Kernel, vectors: Rows, fields: Fields) -> None:
+    """As `fit` does for its training data."""
+    if isinstance(kernel, DotKernel):
+        with np.errstate(over="ignore", invalid="ignore"):
+            most = np.abs(kernel.diagonal(vectors)).max(initial=0.0)
+        if not most <= float(np.finfo(kernel.dtype).max):
+            raise ValueError(f"{fields.path!r}: the kernel overflows on the model's own vectors.")
 
 
 def _pack_rows(prefix: str, rows: Rows) -> dict[str, np.ndarray]:
@@ -129,7 +146,7 @@ def _unpack_rows(kernel: Kernel, arrays: Arrays, n: int | None, d: int) -> Rows:
         column = arrays.indices("column", np.int64, n, d)
         return MatrixRows(None, np.arange(len(column)), column)
     if isinstance(kernel, FunctionKernel):
-        dtypes = (np.float32, np.float64) if kernel.given else kernel.dtype
+        dtypes = _GIVEN if kernel.given else kernel.dtype
         data = arrays.take("data", dtypes, (n, d))
         return Operand(data, arrays.take("norms", np.float64, (len(data),)))
     norms = arrays.take("norms", kernel.dtype, (n,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 
@@ -11,6 +10,8 @@ import numpy as np
 from widemargin.additive.kernels import PowerMean
 from widemargin.persistence.container import Fields, pack_number, unpack_number
 
+_MOST_JOBS = 1024
+_MOST_CHARACTERS = 1 << 26  # of text labels, each as long as the longest
 _LABEL_DTYPES = ("bool", "float32", "float64", "str", "object",
                  *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)))  # fmt: skip
 
@@ -42,7 +43,11 @@ def pack_parameters(estimator) -> dict:
 def _pack(name: str, value):
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, (bool, int, str)):
+    if name == "checkpoint":
+        return None  # a folder of another machine
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int) and _moderate(name, value):
         return value
     if isinstance(value, float):
         return pack_number(value)
@@ -52,9 +57,14 @@ def _pack(name: str, value):
         return {"function": getattr(value, "__name__", "function")}
     if name == "class_weight" and isinstance(value, dict):
         return {"weights": [[_pack("label", k), _pack("weight", v)] for k, v in value.items()]}
-    if name in ("random_state", "checkpoint") or isinstance(value, os.PathLike):
-        return None  # the state of a generator, a folder of another machine
+    if name == "random_state":
+        return None  # the state of a generator
     raise TypeError(f"{name}={value!r} cannot be stored in a model file.")
+
+
+def _moderate(name: str, value: int) -> bool:
+    """Threads as many as a file may ask for, and no whole number that overflows."""
+    return abs(value) <= (_MOST_JOBS if name == "n_jobs" else 2**63)
 
 
 def unpack_parameters(cls: type, fields: Fields, kernel: Callable | None):
@@ -75,28 +85,32 @@ def unpack_parameters(cls: type, fields: Fields, kernel: Callable | None):
         with warnings.catch_warnings():  # what `fit` warns of has been said when it was trained
             warnings.simplefilter("ignore")
             estimator._check_params()
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(f"{fields.path!r}: {error}") from None
     return estimator
 
 
 def _unpack(fields: Fields, name: str):
     value = fields.content[name]
+    if name == "checkpoint" and value is not None:
+        raise fields.fault(name, "null: no file says where to write")
+    if type(value) is int and not _moderate(name, value):
+        raise fields.fault(name, "of moderate size")
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, str):
         number = unpack_number(value)
         return value if number is None else number
     inner = fields.inner(name)
-    kind = next(iter(inner.content), None)
-    if len(inner.content) == 1 and kind == "power_mean":
+    kind = (name, *inner.content)
+    if kind == ("kernel", "power_mean"):
         p = inner.number("power_mean", finite=False)
         if not p <= 0:
             raise inner.fault("power_mean", "at most 0")
         return PowerMean(p)
-    if len(inner.content) == 1 and kind == "function":
+    if kind == ("kernel", "function"):
         return NotStored(inner.text("function")[:200])
-    if len(inner.content) == 1 and kind == "weights" and name == "class_weight":
+    if kind == ("class_weight", "weights"):
         return dict(_pair(inner, item) for item in inner.items("weights"))
     raise fields.fault(name, "a value that parameters can have")
 
@@ -116,20 +130,30 @@ def pack_labels(classes: np.ndarray) -> dict:
     plain = all(isinstance(v, (bool, int, float, str)) for v in values)
     if dtype not in _LABEL_DTYPES or not plain:
         raise TypeError(f"Labels of type {classes.dtype} cannot be stored; use numbers or strings.")
+    if dtype == "str" and _characters(values) > _MOST_CHARACTERS:
+        raise ValueError("The class labels are too long to be stored.")
     return {"dtype": dtype, "values": values}
+
+
+def _characters(values: list[str]) -> int:
+    """What NumPy stores: every text takes as much as the longest."""
+    return len(values) * max(map(len, values), default=0)
 
 
 def unpack_labels(fields: Fields) -> np.ndarray:
     """Two or more labels in ascending order, as `numpy.unique` gave them."""
     dtype, values = fields.text("dtype", _LABEL_DTYPES), fields.items("values")
     kinds = {"bool": (bool,), "float": (int, float), "str": (str,), "int": (int,), "uint": (int,),
-             "object": (str, int, float)}[dtype.rstrip("0123456789")]  # fmt: skip
+             "object": (str,)}[dtype.rstrip("0123456789")]  # fmt: skip
     if not all(type(v) in kinds for v in values):
         raise fields.fault("values", f"labels of type {dtype}")
+    if dtype == "str" and _characters(values) > _MOST_CHARACTERS:
+        raise fields.fault("values", "shorter labels, or fewer")
     try:
-        labels = np.array(values, dtype=dtype)
+        with np.errstate(over="raise"):
+            labels = np.array(values, dtype=dtype)
         ascending = len(labels) >= 2 and bool(np.all(labels[1:] > labels[:-1]))
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError, FloatingPointError):
         ascending = False
     if not ascending:
         raise fields.fault("values", "two or more different labels in ascending order")

@@ -1,0 +1,391 @@
+"""Small fitted models of every kind, and model files taken apart and put together again."""
+
+import dataclasses
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from safetensors import safe_open
+from safetensors.numpy import save as to_bytes
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from widemargin import AdditiveSVC, KernelSVC, PowerMean, load, papers, save
+
+KEY = "widemargin"
+NAMES = ["petal length", "petal width", "größe", "sepal"]
+
+# ------------------------------------------------------------------ data
+
+
+@cache
+def rows(n=60, d=4, seed=0):
+    return np.random.default_rng(seed).random((n, d)) ** 2
+
+
+def classes(X, n_classes=3):
+    """Numbers from 0 that depend on the rows, all of them in use."""
+    score = np.asarray(X @ np.arange(1, X.shape[1] + 1)).ravel()
+    return np.argsort(np.argsort(score, kind="stable"), kind="stable") * n_classes // X.shape[0]
+
+
+@cache
+def mostly_zero(n=60, d=12, seed=1):
+    rng = np.random.default_rng(seed)
+    return sp.csr_array(rng.random((n, d)) * (rng.random((n, d)) < 0.2))
+
+
+def framed(X):
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=NAMES)
+
+
+# ------------------------------------------------------------------ kernels of the user
+
+
+def product_kernel(x, y):
+    """A scalar kernel of two arrays, for AdditiveSVC."""
+    return x * y / (1 + x + y)
+
+
+def matrix_kernel(X, Z):
+    """A kernel of two matrices, for KernelSVC."""
+    return rbf_kernel(X, Z, gamma=0.7)
+
+
+# ------------------------------------------------------------------ models
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model to be fitted, its data, and the function that `load` has to be given, if any."""
+
+    model: Any
+    X: Any
+    y: Any
+    kernel: Callable | None = None
+
+    def fit(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a sigmoid kernel, a loose tolerance
+            return self.model.fit(self.X, self.y)
+
+
+def _additive(*arguments, X=None, y=None, n_classes=3, **parameters) -> Case:
+    X = rows() if X is None else X
+    y = classes(X, n_classes) if y is None else y
+    kernel = arguments[0] if arguments and callable(arguments[0]) else None
+    kernel = None if isinstance(kernel, PowerMean) else kernel
+    return Case(AdditiveSVC(*arguments, **{"random_state": 0, **parameters}), X, y, kernel)
+
+
+def _kernel(*arguments, X=None, n_classes=3, **parameters) -> Case:
+    X = rows() if X is None else X
+    y = classes(X, n_classes)
+    parameters = {"random_state": 0, "gamma": 1.5, "sample_size": 20, "branching": 2, **parameters}
+    kernel = arguments[0] if arguments and callable(arguments[0]) else None
+    return Case(KernelSVC(*arguments, **parameters), X, y, kernel)
+
+
+def _paper(model) -> Case:
+    return Case(model.set_params(random_state=0), rows(), classes(rows()))
+
+
+def _piped(*steps, X=None) -> Case:
+    X = 3 * rows() + 1 if X is None else X
+    return Case(make_pipeline(*steps), X, classes(X))
+
+
+def _labels(*labels):
+    """The rows' classes by other names."""
+    return np.asarray(labels)[classes(rows(), len(labels))]
+
+
+ADDITIVE: dict[str, Callable[[], Case]] = {
+    **{
+        kernel: lambda kernel=kernel: _additive(kernel)
+        for kernel in ("intersection", "chi2", "hellinger", "jensen_shannon", "linear")
+    },
+    "power mean": lambda: _additive(PowerMean(-3)),
+    "power mean at -inf": lambda: _additive(PowerMean(-np.inf)),
+    "crammer singer": lambda: _additive(multi_class="crammer_singer"),
+    "crammer singer of two": lambda: _additive(multi_class="crammer_singer", n_classes=2),
+    "chebyshev": lambda: _additive("chi2", approximation="chebyshev", rank=4, tol=0.1),
+    "chebyshev linear": lambda: _additive("chi2", approximation="chebyshev_linear", tol=0.1),
+    "fourier": lambda: _additive("chi2", approximation="fourier"),
+    "icd": lambda: _paper(papers.icd()),
+    "pmsvm": lambda: _paper(papers.pmsvm(-8)),
+    "pmsvm lut": lambda: _paper(papers.pmsvm_lut(-1, 3)),
+    "user function": lambda: _additive(product_kernel),
+    "float64": lambda: _additive(tol=1e-6),
+    "float64 of two": lambda: _additive("chi2", tol=1e-6, n_classes=2),
+    "unary of two": lambda: _additive(approximation="unary", n_classes=2),
+    "40 classes": lambda: _additive(X=rows(120), n_classes=40),
+    "40 classes of crammer singer": lambda: _additive(
+        X=rows(120), n_classes=40, multi_class="crammer_singer"
+    ),
+    "texts": lambda: _additive(y=_labels("a", "nan", "zwölf")),
+    "texts as objects": lambda: _additive(y=_labels("a", "inf", "zwölf").astype(object)),
+    "two texts": lambda: _additive(y=_labels("no", "yes")),
+    "bools": lambda: _additive(y=_labels(False, True)),
+    "integers": lambda: _additive(y=_labels(-5, 0, 2**40)),
+    "bytes": lambda: _additive(y=_labels(3, 200, 255).astype(np.uint8)),
+    "floats": lambda: _additive(y=_labels(-1.0, 1.0)),
+    "single floats": lambda: _additive(y=_labels(-1.0, 0.0, 2.0).astype(np.float32)),
+    "compressed rows": lambda: _additive("chi2", X=mostly_zero()),
+    "feature names": lambda: _additive(X=framed(rows()), y=classes(rows())),
+    "negative values": lambda: _additive(X=rows() - 0.5, y=classes(rows())),
+    "integer histogram": lambda: _additive(
+        X=(400 * rows()).astype(np.int32), y=classes(rows()), scaling=None
+    ),
+    "other settings": lambda: _additive(
+        C=3, loss="hinge", fit_intercept=False, C_unit="raw", n_bins=20, binning="log", rank=5,
+        scaling="minmax", class_weight={0: 2.0, 1: 1.0, 2: 0.5}, max_iter=500, n_jobs=2,
+        warm_start=True, verbose=0, tol=0.01,
+    ),
+    "class weights of texts": lambda: _additive(
+        y=_labels("a", "b", "c"), class_weight={"a": 1.0, "b": 2.0, "c": 3.0}
+    ),
+    "balanced": lambda: _additive(class_weight="balanced", random_state=np.int64(7)),
+}  # fmt: skip
+
+KERNEL: dict[str, Callable[[], Case]] = {
+    "rbf": lambda: _kernel(),
+    "poly": lambda: _kernel("poly", degree=2, coef0=1.0),
+    "sigmoid": lambda: _kernel("sigmoid", gamma=0.1),
+    "laplacian": lambda: _kernel("laplacian"),
+    "exponential chi2": lambda: _kernel("chi2"),
+    "precomputed": lambda: Case(
+        KernelSVC("precomputed"), rbf_kernel(rows(), gamma=1.5), classes(rows())
+    ),
+    "matrix function": lambda: _kernel(matrix_kernel),
+    "matrix function of integers": lambda: _kernel(matrix_kernel, X=(4 * rows()).astype(np.int16)),
+    "rbf of two": lambda: _kernel(n_classes=2),
+    "rbf, scaled gamma": lambda: _kernel(gamma="scale"),
+    "compressed rbf": lambda: _kernel(X=mostly_zero()),
+    "compressed poly": lambda: _kernel("poly", X=mostly_zero(), coef0=0.5),
+    "compressed, from dense": lambda: _kernel(X=mostly_zero().toarray()),
+    **{
+        f"early {how}, {kernel}": lambda how=how, kernel=kernel: _kernel(
+            kernel, early=1, early_prediction=how
+        )
+        for how in ("routed", "sum", "bcm")
+        for kernel in ("rbf", "poly")
+    },
+    "early, compressed points": lambda: _kernel(X=mostly_zero(), early=1),
+    "early, compressed kernel": lambda: _kernel("poly", X=mostly_zero(), early=1),
+    "early, precomputed": lambda: Case(
+        KernelSVC("precomputed", early=1, random_state=0, sample_size=20, branching=2),
+        rbf_kernel(rows(), gamma=1.5),
+        classes(rows()),
+    ),
+    "early, matrix function": lambda: _kernel(matrix_kernel, early=1),
+    "early of two levels": lambda: _kernel(early=1, levels=2),
+    "levels": lambda: _kernel(levels=2, record_levels=True),
+    "ovo": lambda: _kernel(multi_class="ovo", n_classes=4),
+    "intercept": lambda: _kernel(fit_intercept=True),
+    "class weights": lambda: _kernel(class_weight={0: 1.0, 1: 2.5, 2: 1.0}),
+    "tight tolerance": lambda: _kernel(tol=1e-6),
+    "tight tolerance, early": lambda: _kernel("poly", tol=1e-6, early=1, X=mostly_zero()),
+    "ten outputs": lambda: _kernel(n_classes=10),
+    "frame": lambda: Case(KernelSVC(gamma=1.0), framed(rows()), classes(rows())),
+}
+
+PIPELINES: dict[str, Callable[[], Case]] = {
+    "min max": lambda: _piped(MinMaxScaler((-1, 2), clip=True), AdditiveSVC(random_state=0)),
+    "max abs": lambda: _piped(MaxAbsScaler(clip=True), KernelSVC()),
+    "max abs, sparse": lambda: _piped(MaxAbsScaler(), AdditiveSVC(random_state=0), X=mostly_zero()),
+    "standard": lambda: _piped(StandardScaler(), KernelSVC(C=3.0)),
+    "standard, without mean": lambda: _piped(
+        StandardScaler(with_mean=False), KernelSVC("poly"), X=mostly_zero()
+    ),
+    "standard, without deviation": lambda: _piped(
+        StandardScaler(with_std=False), AdditiveSVC(random_state=0)
+    ),
+    "standard, neither": lambda: _piped(
+        StandardScaler(with_mean=False, with_std=False), AdditiveSVC(random_state=0)
+    ),
+    "three steps": lambda: _piped(
+        StandardScaler(), MinMaxScaler(), AdditiveSVC("chi2", random_state=0)
+    ),
+    "alone": lambda: _piped(KernelSVC()),
+    "single floats through scalers": lambda: _piped(
+        MinMaxScaler(), MaxAbsScaler(), KernelSVC(), X=(3 * rows() + 1).astype(np.float32)
+    ),
+    "frames": lambda: Case(
+        make_pipeline(StandardScaler(), AdditiveSVC(random_state=0)),
+        framed(rows()),
+        classes(rows()),
+    ),
+    "frames all the way": lambda: Case(
+        make_pipeline(MinMaxScaler(), AdditiveSVC(random_state=0)).set_output(transform="pandas"),
+        framed(rows()),
+        classes(rows()),
+    ),
+}
+
+SCALERS = {
+    "MinMaxScaler": lambda: MinMaxScaler((0.5, 2)),
+    "MaxAbsScaler": lambda: MaxAbsScaler(),
+    "StandardScaler": lambda: StandardScaler(),
+    "StandardScaler, copying nothing": lambda: StandardScaler(copy=False, with_std=False),
+}
+
+CASES = {**ADDITIVE, **KERNEL, **PIPELINES}
+
+
+@cache
+def fitted(name: str) -> tuple[Any, Case]:
+    case = CASES[name]()
+    return case.fit(), case
+
+
+# ------------------------------------------------------------------ sameness
+
+
+def assert_same(a, b, where="model") -> None:
+    """Equal in type, shape and every bit, however deep."""
+    if isinstance(a, np.ndarray):
+        assert isinstance(b, np.ndarray), where
+        assert a.dtype == b.dtype, where
+        np.testing.assert_array_equal(a, b, err_msg=where, strict=True)
+    elif isinstance(a, dict):
+        assert list(a) == list(b), where
+        for key in a:
+            assert_same(a[key], b[key], f"{where}[{key!r}]")
+    elif isinstance(a, (list, tuple)):
+        assert len(a) == len(b), where
+        for k, (one, other) in enumerate(zip(a, b, strict=True)):
+            assert_same(one, other, f"{where}[{k}]")
+    elif dataclasses.is_dataclass(a) and not isinstance(a, type):
+        assert type(a) is type(b), where
+        for field in dataclasses.fields(a):
+            if field.name not in _OF_TRAINING:
+                assert_same(getattr(a, field.name), getattr(b, field.name), f"{where}.{field.name}")
+    elif hasattr(a, "get_params"):
+        assert_same_estimator(a, b, where)
+    elif callable(a) and not isinstance(a, type):
+        assert callable(b), where
+    else:
+        assert a is b or a == b or (a != a and b != b), f"{where}: {a!r} and {b!r}"
+        flags = isinstance(a, (bool, np.bool_)), isinstance(b, (bool, np.bool_))
+        assert flags[0] == flags[1], f"{where}: {a!r} and {b!r}"
+
+
+# Estimates of speed, a training matrix, and the variables of a recorded level.
+_OF_TRAINING = ("cost", "matrix", "at", "alpha", "label")
+_NOT_STORED = ("_dual", "_duals", "_parent_callback_ctx", "_skl_callbacks")
+
+
+def assert_same_estimator(a, b, where="model") -> None:
+    """The same parameters and the same fitted attributes, private ones included."""
+    assert type(a) is type(b), where
+    assert_same(a.get_params(deep=False), b.get_params(deep=False), f"{where} parameters")
+    held = {k: v for k, v in vars(a).items() if k not in _NOT_STORED}
+    again = {k: v for k, v in vars(b).items() if k not in _NOT_STORED}
+    assert set(held) == set(again), where
+    for name in held:
+        assert_same(held[name], again[name], f"{where}.{name}")
+
+
+# ------------------------------------------------------------------ files
+
+
+@dataclass
+class Parts:
+    """A model file taken apart: the JSON header and the arrays, to be changed at will."""
+
+    header: dict
+    arrays: dict[str, np.ndarray]
+
+    @classmethod
+    def of(cls, path) -> "Parts":
+        with safe_open(path, framework="np") as file:
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return cls(json.loads(file.metadata()[KEY]), arrays)
+
+    def copy(self) -> "Parts":
+        return Parts(json.loads(json.dumps(self.header)), dict(self.arrays))
+
+    def content(self, text: str | None = None) -> bytes:
+        """The bytes of a file with this header, or with this text in its place."""
+        text = json.dumps(self.header) if text is None else text
+        return to_bytes(self.arrays, metadata={KEY: text})
+
+
+# Tiny models whose files are damaged in every way: few rows, few bins, little history.
+_TINY = {"max_iter": 2, "random_state": 0, "n_bins": 5}
+_TINY_X = 1 + np.round(8 * rows(12, 3, seed=4)) / 8
+
+
+def _tiny(model, X=_TINY_X) -> Case:
+    return Case(model, X, classes(X))
+
+
+DAMAGED: dict[str, Callable[[], Case]] = {
+    "spectral": lambda: _tiny(AdditiveSVC("chi2", **_TINY)),
+    "unary": lambda: _tiny(papers.icd(**_TINY)),
+    "direct": lambda: _tiny(papers.pmsvm(max_iter=2, random_state=0)),
+    "rbf": lambda: _tiny(KernelSVC(max_iter=3, class_weight={0: 1.0, 1: 2.0, 2: 1.0})),
+    "compressed": lambda: _tiny(
+        KernelSVC("poly", max_iter=3, early=1, branching=2), mostly_zero(12, 6, seed=3)
+    ),
+    "points": lambda: _tiny(KernelSVC(max_iter=3, early=1, branching=2, early_prediction="bcm")),
+    "precomputed": lambda: _tiny(
+        KernelSVC("precomputed", max_iter=3, early=1, branching=2), rbf_kernel(_TINY_X)
+    ),
+    "pipeline": lambda: _tiny(make_pipeline(MinMaxScaler(clip=True), KernelSVC(max_iter=3))),
+    "scaled": lambda: _tiny(make_pipeline(StandardScaler(), AdditiveSVC("linear", **_TINY))),
+}
+
+
+@cache
+def damaged(name: str, folder) -> tuple[Parts, bytes, Any]:
+    """A tiny model's file, taken apart and whole, and rows to try it on."""
+    case = DAMAGED[name]()
+    path = folder / f"{name}.safetensors"
+    save(case.fit(), path)
+    return Parts.of(path), path.read_bytes(), case.X[:3]
+
+
+def outcome(path, content: bytes, X, *, finite: bool = False):
+    """Load and use a file that may be damaged: the ValueError, or the decision values.
+
+    Everything else that can happen is a failure: other exceptions leave through here, a crash or
+    a hang ends the test run.
+    """
+    path.write_bytes(content)
+    try:
+        model = load(path)
+    except ValueError as error:
+        return _about(error, path)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # numbers of a damaged file overflow
+        if not hasattr(model, "decision_function"):
+            return model.transform(X)
+        try:
+            scores = model.decision_function(X)
+        except ValueError as error:
+            assert not finite, "the numbers of the model were not touched"
+            return error
+    n_classes = len(model.classes_)
+    assert scores.shape == ((len(_dense(X)),) if n_classes == 2 else (len(_dense(X)), n_classes))
+    if finite:
+        assert np.all(np.isfinite(scores))
+    return scores
+
+
+def _about(error: ValueError, path) -> ValueError:
+    assert str(path) in str(error)  # which file it is, first of all
+    return error
+
+
+def _dense(X):
+    return X.toarray() if sp.issparse(X) else X

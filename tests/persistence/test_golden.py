@@ -1,0 +1,77 @@
+"""Models that earlier versions wrote: they load, and say what they said then."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse as sp
+from sklearn.pipeline import Pipeline
+
+from widemargin import load, save
+from widemargin.persistence import container, read_header
+
+FOLDER = Path(__file__).parent / "golden"
+FILES = sorted(FOLDER.glob("*.safetensors"))
+
+each_file = pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+
+
+def expected(path: Path) -> dict:
+    form, name = path.stem.split("-", 1)
+    return json.loads((FOLDER / f"{form}.json").read_text())[name]
+
+
+@each_file
+def test_a_model_says_what_it_said(path):
+    then, model = expected(path), load(path)
+    for rows in (np.array(then["rows"]), sp.csr_array(then["rows"])):
+        if sp.issparse(rows) and isinstance(model, Pipeline):
+            continue  # scalers that centre take no sparse rows
+        scores = model.decision_function(rows)
+        np.testing.assert_allclose(scores, then["decision"], rtol=1e-6, atol=1e-6)
+        np.testing.assert_array_equal(model.predict(rows), then["predict"])
+
+
+@each_file
+def test_a_model_can_be_written_again(path, tmp_path):
+    first, then = load(path), np.array(expected(path)["rows"])
+    save(first, tmp_path / "again.safetensors")
+    second = load(tmp_path / "again.safetensors")
+    np.testing.assert_array_equal(second.decision_function(then), first.decision_function(then))
+
+
+@each_file
+def test_the_header_can_be_read(path):
+    header = read_header(path)
+    assert path.stem.startswith(f"format{header['format']}-")
+    assert header["notes"] == {"data": "iris"}
+
+
+def test_every_format_and_kind_is_here():
+    for form in range(1, container.FORMAT + 1):
+        kinds = {p.stem.split("-", 1)[1] for p in FILES if p.stem.startswith(f"format{form}-")}
+        assert kinds == set(json.loads((FOLDER / f"format{form}.json").read_text()))
+        assert {
+            "additive-spectral", "additive-unary", "additive-direct", "kernel-rbf",
+            "kernel-rbf-compressed", "kernel-early-points", "kernel-early-kernel",
+            "pipeline-additive",
+        } <= kinds  # fmt: skip
+
+
+def test_the_kinds_are_what_their_names_say():
+    def named(name):
+        return load(FOLDER / f"format1-{name}.safetensors")
+
+    assert named("additive-spectral").model_.offset is None
+    assert named("additive-unary").model_.offset is not None
+    assert named("additive-direct").model_.direct
+    assert named("additive-double").model_.weights.dtype == np.float64
+    assert not named("kernel-rbf").model_.kernel.compressed
+    assert named("kernel-rbf-compressed").model_.kernel.compressed
+    assert type(named("kernel-early-points").model_.router).__name__ == "PointRouter"
+    assert type(named("kernel-early-kernel").model_.router).__name__ == "KernelRouter"
+
+
+def test_the_files_are_small():
+    assert sum(p.stat().st_size for p in FOLDER.iterdir()) < 120_000
