@@ -35,10 +35,7 @@ SCORES = {
     "y, x = svm_read_problem('test.txt', return_scipy=True)\n"
     "print(svm_predict(y, x, svm_load_model('kernel.model'), '-q')[1][0])",
 }
-OURS = {
-    "widemargin train -t intersection": ["-t", "intersection"],
-    "widemargin train -c 32 -g 2 --intercept": ["-c", "32", "-g", "2", "--intercept"],
-}
+OURS = {"additive": "-t intersection", "kernel": "-c 32 -g 2 --intercept"}
 
 
 def main() -> None:
@@ -57,8 +54,10 @@ def measure(folder: str) -> list[str]:
 
     widemargin = str(Path(sys.executable).with_name("widemargin"))
     tasks = {
-        name: (lambda w=words: run(widemargin, "train", "train.txt", f"{w[-1]}.st", "-q", *w))
-        for name, words in OURS.items()
+        f"widemargin train {options}": lambda n=name, o=options: run(
+            widemargin, "train", "train.txt", f"{n}.st", "-q", *o.split()
+        )
+        for name, options in OURS.items()
     }
     tasks["import sklearn.base, nothing else"] = lambda: run(
         sys.executable, "-c", "import sklearn.base"
@@ -88,9 +87,9 @@ def measure(folder: str) -> list[str]:
         "|---|---|---|",
     ]
     for name, time in seconds.items():
-        if name in OURS:
-            out = run(widemargin, "evaluate", "test.txt", f"{OURS[name][-1]}.st")
-            score = out.split()[1]
+        if name.startswith("widemargin"):
+            model = "additive.st" if "intersection" in name else "kernel.st"
+            score = run(widemargin, "evaluate", "test.txt", model).split()[1]
         elif name.startswith("import"):
             score = ""
         else:
