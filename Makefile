@@ -50,10 +50,13 @@ sanitize:
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(SANITIZED)/bin/python -m pytest tests -o faulthandler_timeout=0
 
+FUZZ := -max_total_time=600 -rss_limit_mb=2048 -timeout=10 -print_final_stats=1
 fuzz: $(VENV)/ready ## ten minutes each on the text parser and the model loader
 	$(BIN)/pip install -q --group fuzz
-	$(BIN)/python fuzz/fuzz_svmlight.py -max_total_time=600
-	$(BIN)/python fuzz/fuzz_model.py -max_total_time=600
+	mkdir -p build/corpus/svmlight build/corpus/model
+	$(BIN)/python fuzz/fuzz_svmlight.py $(FUZZ) -max_len=128 -dict=fuzz/svmlight.dict \
+	  build/corpus/svmlight fuzz/seeds/svmlight
+	$(BIN)/python fuzz/fuzz_model.py $(FUZZ) -max_len=64 -len_control=0 build/corpus/model
 
 bench: $(VENV)/ready ## every figure in benchmarks/results; needs WIDEMARGIN_DATA
 	$(BIN)/python -m benchmarks
