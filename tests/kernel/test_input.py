@@ -105,7 +105,7 @@ def test_sparse_training_data_is_left_as_it_was(two):
     ("scale", "changes", "message"),
     [
         (1e25, {"gamma": 1.0}, "too large for float32"),
-        (1.0, {"kernel": "poly", "gamma": 1e300, "tol": 1e-9}, "overflows"),
+        (1.0, {"kernel": "poly", "gamma": 1e30, "degree": 20, "tol": 1e-9}, "overflows"),
     ],
     ids=["rows", "kernel values"],
 )
@@ -169,8 +169,9 @@ def test_an_error_of_a_user_kernel_is_passed_on(two):
 OUT_OF_RANGE = {
     "kernel": ["cubic", None, 3, ["rbf"]],
     "C": [0, -1.0],
-    "gamma": [0.0, -1.0, "mean"],
-    "degree": [-1],
+    "gamma": [0.0, -1.0, "mean", 1e300],
+    "degree": [-1, 2**40],
+    "coef0": [1e300, -1e300],
     "levels": [-1, 21, "many"],
     "branching": [1, 0],
     "sample_size": [1, -5],

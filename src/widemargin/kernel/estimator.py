@@ -48,6 +48,7 @@ from widemargin.validation import (
 EARLY_ROWS = 8000
 DOUBLE_BELOW = 1e-4  # of tol: single precision certifies no tighter gaps
 CACHE_SHARE = 0.5  # of the free memory
+LARGEST = 1e30  # gamma and coef0 that single precision can work with
 MOST_DUALS = 64  # fits that a warm start remembers: the folds and kernels of a grid search
 _NOT_IDENTITY = ("n_jobs", "verbose", "checkpoint", "cache_size", "warm_start", "on_interrupt")
 
@@ -328,9 +329,9 @@ class KernelSVC(MarginClassifier):
         if isinstance(self.gamma, str):
             check_choice("gamma", self.gamma, ("scale", "auto"))
         else:
-            check_number("gamma", self.gamma, above=0, finite=True)
-        check_number("degree", self.degree, low=0, integer=True)
-        check_number("coef0", self.coef0, finite=True)
+            check_number("gamma", self.gamma, above=0, high=LARGEST, finite=True)
+        check_number("degree", self.degree, low=0, high=2**31 - 1, integer=True)
+        check_number("coef0", self.coef0, low=-LARGEST, high=LARGEST, finite=True)
         check_number_or_auto("levels", self.levels, low=0, high=20, integer=True)
         check_number("branching", self.branching, low=2, integer=True)
         check_number("sample_size", self.sample_size, low=2, integer=True)
