@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import struct
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from safetensors import safe_open
 from safetensors.numpy import save as to_bytes
@@ -389,3 +391,52 @@ def _about(error: ValueError, path) -> ValueError:
 
 def _dense(X):
     return X.toarray() if sp.issparse(X) else X
+
+
+# ------------------------------------------------------------------ what every damaged file must do
+
+each_kind = pytest.mark.parametrize("kind", DAMAGED)
+
+
+def refused(path, content: bytes, X, match: str = "", what: str = "") -> None:
+    """This file is not even loaded, and the message says why."""
+    path.write_bytes(content)
+    try:
+        model = load(path)
+    except ValueError as error:
+        message = str(error)
+    else:
+        pytest.fail(f"{what}: a model was made of it, {model!r}")
+    assert str(path) in message, what
+    assert match in message, what
+
+
+def length_of_header(content: bytes) -> int:
+    return 8 + struct.unpack("<Q", content[:8])[0]
+
+
+def nodes(tree, where=()):
+    """Every node below the root, with the way there; of lists the first and the last."""
+    keys = tree if isinstance(tree, dict) else sorted({0, len(tree) - 1} if tree else ())
+    for key, value in [(key, tree[key]) for key in keys]:
+        yield (*where, key), value
+        if isinstance(value, (dict, list)):
+            yield from nodes(value, (*where, key))
+
+
+def replaced(tree, where, value):
+    tree = json.loads(json.dumps(tree))
+    at = tree
+    for key in where[:-1]:
+        at = at[key]
+    at[where[-1]] = value
+    return tree
+
+
+def without_notes(header):
+    return [(w, v) for w, v in nodes(header) if w[0] not in ("notes", "package")]
+
+
+def machines(header) -> list[dict]:
+    found = [header, *header.get("steps", [])]
+    return [h for h in found if "parameters" in h]

@@ -1,0 +1,251 @@
+"""Saving over an older model: whole or not at all."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from safetensors import SafetensorError
+
+from widemargin import AdditiveSVC, load, save
+from widemargin.persistence import container
+
+from .helpers import DAMAGED, Case, damaged, fitted, nodes, rows
+
+
+@pytest.fixture
+def older(path):
+    """An older model at the path, and its bytes."""
+    save(fitted("rbf")[0], path)
+    return path.read_bytes()
+
+
+FAILURES = {
+    "writing": (container, "save_file", SafetensorError("I/O error: No space left on device")),
+    "writing, plainly": (container, "save_file", OSError(28, "No space left on device")),
+    "interrupted": (container, "save_file", KeyboardInterrupt()),
+    "reaching the disk": (os, "fsync", OSError(5, "Input/output error")),
+    "taking the place": (os, "replace", OSError(18, "Invalid cross-device link")),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_leaves_the_older_model(name, path, older, monkeypatch):
+    where, function, error = FAILURES[name]
+    real = getattr(where, function)
+
+    def fail(*arguments, **options):
+        if function == "save_file":  # half of it has been written
+            Path(arguments[1]).write_bytes(older[: len(older) // 2])
+        raise error
+
+    monkeypatch.setattr(where, function, fail)
+    with pytest.raises(KeyboardInterrupt if name == "interrupted" else OSError) as caught:
+        save(fitted("chi2")[0], path)
+    if isinstance(error, SafetensorError):
+        assert str(path) in str(caught.value)
+        assert "No space left" in str(caught.value)
+    monkeypatch.setattr(where, function, real)
+    assert path.read_bytes() == older
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_file_that_may_not_grow(path, older):
+    """The system refuses to write more than so many bytes, as a full disk does."""
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            save(fitted("chi2")[0], path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == older
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_disk_that_is_full(tmp_path):
+    """A small one, where this user may mount it."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
+    if sys.platform != "linux" or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only root can mount a small disk")
+    try:
+        path = disk / "model.safetensors"
+        save(fitted("rbf")[0], path)
+        older = path.read_bytes()
+        large = Case(AdditiveSVC("chi2", max_iter=2), rows(6, 2000), [0, 1, 2] * 2).fit()
+        with pytest.raises(OSError, match="No space left on device"):
+            save(large, path)
+        assert path.read_bytes() == older
+        assert os.listdir(disk) == [path.name]
+        load(path)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_folders_that_are_missing(tmp_path):
+    path = tmp_path / "nowhere" / "model.safetensors"
+    with pytest.raises(FileNotFoundError, match=r"nowhere/model\.safetensors"):
+        save(fitted("rbf")[0], path)
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    with pytest.raises(NotADirectoryError, match=r"file/model\.safetensors"):
+        save(fitted("rbf")[0], file / "model.safetensors")
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_folders_that_may_not_be_written(tmp_path_factory, monkeypatch):
+    folder = tmp_path_factory.mktemp("read-only")
+    path = folder / "model.safetensors"
+    model = fitted("rbf")[0]
+    save(model, path)
+    older = path.read_bytes()
+    folder.chmod(0o555)
+    root = os.geteuid() == 0  # may write everywhere: be nobody for a moment
+    opened = []
+    try:
+        if root:
+            for parent in [folder.parent, *folder.parent.parents]:
+                mode = parent.stat().st_mode & 0o7777
+                if not mode & 0o001:
+                    opened.append((parent, mode))
+                    parent.chmod(mode | 0o001)
+            os.seteuid(65534)
+        with pytest.raises(PermissionError, match=r"read-only0/model\.safetensors"):
+            save(model, path)
+    finally:
+        if root:
+            os.seteuid(0)
+        for parent, mode in opened:
+            parent.chmod(mode)
+        folder.chmod(0o755)
+    assert path.read_bytes() == older
+    assert os.listdir(folder) == [path.name]
+
+
+def test_what_is_no_plain_file_is_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="not a plain file"):
+        save(fitted("rbf")[0], pipe)
+    assert pipe.is_fifo()
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError, match="not a plain file"):
+        save(fitted("rbf")[0], tmp_path / "folder")
+    assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
+
+
+def test_links_are_followed(tmp_path, path):
+    link = tmp_path / "latest"
+    link.symlink_to(path)
+    for name in ("rbf", "chi2"):  # the file is not there yet, and is
+        save(fitted(name)[0], link)
+        assert link.is_symlink()
+        assert type(load(path)) is type(fitted(name)[0])
+
+
+def test_permissions(path, monkeypatch):
+    """Those of any new file, and later those that somebody gave it."""
+    before = os.umask(0o027)
+    try:
+        save(fitted("rbf")[0], path)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o640
+    path.chmod(0o604)
+    save(fitted("rbf")[0], path)
+    assert path.stat().st_mode & 0o777 == 0o604
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "größe" * 30, "a b", ".hidden", "ü", "a\nb"])
+def test_names_of_any_length(name, tmp_path):
+    save(fitted("rbf")[0], tmp_path / name)
+    load(tmp_path / name)
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_several_threads_save_to_one_file(path):
+    models = [fitted(name)[0] for name in ("rbf", "chi2")]
+    errors = []
+
+    def work(model):
+        try:
+            for _ in range(15):
+                save(model, path)
+                load(path)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(model,)) for model in models]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert os.listdir(path.parent) == [path.name]
+
+
+KILLS = """
+import os, random, signal, sys, time
+import numpy as np
+from widemargin import AdditiveSVC, load, save
+
+folder, n_kills = sys.argv[1], int(sys.argv[2])
+path = os.path.join(folder, "model.safetensors")
+X = np.random.default_rng(0).random((6, 20_000))
+models = [
+    AdditiveSVC("chi2", rank=4, max_iter=1, tol=0.9, C=C).fit(X, [0, 1, 2] * 2) for C in (1, 2)
+]
+expected = [model.decision_function(X).tobytes() for model in models]
+started = time.perf_counter()
+save(models[0], path)
+took = time.perf_counter() - started
+rng, found, stray = random.Random(0), [0, 0], 0
+for _ in range(n_kills):
+    child = os.fork()
+    if child == 0:
+        while True:
+            for model in models[::-1]:
+                save(model, path)
+    time.sleep(rng.uniform(0, 4 * took))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    found[expected.index(load(path).decision_function(X).tobytes())] += 1
+    left = set(os.listdir(folder)) - {"model.safetensors"}
+    assert all(name.startswith(".") for name in left), left
+    assert len(left) <= 2, left  # ours, and safetensors' own
+    stray += bool(left)
+    for name in left:
+        os.unlink(os.path.join(folder, name))
+print(*found, stray)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the child that is killed is a fork")
+def test_a_process_killed_while_it_saves(tmp_path):
+    n_kills = 20
+    arguments = [sys.executable, "-c", KILLS, str(tmp_path), str(n_kills)]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        arguments, capture_output=True, text=True, timeout=120, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    first, second, stray = map(int, done.stdout.split())
+    assert first + second == n_kills
+    assert first > 0
+    assert second > 0
+    assert stray > n_kills // 4  # most were killed half way
+    assert os.listdir(tmp_path) == ["model.safetensors"]
+
+
+def test_the_damaged_models_are_small(folder):
+    """Small enough to be damaged in every place, within seconds."""
+    for kind in DAMAGED:
+        parts, content, X = damaged(kind, folder)
+        assert len(content) < 20_000
+        assert X.shape[0] == 3
+        assert len(list(nodes(parts.header))) < 150
