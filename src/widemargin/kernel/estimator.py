@@ -118,7 +118,8 @@ class KernelSVC(MarginClassifier):
         One problem per class, or one per pair of classes, which vote.
     class_weight : dict, "balanced" or None, default=None
     tol : float, default=1e-3
-        Relative duality gap of every binary problem.  Below 1e-4 all is double precision.
+        Relative duality gap of every binary problem.  Below 1e-4 all is double precision, which
+        polynomial kernels with very large values need at prediction too.
     max_iter : int, default=100_000
         Blocks of up to 1,024 variables per problem.
     cache_size : float or "auto", default="auto"
