@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,11 @@ EASY_ROWS = 5000  # rows that the choice of machine and parameters looks at
 EASY_FOLDS = 3
 EARLY_FROM = 200_000  # rows from which `easy` takes an early kernel model
 _GAMMAS = (0.25, 1.0, 4.0)  # in units of gamma="scale"
+
+
+def behind_scaler(scaler, machine):
+    """The machine itself without a scaler, else a pipeline of the two."""
+    return machine if scaler is None else Pipeline([("scale", scaler), ("svm", machine)])
 
 
 @dataclass(frozen=True)
@@ -49,18 +54,14 @@ class Candidate:
 
     def fit_path(self, X, y, Cs) -> list:
         """One fitted model or pipeline per C."""
-        if self.scaler is None:
-            return self.estimator.fit_path(X, y, Cs)
-        scaler = clone(self.scaler).fit(X)
-        models = self.estimator.fit_path(scaler.transform(X), y, Cs)
-        return [Pipeline([("scale", scaler), ("svm", model)]) for model in models]
+        scaler = None if self.scaler is None else clone(self.scaler).fit(X)
+        models = self.estimator.fit_path(X if scaler is None else scaler.transform(X), y, Cs)
+        return [behind_scaler(scaler, model) for model in models]
 
     def fit(self, X, y, C):
         """The model for one C."""
-        estimator = clone(self.estimator).set_params(C=C)
-        if self.scaler is None:
-            return estimator.fit(X, y)
-        return Pipeline([("scale", clone(self.scaler)), ("svm", estimator)]).fit(X, y)
+        scaler = None if self.scaler is None else clone(self.scaler)
+        return behind_scaler(scaler, clone(self.estimator).set_params(C=C)).fit(X, y)
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,8 @@ def tune(
     *,
     folds: int = 5,
     random_state: int | None = 0,
-    on_trial: Callable[[Trial], None] = lambda trial: None,
 ) -> list[Trial]:
-    """Cross-validate every candidate along a path of C, the best first.
-
-    Of equals the smaller C comes first, then the earlier candidate.
+    """Cross-validate every candidate along a path of C, the best first (see `ranked`).
 
     Parameters
     ----------
@@ -96,8 +94,6 @@ def tune(
     folds : int
         Stratified and shuffled; the same for all candidates.
     random_state : int or None
-    on_trial : callable
-        Told of each trial as it ends.
 
     Examples
     --------
@@ -117,9 +113,15 @@ def tune(
         started = time.perf_counter()
         scores = np.array([_scores(candidate, X, y, ascending, *part) for part in parts])
         seconds = time.perf_counter() - started
-        for C, own in zip(ascending, scores.T, strict=True):
-            trials.append(Trial(candidate, C, float(own.mean()), float(own.std()), seconds))
-            on_trial(trials[-1])
+        trials += [
+            Trial(candidate, C, float(own.mean()), float(own.std()), seconds)
+            for C, own in zip(ascending, scores.T, strict=True)
+        ]
+    return ranked(trials)
+
+
+def ranked(trials: Sequence[Trial]) -> list[Trial]:
+    """The best first; of equals the smaller C, then the earlier candidate."""
     return sorted(trials, key=lambda t: (-t.accuracy, t.C))
 
 

@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from sklearn.exceptions import ConvergenceWarning
-
 from widemargin import save
 from widemargin.cli.arguments import (
     WITH_GAMMA,
@@ -20,15 +18,13 @@ from widemargin.cli.arguments import (
 )
 from widemargin.cli.datasets import (
     Source,
-    behind_scaler,
     check_folder,
     default_model,
     labels_of,
     read_training,
-    save_figure,
     suited,
 )
-from widemargin.cli.output import print_json, print_table
+from widemargin.cli.output import print_json, print_table, save_figure
 from widemargin.cli.training import evaluate_on, evaluation, print_evaluation
 from widemargin.persistence import read_header
 from widemargin.selection import (
@@ -37,7 +33,9 @@ from widemargin.selection import (
     EASY_ROWS,
     Candidate,
     Trial,
+    behind_scaler,
     easy_candidates,
+    ranked,
     sample_rows,
     tune,
 )
@@ -114,7 +112,7 @@ def _search(candidates, X, y, chosen, Cs, folds, seed, quiet: bool) -> list[Tria
             print(f"{candidate.name}: {found}", file=sys.stderr)
     if not trials:
         raise ValueError("No candidate could be trained on this data.")
-    return sorted(trials, key=lambda t: (-t.accuracy, t.C))
+    return ranked(trials)
 
 
 def _described(trial: Trial) -> str:
@@ -150,9 +148,7 @@ def easy(train_path: Path, test_path: Path | None, model: Path | None, source: S
     candidates = list(easy_candidates(X, n_jobs=source.jobs))
     trials = _search(candidates, X, y, chosen, EASY_CS, EASY_FOLDS, 0, quiet or as_json)
     best = trials[0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted = best.candidate.fit(X, y, best.C)
+    fitted = best.candidate.fit(X, y, best.C)
     save(fitted, path, notes=notes)
     found = None
     if test_path is not None:

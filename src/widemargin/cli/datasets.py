@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,8 +18,8 @@ from widemargin import load
 from widemargin.cli.arguments import UsageError
 from widemargin.data import Dataset, read
 from widemargin.data.reading import FORMATS
-from widemargin.files import replacing
 from widemargin.persistence import read_header
+from widemargin.plots import feature_names
 
 MODEL_SUFFIX = ".safetensors"
 _MOST_DENSE = 4 << 30  # bytes
@@ -155,12 +154,8 @@ def machine_of(model):
     return model[-1] if isinstance(model, Pipeline) else model
 
 
-def behind_scaler(scaler, machine):
-    return machine if scaler is None else Pipeline([("scale", scaler), ("svm", machine)])
-
-
 def default_model(data: Path) -> Path:
-    """Beside nothing but the current folder, as svm-train does."""
+    """The data's name in the current folder, as svm-train does."""
     return Path((data.name.split(".")[0] or data.name) + MODEL_SUFFIX)
 
 
@@ -175,17 +170,5 @@ def check_folder(path: Path) -> Path:
 
 
 def names_of(machine, header: dict) -> list[str]:
-    names = header.get("notes", {}).get("columns") or getattr(machine, "feature_names_in_", None)
-    return [f"feature {j}" for j in range(machine.n_features_in_)] if names is None else list(names)
-
-
-def or_stdout(out: Path | None):
-    return sys.stdout if out is None or str(out) == "-" else out
-
-
-def save_figure(figure, path: Path) -> None:
-    kind = path.suffix.lstrip(".").lower() or "png"
-    if kind not in figure.canvas.get_supported_filetypes():
-        raise UsageError(f"{path}: matplotlib cannot draw {kind}; use .png, .svg or .pdf.")
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format=kind)
+    """Features by the columns they were read from, or as the model itself calls them."""
+    return feature_names(machine, header.get("notes", {}).get("columns"))

@@ -18,14 +18,12 @@ from widemargin.cli.datasets import (
     n_features,
     names_of,
     notes_of,
-    or_stdout,
     read_like_training,
-    save_figure,
     suited,
 )
-from widemargin.cli.output import print_facts, print_json
+from widemargin.cli.output import or_stdout, print_facts, print_json, save_figure
 from widemargin.data import write_svmlight
-from widemargin.persistence import read_header
+from widemargin.persistence import MissingKernelError, read_header
 
 
 def scale(data: Path, out: Path | None, method: str | None, lower: float | None,
@@ -64,7 +62,11 @@ def _scaler(method: str, lower: float | None, upper: float | None):
 
 
 def info(model: Path, as_json: bool) -> None:
-    header, fitted = read_header(model), load_or_explain(model)
+    header = read_header(model)
+    try:
+        fitted = load(model)
+    except MissingKernelError:  # everything but its vectors has been checked
+        fitted = None
     if as_json:
         print_json(header)
         return
@@ -94,16 +96,6 @@ def _not_default(machine) -> str:
     default = type(machine)().get_params()
     changed = {k: v for k, v in machine.get_params().items() if v != default[k]}
     return ", ".join(f"{k}={v}" for k, v in changed.items()) or "all default"
-
-
-def load_or_explain(path: Path):
-    """The model, checked; one that needs a function is known by its header only."""
-    try:
-        return load(path)
-    except ValueError as error:
-        if "kernel=function" not in str(error):
-            raise
-        return None
 
 
 def plot(model: Path, out: Path | None, what: str | None, data: Path | None,

@@ -11,11 +11,13 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from widemargin.cli.arguments import UsageError
+from widemargin.files import replacing
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 show_traceback = False
@@ -130,3 +132,17 @@ def progress_on(machine, quiet: bool) -> Iterator[None]:
     finally:
         machine.set_callbacks()
         rich.reconfigure()
+
+
+def or_stdout(out: Path | None):
+    """Where to write: without a name, or to -, the standard output."""
+    return sys.stdout if out is None or str(out) == "-" else out
+
+
+def save_figure(figure, path: Path) -> None:
+    """As the ending of the path says."""
+    kind = path.suffix.lstrip(".").lower() or "png"
+    if kind not in figure.canvas.get_supported_filetypes():
+        raise UsageError(f"{path}: matplotlib cannot draw {kind}; use .png, .svg or .pdf.")
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format=kind)

@@ -20,7 +20,6 @@ from widemargin.cli.arguments import (
 )
 from widemargin.cli.datasets import (
     Source,
-    behind_scaler,
     check_folder,
     default_model,
     labels_like,
@@ -28,15 +27,14 @@ from widemargin.cli.datasets import (
     load_model,
     machine_of,
     names_of,
-    or_stdout,
     read_like_training,
     read_training,
     suited,
 )
-from widemargin.cli.output import print_facts, print_json, print_table, progress_on
+from widemargin.cli.output import or_stdout, print_facts, print_json, print_table, progress_on
 from widemargin.files import text_output
 from widemargin.report import Evaluation, evaluate
-from widemargin.selection import Candidate, tune
+from widemargin.selection import Candidate, behind_scaler, tune
 
 _CHUNK = 10_000  # rows of output formatted at once
 

@@ -24,6 +24,7 @@ from widemargin.persistence.container import (
 )
 from widemargin.persistence.kernel import pack_kernel, unpack_kernel
 from widemargin.persistence.parameters import (
+    MissingKernelError,
     pack_labels,
     pack_parameters,
     unpack_labels,
@@ -31,7 +32,7 @@ from widemargin.persistence.parameters import (
 )
 from widemargin.persistence.pipeline import SCALERS, pack_scaler, unpack_scaler
 
-__all__ = ["load", "read_header", "save"]
+__all__ = ["MissingKernelError", "load", "read_header", "save"]
 
 _MACHINES: dict[str, tuple[type, Callable, Callable]] = {
     "AdditiveSVC": (AdditiveSVC, pack_additive, unpack_additive),

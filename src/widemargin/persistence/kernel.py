@@ -24,7 +24,7 @@ from widemargin.kernel.model import KernelModel
 from widemargin.kernel.partition import KernelRouter, PointRouter, Router
 from widemargin.persistence.container import Arrays, Fields, pack_number
 from widemargin.persistence.history import pack_history, unpack_history
-from widemargin.persistence.parameters import NotStored
+from widemargin.persistence.parameters import MissingKernelError, NotStored
 
 _LARGEST_DEGREE = 2**31 - 1
 _DTYPES: dict[str, type] = {"float32": np.float32, "float64": np.float64}
@@ -94,7 +94,7 @@ def _unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> Kern
     """As `make_kernel` would choose it for the training data, which is not here."""
     dtype = _DTYPES[fields.text("dtype", tuple(_DTYPES))]
     if isinstance(estimator.kernel, NotStored):
-        raise ValueError(
+        raise MissingKernelError(
             f"{fields.path!r}: this model was trained with the kernel function "
             f"{estimator.kernel.__name__!r}, which a model file cannot hold. Pass it: "
             "load(path, kernel=function)."

@@ -16,6 +16,10 @@ _LABEL_DTYPES = ("bool", "float32", "float64", "str", "object",
                  *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)))  # fmt: skip
 
 
+class MissingKernelError(ValueError):
+    """A model that predicts with a function was loaded without it."""
+
+
 class NotStored:
     """Stands for a function that a model file names but cannot hold.
 
