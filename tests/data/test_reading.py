@@ -345,3 +345,20 @@ def test_arbitrary_bytes(head, rest):
     content = head + rest
     found = detect_format(content)
     outcome(content, format=found if found in ("npz", "npy") else "svmlight")
+
+
+@pytest.mark.parametrize(
+    ("content", "option"),
+    [
+        (b"1 1:2\n", {"label": 0}),
+        (b"1 1:2\n", {"label": False}),
+        (b"1 1:2\n", {"split": "train"}),
+        (b"a,label\n1,2\n", {"split": "train"}),
+        (b"a,label\n1,2\n", {"n_features": 3}),
+    ],
+    ids=repr,
+)
+def test_options_that_a_format_would_ignore_are_refused(content, option):
+    ((name, value),) = option.items()
+    with pytest.raises(ValueError, match=rf"{name}={value!r} has no meaning for (svmlight|csv)"):
+        read(io.BytesIO(content), **option)

@@ -25,6 +25,11 @@ _MAGIC = {
     b"ARROW1": "arrow",
     b"\xff\xff\xff\xff": "arrow",
 }
+_FORMATS_OF = {
+    "label": ("csv", "tsv", "parquet", "arrow", "npy"),
+    "split": ("npz",),
+    "n_features": ("svmlight",),
+}
 _LEAST_HEAD = 4096
 _SVMLIGHT_LINE = re.compile(rb"[^\s:,;]+([ \t]+(qid|[0-9]+):[^\s:,;]+)*[ \t]*(#.*)?")
 
@@ -52,12 +57,15 @@ def read(
         One of "svmlight", "csv", "tsv", "parquet", "arrow", "npz", "npy", to overrule detection.
     label : str, int or False, default=None
         Tables and .npy: the label's column, by name or position; False if there is none.
-    columns : array-like of str, default=None
-        Tables: the features a model was trained on (its ``feature_names_in_``).
     split : str, default=None
         .npz: "train" reads X_train and y_train.
-    n_features, zero_based, dtype, n_jobs
-        svmlight: see `widemargin.data.svmlight.read_svmlight`.
+    n_features : int, default=None
+        svmlight: number of columns, by default what the largest index needs.
+    columns, zero_based
+        What a model knows of its data, used if the file is of that kind: the features of a table
+        (``feature_names_in_``), and whether indices of svmlight text count from 0.
+    dtype, n_jobs
+        svmlight: type of the numbers, and threads; other formats bring their own type.
 
     Returns
     -------
@@ -80,6 +88,7 @@ def read(
     with _opened(path) as file, blaming(name):
         text = decompressed(file, name)
         found = format or detect_format(text.peek(HEAD))
+        _check_options(found, name, label=label, split=split, n_features=n_features)
         if found == "svmlight":
             return read_svmlight(
                 text, n_features=n_features, zero_based=zero_based, dtype=dtype, n_jobs=n_jobs,
@@ -94,6 +103,16 @@ def read(
         if found == "npy":
             return read_npy(whole, label=label, name=name)
         return read_table(whole, found, label=label, columns=columns, name=name)
+
+
+def _check_options(found: str, name: str, **options) -> None:
+    """Refuse what the format would ignore."""
+    for option, value in options.items():
+        if value is not None and found not in _FORMATS_OF[option]:
+            raise ValueError(
+                f"{name}: {option}={value!r} has no meaning for {found}, only for "
+                f"{', '.join(_FORMATS_OF[option])}."
+            )
 
 
 def detect_format(head: bytes) -> str:
