@@ -54,6 +54,9 @@ FUZZ := -max_total_time=600 -rss_limit_mb=2048 -timeout=10 -print_final_stats=1
 fuzz: $(VENV)/ready ## ten minutes each on the text parser and the model loader
 	$(BIN)/pip install -q --group fuzz
 	mkdir -p build/corpus/svmlight build/corpus/model
+	g++ -std=c++17 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+	  fuzz/parser_sanitized.cpp -o build/parser_sanitized
+	build/parser_sanitized 60 fuzz/seeds/svmlight/*
 	$(BIN)/python fuzz/fuzz_svmlight.py $(FUZZ) -max_len=128 -dict=fuzz/svmlight.dict \
 	  build/corpus/svmlight fuzz/seeds/svmlight
 	$(BIN)/python fuzz/fuzz_model.py $(FUZZ) -max_len=64 -len_control=0 build/corpus/model

@@ -629,37 +629,6 @@ def test_the_scaling_that_helps_against_negative_values_does_help():
     assert svc(scaling="minmax", C=100.0).fit(X, Y4).score(X, Y4) == 1.0
 
 
-BAD_LABELS = {
-    "one class": (np.zeros(4, dtype=int), "at least 2 classes.*1 class"),
-    "two columns": (np.zeros((4, 2)), "y should be a 1d array"),
-    "too few": (Y4[:3], r"inconsistent numbers of samples: \[4, 3\]"),
-    "continuous": (np.array([0.1, 0.2, 0.3, 0.4]), "Unknown label type: continuous"),
-    "NaN": (np.array([0.0, 1.0, np.nan, 1.0]), "y contains NaN"),
-    "none": (None, "requires y to be passed"),
-}
-
-
-@pytest.mark.parametrize(("y", "message"), BAD_LABELS.values(), ids=BAD_LABELS)
-def test_bad_labels_are_refused(y, message):
-    with pytest.raises(ValueError, match=message):
-        svc().fit(X4, y)
-
-
-BAD_WEIGHTS = {
-    "one class left": (Y4, "at least 2 classes.*weight 0 do not count"),
-    "none left": (0 * Y4, "at least one non-zero"),
-    "negative": (np.array([1, 1, -1, 1]), "Negative values.*sample_weight"),
-    "NaN": (np.array([1, 1, np.nan, 1]), "sample_weight contains NaN"),
-    "too few": (np.ones(3), r"sample_weight\.shape == \(3,\), expected \(4,\)"),
-}
-
-
-@pytest.mark.parametrize(("weight", "message"), BAD_WEIGHTS.values(), ids=BAD_WEIGHTS)
-def test_bad_sample_weights_are_refused(weight, message):
-    with pytest.raises(ValueError, match=message):
-        svc().fit(X4, Y4, sample_weight=weight)
-
-
 BAD_SHAPES = {
     "no rows": (np.ones((0, 3)), np.ones(0), r"0 sample\(s\)"),
     "no features": (np.ones((4, 0)), Y4, r"0 feature\(s\)"),

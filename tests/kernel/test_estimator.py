@@ -44,6 +44,22 @@ def test_objectives_and_gap_are_those_of_the_dual_variables(name, multi_class, t
     assert 0 < gap <= 1e-6
 
 
+@pytest.mark.parametrize("levels", [0, 1])
+def test_the_history_of_each_problem_ends_with_its_certificate(levels, three):
+    model = svc(tol=1e-6, levels=levels).fit(*three)
+    assert len(model.history_) == 3
+    last = [run[-1] for run in model.history_]
+    assert sum(r["dual"] for r in last) == pytest.approx(model.dual_objective_, rel=1e-9)
+    for run in model.history_:
+        steps = [r["step"] for r in run]  # one may stand twice: before and after a look at all rows
+        assert steps[0] == 0
+        assert set(np.diff(steps)) <= {0, 1}
+        duals = np.array([r["dual"] for r in run])
+        assert np.all(np.diff(duals) >= -1e-12 * duals[-1])
+        assert run[-1]["gap"] <= 1e-6 * (run[-1]["dual"] + run[-1]["gap"])
+        assert 0 < run[-1]["active"] <= len(three[0])
+
+
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("name", ["rbf", "poly", "laplacian"])
 def test_the_optimum_is_that_of_the_quadratic_programme(name, fit_intercept):

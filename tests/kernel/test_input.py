@@ -39,37 +39,6 @@ def test_a_value_that_is_not_finite_is_named_by_place(value, name, layout, dtype
         svc().fit(layout(X4), Y4).predict(X)
 
 
-BAD_LABELS = {
-    "one class": (np.zeros(4, dtype=int), r"KernelSVC needs .*at least 2 classes.*1 class: \[0\]"),
-    "two columns": (np.zeros((4, 2)), "y should be a 1d array"),
-    "too few": (Y4[:3], r"inconsistent numbers of samples: \[4, 3\]"),
-    "continuous": (np.array([0.1, 0.2, 0.3, 0.4]), "Unknown label type: continuous"),
-    "NaN": (np.array([0.0, 1.0, np.nan, 1.0]), "y contains NaN"),
-    "none": (None, "requires y to be passed"),
-}
-
-
-@pytest.mark.parametrize(("y", "message"), BAD_LABELS.values(), ids=BAD_LABELS)
-def test_bad_labels_are_refused(y, message):
-    with pytest.raises(ValueError, match=message):
-        svc().fit(X4, y)
-
-
-BAD_WEIGHTS = {
-    "one class left": (Y4, "at least 2 classes.*weight 0 do not count"),
-    "none left": (0 * Y4, "at least one non-zero"),
-    "negative": (np.array([1, 1, -1, 1]), "Negative values.*sample_weight"),
-    "NaN": (np.array([1, 1, np.nan, 1]), "sample_weight contains NaN"),
-    "too few": (np.ones(3), r"sample_weight\.shape == \(3,\), expected \(4,\)"),
-}
-
-
-@pytest.mark.parametrize(("weight", "message"), BAD_WEIGHTS.values(), ids=BAD_WEIGHTS)
-def test_bad_sample_weights_are_refused(weight, message):
-    with pytest.raises(ValueError, match=message):
-        svc().fit(X4, Y4, sample_weight=weight)
-
-
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("method", ["predict", "decision_function"])
 def test_a_wrong_number_of_features_is_refused(method, layout):
