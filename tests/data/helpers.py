@@ -6,10 +6,13 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_svmlight_file
 
 from widemargin.data import Dataset, read_svmlight
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
 def parse(text, **options) -> Dataset:

@@ -18,6 +18,8 @@ from numpy.testing import assert_array_equal
 
 from widemargin.data.tables import read_table
 
+from .helpers import finite
+
 pa = pytest.importorskip("pyarrow")
 csv = pytest.importorskip("pyarrow.csv")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -636,7 +638,6 @@ def test_with_header_never_by_position():
 
 names = st.text("ab=,;\"' \né1", max_size=4)
 words = st.text("xyz=,;\"' \né", max_size=4).map(lambda text: "v" + text)
-finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @st.composite

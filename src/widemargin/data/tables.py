@@ -1,4 +1,4 @@
-"""CSV, TSV, Parquet and Arrow through pyarrow: numbers as they are, text as one-hot columns.
+"""Tables (CSV, TSV, Parquet, Arrow) as data: numbers as they are, text as one-hot columns.
 
 A feature's name says where it comes from: ``age`` is the column of that name, ``job=smith`` the
 value ``smith`` of the column ``job``. So the names of a trained model are enough to read other
@@ -8,19 +8,20 @@ files, with other columns and categories, as what the model knows (`read_table`,
 from __future__ import annotations
 
 import csv
-import io
 import os
 import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from widemargin.data.dataset import Dataset
+from widemargin.data.table_files import load_table
 from widemargin.validation import check_choice
 
 if TYPE_CHECKING:
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("csv", "tsv", "parquet", "arrow")
 _LABELS = ("label", "target", "class", "y")
-_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
-_ARROW_FILE = b"ARROW1"
-_ARROW_STREAM_END = b"\xff\xff\xff\xff\0\0\0\0"
 _SPARSE_BELOW = 1 / 3
 
 Slot = int | dict[str, int]
@@ -81,6 +79,7 @@ def read_table(
 
     Examples
     --------
+    >>> import io
     >>> rows = b"age,job,label\\n31,smith,1\\n25,clerk,0\\n"
     >>> data = read_table(io.BytesIO(rows), "csv")
     >>> data.feature_names
@@ -99,7 +98,7 @@ def read_table(
     name = name or (str(file) if isinstance(file, (str, os.PathLike)) else "the table")
     model = None if columns is None else [str(c) for c in columns]
     with _opened(file) as stream, _blaming(name):
-        table, has_header = _load(stream, format, model)
+        table, has_header = load_table(stream, format, partial(_text_columns, model or []))
         return _dataset(table, has_header, label, model, name)
 
 
@@ -116,109 +115,6 @@ def _blaming(name: str) -> Iterator[None]:
         yield
     except (ValueError, OSError, csv.Error, ArrowException) as error:
         raise ValueError(f"{name}: {error}") from error
-
-
-# ------------------------------------------------------------------ files to pyarrow's tables
-
-
-def _load(stream: BinaryIO, format: str, model: list[str] | None) -> tuple[pa.Table, bool]:
-    """The table, and whether the file names its columns."""
-    if format in ("csv", "tsv"):
-        return _load_csv(stream, ",;" if format == "csv" else "\t", model)
-    if not stream.seekable():
-        stream = io.BytesIO(stream.read())
-    table = _load_parquet(stream) if format == "parquet" else _load_arrow(stream)
-    # An index that pandas saved is no feature, and not the last column either.
-    index = [c for c in table.column_names if _PANDAS_INDEX.fullmatch(c)]
-    return table.drop_columns(index), True
-
-
-def _load_parquet(stream: BinaryIO) -> pa.Table:
-    from pyarrow.parquet import ParquetFile
-
-    return ParquetFile(stream).read()
-
-
-def _load_arrow(stream: BinaryIO) -> pa.Table:
-    from pyarrow import ipc
-
-    is_file = stream.read(len(_ARROW_FILE)) == _ARROW_FILE
-    stream.seek(0)
-    table = (ipc.open_file if is_file else ipc.open_stream)(stream).read_all()
-    if not is_file:
-        # pyarrow takes a stream cut between two batches for a whole one.
-        stream.seek(-len(_ARROW_STREAM_END), os.SEEK_END)
-        if stream.read() != _ARROW_STREAM_END:
-            raise ValueError("the Arrow stream is cut short: it has no end mark")
-    table.validate(full=True)  # the offsets in the file are used as they are
-    return table
-
-
-def _load_csv(stream: BinaryIO, delimiters: str, model: list[str] | None) -> tuple[pa.Table, bool]:
-    import pyarrow as pa
-    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
-
-    head = _first_record(stream)
-    fields, delimiter = _split(head.decode("utf-8-sig", "replace"), delimiters)
-    # An empty field says nothing: a number may be missing, a column may have no name.
-    has_header = not all(_is_number(field) for field in fields if field)
-    names = fields if has_header else [str(i) for i in range(len(fields))]
-    slots, _ = _model_slots(model or [], names)
-    table = read_csv(
-        io.BufferedReader(_Rewound(head, stream)),  # pyarrow takes a short read for the end
-        ReadOptions(
-            column_names=None if has_header else names,
-            block_size=min(max(1 << 20, 64 * len(head)), 1 << 30),  # more than any row
-        ),
-        ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        ConvertOptions(
-            strings_can_be_null=True,
-            # Categories such as 01 stay text even where all of a file's are numbers.
-            column_types={c: pa.string() for c, slot in slots.items() if isinstance(slot, dict)},
-        ),
-    )
-    return table, has_header
-
-
-def _first_record(stream: BinaryIO) -> bytes:
-    """The bytes up to the end of the first record, which quotes may spread over lines."""
-    lines, quotes = [], 0
-    for line in iter(stream.readline, b""):
-        lines.append(line)
-        quotes += line.count(b'"')
-        if quotes % 2 == 0 and line.strip(b"\r\n"):
-            break
-    return b"".join(lines)
-
-
-def _split(record: str, delimiters: str) -> tuple[list[str], str]:
-    """The fields of the record, and the delimiter that is most often outside of quotes."""
-    delimiter = max(delimiters, key=re.sub('"[^"]*"', "", record).count)
-    lines = io.StringIO(record.lstrip("\r\n"), newline="")
-    return next(csv.reader(lines, delimiter=delimiter), []), delimiter
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
-class _Rewound(io.RawIOBase):
-    """A stream with the bytes put back that were read from its start."""
-
-    def __init__(self, head: bytes, rest: BinaryIO):
-        self._head, self._rest = io.BytesIO(head), rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer) -> int:
-        data = self._head.read(len(buffer)) or self._rest.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
 
 # ------------------------------------------------------------------ tables to data
@@ -308,6 +204,12 @@ def _model_slots(model: Iterable[str], names: Iterable[str]) -> tuple[Slots, lis
             assert isinstance(slot, dict)
             slot[feature[len(column) + 1 :]] = position
     return slots, missing
+
+
+def _text_columns(model: list[str], names: list[str]) -> list[str]:
+    """The columns that a model has as one-hot features."""
+    slots, _ = _model_slots(model, names)
+    return [column for column, slot in slots.items() if isinstance(slot, dict)]
 
 
 def _listed(names: list[str], most: int = 20) -> str:

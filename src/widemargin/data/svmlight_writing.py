@@ -1,0 +1,101 @@
+"""svmlight / LIBSVM text that reads back to the very same numbers."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+
+import numpy as np
+import scipy.sparse as sp
+
+from widemargin.files import text_output
+
+_SHOWN = 40  # characters of a bad token in a message
+_WRITE_ROWS = 10_000
+_LONGEST_LABEL = 256  # bytes, as the core has it
+_LABEL = re.compile(r"(?!(?i:[+-]?nan\())[^\s#:,\x00-\x1f\x7f\ufeff]+")
+
+
+def write_svmlight(path, X, y=None, *, qid=None, zero_based: bool = False) -> None:
+    """Write svmlight text that reads back, in the same number type, to the very same numbers.
+
+    Parameters
+    ----------
+    path : path or text file
+        A path is written whole or not at all.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,), default=None
+        Numbers, or strings without spaces; 0 where there is none. Strings that all are numbers
+        read back as numbers.
+    qid : array-like of int, default=None
+    zero_based : bool, default=False
+        Count features from 0 rather than 1, as LIBSVM does.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_svmlight(f"{folder}/a.txt", [[0.5, 0.0], [0.0, 2.0]], [1, -1])
+    ...     Path(folder, "a.txt").read_text()
+    '1 1:0.5\\n-1 2:2\\n'
+    """
+    X = sp.csr_array(X)
+    if X.ndim == 2 and not X.has_canonical_format:
+        X = X.copy()  # the caller's stays as it is
+        X.sum_duplicates()
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or not np.all(np.isfinite(X.data)):
+        raise ValueError("X must be a matrix of finite real numbers.")
+    n = X.shape[0]
+    y = np.zeros(n, dtype=int) if y is None else np.asarray(y)
+    numbers = None if qid is None else np.asarray(qid)
+    if y.shape != (n,) or (numbers is not None and numbers.shape != (n,)):
+        raise ValueError(f"X has {n} rows; y and qid must have one value for each.")
+    if numbers is not None and numbers.dtype.kind not in "iu":
+        raise ValueError(f"qid must be whole numbers, not {numbers.dtype}.")
+    labels = [_label_text(v) for v in y]
+    queries = [""] * n if numbers is None else [f" qid:{q}" for q in numbers]
+    base = 0 if zero_based else 1
+    with text_output(path) as file:
+        for first in range(0, n, _WRITE_ROWS):
+            lines = io.StringIO()
+            for i in range(first, min(first + _WRITE_ROWS, n)):
+                at = slice(X.indptr[i], X.indptr[i + 1])
+                pairs = zip((X.indices[at] + base).tolist(), X.data[at].tolist(), strict=True)
+                features = "".join(f" {j}:{_number_text(v, X.dtype)}" for j, v in pairs)
+                lines.write(f"{labels[i]}{queries[i]}{features}\n")
+            file.write(lines.getvalue())
+
+
+def _number_text(value, dtype) -> str:
+    """The shortest text that reads back to the same number."""
+    if dtype.kind in "biu":
+        return str(int(value))
+    text = str(dtype.type(value))
+    if dtype.type(float(text)) != value:  # float32 7.038531e-26: reading rounds twice
+        text = str(float(value))
+    return text.removesuffix(".0")
+
+
+def _label_text(value) -> str:
+    if isinstance(value, str):
+        fits = len(value.encode(errors="replace")) <= _LONGEST_LABEL
+        if not (fits and _LABEL.fullmatch(value) and _is_finite(value)):
+            raise ValueError(
+                f"the label {str(value)[:_SHOWN]!r} cannot be written: labels must not be empty, "
+                f"longer than {_LONGEST_LABEL} bytes or infinite, nor contain spaces, commas, "
+                "colons or #."
+            )
+        return str(value)
+    if not np.isfinite(value):
+        raise ValueError(f"the label {value} is not finite.")
+    kind = np.asarray(value).dtype
+    return _number_text(value, kind if kind.kind in "biu" else np.dtype(np.float64))
+
+
+def _is_finite(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return True
