@@ -10,11 +10,16 @@ namespace widemargin {
   extern const Kernels kernels_float, kernels_double; \
   extern const KernelLoops kernel_loops;              \
   }
-#if defined(WIDEMARGIN_X86)
-WIDEMARGIN_DECLARE(v2)
-WIDEMARGIN_DECLARE(v3)
+#ifdef WIDEMARGIN_X86_V4
 WIDEMARGIN_DECLARE(v4)
-#else
+#endif
+#ifdef WIDEMARGIN_X86_V3
+WIDEMARGIN_DECLARE(v3)
+#endif
+#ifdef WIDEMARGIN_X86_V2
+WIDEMARGIN_DECLARE(v2)
+#endif
+#ifdef WIDEMARGIN_BASELINE
 WIDEMARGIN_DECLARE(baseline)
 #endif
 
@@ -29,18 +34,23 @@ struct InstructionSet {
 
 const std::vector<InstructionSet>& instruction_sets() {  // best first
   static const std::vector<InstructionSet> sets = {
-#if defined(WIDEMARGIN_X86)
+#ifdef WIDEMARGIN_X86_V4
       {"x86-64-v4",
        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl"),
        &v4::kernels_float, &v4::kernels_double, &v4::kernel_loops},
+#endif
+#ifdef WIDEMARGIN_X86_V3
       {"x86-64-v3",
        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
            __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"),
        &v3::kernels_float, &v3::kernels_double, &v3::kernel_loops},
+#endif
+#ifdef WIDEMARGIN_X86_V2
       {"x86-64-v2", true, &v2::kernels_float, &v2::kernels_double, &v2::kernel_loops},
-#else
+#endif
+#ifdef WIDEMARGIN_BASELINE
       {"baseline", true, &baseline::kernels_float, &baseline::kernels_double,
        &baseline::kernel_loops},
 #endif
