@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from widemargin.additive import AdditiveSVC
+from widemargin.multiclass import Coding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,7 +56,7 @@ def plot_shapes(model: AdditiveSVC, *, features=None, names=None, X=None) -> Fig
     if features is None:
         features = np.argsort(-importance(model, X), kind="stable")[:8]
     labels = feature_names(model, names)
-    classes = model.classes_ if len(model.classes_) > 2 else model.classes_[1:]
+    classes = model.classes_[Coding.of(model).scored]
     n_rows = -(-len(features) // _COLUMNS)
     width = min(len(features), _COLUMNS)
     figure, axes = new_figure(n_rows, width, (2.9 * width, 2.3 * n_rows + 0.4))

@@ -411,7 +411,7 @@ def test_tune_takes_powers_scaling_and_some_of_the_rows(iris):
     scaler, machine = load("iris.safetensors")
     assert isinstance(scaler, MinMaxScaler)
     assert (machine.kernel.p, machine.random_state) == (found["best"]["power"], 3)
-    assert machine._training.rows == 150
+    assert machine.fit_record_.n_rows == 150
     assert all(round(30 * t["accuracy"] * 2, 6).is_integer() for t in found["trials"])
 
 
@@ -459,7 +459,7 @@ def test_easy_chooses_trains_on_all_rows_and_reports(kind):
     assert found["best"]["accuracy"] == max(t["accuracy"] for t in found["trials"]) > 0.9
     fitted = load("train.safetensors")
     machine = fitted[-1] if found["best"]["kernel"] == "rbf" else fitted
-    assert machine._training.rows == 100
+    assert machine.fit_record_.n_rows == 100
     assert found["best"]["C"] == machine.C
     assert found["test"]["rows"] == 50
     assert found["test"]["accuracy"] > 0.9

@@ -20,6 +20,7 @@ from widemargin.kernel.kernels import ShiftedKernel, make_kernel
 from widemargin.kernel.problems import binary_problems
 from widemargin.kernel.rows import Threads
 from widemargin.kernel.solver import solve
+from widemargin.multiclass import Coding
 
 from .helpers import kernel_matrix, points
 
@@ -86,7 +87,7 @@ def task(name="rbf", n_classes=2, scheme="ovr", n=150, dtype=np.float64) -> Task
     X, label = points(n, n_classes)
     kernel = make_kernel(name, **PARAMETERS[name], X=X, dtype=dtype)
     upper = C * np.random.default_rng(1).uniform(0.3, 1.0, n)
-    problems = binary_problems(label, n_classes, upper, scheme)
+    problems = binary_problems(label, Coding(scheme, n_classes), upper)
     K = kernel_matrix(name, X, **PARAMETERS[name])
     return Task(kernel, kernel.operand(X, training=True), problems, K)
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import reference
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsOneClassifier
 
-from widemargin.kernel.problems import binary_problems, class_scores
+from widemargin.kernel.problems import binary_problems
+from widemargin.multiclass import Coding
 
 from .helpers import svc
 
@@ -120,7 +120,7 @@ def test_pairs_of_classes_are_those_of_scikit_learn(n_classes):
     upper = np.linspace(1, 2, len(label))
     numbers = np.arange(len(label), dtype=float)[:, None]
     theirs = OneVsOneClassifier(Keeper()).fit(numbers, label).estimators_
-    ours = binary_problems(label, n_classes, upper, "ovo")
+    ours = binary_problems(label, Coding("ovo", n_classes), upper)
     assert len(ours) == len(theirs) == n_classes * (n_classes - 1) // 2
     for mine, other in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(mine.rows, other.X_[:, 0])
@@ -130,7 +130,7 @@ def test_pairs_of_classes_are_those_of_scikit_learn(n_classes):
 
 def test_one_problem_per_class_has_all_rows_and_that_class_positive():
     label, upper = class_labels(3), np.linspace(1, 2, 40)
-    ours = binary_problems(label, 3, upper, "ovr")
+    ours = binary_problems(label, Coding("ovr", 3), upper)
     np.testing.assert_array_equal(np.stack([p.y for p in ours], axis=1), reference.signs(label))
     for p in ours:
         np.testing.assert_array_equal(p.rows, np.arange(40))
@@ -140,36 +140,5 @@ def test_one_problem_per_class_has_all_rows_and_that_class_positive():
 @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
 def test_two_classes_are_one_problem_with_the_later_class_positive(scheme):
     label = class_labels(2)
-    (p,) = binary_problems(label, 2, np.ones(40), scheme)
+    (p,) = binary_problems(label, Coding(scheme, 2), np.ones(40))
     np.testing.assert_array_equal(p.y, reference.signs(label)[:, 0])
-    scores = np.linspace(-1, 1, 5)[:, None]
-    np.testing.assert_array_equal(class_scores(scores, 2, scheme), scores[:, 0])
-
-
-@pytest.mark.parametrize("n_classes", [3, 5])
-def test_scores_of_pairs_become_scores_of_classes_as_in_scikit_learn(n_classes):
-    rng = np.random.default_rng(3)
-    label = class_labels(n_classes, 120)
-    X = rng.normal(size=(120, 3)) + rng.normal(size=(n_classes, 3))[label]
-    theirs = OneVsOneClassifier(LogisticRegression()).fit(X, label)
-    pairs = np.column_stack([e.decision_function(X) for e in theirs.estimators_])
-    np.testing.assert_allclose(
-        class_scores(pairs, n_classes, "ovo"), theirs.decision_function(X), rtol=1e-12
-    )
-
-
-def test_votes_count_first_and_sums_break_ties():
-    # columns: 0 against 1, 0 against 2, 1 against 2; positive is for the later class
-    pairs = np.array(
-        [
-            [-1.0, -1.0, 3.0],  # 0 wins twice
-            [-0.1, 5.0, 0.1],  # 2 wins twice, though 0 wins once
-            [-1.0, 2.0, -4.0],  # each wins once, by sums of -1, 3 and -2
-            [1.0, -2.0, 4.0],  # 1, -3 and 2
-            [0.2, -3.0, 0.1],  # 2.8, 0.1 and -2.9
-        ]
-    )
-    scores = class_scores(pairs, 3, "ovo")
-    np.testing.assert_array_equal(np.argmax(scores, axis=1), [0, 2, 1, 2, 0])
-    np.testing.assert_array_equal(np.round(scores[:2]), [[2, 0, 1], [1, 0, 2]])
-    assert np.all(np.ptp(scores[2:], axis=1) < 1)

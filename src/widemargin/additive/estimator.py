@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
 from widemargin.additive.codes import Values
-from widemargin.additive.explanation import ExplanationMixin, two_class_score
+from widemargin.additive.explanation import ExplanationMixin
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.solver import (
     FLOAT32_TOL,
@@ -24,11 +24,12 @@ from widemargin.additive.solver import (
     Dual,
     SimplexProblem,
     minimise,
-    one_vs_rest_signs,
 )
 from widemargin.additive.tables import Learned, check_settings, learn
-from widemargin.classifier import MarginClassifier, Training
+from widemargin.classifier import MarginClassifier
 from widemargin.engine import run_tasks
+from widemargin.machine import FitRecord
+from widemargin.multiclass import Coding
 from widemargin.progress import log, progress_of
 from widemargin.validation import (
     check_bool,
@@ -60,6 +61,9 @@ class Prepared:
     present: np.ndarray  # rows of positive weight
     X: object
     y: object
+
+    def coding(self, multi_class: str) -> Coding:
+        return Coding(multi_class, len(self.classes))
 
 
 class AdditiveSVC(ExplanationMixin, MarginClassifier):
@@ -314,18 +318,17 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
     def _solve(self, prepared: Prepared, start: Dual | None, *, keep_dual: bool):
         """Minimise, from the dual variables of another fit if there are any."""
         started = time.perf_counter()
-        n_classes = len(prepared.classes)
+        coding = prepared.coding(self.multi_class)
         mean = float(np.average(prepared.diagonal, weights=prepared.weight))
         scaled = self.C_unit == "diagonal" and mean > 0
         C = self.C / mean if scaled else float(self.C)
         bias_value = 0.0
         if self.fit_intercept:
             bias_value = np.sqrt(INTERCEPT_SHARE * mean) if scaled else 1.0
-        one_lane = n_classes == 2 and self.multi_class == "ovr"
         data = Data.of(
             prepared.learned.codes,
             prepared.learned.tables,
-            1 if one_lane else LANES,
+            1 if coding.n_outputs == 1 else LANES,
             self._dtype(C * prepared.weight, prepared.diagonal),
             C * prepared.weight,
             prepared.diagonal,
@@ -333,7 +336,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
             self.loss == "squared_hinge",
             simplex=self.multi_class == "crammer_singer",
         )
-        weights = data.tables.weights(1 if one_lane else n_classes)
+        weights = data.tables.weights(coding.n_outputs)
         # The variables grow with C, bounded ones exactly so.
         alpha = None if start is None else start.alpha * (C / start.C)
         problems = self._problems(data, prepared, weights, alpha)
@@ -348,7 +351,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
             [(k,) for k in range(len(problems))],
             self.n_jobs,
         )
-        self._keep(problems, weights, outcomes, prepared)
+        seconds = time.perf_counter() - started
+        self._keep(problems, weights, outcomes, prepared, seconds)
         self.C_ = C
         if keep_dual:
             alpha = np.hstack([_alpha_of(p) for p in problems])
@@ -356,8 +360,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         context.call_on_fit_task_end(
             estimator=self, X=prepared.X, y=prepared.y, reconstruction_attributes=dict
         )
-        self._training = Training(len(prepared.label), time.perf_counter() - started)
-        self._report(self._training.seconds, all(o.converged for o in outcomes))
+        self._report(all(o.converged for o in outcomes))
         return self
 
     def _dtype(self, c: np.ndarray, diagonal: np.ndarray) -> type:
@@ -368,14 +371,14 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
 
     def _problems(self, data: Data, prepared: Prepared, weights, alpha) -> list:
         """One problem per batch of 16 classes; one in all for two classes or Crammer-Singer."""
-        n_classes, label = len(prepared.classes), prepared.label
+        coding, label = prepared.coding(self.multi_class), prepared.label
         if self.multi_class == "crammer_singer":
-            return [SimplexProblem(data, label, n_classes, weights, alpha)]
-        n_problems = 1 if n_classes == 2 else n_classes
-        batches = [slice(k, min(k + LANES, n_problems)) for k in range(0, n_problems, LANES)]
+            return [SimplexProblem(data, label, coding.n_classes, weights, alpha)]
+        n_outputs = coding.n_outputs
+        batches = [slice(k, min(k + LANES, n_outputs)) for k in range(0, n_outputs, LANES)]
         starts = [None if alpha is None else alpha[:, b] for b in batches]
         return [
-            BoxProblem(data, label, one_vs_rest_signs(n_classes, b), w, a)
+            BoxProblem(data, label, coding.targets[:, b], w, a)
             for b, w, a in zip(batches, weights, starts, strict=True)
         ]
 
@@ -407,9 +410,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         """The attributes that prediction needs, from the problems' current weights."""
         data = problems[0].data
         bias = np.concatenate([p.bias.ravel() for p in problems])
-        crammer_singer = self.multi_class == "crammer_singer"
-        n_classes = len(prepared.classes)
-        n_outputs = 1 if n_classes == 2 and not crammer_singer else n_classes
+        n_outputs = prepared.coding(self.multi_class).n_outputs
         right = prepared.learned.tables.right
         model = AdditiveModel(
             encoder=prepared.learned.encoder,
@@ -427,7 +428,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
             "rank_": prepared.learned.tables.rank,
         }
 
-    def _keep(self, problems, weights, outcomes, prepared: Prepared) -> None:
+    def _keep(self, problems, weights, outcomes, prepared: Prepared, seconds: float) -> None:
         fitted = self._fitted(problems, weights, prepared)
         self.model_: AdditiveModel = fitted["model_"]
         for name, value in fitted.items():
@@ -435,23 +436,32 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         symmetric = prepared.learned.tables.symmetric
         certificates = [o.certificate for o in outcomes]
         gap = max(float(c.relative_gap.max()) for c in certificates)
-        self.duality_gap_ = gap if symmetric else float("nan")
         objective = sum(float(c.primal.sum()) for c in certificates)
-        self.objective_ = objective if symmetric else float("nan")
-        self.violation_ = max(float(c.violation.max()) for c in certificates)
-        self.n_iter_ = max(o.n_iter for o in outcomes)
-        self.history_ = [o.history for o in outcomes]
+        self.fit_record_ = FitRecord(
+            n_rows=len(prepared.label),
+            seconds=seconds,
+            n_iter=max(o.n_iter for o in outcomes),
+            gap=gap if symmetric else float("nan"),
+            objective=objective if symmetric else float("nan"),
+            violation=max(float(c.violation.max()) for c in certificates),
+            history=[o.history for o in outcomes],
+        )
         self._tables, self._frequency = prepared.learned.tables, prepared.learned.frequency
         if self.model_.direct:  # one entry per distinct value is the training data again
             self._tables, at = self._tables.thinned(_DIRECT_GRID)
             self._frequency = self._frequency[at]
             self.model_ = self.model_.thinned(at)
 
-    def _report(self, seconds: float, converged: bool) -> None:
+    @property
+    def violation_(self) -> float:
+        return self.fit_record_.violation
+
+    def _report(self, converged: bool) -> None:
         symmetric = self._tables.symmetric
         what = "relative duality gap" if symmetric else "projected gradient violation"
         reached = self.duality_gap_ if symmetric else self.violation_
         if self.verbose > 0:
+            seconds = self.fit_record_.seconds
             log("%d sweeps in %.2f s, %s %.2g", self.n_iter_, seconds, what, reached)
         if not np.all(np.isfinite(self.model_.intercept)) or not np.isfinite(reached):
             warnings.warn(
@@ -474,9 +484,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         dual = getattr(self, "_dual", None)
         if not self.warm_start or dual is None:
             return None
-        n_classes = len(prepared.classes)
-        one = n_classes == 2 and self.multi_class == "ovr"
-        shape = (len(prepared.label), 1 if one else n_classes)
+        shape = (len(prepared.label), prepared.coding(self.multi_class).n_outputs)
         if dual.alpha.shape != shape or dual.multi_class != self.multi_class:
             warnings.warn(
                 "warm_start=True, but the number of rows or classes changed, or multi_class did: "
@@ -504,8 +512,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         """
         check_is_fitted(self, "model_")
         X = check_X(self, X, reset=False)
-        scores = self.model_.decision(Values.of(X), self.n_jobs)
-        return two_class_score(scores) if len(self.classes_) == 2 else scores
+        return Coding.of(self).scores(self.model_.decision(Values.of(X), self.n_jobs))
 
 
 def _alpha_of(problem) -> np.ndarray:

@@ -7,14 +7,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive.codes import Values
 from widemargin.additive.model import AdditiveModel
-from widemargin.additive.solver import Dual, one_vs_rest_signs
+from widemargin.additive.solver import Dual
 from widemargin.additive.tables import ApproximationError, Tables, compare
+from widemargin.multiclass import Coding
 from widemargin.validation import check_number, check_X
-
-
-def two_class_score(scores: np.ndarray) -> np.ndarray:
-    """One score for two classes: the model has one output, or Crammer-Singer's two."""
-    return scores[..., 0] if scores.shape[-1] == 1 else scores[..., 1] - scores[..., 0]
 
 
 class ExplanationMixin:
@@ -82,9 +78,7 @@ class ExplanationMixin:
                                               else class_label))  # fmt: skip
         if len(at) != 1:
             raise ValueError(f"class_label={class_label!r} is not in {self.classes_.tolist()}.")
-        if len(self.classes_) > 2:
-            return values[..., at[0]]
-        return two_class_score(values) * (1 if at[0] == 1 else -1)
+        return Coding.of(self).score_of(values, int(at[0]))
 
     def _feature_number(self, feature) -> int:
         if isinstance(feature, str):
@@ -122,7 +116,7 @@ class ExplanationMixin:
             raise ValueError("X must be the rows that the model was fitted on.")
         coef = dual.alpha
         if dual.multi_class == "ovr":
-            coef = coef * one_vs_rest_signs(len(self.classes_), slice(None))[dual.label]
+            coef = coef * Coding.of(self).targets[dual.label]
         # On the model's own bins, which hold every training value unless it was not binned.
         dense = self.model_.encoder.encode(Values.of(X[dual.present])).toarray()
         t = self.model_.encoder.representatives

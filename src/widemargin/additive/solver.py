@@ -130,14 +130,6 @@ class Data:
         return np.clip(alpha, 0, upper)
 
 
-def one_vs_rest_signs(n_classes: int, problems: slice) -> np.ndarray:
-    """Row c: the labels +1 or -1 that class c has in the given one-vs-rest problems."""
-    if n_classes == 2:
-        return np.array([[-1.0], [1.0]])
-    classes = np.arange(n_classes)
-    return np.where(classes[:, None] == classes[problems], 1.0, -1.0)
-
-
 class BoxProblem:
     """One-vs-rest duals of one batch of classes: min 1/2 a'(Q + R)a - e'a, 0 <= a <= U."""
 

@@ -67,7 +67,7 @@ def train(data: Path, model: Path | None, kernel: str, options: dict, scale: str
         "features": X.shape[1],
         "classes": len(machine.classes_),
         "seconds reading": seconds_reading,
-        "seconds training": machine._training.seconds,
+        "seconds training": machine.fit_record_.seconds,
         "duality gap": float(machine.duality_gap_),
     }
     if isinstance(machine, KernelSVC):

@@ -15,6 +15,7 @@ from widemargin.files import replacing
 from widemargin.kernel import KernelSVC
 from widemargin.kernel.kernels import CompressedRows, DotKernel, Kernel
 from widemargin.kernel.model import KernelModel
+from widemargin.multiclass import Coding
 
 _DIGITS = {"float32": 9, "float64": 17}  # that tell any two values apart
 
@@ -145,7 +146,7 @@ def _checked_labels(model) -> np.ndarray:
             "This is an early model, of clusters, which LIBSVM's format cannot say. Fit to the end "
             "with early=False, or use export_onnx."
         )
-    if len(model.classes_) > 2 and model.multi_class != "ovo":
+    if len(model.classes_) > 2 and not Coding.of(model).votes:
         raise ValueError(
             f"multi_class={model.multi_class!r} with {len(model.classes_)} classes: LIBSVM knows "
             "pairs of classes only. Fit with multi_class='ovo', or use export_onnx."

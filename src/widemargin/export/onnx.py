@@ -16,6 +16,7 @@ from widemargin.export.onnx_graph import Graph
 from widemargin.export.onnx_kernel import kernel_scores, votes
 from widemargin.files import replacing
 from widemargin.kernel import KernelSVC
+from widemargin.multiclass import Coding
 
 
 def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLike) -> None:
@@ -105,18 +106,14 @@ def _class_scores(graph: Graph, x: str, model) -> str:
             f"{type(model).__name__} cannot be exported: give an AdditiveSVC, a KernelSVC, or a "
             "Pipeline that ends in one."
         )
-    n_classes = len(model.classes_)
+    coding = Coding.of(model)
     if isinstance(model, AdditiveSVC):
         scores = additive_scores(graph, x, model.model_)
     else:
         scores = kernel_scores(graph, x, model.model_)
-        if n_classes > 2 and model.multi_class == "ovo":
-            return votes(graph, scores, n_classes)
-    if n_classes > 2:
-        return scores
-    # Crammer and Singer's two outputs make one score: the second's lead.
-    lead = [1.0] if len(model.intercept_) == 1 else [-1.0, 1.0]
-    return graph("MatMul", scores, lead)
+        if coding.votes:
+            return votes(graph, scores, coding)
+    return scores if coding.n_classes > 2 else graph("MatMul", scores, coding.readout[:, 0])
 
 
 def _best(graph: Graph, scores: str, n_classes: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import combinations
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from widemargin.export.onnx_graph import Graph
 from widemargin.kernel.kernels import CompressedRows, DotKernel, FunctionKernel, Kernel, Rows
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.partition import KernelRouter, PointRouter
+from widemargin.multiclass import Coding
 
 
 def kernel_scores(graph: Graph, x: str, model: KernelModel) -> str:
@@ -27,12 +27,9 @@ def kernel_scores(graph: Graph, x: str, model: KernelModel) -> str:
     return graph("Add", _sums(graph, values, model.coef), model.intercept)
 
 
-def votes(graph: Graph, scores: str, n_classes: int) -> str:
-    """Scores of pairs of classes as scores of classes (`problems.class_scores`)."""
-    pairs = list(combinations(range(n_classes), 2))
-    sign = np.zeros((len(pairs), n_classes))
-    for k, (i, j) in enumerate(pairs):
-        sign[k, [i, j]] = -1, 1
+def votes(graph: Graph, scores: str, coding: Coding) -> str:
+    """Scores of pairs of classes as scores of classes (`Coding.scores`)."""
+    sign = coding.targets.T
     won = graph.cast(graph("Greater", scores, 0.0), np.float64)
     n_votes = graph("Add", graph("MatMul", won, sign), np.sum(sign < 0, axis=0, dtype=float))
     sums = graph("MatMul", scores, sign)

@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive import AdditiveSVC
-from widemargin.additive.explanation import two_class_score
 from widemargin.export.labels import plain_labels
 from widemargin.files import replacing
+from widemargin.multiclass import Coding
 
 
 def shape_functions(model: AdditiveSVC) -> dict[str, Any]:
@@ -52,25 +52,25 @@ def shape_functions(model: AdditiveSVC) -> dict[str, Any]:
         )
     check_is_fitted(model, "model_")
     fitted, labels = model.model_, plain_labels(model.classes_)
-    names = getattr(model, "feature_names_in_", None)
+    coding, names = Coding.of(model), getattr(model, "feature_names_in_", None)
 
-    def per_output(scores: np.ndarray) -> list:
-        return _finite(two_class_score(scores)[None] if len(labels) == 2 else scores.T)
+    def per_score(outputs: np.ndarray) -> list:
+        return _finite((outputs @ coding.readout).T)
 
     features = [
         {
             "index": j,
             "name": None if names is None else str(names[j]),
             "grid": _finite(fitted.encoder.grid(j)[1:]),
-            "values": per_output(fitted.feature_function(j)[1:]),
+            "values": per_score(fitted.feature_function(j)[1:]),
         }
         for j in range(fitted.n_features)
     ]
     return {
         "widemargin": version("widemargin"),
         "classes": labels.tolist(),
-        "outputs": (labels[1:] if len(labels) == 2 else labels).tolist(),
-        "intercepts": per_output(fitted.intercept),
+        "outputs": labels[coding.scored].tolist(),
+        "intercepts": per_score(fitted.intercept),
         "features": features,
     }
 

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin.classifier import MarginClassifier, Training
+from widemargin.classifier import MarginClassifier
 from widemargin.engine import free_memory
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint, digest
 from widemargin.kernel.divide import Divided, Plan, auto_levels, divide_and_conquer
@@ -29,8 +29,10 @@ from widemargin.kernel.kernels import (
     weighted_variance,
 )
 from widemargin.kernel.model import COMBINATIONS, KernelModel
-from widemargin.kernel.problems import MULTI_CLASS, Binary, binary_problems, class_scores
+from widemargin.kernel.problems import MULTI_CLASS, Binary, binary_problems
 from widemargin.kernel.rows import Memory, SharedRows, share_rows
+from widemargin.machine import FitRecord
+from widemargin.multiclass import Coding
 from widemargin.progress import log, progress_of
 from widemargin.validation import (
     check_bool,
@@ -403,9 +405,8 @@ class KernelSVC(MarginClassifier):
 
     def _solve(self, prepared: Prepared):
         started = time.perf_counter()
-        n_classes = len(prepared.classes)
-        upper = self.C * prepared.weight
-        problems = binary_problems(prepared.label, n_classes, upper, self.multi_class)
+        coding = Coding(self.multi_class, len(prepared.classes))
+        problems = binary_problems(prepared.label, coding, self.C * prepared.weight)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         checkpoint: Checkpoint | NoCheckpoint = NoCheckpoint()
         if self.checkpoint is not None:
@@ -436,14 +437,13 @@ class KernelSVC(MarginClassifier):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        self._keep(prepared, problems, state)
+        self._keep(prepared, problems, state, time.perf_counter() - started)
         if self.warm_start:
             self._remember(prepared, state)
         context.call_on_fit_task_end(
             estimator=self, X=prepared.X, y=prepared.y, reconstruction_attributes=dict
         )
-        self._training = Training(len(prepared.rows), time.perf_counter() - started)
-        self._report(self._training.seconds, stopped=state.stopped)
+        self._report(stopped=state.stopped)
         return self
 
     def _plan(self, prepared: Prepared, seed: int, *, warm: bool) -> Plan:
@@ -504,7 +504,7 @@ class KernelSVC(MarginClassifier):
         while len(duals) > MOST_DUALS:
             del duals[next(iter(duals))]
 
-    def _keep(self, prepared: Prepared, problems: list[Binary], state: Divided) -> None:
+    def _keep(self, prepared: Prepared, problems: list[Binary], state: Divided, seconds) -> None:
         coef = np.zeros((len(prepared.rows), len(problems)))
         for k, (problem, alpha) in enumerate(zip(problems, state.alphas, strict=True)):
             coef[problem.rows, k] = alpha * problem.y
@@ -531,25 +531,30 @@ class KernelSVC(MarginClassifier):
         self.dual_coef_ = self.model_.coef.T
         self.intercept_ = self.model_.intercept
         self.levels_ = state.levels
-        self.history_ = [s.history for s in state.solutions]
-        self.n_iter_ = max(state.n_iter, 1)
-        if early:
-            self.duality_gap_ = state.levels[-1].gap
-            self.dual_objective_ = state.levels[-1].objective
-            self.objective_ = float("nan")
-        else:
-            self.duality_gap_ = max(s.relative_gap for s in state.solutions)
-            self.dual_objective_ = float(sum(s.dual for s in state.solutions))
-            self.objective_ = float(sum(s.primal for s in state.solutions))
+        solutions = state.solutions
+        last = state.levels[-1] if early else None
+        self.fit_record_ = FitRecord(
+            n_rows=len(prepared.rows),
+            seconds=seconds,
+            n_iter=max(state.n_iter, 1),
+            gap=last.gap if last else max(s.relative_gap for s in solutions),
+            objective=float("nan") if last else float(sum(s.primal for s in solutions)),
+            dual_objective=last.objective if last else float(sum(s.dual for s in solutions)),
+            history=[s.history for s in solutions],
+        )
 
-    def _report(self, seconds: float, *, stopped: bool) -> None:
+    @property
+    def dual_objective_(self) -> float:
+        return self.fit_record_.dual_objective
+
+    def _report(self, *, stopped: bool) -> None:
         if self.verbose > 0:
             for level in self.levels_:
                 log("level %d: %d clusters, %.1f s, %d support vectors", level.level,
                     level.n_clusters, level.seconds_clustering + level.seconds_training,
                     level.n_support)  # fmt: skip
             log("%d support vectors, %.2f s, relative duality gap %.2g", len(self.support_),
-                seconds, self.duality_gap_)  # fmt: skip
+                self.fit_record_.seconds, self.duality_gap_)  # fmt: skip
         if self.duality_gap_ > self.tol:
             way_out = "Increase max_iter, decrease C, or accept a larger tol."
             warnings.warn(
@@ -618,5 +623,5 @@ class KernelSVC(MarginClassifier):
         """
         check_is_fitted(self, "model_")
         X = check_X(self, X, reset=False)
-        scores = self.model_.decision(X, effective_n_jobs(self.n_jobs))
-        return class_scores(scores, len(self.classes_), self.multi_class)
+        outputs = self.model_.decision(X, effective_n_jobs(self.n_jobs))
+        return Coding.of(self).scores(outputs)

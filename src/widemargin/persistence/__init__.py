@@ -11,13 +11,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive.estimator import AdditiveSVC
-from widemargin.classifier import Training
 from widemargin.kernel.estimator import KernelSVC
 from widemargin.persistence.additive import pack_additive, unpack_additive
 from widemargin.persistence.container import (
     Arrays,
     Fields,
-    pack_number,
     read_container,
     read_header,
     write_container,
@@ -31,12 +29,14 @@ from widemargin.persistence.parameters import (
     unpack_parameters,
 )
 from widemargin.persistence.pipeline import SCALERS, pack_scaler, unpack_scaler
+from widemargin.persistence.record import pack_record, unpack_record
 
 __all__ = ["MissingKernelError", "load", "read_header", "save"]
 
-_MACHINES: dict[str, tuple[type, Callable, Callable]] = {
-    "AdditiveSVC": (AdditiveSVC, pack_additive, unpack_additive),
-    "KernelSVC": (KernelSVC, pack_kernel, unpack_kernel),
+# Estimator, how to pack and unpack it, and which measure of its `FitRecord` is its own.
+_MACHINES: dict[str, tuple[type, Callable, Callable, str]] = {
+    "AdditiveSVC": (AdditiveSVC, pack_additive, unpack_additive, "violation"),
+    "KernelSVC": (KernelSVC, pack_kernel, unpack_kernel, "dual_objective"),
 }
 _SCALERS = tuple(cls.__name__ for cls in SCALERS)
 _MOST_FEATURES = 2**31 - 1
@@ -120,21 +120,17 @@ def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
 
 def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     check_is_fitted(model, "model_")
-    own, arrays = _MACHINES[kind][1](model)
+    _, pack, _, measure = _MACHINES[kind]
+    own, arrays = pack(model)
+    training, measured = pack_record(model.fit_record_, measure)
     _check_finite("model", arrays)
     header = {
         "kind": kind,
         "parameters": pack_parameters(model),
         "classes": pack_labels(model.classes_),
         **_features(model),
-        "training": {
-            "rows": model._training.rows,
-            "seconds": model._training.seconds,
-            "n_iter": int(model.n_iter_),
-            "gap": pack_number(model.duality_gap_),
-            "objective": pack_number(model.objective_),
-        },
-        "own": own,
+        "training": training,
+        "own": own | measured,
     }
     return header, arrays
 
@@ -184,16 +180,13 @@ def _unpack(fields: Fields, arrays: Arrays, kernel: Callable | None) -> Any:
 
 
 def _unpack_machine(kind: str, fields: Fields, arrays: Arrays, kernel: Callable | None, d: int):
-    cls, _, unpack = _MACHINES[kind]
+    cls, _, unpack, measure = _MACHINES[kind]
     model = unpack_parameters(cls, fields.inner("parameters"), kernel)
     model.n_features_in_ = d
     model.classes_ = unpack_labels(fields.inner("classes"))
-    training = fields.inner("training")
-    model._training = Training(training.integer("rows"), training.number("seconds"))
-    model.n_iter_ = training.integer("n_iter")
-    model.duality_gap_ = training.number("gap", finite=False)
-    model.objective_ = training.number("objective", finite=False)
-    unpack(model, fields.inner("own"), arrays)
+    own = fields.inner("own")
+    model.fit_record_ = unpack_record(fields.inner("training"), own, measure)
+    unpack(model, own, arrays)
     return model
 
 

@@ -10,8 +10,8 @@ from widemargin.additive.estimator import AdditiveSVC
 from widemargin.additive.kernels import resolve_kernel
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.tables import Tables
-from widemargin.persistence.container import Arrays, Fields, pack_number
-from widemargin.persistence.history import pack_history, unpack_history
+from widemargin.multiclass import Coding
+from widemargin.persistence.container import Arrays, Fields
 
 _FLOATS = (np.float32, np.float64)
 _LANES = (1, 16)
@@ -24,8 +24,6 @@ def pack_additive(estimator: AdditiveSVC) -> tuple[dict, dict[str, np.ndarray]]:
         "symmetric": bool(tables.symmetric),
         "rank": int(estimator.rank_),
         "raw_C": float(estimator.C_),
-        "violation": pack_number(estimator.violation_),
-        "history": pack_history(estimator.history_),
     }
     arrays = {
         "shift": model.encoder.shift,
@@ -48,9 +46,8 @@ def pack_additive(estimator: AdditiveSVC) -> tuple[dict, dict[str, np.ndarray]]:
 
 def unpack_additive(estimator: AdditiveSVC, fields: Fields, arrays: Arrays) -> None:
     """Set what `AdditiveSVC.fit` sets."""
-    n_classes = len(estimator.classes_)
-    one = n_classes == 2 and estimator.multi_class == "ovr"
-    model = _unpack_model(fields, arrays, estimator.n_features_in_, 1 if one else n_classes)
+    n_outputs = Coding.of(estimator).n_outputs
+    model = _unpack_model(fields, arrays, estimator.n_features_in_, n_outputs)
     estimator.model_, estimator.intercept_ = model, model.intercept
     estimator._tables = _unpack_tables(estimator, fields, arrays, model)
     estimator._frequency = arrays.take("frequency", np.float64, (model.encoder.n_codes,))
@@ -58,8 +55,6 @@ def unpack_additive(estimator: AdditiveSVC, fields: Fields, arrays: Arrays) -> N
     if estimator.rank_ != estimator._tables.rank:
         raise fields.fault("rank", f"{estimator._tables.rank}, as the tables have it")
     estimator.C_ = fields.number("raw_C")
-    estimator.violation_ = fields.number("violation", finite=False)
-    estimator.history_ = unpack_history(fields)
 
 
 def _unpack_model(fields: Fields, arrays: Arrays, n_features: int, n_outputs: int) -> AdditiveModel:

@@ -22,8 +22,8 @@ from widemargin.kernel.kernels import (
 )
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.partition import KernelRouter, PointRouter, Router
+from widemargin.multiclass import Coding
 from widemargin.persistence.container import Arrays, Fields, pack_number
-from widemargin.persistence.history import pack_history, unpack_history
 from widemargin.persistence.parameters import MissingKernelError, NotStored
 
 _LARGEST_DEGREE = 2**31 - 1
@@ -43,8 +43,6 @@ def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
         "gamma": float(estimator.gamma_),
         "dtype": np.dtype(kernel.dtype).name,
         "noise": float(model.noise),
-        "dual_objective": pack_number(estimator.dual_objective_),
-        "history": pack_history(estimator.history_),
         "levels": [_pack_level(level) for level in estimator.levels_],
         "compressed": isinstance(kernel, DotKernel) and bool(kernel.compressed),
     }
@@ -64,9 +62,7 @@ def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
 
 def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
     """Set what `KernelSVC.fit` sets."""
-    d, n_classes = estimator.n_features_in_, len(estimator.classes_)
-    pairs = n_classes > 2 and estimator.multi_class == "ovo"
-    n_outputs = 1 if n_classes == 2 else n_classes * (n_classes - 1) // 2 if pairs else n_classes
+    d, n_outputs = estimator.n_features_in_, Coding.of(estimator).n_outputs
     coef = arrays.take("coef", np.float64, (None, n_outputs))
     kernel = _unpack_kernel(estimator, fields, arrays)
     vectors = _unpack_rows(kernel, arrays.inner("vectors."), len(coef), d)
@@ -85,8 +81,6 @@ def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
     )
     estimator.support_ = arrays.indices("support", np.int64, len(coef), 2**62)
     estimator.dual_coef_, estimator.intercept_ = coef.T, intercept
-    estimator.dual_objective_ = fields.number("dual_objective", finite=False)
-    estimator.history_ = unpack_history(fields)
     estimator.levels_ = [_unpack_level(level) for level in fields.inners("levels")]
 
 

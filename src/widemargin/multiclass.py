@@ -1,0 +1,98 @@
+"""Classes in, scores of classes out: the one place that knows how many outputs classes have.
+
+A machine learns outputs, each with targets on two sides.  A `Coding` gives every class its target
+in each output, +1, -1, or 0 where the class takes no part (Allwein, Schapire and Singer 2000), and
+turns decision values of outputs back into scores of classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from sklearn.utils.multiclass import _ovr_decision_function
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How ``n_classes`` classes become outputs.
+
+    "ovr" has an output per class and "ovo" one per pair (the later class is positive), both a
+    single one for two classes; "crammer_singer" always has one per class, trained together.
+
+    Examples
+    --------
+    >>> Coding("ovr", 3).targets
+    array([[ 1., -1., -1.],
+           [-1.,  1., -1.],
+           [-1., -1.,  1.]])
+    >>> Coding("ovo", 3).targets[2]  # classes 0 and 1, 0 and 2, 1 and 2
+    array([0., 1., 1.])
+    >>> Coding("ovr", 2).targets.ravel()
+    array([-1.,  1.])
+    """
+
+    multi_class: str
+    n_classes: int
+
+    @classmethod
+    def of(cls, classifier) -> Coding:
+        """The coding of a fitted classifier."""
+        return cls(classifier.multi_class, len(classifier.classes_))
+
+    @cached_property
+    def targets(self) -> np.ndarray:
+        """(n_classes, n_outputs): the target of every class in every output."""
+        if self.n_classes == 2 and self.multi_class != "crammer_singer":
+            return np.array([[-1.0], [1.0]])
+        if not self.votes:
+            return 2 * np.eye(self.n_classes) - 1
+        pairs = np.zeros((self.n_classes, self.n_classes * (self.n_classes - 1) // 2))
+        for output, (i, j) in enumerate(combinations(range(self.n_classes), 2)):
+            pairs[[i, j], output] = -1, 1
+        return pairs
+
+    @property
+    def n_outputs(self) -> int:
+        return self.targets.shape[1]
+
+    @property
+    def votes(self) -> bool:
+        """Whether outputs are pairs of classes that vote, rather than scores."""
+        return self.multi_class == "ovo" and self.n_classes > 2
+
+    @property
+    def scored(self) -> slice:
+        """The classes that have a score of their own: all, or the second of two."""
+        return slice(1, 2) if self.n_classes == 2 else slice(self.n_classes)
+
+    @property
+    def readout(self) -> np.ndarray:
+        """(n_outputs, n_scores): scores of classes as sums of outputs, where they do not vote."""
+        if self.n_classes > 2:
+            return np.eye(self.n_classes)
+        return np.array([[1.0]]) if self.n_outputs == 1 else np.array([[-1.0], [1.0]])
+
+    def scores(self, outputs: np.ndarray) -> np.ndarray:
+        """Outputs on the last axis to what ``decision_function`` returns.
+
+        Two classes have one score, positive for the second, and no last axis; of several, pairs
+        vote, and ties go to the larger sum.
+        """
+        if self.votes:
+            return _ovr_decision_function(outputs > 0, outputs, self.n_classes)
+        if self.n_classes > 2:
+            return outputs
+        # Crammer and Singer's two outputs make one score: the second's lead.
+        return outputs[..., 0] if self.n_outputs == 1 else outputs[..., 1] - outputs[..., 0]
+
+    def score_of(self, outputs: np.ndarray, number: int) -> np.ndarray:
+        """The score of one class, from outputs on the last axis that do not vote."""
+        scores = self.scores(outputs)
+        return scores[..., number] if self.n_classes > 2 else scores * (1 if number == 1 else -1)
+
+    def classes(self, scores: np.ndarray) -> np.ndarray:
+        """The number of the class with the highest score."""
+        return (scores > 0).astype(np.intp) if self.n_classes == 2 else scores.argmax(axis=1)

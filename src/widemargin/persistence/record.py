@@ -1,0 +1,48 @@
+"""`FitRecord` to the header's fields, and back."""
+
+from __future__ import annotations
+
+from widemargin.machine import FitRecord
+from widemargin.persistence.container import Fields, pack_number
+
+
+def pack_record(record: FitRecord, measure: str) -> tuple[dict, dict]:
+    """The fields "training", and those among the model's own: history and one more ``measure``."""
+    training = {
+        "rows": record.n_rows,
+        "seconds": record.seconds,
+        "n_iter": int(record.n_iter),
+        "gap": pack_number(record.gap),
+        "objective": pack_number(record.objective),
+    }
+    history = [[{k: _plain(v) for k, v in step.items()} for step in run] for run in record.history]
+    return training, {measure: pack_number(getattr(record, measure)), "history": history}
+
+
+def _plain(value):
+    return value if isinstance(value, (bool, int)) else pack_number(value)
+
+
+def unpack_record(training: Fields, own: Fields, measure: str) -> FitRecord:
+    return FitRecord(
+        n_rows=training.integer("rows"),
+        seconds=training.number("seconds"),
+        n_iter=training.integer("n_iter"),
+        gap=training.number("gap", finite=False),
+        objective=training.number("objective", finite=False),
+        history=[_run(own, run) for run in own.items("history")],
+        **{measure: own.number(measure, finite=False)},
+    )
+
+
+def _run(fields: Fields, run) -> list[dict]:
+    if not isinstance(run, list):
+        raise fields.fault("history", "lists of records")
+    return [_record(Fields(content, fields.path, "history")) for content in run]
+
+
+def _record(record: Fields) -> dict:
+    return {
+        name: value if type(value) in (bool, int) else record.number(name, finite=False)
+        for name, value in record.content.items()
+    }
