@@ -1,78 +1,44 @@
-"""Tasks that stop together, and the shared limit on BLAS threads."""
+"""Tasks that stop together, in threads and in other processes."""
 
+import multiprocessing
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
-from threadpoolctl import threadpool_info
 
-from widemargin.engine import one_blas_thread, run_tasks
-
-
-def blas_threads():
-    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-
-
-def test_the_blas_limit_holds_until_the_last_one_leaves():
-    before = blas_threads()
-    first_may_leave, second_may_leave = threading.Event(), threading.Event()
-    together = threading.Barrier(3)
-
-    def hold(until):
-        with one_blas_thread:
-            together.wait(timeout=10)  # broken if the two cannot be inside at once
-            until.wait(timeout=10)
-
-    first = threading.Thread(target=hold, args=(first_may_leave,))
-    second = threading.Thread(target=hold, args=(second_may_leave,))
-    first.start()
-    second.start()
-    together.wait(timeout=10)
-    first_may_leave.set()
-    first.join()
-    while_one_is_left = blas_threads()
-    second_may_leave.set()
-    second.join()
-    assert while_one_is_left == [1] * len(before)
-    assert blas_threads() == before
-
-
-def test_the_blas_limit_is_lifted_after_an_error():
-    before = blas_threads()
-    with pytest.raises(RuntimeError), one_blas_thread:
-        raise RuntimeError
-    assert blas_threads() == before
+from widemargin.engine import Control, Threads, run_tasks
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_results_come_in_the_order_of_the_arguments(n_jobs):
-    assert run_tasks(lambda k, stop: k * k, [(k,) for k in range(5)], n_jobs) == [0, 1, 4, 9, 16]
+    assert run_tasks(lambda k, control: k * k, range(5), Threads(n_jobs)) == [0, 1, 4, 9, 16]
 
 
 def test_a_failing_task_stops_the_others():
     seen, stopped = threading.Event(), threading.Event()
 
-    def task(k, stop):
+    def task(k, control):
         if k == 0:
             seen.wait(timeout=10)
             raise ValueError("task 0 failed")
         seen.set()
         try:
             while True:
-                stop.check()
+                control.check()
         except InterruptedError:
             stopped.set()
             raise
 
-    with pytest.raises(ValueError, match="task 0 failed"):
-        run_tasks(task, [(0,), (1,)], 2)
+    with pytest.raises(ValueError, match=r"task \d failed"):
+        run_tasks(task, [0, 1], Threads(2))
     assert stopped.wait(timeout=10)
 
 
 def test_no_thread_outlives_a_call_that_failed():
     under_way = []
 
-    def task(k, stop):
+    def task(k, control):
         if k == 0:
             time.sleep(0.05)
             raise RuntimeError("task 0")
@@ -80,10 +46,74 @@ def test_no_thread_outlives_a_call_that_failed():
         try:
             for _ in range(200):
                 time.sleep(0.01)
-                stop.check()
+                control.check()
         finally:
             under_way.remove(k)
 
     with pytest.raises(RuntimeError, match="task 0"):
-        run_tasks(task, [(k,) for k in range(4)], 4)
+        run_tasks(task, range(4), Threads(4))
     assert under_way == []
+
+
+@pytest.mark.parametrize("n_tasks", [1, 3])
+def test_a_watch_hears_of_every_epoch_and_of_the_end(n_tasks):
+    heard = []
+
+    class Ear:
+        def __init__(self, task):
+            self.task = task
+
+        def epoch(self, state=None):
+            heard.append((self.task, state))
+            return state == 2
+
+        def end(self):
+            heard.append((self.task, "end"))
+
+    def count(task, control):
+        return next(k for k in range(10) if control.epoch(k))
+
+    assert run_tasks(count, range(n_tasks), Threads(2), watch=Ear) == [2] * n_tasks
+    for task in range(n_tasks):
+        assert [state for t, state in heard if t == task] == [0, 1, 2, "end"]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_results_are_handed_over_with_their_tasks(n_jobs):
+    handed = {}
+    run_tasks(_square, range(4), Threads(n_jobs), on_result=handed.__setitem__)
+    assert handed == {0: 0, 1: 1, 2: 4, 3: 9}
+
+
+def _square(k, control):
+    control.check()
+    assert control.epoch() is False
+    return k * k
+
+
+def _refuse(k, control):
+    raise ValueError(f"task {k} failed")
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+def test_other_processes_do_the_same(processes):
+    handed = {}
+    found = run_tasks(_square, range(4), processes, on_result=handed.__setitem__)
+    assert found == [0, 1, 4, 9]
+    assert handed == {0: 0, 1: 1, 2: 4, 3: 9}
+
+
+def test_a_failure_in_another_process_is_raised_here(processes):
+    with pytest.raises(ValueError, match=r"task \d failed"):
+        run_tasks(_refuse, range(3), processes)
+
+
+def test_a_control_of_its_own_never_stops():
+    control = Control()
+    control.check()
+    assert control.epoch("anything") is False

@@ -1,56 +1,116 @@
-"""Independent tasks through joblib, stopped together when one fails or the user interrupts."""
+"""Independent tasks, in threads or wherever an executor takes them, stopped together.
+
+A task is data (a frozen dataclass that pickles), the function that solves it lives at module level
+and returns arrays; so threads, processes and clusters run the same code.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
-from pathlib import Path
+from concurrent.futures import FIRST_EXCEPTION, Executor, wait
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from joblib import Parallel, delayed
-from threadpoolctl import ThreadpoolController
+
+from widemargin.progress import NoProgress
 
 _PATIENCE = 10.0  # seconds to wait for threads that were told to stop
 
 
-class Stop:
-    """A flag that tasks look at between slices of work."""
+class Watch(Protocol):
+    """Who is told of a task's progress."""
 
-    def __init__(self) -> None:
-        self._event = threading.Event()
+    def epoch(self, state: Any = None) -> bool:
+        """An epoch is over; a true result asks the task to stop here and return what it has."""
+        ...
 
-    def set(self) -> None:
-        self._event.set()
+    def end(self) -> Any: ...
+
+
+class Control:
+    """What a running task may ask of whoever started it.
+
+    The default, which is all that a task in another process can have, never stops it.
+    """
+
+    def __init__(self, stop: threading.Event | None = None, watch: Watch | None = None):
+        self._stop, self._watch = stop, watch or NoProgress()
 
     def check(self) -> None:
-        if self._event.is_set():
+        """Raise InterruptedError if another task failed or the user interrupted."""
+        if self._stop is not None and self._stop.is_set():
             raise InterruptedError("another task failed or the fit was interrupted")
 
+    def epoch(self, state: Any = None) -> bool:
+        """Tell of an epoch, with what may be looked at; whether to stop with what there is."""
+        self.check()
+        return self._watch.epoch(state)
 
-def run_tasks(task: Callable, arguments: Sequence[tuple], n_jobs: int | None) -> list:
-    """``[task(*a, stop) for a in arguments]`` in threads; the core releases the GIL.
 
-    Ctrl-C reaches the main thread only: it sets the flag, so that the other threads end within
-    one slice (0.1 s) instead of finishing their work unseen.
+@dataclass(frozen=True)
+class Threads:
+    """Threads of this process, as many as joblib makes of ``n_jobs``; the core releases the GIL."""
+
+    n_jobs: int | None = None
+
+
+def run_tasks(
+    function: Callable[[Any, Control], Any],
+    tasks: Sequence,
+    executor: Threads | Executor,
+    *,
+    watch: Callable[[Any], Watch] = lambda task: NoProgress(),
+    on_result: Callable[[Any, Any], None] = lambda task, result: None,
+) -> list:
+    """``[function(task, control) for task in tasks]``; when one fails, the others stop.
+
+    Parameters
+    ----------
+    function : callable
+        Solves one task.  At module level, so that it can be sent elsewhere.
+    tasks : sequence
+        Looked up when their turn comes, so they can be made then.
+    executor : Threads or concurrent.futures.Executor
+        An executor of processes, or Dask's ``client.get_executor()``, gets picklable tasks.
+    watch : callable
+        Makes the listener of a task that runs in this process; others cannot be watched.
+    on_result : callable
+        Called with each task and its result as soon as it is there, from any thread.
     """
-    stop = Stop()
-    if len(arguments) == 1:
-        return [task(*arguments[0], stop)]
+    if not isinstance(executor, Threads):
+        return _elsewhere(function, tasks, executor, on_result)
+    stop = threading.Event()
+
+    def solve(k: int):
+        task = tasks[k]
+        listener = watch(task)
+        result = function(task, Control(stop, listener))
+        listener.end()
+        on_result(task, result)
+        return result
+
+    return [solve(0)] if len(tasks) == 1 else _in_threads(solve, len(tasks), stop, executor)
+
+
+def _in_threads(solve: Callable, n: int, stop: threading.Event, executor: Threads) -> list:
+    """Ctrl-C reaches the main thread only: it sets the flag, so that the other threads end within
+    one slice (0.1 s) instead of finishing their work unseen."""
     under_way: set[int] = set()
 
     def counted(k: int):
         under_way.add(k)
         try:
-            return task(*arguments[k], stop)
+            return solve(k)
         finally:
             under_way.discard(k)
 
     try:
         # One at a time, in the order given: a batch of tasks would wait behind one thread.
-        return Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem", batch_size=1)(
-            delayed(counted)(k) for k in range(len(arguments))
-        )
+        parallel = Parallel(executor.n_jobs, prefer="threads", require="sharedmem", batch_size=1)
+        return parallel(delayed(counted)(k) for k in range(n))
     except BaseException:
         stop.set()
         deadline = time.monotonic() + _PATIENCE
@@ -59,56 +119,17 @@ def run_tasks(task: Callable, arguments: Sequence[tuple], n_jobs: int | None) ->
         raise
 
 
-def free_memory() -> float:
-    """Bytes that this process could still use: what is available, or a container's limit."""
-    found = []
+def _elsewhere(function: Callable, tasks: Sequence, executor: Executor, on_result) -> list:
+    """Every task on its way at once; those not begun are withdrawn when one fails."""
+    sent = list(tasks)
+    futures = [executor.submit(function, task, Control()) for task in sent]
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
-    except (OSError, ValueError, IndexError):  # another system
-        pass
-    try:
-        group = Path("/sys/fs/cgroup")
-        limit = int((group / "memory.max").read_text())
-        found.append(limit - int((group / "memory.current").read_text()))
-    except (OSError, ValueError):  # no limit
-        pass
-    return float(max(min(found, default=4 << 30), 1 << 28))
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def one_openmp_thread():
-    """A context in which OpenMP (scikit-learn's k-means) keeps to one thread."""
-    return _controller().limit(limits=1, user_api="openmp")
-
-
-class _OneBlasThread:
-    """A limit that is set by the first to enter and lifted by the last to leave."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._holders = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._holders == 0:
-                self._limit = _controller().limit(limits=1, user_api="blas")
-                self._limit.__enter__()
-            self._holders += 1
-
-    def __exit__(self, *exception) -> None:
-        with self._lock:
-            self._holders -= 1
-            if self._holders == 0:
-                self._limit.__exit__(*exception)
-
-
-one_blas_thread = _OneBlasThread()
-"""A context in which BLAS keeps to one thread, whoever else is in it.
-
-For matrices of a few hundred rows a second thread saves nothing, and on a busy machine its
-spinning can cost a hundred times the work."""
+        wait(futures, return_when=FIRST_EXCEPTION)
+        results = [future.result() for future in futures]
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        raise
+    for task, result in zip(sent, results, strict=True):
+        on_result(task, result)
+    return results

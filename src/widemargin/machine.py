@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackSupportMixin
+
+from widemargin.engine import Threads
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,9 @@ class FitRecord:
 
 
 class Machine(CallbackSupportMixin, BaseEstimator):
-    """An estimator with a parameter ``C``, ``_check_params``, and a `FitRecord` once fitted."""
+    """An estimator with parameters ``C`` and ``n_jobs``, and a `FitRecord` once fitted."""
 
+    n_jobs: int | None
     fit_record_: FitRecord
 
     @property
@@ -47,6 +51,10 @@ class Machine(CallbackSupportMixin, BaseEstimator):
     @property
     def history_(self) -> list[list[dict]]:
         return self.fit_record_.history
+
+    def _executor(self) -> Threads | Executor:
+        """Where the tasks of a fit run."""
+        return Threads(self.n_jobs)
 
     def _fit_along(self, Cs, prepare: Callable, solve: Callable, **changes) -> list:
         """One model per C: ``prepare(first)`` once, then ``solve(model, prepared, last)``."""

@@ -36,10 +36,10 @@ class Progress:
         )
 
 
-class Silence:
+class NoProgress:
     """What `Progress` is when no callback is set."""
 
-    def task(self, name, task_id=None, n=None, *, ordered=True) -> Silence:
+    def task(self, name, task_id=None, n=None, *, ordered=True) -> NoProgress:
         return self
 
     def epoch(self, fitted=None) -> bool:
@@ -49,10 +49,10 @@ class Silence:
         return False
 
 
-def progress_of(estimator, context, X, y) -> Progress | Silence:
-    """The progress of a fit, or `Silence` where nobody listens."""
+def progress_of(estimator, context, X, y) -> Progress | NoProgress:
+    """The progress of a fit, or `NoProgress` where nobody listens."""
     if not getattr(estimator, "_skl_callbacks", None):
-        return Silence()
+        return NoProgress()
     return Progress(estimator, context, X, y)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from widemargin import engine
+from widemargin import resources
 from widemargin.kernel import rows as rows_module
 from widemargin.kernel.rows import LEAST_SLOTS, Memory, RowCache, Threads
 
@@ -29,7 +29,7 @@ def meminfo(monkeypatch, files):
                 raise content
             return content
 
-    monkeypatch.setattr(engine, "Path", Files)
+    monkeypatch.setattr(resources, "Path", Files)
 
 
 INFO = "MemTotal: 16000000 kB\nMemFree: 1 kB\nMemAvailable: 8000000 kB\n"
@@ -50,7 +50,7 @@ LIMIT, USED = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"
 )
 def test_free_memory_is_what_is_available_within_the_containers_limit(files, expected, monkeypatch):
     meminfo(monkeypatch, files)
-    assert engine.free_memory() == expected
+    assert resources.free_memory() == expected
 
 
 # ------------------------------------------------------------------ buffers

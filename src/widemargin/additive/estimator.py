@@ -347,9 +347,10 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         context = self._init_callback_context(max_subtasks=len(problems), sequential_subtasks=False)
         context.call_on_fit_task_begin(estimator=self, X=prepared.X, y=prepared.y)
         outcomes = run_tasks(
-            lambda k, stop: self._minimise(k, problems, weights, seeds[k], prepared, context, stop),
-            [(k,) for k in range(len(problems))],
-            self.n_jobs,
+            lambda k, control: self._minimise(problems[k], seeds[k], control),
+            range(len(problems)),
+            self._executor(),
+            watch=lambda k: _BatchWatch(self, problems, weights, prepared, context, k),
         )
         seconds = time.perf_counter() - started
         self._keep(problems, weights, outcomes, prepared, seconds)
@@ -382,29 +383,9 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
             for b, w, a in zip(batches, weights, starts, strict=True)
         ]
 
-    def _minimise(self, k, problems, weights, seed, prepared, context, stop):
-        fit = progress_of(self, context, prepared.X, prepared.y)
-        progress = fit.task(f"batch {k}", k, self.max_iter)
-
-        def on_epoch() -> bool:
-            if self.verbose > 1:
-                log("batch %d of %d: sweep done", k + 1, len(problems))
-            # A model in the making can be scored only where one batch holds all classes.
-            whole = len(problems) == 1
-            return progress.epoch(
-                (lambda: self._fitted(problems, weights.copy(), prepared)) if whole else None
-            )
-
-        outcome = minimise(
-            problems[k],
-            tol=self.tol,
-            max_iter=self.max_iter,
-            rng=np.random.default_rng(seed),
-            stop=stop,
-            on_epoch=on_epoch,
-        )
-        progress.end()
-        return outcome
+    def _minimise(self, problem, seed, control):
+        rng = np.random.default_rng(seed)
+        return minimise(problem, tol=self.tol, max_iter=self.max_iter, rng=rng, control=control)
 
     def _fitted(self, problems, weights, prepared: Prepared) -> dict:
         """The attributes that prediction needs, from the problems' current weights."""
@@ -513,6 +494,28 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         check_is_fitted(self, "model_")
         X = check_X(self, X, reset=False)
         return Coding.of(self).scores(self.model_.decision(Values.of(X), self.n_jobs))
+
+
+class _BatchWatch:
+    """Tells scikit-learn's callbacks of a batch of classes."""
+
+    def __init__(self, estimator, problems, weights, prepared, context, k):
+        fit = progress_of(estimator, context, prepared.X, prepared.y)
+        self._progress = fit.task(f"batch {k}", k, estimator.max_iter)
+        self._name = (k + 1, len(problems))
+        self._verbose = estimator.verbose > 1
+        # A model in the making can be scored only where one batch holds all classes.
+        self._fitted = None
+        if len(problems) == 1:
+            self._fitted = lambda: estimator._fitted(problems, weights.copy(), prepared)
+
+    def epoch(self, state=None) -> bool:
+        if self._verbose:
+            log("batch %d of %d: sweep done", *self._name)
+        return self._progress.epoch(self._fitted)
+
+    def end(self) -> bool:
+        return self._progress.end()
 
 
 def _alpha_of(problem) -> np.ndarray:

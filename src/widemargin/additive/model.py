@@ -9,7 +9,7 @@ import numpy as np
 from widemargin import _core
 from widemargin.additive.codes import Codes, Encoder, Values, exact_encoder
 from widemargin.additive.tables import log_polynomials
-from widemargin.engine import run_tasks
+from widemargin.engine import Threads, run_tasks
 
 _ROWS_PER_TASK = 8192
 
@@ -77,13 +77,14 @@ class AdditiveModel:
         core = _core.Tables(left, right, self.offset, self.lanes)
         out = [np.empty((codes.n_rows, self.lanes), self.weights.dtype) for _ in self.weights]
 
-        def decide(block, begin, stop):
-            stop.check()
+        def decide(task, control):
+            control.check()
+            block, begin = task
             end = min(begin + _ROWS_PER_TASK, codes.n_rows)
             _core.decide(codes.rows, core, self.weights[block], begin, end, out[block])
 
         begins = range(0, codes.n_rows, _ROWS_PER_TASK)
-        run_tasks(decide, [(b, i) for b in range(len(out)) for i in begins], n_jobs)
+        run_tasks(decide, [(b, i) for b in range(len(out)) for i in begins], Threads(n_jobs))
         scores = out[0] if len(out) == 1 else np.hstack(out)
         return scores[:, : self.n_outputs] + self.intercept
 

@@ -8,7 +8,6 @@ problem: `BoxProblem` (one-vs-rest, up to 16 classes in SIMD lanes, or one class
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +16,7 @@ from widemargin import _core
 from widemargin.additive.codes import Codes
 from widemargin.additive.tables import Tables
 from widemargin.duality import N_SUMS, PG_MAX, PG_MIN, Certificate
-from widemargin.engine import Stop
+from widemargin.engine import Control
 
 LANES: int = _core.LANES
 SLICE_SECONDS = 0.1
@@ -237,8 +236,7 @@ def minimise(
     tol: float,
     max_iter: int,
     rng: np.random.Generator,
-    stop: Stop,
-    on_epoch: Callable[[], bool] = lambda: False,
+    control: Control,
 ) -> Outcome:
     """Sweep until every problem of the batch is within ``tol`` of its optimum.
 
@@ -254,22 +252,22 @@ def minimise(
     history: list[dict] = []
     certificate = None
     if np.any(problem.alpha):  # a warm start may be there already
-        certificate = _measure(problem, stop)
+        certificate = _measure(problem, control)
         if _distance(certificate, problem) <= tol:
             return Outcome(certificate, 0, True, history)
 
     for epoch in range(1, max_iter + 1):
         account = np.zeros((N_SUMS, LANES))
         order = _core.shuffled(active, int(rng.integers(1 << 63)))
-        _run(problem, order, shrink, shrunk, account, stop)
+        _run(problem, order, shrink, shrunk, account, control)
         if not np.all(np.isfinite(account)):  # only tables without an objective can diverge
             return Outcome(Certificate.from_account(account, lanes), epoch, False, history)
         estimate = _distance(Certificate.from_account(account, lanes), problem, certificate)
         record = {"epoch": epoch, "active": len(active), "estimate": estimate}
         history.append(record)
-        halted = on_epoch()
+        halted = control.epoch(problem)
         if estimate <= worthwhile or halted or epoch == max_iter:
-            certificate = _measure(problem, stop)
+            certificate = _measure(problem, control)
             measured = _distance(certificate, problem)
             record.update(
                 measured=measured,
@@ -296,18 +294,18 @@ def minimise(
     return Outcome(certificate, max_iter, False, history)
 
 
-def _run(problem, order, shrink, shrunk, account, stop: Stop) -> None:
+def _run(problem, order, shrink, shrunk, account, control: Control) -> None:
     """One sweep (or, without an order, one measuring pass) in slices that can be interrupted."""
     end = problem.data.codes.n_rows if order is None else len(order)
     begin = 0
     while begin < end:
-        stop.check()
+        control.check()
         begin = problem.sweep(order, begin, shrink, shrunk, account)
 
 
-def _measure(problem, stop: Stop) -> Certificate:
+def _measure(problem, control: Control) -> Certificate:
     account = np.zeros((N_SUMS, LANES))
-    _run(problem, None, _no_shrinking(problem.n_problems), None, account, stop)
+    _run(problem, None, _no_shrinking(problem.n_problems), None, account, control)
     return Certificate.from_account(account, problem.n_problems)
 
 

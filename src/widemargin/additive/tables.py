@@ -37,7 +37,7 @@ from widemargin.additive.kernels import (
     resolve_kernel,
     vanishes_at_zero,
 )
-from widemargin.engine import one_blas_thread
+from widemargin.resources import one_blas_thread
 from widemargin.validation import check_choice, check_number_or_auto
 
 APPROXIMATIONS = ("spectral", "chebyshev", "chebyshev_linear", "pmsvm", "unary", "fourier")

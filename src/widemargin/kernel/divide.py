@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from widemargin.engine import Stop, one_blas_thread, run_tasks
+from widemargin.engine import Threads as TaskThreads
+from widemargin.engine import run_tasks
 from widemargin.kernel.checkpoint import NoCheckpoint
 from widemargin.kernel.kernels import Kernel, Rows
 from widemargin.kernel.partition import Router, partition
@@ -30,7 +31,8 @@ from widemargin.kernel.rows import (
     share_rows,
 )
 from widemargin.kernel.solver import Part, Solution, solve
-from widemargin.progress import Progress, Silence
+from widemargin.progress import NoProgress, Progress
+from widemargin.resources import one_blas_thread
 
 LOCAL_TOL = 1e-2  # relative gap of the clusters below the level that is kept
 AUTO_ROWS = 4000  # levels="auto": rows of a cluster at the lowest level, about
@@ -109,7 +111,7 @@ class Divided:
     n_iter: int = 0  # blocks of the slowest problem
     stopped: bool = False  # a callback or Ctrl-C asked for it
 
-    def ask(self, task: Progress | Silence) -> bool:
+    def ask(self, task: Progress | NoProgress) -> bool:
         """Tell the callbacks of an epoch; whether any of them has asked to stop."""
         self.stopped |= task.epoch()
         return self.stopped
@@ -124,7 +126,7 @@ def divide_and_conquer(
     *,
     whole: tuple[Kernel, Rows],
     checkpoint=NoCheckpoint(),  # noqa: B008
-    progress: Progress | Silence = Silence(),  # noqa: B008
+    progress: Progress | NoProgress = NoProgress(),  # noqa: B008
     memory: Memory | None = None,
 ) -> None:
     """Solve level by level, to level ``plan.early`` or to the whole; ``state`` says how far it got.
@@ -164,8 +166,8 @@ def _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, prog
     memory = Memory()
     report = progress.task(f"level {level}", n=len(members), ordered=False)
 
-    def train(cluster: int, stop: Stop) -> list[Part]:
-        stop.check()
+    def train(cluster: int, control) -> list[Part]:
+        control.check()
         name = f"level{level}-cluster{cluster}"
         stored = checkpoint.load(name)
         if stored is not None:
@@ -173,7 +175,7 @@ def _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, prog
         task = report.task(f"cluster {cluster}", cluster)
 
         def on_step() -> bool:
-            stop.check()
+            control.check()
             return state.ask(task)
 
         own = members[cluster]
@@ -185,7 +187,7 @@ def _run_level(state, kernel, rows, problems, level, plan, tol, checkpoint, prog
 
     largest_first = sorted(range(len(members)), key=lambda c: (-len(members[c]), c))
     with one_blas_thread:  # set once for all clusters
-        results = run_tasks(train, [(c,) for c in largest_first], plan.n_jobs)
+        results = run_tasks(train, largest_first, TaskThreads(plan.n_jobs))
     report.end()
     for parts in results:
         for alpha, part in zip(state.alphas, parts, strict=True):

@@ -17,7 +17,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.classifier import MarginClassifier
-from widemargin.engine import free_memory
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint, digest
 from widemargin.kernel.divide import Divided, Plan, auto_levels, divide_and_conquer
 from widemargin.kernel.kernels import (
@@ -34,6 +33,7 @@ from widemargin.kernel.rows import Memory, SharedRows, share_rows
 from widemargin.machine import FitRecord
 from widemargin.multiclass import Coding
 from widemargin.progress import log, progress_of
+from widemargin.resources import free_memory
 from widemargin.validation import (
     check_bool,
     check_choice,

@@ -19,9 +19,9 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin.engine import one_openmp_thread
 from widemargin.kernel.kernels import CompressedRows, Kernel, Operand, Panels
 from widemargin.kernel.rows import Threads, kernel_product
+from widemargin.resources import one_openmp_thread
 
 DISTANCE_KERNELS = ("rbf", "laplacian")
 _ITERATIONS = 20

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from widemargin import _core
-from widemargin.engine import one_blas_thread
 from widemargin.kernel.kernels import TILE, Kernel, Rows, WrappedKernel
+from widemargin.resources import one_blas_thread
 
 TILE_ROWS = 512  # with kernels.TILE columns a block of float32 stays in the second-level cache
 LEAST_SLOTS = 128  # rows that the cache holds however little memory it may use
