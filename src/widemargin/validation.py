@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,8 @@ import scipy.sparse as sp
 from sklearn.utils import compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from widemargin.warning import warn_user
 
 UNSCALED_RATIO = 100
 _ROWS_AT_A_TIME = 4096
@@ -169,12 +170,10 @@ def check_unscaled(estimator, X) -> None:
         return
     names = getattr(estimator, "feature_names_in_", None)
     name = widest if names is None else repr(names[widest])
-    warnings.warn(
+    warn_user(
         f"Feature {name} ranges from {low[widest]:g} to {high[widest]:g}, {UNSCALED_RATIO} times "
         "as wide as the median feature or more, and will outweigh the others. Scale the features "
-        "first, for example with sklearn.preprocessing.StandardScaler.",
-        UserWarning,
-        stacklevel=6,
+        "first, for example with sklearn.preprocessing.StandardScaler."
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +40,7 @@ from widemargin.validation import (
     labelled,
     sample_weights,
 )
+from widemargin.warning import warn_user
 
 _DIRECT_GRID = 1000
 
@@ -445,19 +445,17 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
             seconds = self.fit_record_.seconds
             log("%d sweeps in %.2f s, %s %.2g", self.n_iter_, seconds, what, reached)
         if not np.all(np.isfinite(self.model_.intercept)) or not np.isfinite(reached):
-            warnings.warn(
+            warn_user(
                 f"AdditiveSVC diverged after {self.n_iter_} sweeps: tables that are not symmetric "
                 'have no objective. Decrease C, or use approximation="spectral".',
                 ConvergenceWarning,
-                stacklevel=5,
             )
         elif not converged and self.n_iter_ >= self.max_iter:
-            warnings.warn(
+            warn_user(
                 f"AdditiveSVC stopped after max_iter={self.max_iter} sweeps with a {what} of "
                 f"{reached:.2g}, above tol={self.tol:g}. Increase max_iter, decrease C, or accept "
                 "a larger tol.",
                 ConvergenceWarning,
-                stacklevel=5,  # past _solve, fit and scikit-learn's callback wrapper
             )
 
     def _warm_start(self, prepared: Prepared) -> Dual | None:
@@ -467,11 +465,9 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
             return None
         shape = (len(prepared.label), prepared.coding(self.multi_class).n_outputs)
         if dual.alpha.shape != shape or dual.multi_class != self.multi_class:
-            warnings.warn(
+            warn_user(
                 "warm_start=True, but the number of rows or classes changed, or multi_class did: "
-                "starting afresh.",
-                UserWarning,
-                stacklevel=4,
+                "starting afresh."
             )
             return None
         return dual

@@ -15,7 +15,6 @@ fourier        psi                             psi                   Vedaldi, Zi
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,6 +38,7 @@ from widemargin.additive.kernels import (
 )
 from widemargin.resources import one_blas_thread
 from widemargin.validation import check_choice, check_number_or_auto
+from widemargin.warning import warn_user
 
 APPROXIMATIONS = ("spectral", "chebyshev", "chebyshev_linear", "pmsvm", "unary", "fourier")
 AUTO_ERROR = 0.001
@@ -263,12 +263,10 @@ def _spectral(kernel, t, weight, rank) -> np.ndarray:
 def _warn_if_indefinite(kernel, eigenvalues: np.ndarray) -> None:
     low, high = eigenvalues[0], eigenvalues[-1]
     if low < -1e-6 * abs(high):
-        warnings.warn(
+        warn_user(
             f"kernel {kernel.name!r} is not positive semi-definite on this data (eigenvalues from "
             f'{low:.2g} to {high:.2g}). approximation="spectral" uses its nearest positive '
-            "semi-definite part; any other may not converge, and its gap is no certificate.",
-            UserWarning,
-            stacklevel=2,
+            "semi-definite part; any other may not converge, and its gap is no certificate."
         )
 
 

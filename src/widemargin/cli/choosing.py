@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +38,7 @@ from widemargin.selection import (
     sample_rows,
     tune,
 )
+from widemargin.warning import warn_user
 
 
 def tune_models(data: Path, model: Path | None, kernels: list[str], Cs: list[float],
@@ -104,7 +104,7 @@ def _search(candidates, X, y, chosen, Cs, folds, seed, quiet: bool) -> list[Tria
             part = candidate.part(_suited(X, candidate), chosen)
             own = tune([candidate], part, y[chosen], Cs, folds=folds, random_state=seed)
         except ValueError as error:
-            warnings.warn(f"{candidate.name} is left out: {error}", UserWarning, stacklevel=2)
+            warn_user(f"{candidate.name} is left out: {error}")
             continue
         trials += own
         if not quiet:

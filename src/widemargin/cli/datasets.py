@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from widemargin.data import Dataset, read
 from widemargin.data.reading import FORMATS
 from widemargin.persistence import read_header
 from widemargin.plots import feature_names
+from widemargin.warning import warn_user
 
 MODEL_SUFFIX = ".safetensors"
 _MOST_DENSE = 4 << 30  # bytes
@@ -70,11 +70,9 @@ def read_like_training(path: Path, source: Source, header: dict) -> Dataset:
     d = n_features(header)
     extra = X[:, d:].count_nonzero() if X.shape[1] > d else 0
     if extra:
-        warnings.warn(
+        warn_user(
             f"{path}: {extra} values of features above {d}, which the model has not seen, are "
-            "left out.",
-            UserWarning,
-            stacklevel=2,
+            "left out."
         )
     return replace(data, X=with_width(X, d))
 

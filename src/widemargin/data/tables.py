@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import os
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -23,6 +22,7 @@ import scipy.sparse as sp
 from widemargin.data.dataset import Dataset
 from widemargin.data.table_files import load_table
 from widemargin.validation import check_choice
+from widemargin.warning import warn_user
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -175,12 +175,12 @@ def _model_features(
         )
     unused = [column for column in names if column not in slots]
     if unused:
-        _warn(f"{name}: the model does not use the columns {_listed(unused, most=5)}")
+        warn_user(f"{name}: the model does not use the columns {_listed(unused, most=5)}")
     arrays = {c: _array(c, table[c], isinstance(slot, dict)) for c, slot in slots.items()}
     _check_complete(arrays)
     for column, array in arrays.items():
         if isinstance(array, _Text) and (unknown := _unknown(array, slots[column])):
-            _warn(f"{name}: column {column!r} has {unknown}; they count as none of its values")
+            warn_user(f"{name}: column {column!r} has {unknown}; they count as none of its values")
     return _matrix(arrays, slots, (table.num_rows, len(model))), model
 
 
@@ -215,10 +215,6 @@ def _text_columns(model: list[str], names: list[str]) -> list[str]:
 def _listed(names: list[str], most: int = 20) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(map(repr, names[:most])) + more
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=5)  # the caller of read_table
 
 
 # ------------------------------------------------------------------ labels

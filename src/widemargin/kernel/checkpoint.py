@@ -11,7 +11,6 @@ import functools
 import hashlib
 import json
 import types
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from safetensors.numpy import save as pack
 
 from widemargin.files import replacing
 from widemargin.kernel.solver import Part, Solution
+from widemargin.warning import warn_user
 
 MAGIC = b"widemargin checkpoint 1\n"
 _DIGEST = 32
@@ -137,11 +137,7 @@ class Checkpoint:
                 return unpack(payload)
         except SafetensorError:
             pass
-        warnings.warn(
-            f"{str(path)!r} is truncated or damaged; this part is computed again.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn_user(f"{str(path)!r} is truncated or damaged; this part is computed again.")
         return None
 
     def _save(self, name: str, arrays: dict) -> None:
@@ -149,11 +145,7 @@ class Checkpoint:
         try:
             _write(self.folder / f"{name}.part", MAGIC + _digest(payload) + payload)
         except OSError as error:
-            warnings.warn(
-                f"The checkpoint of {name} could not be written ({error}); the fit goes on.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn_user(f"The checkpoint of {name} could not be written ({error}); the fit goes on.")
 
 
 def _write(path: Path, content: bytes) -> None:

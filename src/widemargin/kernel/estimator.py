@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -46,6 +45,7 @@ from widemargin.validation import (
     labelled,
     sample_weights,
 )
+from widemargin.warning import warn_user
 
 EARLY_ROWS = 8000
 DOUBLE_BELOW = 1e-4  # of tol: single precision certifies no tighter gaps
@@ -365,10 +365,8 @@ class KernelSVC(MarginClassifier):
         if not isinstance(self.verbose, bool):
             check_number("verbose", self.verbose, low=0)
         if self.kernel == "sigmoid":
-            warnings.warn(
-                "The sigmoid kernel is not positive definite: the duality gap is no certificate.",
-                UserWarning,
-                stacklevel=4,
+            warn_user(
+                "The sigmoid kernel is not positive definite: the duality gap is no certificate."
             )
 
     def _prepare(self, X, y, sample_weight, *, shared: bool = False) -> Prepared:
@@ -431,11 +429,10 @@ class KernelSVC(MarginClassifier):
                 raise
             state.solutions.clear()
             state.stopped = True
-            warnings.warn(
+            warn_user(
                 f"Interrupted: the model is that of level {state.levels[-1].level}, with "
                 f"{state.levels[-1].n_clusters} clusters.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         self._keep(prepared, problems, state, time.perf_counter() - started)
         if self.warm_start:
@@ -557,11 +554,10 @@ class KernelSVC(MarginClassifier):
                 self.fit_record_.seconds, self.duality_gap_)  # fmt: skip
         if self.duality_gap_ > self.tol:
             way_out = "Increase max_iter, decrease C, or accept a larger tol."
-            warnings.warn(
+            warn_user(
                 f"KernelSVC stopped with a relative duality gap of {self.duality_gap_:.2g}, above "
                 f"tol={self.tol:g}. {'It was told to stop.' if stopped else way_out}",
                 ConvergenceWarning,
-                stacklevel=5,  # past _solve, fit and scikit-learn's callback wrapper
             )
 
     def _check_kernel_input(self, X) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 from widemargin import _core
 from widemargin.kernel.kernels import TILE, Kernel, Rows, WrappedKernel
 from widemargin.resources import one_blas_thread
+from widemargin.warning import warn_user
 
 TILE_ROWS = 512  # with kernels.TILE columns a block of float32 stays in the second-level cache
 LEAST_SLOTS = 128  # rows that the cache holds however little memory it may use
@@ -360,10 +360,8 @@ def _allocate(size: int, least: int, dtype) -> np.ndarray:
             continue
         if size < wanted:
             mega = np.dtype(dtype).itemsize / 1e6
-            warnings.warn(
+            warn_user(
                 f"A cache of {wanted * mega:.0f} MB for kernel rows could not be allocated; using "
-                f"{size * mega:.0f} MB. Set cache_size to ask for less.",
-                UserWarning,
-                stacklevel=2,
+                f"{size * mega:.0f} MB. Set cache_size to ask for less."
             )
         return buffer
