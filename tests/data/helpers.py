@@ -1,6 +1,9 @@
-"""What the tests of readers share: comparing data bit for bit, and text through read_svmlight."""
+"""What the tests of readers share: comparing data bit for bit, refusals, bytes of files."""
 
+import bz2
+import gzip
 import io
+import lzma
 from contextlib import contextmanager
 
 import numpy as np
@@ -8,16 +11,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from sklearn.datasets import load_svmlight_file
 
-from widemargin.data import Dataset, read_svmlight
+from widemargin.data import Dataset
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
-
-
-def parse(text, **options) -> Dataset:
-    content = text.encode() if isinstance(text, str) else text
-    return read_svmlight(io.BytesIO(content), **options)
 
 
 def assert_same_bits(a, b):
@@ -48,14 +45,6 @@ def assert_same(a: Dataset, b: Dataset):
     assert a.zero_based == b.zero_based
 
 
-def assert_as_sklearn(ours: Dataset, text: bytes, **options):
-    X, y, *qid = load_svmlight_file(io.BytesIO(text), query_id=ours.qid is not None, **options)
-    assert_same_matrix(ours.X, sp.csr_array(X))
-    assert_same_bits(ours.y, y)
-    if qid:
-        assert_array_equal(ours.qid, qid[0])
-
-
 @contextmanager
 def refused(*fragments, kind=ValueError):
     """An error of just this kind, whose message has these parts."""
@@ -70,3 +59,18 @@ def saved(save, *args, **options) -> bytes:
     file = io.BytesIO()
     save(file, *args, **options)
     return file.getvalue()
+
+
+def zstandard(content: bytes) -> bytes:
+    pa = pytest.importorskip("pyarrow")
+    return pa.Codec("zstd").compress(content, asbytes=True)
+
+
+PACKERS = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": zstandard,
+}
+each_packer = pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
+each_wrapping = pytest.mark.parametrize("pack", [bytes, *PACKERS.values()], ids=["plain", *PACKERS])

@@ -12,7 +12,8 @@ from numpy.testing import assert_array_equal
 
 from widemargin.data import read, svmlight_writing, write_svmlight
 
-from .helpers import assert_same_bits, assert_same_matrix, finite, parse, refused
+from .helpers import assert_same_bits, assert_same_matrix, finite, refused
+from .svmlight_helpers import parse
 
 bits32 = st.integers(0, 2**32 - 1).map(lambda b: np.uint32(b).view(np.float32))
 bits64 = st.integers(0, 2**64 - 1).map(lambda b: np.uint64(b).view(np.float64))

@@ -1,0 +1,134 @@
+"""Tables: all formats give the same data; headers, delimiters and lines of CSV."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from widemargin.data.tables import read_table
+
+from .table_helpers import PEOPLE, PEOPLE_NAMES, each_writer, parquet, people, read
+
+# ------------------------------------------------------------------ all formats
+
+
+@each_writer
+def test_formats_agree(writer):
+    write, format = writer
+    data = read_table(io.BytesIO(write(people())), format)
+    assert isinstance(data.X, np.ndarray)
+    assert data.X.dtype == np.float64
+    assert data.X.flags.c_contiguous
+    assert_array_equal(data.X, PEOPLE)
+    assert_array_equal(data.y, ["yes", "no", "yes", "no", "yes"])
+    assert data.y.dtype.kind == "U"
+    assert_array_equal(data.feature_names, PEOPLE_NAMES)
+    assert data.qid is None
+    assert data.zero_based is None
+
+
+@each_writer
+def test_paths_and_streams(writer, tmp_path):
+    write, format = writer
+    path = tmp_path / "year=2020" / "people"
+    path.parent.mkdir()
+    path.write_bytes(write(people()))
+    for file in (path, str(path), OneWay(write(people()))):
+        assert_array_equal(read_table(file, format).X, PEOPLE)
+
+
+class OneWay(io.RawIOBase):
+    """A pipe: it cannot seek, and gives a few bytes at a time."""
+
+    def __init__(self, data):
+        self._data = io.BytesIO(data)
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        data = self._data.read(min(len(buffer), 7))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+@each_writer
+def test_stream_stays_open(writer):
+    write, format = writer
+    stream = io.BytesIO(write(people()))
+    read_table(stream, format)
+    assert not stream.closed
+
+
+def test_pandas_index_is_no_column():
+    frame = pd.DataFrame({"a": [1.0, 2, 3], "kind": [0, 1, 0]}, index=[2, 0, 1])[::2]
+    sink = io.BytesIO()
+    frame.to_parquet(sink)
+    assert "__index_level_0__" in parquet.read_table(io.BytesIO(sink.getvalue())).column_names
+    data = read_table(io.BytesIO(sink.getvalue()), "parquet", label=-1)
+    assert_array_equal(data.feature_names, ["a"])
+    assert_array_equal(data.y, [0, 0])
+
+
+# ------------------------------------------------------------------ CSV
+
+
+@pytest.mark.parametrize(
+    ("first", "names"),
+    [
+        ("a,b,c", ["a", "b"]),
+        ("1,2,c", ["1", "2"]),
+        ("1,2,3", ["0", "1"]),
+        ("-1, 2.5e3,3", ["0", "1"]),
+        ('"1","2","3"', ["0", "1"]),
+        ('"a","b, ""c""",d', ["a", 'b, "c"']),
+        ('"two\nlines",b,c', ["two\nlines", "b"]),
+        ("\ufeffa,b,c", ["a", "b"]),
+        ("\ufeff1,2,3", ["0", "1"]),
+        ("\n\na,b,c", ["a", "b"]),
+        ("\n\n1,2,3", ["0", "1"]),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_header(first, names, end):
+    data = read(f"{first}\n4,5,6\n7,8,9".replace("\n", end), label=-1)
+    assert [name.replace("\r", "") for name in data.feature_names] == names
+    assert_array_equal(data.X[-2:], [[4, 5], [7, 8]])
+    assert len(data.X) == (3 if names[0] == "0" else 2)
+    assert_array_equal(data.y[-2:], [6, 9])
+
+
+def test_missing_number_in_the_first_line_makes_no_header():
+    with pytest.raises(ValueError, match="row 1, column '1': the value is missing"):
+        read("1,,3\n4,5,6\n", label=-1)
+
+
+def test_semicolons():
+    data = read('x;"b;,c";label\n1;2;k\n3;4;l\n')
+    assert_array_equal(data.feature_names, ["x", "b;,c"])
+    assert_array_equal(data.X, [[1, 2], [3, 4]])
+    assert_array_equal(read("x;1,y\n2,5\n", label="y").feature_names, ["x;1"])
+
+
+def test_tsv_keeps_commas():
+    data = read("a,b\tlabel\nx,y\t1\nz;\t0\n", "tsv")
+    assert_array_equal(data.feature_names, ["a,b=x,y", "a,b=z;"])
+
+
+def test_quoted_line_ends_in_values_may_fall_anywhere():
+    rows = 50_000  # more than a block of pyarrow's
+    lines = "\n" * 50
+    text = "s,label\n" + "".join(f'"{lines}{i % 2}",{i % 2}\r\n' for i in range(rows))
+    data = read(text, label="label")
+    assert_array_equal(data.feature_names, [f"s={lines}0", f"s={lines}1"])
+    assert_array_equal(data.X[:, 1], np.arange(rows) % 2)
+
+
+def test_rows_longer_than_a_block():
+    n = 8_000
+    header = ",".join(f"c{i}" for i in range(n))
+    data = read(f"{header},label\n{f'{0.125:.280f},' * n}1\n{f'{0.25:.280f},' * n}0\n")
+    assert data.X.shape == (2, n)
+    assert_array_equal(data.X[:, -1], [0.125, 0.25])
