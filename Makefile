@@ -2,39 +2,60 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
-BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.9" "cmake>=3.18" ninja
+CPP := $(shell find cpp -type f)
+SOURCES := pyproject.toml CMakeLists.txt $(CPP)
+
+# What pip may have to build is built in isolation; only our own build is not, so that it can go on
+# where the last one stopped.
+install = $(1)/bin/python tools/requirements.py $(2) > $(1)/requirements.txt && \
+  $(1)/bin/python -m pip install -q -r $(1)/requirements.txt
+build = $(1)/bin/python -m pip install -q --no-deps --no-build-isolation -e . \
+  --config-settings=build-dir=build/$(2) --config-settings=cmake.define.$(3)
 
 .PHONY: demo test check format sanitize fuzz bench clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/tools:
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --upgrade "pip>=25.1"
-	$(BIN)/pip install -q $(BUILD_TOOLS)
-	touch $@
+	@sh tools/check_machine.sh $(PYTHON)
+	@echo "creating $(VENV) with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@echo "installing the build tools ..."
+	@$(call install,$(VENV),build)
+	@touch $@
 
-# Editable: Python changes need no rebuild, C++ changes one through this rule.
+# Both are editable: changes of Python need no rebuild, changes of C++ one through these rules, in
+# the same folder, so that the tests' build keeps what the demo's has compiled.
+$(VENV)/demo: $(VENV)/tools $(SOURCES)
+	@echo "installing NumPy, SciPy, scikit-learn, matplotlib and typer ..."
+	@$(call install,$(VENV),cli plot)
+	@echo "compiling the core for this machine ..."
+	@$(call build,$(VENV),release,WIDEMARGIN_NATIVE=ON)
+	@touch $@
+
 $(VENV)/ready: $(VENV)/tools $(SOURCES)
-	$(BIN)/pip install -q --no-build-isolation -C build-dir=build/release -e ".[all]" --group test
-	touch $@
+	@echo "installing what the tests need ..."
+	@$(call install,$(VENV),all test)
+	@echo "compiling the core for every instruction set ..."
+	@$(call build,$(VENV),release,WIDEMARGIN_NATIVE=OFF)
+	@touch $(VENV)/demo $@
 
-demo: $(VENV)/ready ## train on the digits that ship with scikit-learn, print a table, draw demo.png
-	$(BIN)/widemargin demo
+demo: $(VENV)/demo ## train on digits and on a larger problem, print a table, draw demo.png
+	@echo "running widemargin demo ..."
+	@$(BIN)/widemargin demo
 
 test: $(VENV)/ready ## all tests, doctests included
 	$(BIN)/python -m pytest
 
 check: $(VENV)/ready ## linters and types
-	$(BIN)/pip install -q --group lint
+	$(call install,$(VENV),lint)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror cpp/*
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
 
 format: $(VENV)/ready
-	$(BIN)/pip install -q --group lint
-	$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i cpp/*
+	$(call install,$(VENV),lint)
+	$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i $(CPP)
 
 # Own environment and build: the core under AddressSanitizer and UBSan, through the test suite.
 # Python does not link the sanitisers' libraries, so they are preloaded (with libstdc++, whose
@@ -42,17 +63,15 @@ format: $(VENV)/ready
 SANITIZED := .venv-sanitize
 sanitize:
 	test -d $(SANITIZED) || $(PYTHON) -m venv $(SANITIZED)
-	$(SANITIZED)/bin/pip install -q --upgrade "pip>=25.1"
-	$(SANITIZED)/bin/pip install -q $(BUILD_TOOLS)
-	$(SANITIZED)/bin/pip install -q --no-build-isolation -C build-dir=build/sanitize \
-	  -C cmake.define.WIDEMARGIN_SANITIZE=ON -e ".[all]" --group test
+	$(call install,$(SANITIZED),build all test)
+	$(call build,$(SANITIZED),sanitize,WIDEMARGIN_SANITIZE=ON)
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so) $$(g++ -print-file-name=libstdc++.so.6)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(SANITIZED)/bin/python -m pytest tests -o faulthandler_timeout=0
 
 FUZZ := -max_total_time=600 -rss_limit_mb=2048 -timeout=10 -print_final_stats=1
 fuzz: $(VENV)/ready ## ten minutes each on the text parser and the model loader
-	$(BIN)/pip install -q --group fuzz
+	$(call install,$(VENV),fuzz)
 	mkdir -p build/corpus/svmlight build/corpus/model
 	g++ -std=c++17 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 	  fuzz/parser_sanitized.cpp -o build/parser_sanitized
@@ -62,6 +81,7 @@ fuzz: $(VENV)/ready ## ten minutes each on the text parser and the model loader
 	$(BIN)/python fuzz/fuzz_model.py $(FUZZ) -max_len=64 -len_control=0 build/corpus/model
 
 bench: $(VENV)/ready ## every figure in benchmarks/results; needs WIDEMARGIN_DATA
+	$(call install,$(VENV),bench)
 	$(BIN)/python -m benchmarks
 
 clean:
