@@ -10,29 +10,29 @@ import numpy as np
 
 from benchmarks import data
 from benchmarks.report import SEED, alternate, write
-from widemargin.kernel.kernels import CompressedRows, make_kernel
-from widemargin.kernel.rows import TILE_ROWS, Threads
+from widemargin.kernel.backend import Host
+from widemargin.kernel.cache import TILE_ROWS
+from widemargin.kernel.kernels import make_kernel
+from widemargin.kernel.rows import CompressedRows
 
 
 def compare(name, X, gamma) -> str:
     X = np.ascontiguousarray(X[:60_000], dtype=np.float32)
     kernel = make_kernel("rbf", gamma, 0.0, 3, X)
-    rows = kernel.operand(X, training=True)
+    rows = kernel.training_rows(X, np.arange(len(X)))
     chosen = np.sort(np.random.default_rng(SEED).choice(len(X), TILE_ROWS, replace=False))
     out = np.zeros((TILE_ROWS, len(X)), dtype=np.float32)
     some = np.ascontiguousarray(X[chosen])
-    with Threads(2) as threads:
+    with Host(2) as host:
 
         def product(begin, end):
             np.matmul(some, X[begin:end].T, out=out[:, begin:end])
 
         def values():
-            left = kernel.left(rows[chosen])
-            threads.tiles(
-                len(X), lambda b, e: kernel.fill(left, rows[b:e], out[:, b:e]), kernel.tile
-            )
+            left = kernel.as_left(rows[chosen])
+            host.tiles(len(X), lambda b, e: kernel.fill(left, rows[b:e], out[:, b:e]), kernel.tile)
 
-        tasks = {"sgemm": lambda: threads.tiles(len(X), product), "ours": values}
+        tasks = {"sgemm": lambda: host.tiles(len(X), product), "ours": values}
         seconds = alternate(tasks, 10)
     layout = "compressed" if isinstance(rows, CompressedRows) else "dense"
     per = {k: 1e9 * s / out.size for k, s in seconds.items()}

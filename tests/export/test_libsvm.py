@@ -12,6 +12,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC
 from widemargin.export import export_libsvm
+from widemargin.kernel.backend import Host
 
 svmutil = pytest.importorskip("libsvm.svmutil")
 pytestmark = pytest.mark.filterwarnings("ignore:The sigmoid kernel is not positive definite")
@@ -42,7 +43,7 @@ def decide(model, X, path):
 
 def assert_agrees(model, X, path, tolerance=1e-5):
     label, values = decide(model, X, path)
-    expected = model.model_.decision(X, 1)
+    expected = model.model_.decision(X, Host(1))
     assert np.abs(values - expected).max() <= tolerance * np.abs(expected).max()
     decided = np.full(len(label), True)
     if len(model.classes_) > 2:  # LIBSVM breaks ties of votes by the order of classes

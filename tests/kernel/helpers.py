@@ -9,9 +9,12 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
 from widemargin import KernelSVC, _core
-from widemargin.kernel import solver
+from widemargin.kernel import active_set, solver
+from widemargin.kernel.backend import Host
 from widemargin.kernel.kernels import PrecomputedKernel, make_kernel
-from widemargin.kernel.solver import solve
+from widemargin.kernel.problem import Problem as Programme
+from widemargin.kernel.problem import Solution
+from widemargin.kernel.solver import SolverSettings
 
 # of the kernels where a test does not say otherwise
 PARAMETERS = {
@@ -148,7 +151,7 @@ def made(name, X, dtype=np.float32, **changes):
 def values(kernel, a, b):
     """k(a, b), with NaN where nothing was written."""
     out = np.full((len(a), len(b)), np.nan, dtype=kernel.dtype)
-    kernel.fill(kernel.left(a), b, out)
+    kernel.fill(kernel.as_left(a), b, out)
     return out
 
 
@@ -159,13 +162,13 @@ def laid_out(layout, n, dtype=np.float32, seed=0):
     if layout == "matrix":  # not symmetric, so that rows and columns cannot be confused
         K = rng.normal(size=(n, n)).astype(dtype)
         kernel = PrecomputedKernel(dtype=dtype)
-        return kernel, kernel.operand(K, training=True), K.astype(np.float64)
+        return kernel, kernel.training_rows(K, np.arange(len(K))), K.astype(np.float64)
     if layout == "compressed":
         X *= rng.random(X.shape) < 0.2
     given = sp.csr_array(X) if layout == "compressed" else X
     kernel = make_kernel(_dot if layout == "function" else "rbf", 0.3, 0.0, 3, given, dtype)
     K = X @ X.T if layout == "function" else kernel_matrix("rbf", X, gamma=0.3)
-    return kernel, kernel.operand(given), K
+    return kernel, kernel.prepare(given), K
 
 
 def _dot(A, B):
@@ -173,6 +176,18 @@ def _dot(A, B):
 
 
 # ------------------------------------------------------------------ binary problems
+
+
+@dataclass
+class Solved(Solution):
+    """A solution, the gradient that certifies it, and whether it is within the tolerance."""
+
+    gradient: np.ndarray = None
+    converged: bool = False
+
+    @property
+    def n_rows_computed(self):
+        return self.history[-1]["rows"]
 
 
 @dataclass(frozen=True)
@@ -185,8 +200,20 @@ class Problem:
     upper: np.ndarray
     K: np.ndarray
 
-    def solve(self, **settings):
-        return solve(self.kernel, self.rows, self.y, self.upper, **settings)
+    @property
+    def programme(self):
+        return Programme.hinge(self.kernel, self.rows, self.y, self.upper)
+
+    def solve(self, *, alpha=None, on_step=lambda: False, n_threads=1, memory=None, **settings):
+        """As `solver.solve`, and what its descent ends with."""
+        alpha = np.zeros(len(self.y)) if alpha is None else np.clip(alpha, 0, self.upper)
+        with Host(n_threads, memory) as host:
+            limits = SolverSettings(**settings)
+            descent = solver.Descent(self.programme, host, limits, alpha)
+            found = descent.run(on_step)
+            descent.active.close()
+        converged = found.relative_gap <= limits.tol
+        return Solved(**vars(found), gradient=descent.gradient, converged=converged)
 
     @property
     def Q(self):
@@ -237,7 +264,7 @@ def problem(name="rbf", n=60, C=10.0, *, seed=0, dtype=np.float64, y=None, X=Non
     parameters = {**PARAMETERS[name], **changes}
     kernel = make_kernel(name, **parameters, X=X, dtype=dtype)
     upper = C * rng.uniform(0.2, 1.0, len(X))
-    rows = kernel.operand(X, training=True)
+    rows = kernel.training_rows(X, np.arange(len(X)))
     return Problem(kernel, rows, y, upper, kernel_matrix(name, X, **parameters))
 
 
@@ -247,7 +274,7 @@ def cheap(p):
 
 
 def shrinking_problem(seed, C, monkeypatch, n=300, block=32, **changes):
-    monkeypatch.setattr(solver, "BLOCK", block)
+    monkeypatch.setattr(active_set, "WORKING_SET", block)
     return cheap(problem(n=n, C=C, seed=seed, **changes))
 
 

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from widemargin.kernel import rows as rows_module
+from widemargin.kernel import cache as cache_module
+from widemargin.kernel.backend import Host
+from widemargin.kernel.cache import LEAST_SLOTS, RowCache
 from widemargin.kernel.kernels import TILE
-from widemargin.kernel.rows import LEAST_SLOTS, Memory, RowCache, Threads
+from widemargin.kernel.tiles import Memory
 
 from .helpers import RELATIVE, each_dtype, each_layout, laid_out
 
@@ -18,12 +20,12 @@ from .helpers import RELATIVE, each_dtype, each_layout, laid_out
 class Checked:
     """A cache under random operations, compared to the matrix after each of them."""
 
-    def __init__(self, layout, n, most, max_bytes, threads, dtype=np.float32, seed=0):
+    def __init__(self, layout, n, most, max_bytes, host, dtype=np.float32, seed=0):
         self.rng = np.random.default_rng(seed)
         kernel, self.all, self.K = laid_out(layout, most, dtype)
         self.rtol = 0 if layout == "matrix" else RELATIVE[dtype]
         self.ids = np.sort(self.rng.choice(most, n, replace=False))
-        self.cache = RowCache(kernel, self.all[self.ids], most, max_bytes, threads, Memory())
+        self.cache = RowCache(kernel, self.all[self.ids], most, max_bytes, host, Memory())
         self.held: set = set()  # the rows that a cache without limits would hold
         self.n_needed = 0
 
@@ -61,7 +63,7 @@ class Checked:
         numbers = np.sort(self.some(most=self.cache.n_slots))
         sign = self.rng.choice([-1.0, 1.0], len(numbers))
         out = np.full((len(numbers) + 2,) * 2, np.nan, dtype=self.cache.kernel.dtype)
-        self.cache.block(self.want(numbers), numbers, sign, out[:-2, :-2])
+        self.cache.gather(self.want(numbers), numbers, sign, out[:-2, :-2])
         expected = sign[:, None] * self.active[np.ix_(numbers, numbers)] * sign
         assert_allclose(out[:-2, :-2], expected, rtol=self.rtol, atol=self.rtol)
         assert np.all(np.isnan(out[-2:]))
@@ -104,19 +106,19 @@ class Checked:
 def test_a_small_cache_returns_the_rows_of_the_matrix_after_any_operations(
     least, seed, monkeypatch
 ):
-    monkeypatch.setattr(rows_module, "LEAST_SLOTS", least)
-    monkeypatch.setattr(rows_module, "TILE_ROWS", 5)
-    with Threads(1) as threads:
-        checked = Checked("matrix", 25, 60, 1.0, threads, seed=seed)
+    monkeypatch.setattr(cache_module, "LEAST_SLOTS", least)
+    monkeypatch.setattr(cache_module, "TILE_ROWS", 5)
+    with Host(1) as host:
+        checked = Checked("matrix", 25, 60, 1.0, host, seed=seed)
         checked.run(60)
     assert checked.cache.n_computed >= checked.n_needed > 0
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_cache_of_the_whole_matrix_never_computes_a_row_twice(seed, monkeypatch):
-    monkeypatch.setattr(rows_module, "TILE_ROWS", 5)
-    with Threads(1) as threads:
-        checked = Checked("matrix", 25, 60, 1e9, threads, seed=seed)
+    monkeypatch.setattr(cache_module, "TILE_ROWS", 5)
+    with Host(1) as host:
+        checked = Checked("matrix", 25, 60, 1e9, host, seed=seed)
         checked.run(60)
     assert checked.cache.n_computed == checked.n_needed > 0
 
@@ -125,17 +127,17 @@ def test_a_cache_of_the_whole_matrix_never_computes_a_row_twice(seed, monkeypatc
 @each_layout
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_the_cache_works_for_every_layout_of_rows(share, layout, dtype, monkeypatch):
-    monkeypatch.setattr(rows_module, "LEAST_SLOTS", 3)
-    with Threads(1) as threads:
+    monkeypatch.setattr(cache_module, "LEAST_SLOTS", 3)
+    with Host(1) as host:
         n_bytes = share * 60**2 * np.dtype(dtype).itemsize
-        Checked(layout, 40, 60, n_bytes, threads, dtype).run(40)
+        Checked(layout, 40, 60, n_bytes, host, dtype).run(40)
 
 
 def test_the_cache_fills_tiles_in_several_threads(monkeypatch):
-    monkeypatch.setattr(rows_module, "LEAST_SLOTS", 40)
+    monkeypatch.setattr(cache_module, "LEAST_SLOTS", 40)
     most = TILE + 300
-    with Threads(2) as threads:
-        checked = Checked("matrix", TILE + 100, most, 1.0, threads)
+    with Host(2) as host:
+        checked = Checked("matrix", TILE + 100, most, 1.0, host)
         for operation in (checked.want, checked.add, checked.block, checked.extend, checked.want,
                           checked.block, checked.shrink, checked.add):  # fmt: skip
             operation()
@@ -147,10 +149,10 @@ def test_the_cache_fills_tiles_in_several_threads(monkeypatch):
 
 @given(requests=st.lists(st.integers(0, 11), min_size=1, max_size=60), slots=st.integers(1, 12))
 def test_the_row_unused_for_longest_makes_room(requests, slots):
-    with pytest.MonkeyPatch.context() as patch, Threads(1) as threads:
-        patch.setattr(rows_module, "LEAST_SLOTS", slots)
+    with pytest.MonkeyPatch.context() as patch, Host(1) as host:
+        patch.setattr(cache_module, "LEAST_SLOTS", slots)
         kernel, rows, _ = laid_out("matrix", 12)
-        cache = RowCache(kernel, rows, 12, 1.0, threads, Memory())
+        cache = RowCache(kernel, rows, 12, 1.0, host, Memory())
         assert cache.n_slots == slots
         held, n_missed = OrderedDict(), 0
         for row in requests:
@@ -164,9 +166,9 @@ def test_the_row_unused_for_longest_makes_room(requests, slots):
 
 
 def test_rows_wanted_together_do_not_push_each_other_out(monkeypatch):
-    monkeypatch.setattr(rows_module, "LEAST_SLOTS", 6)
-    with Threads(1) as threads:
-        checked = Checked("matrix", 30, 30, 1.0, threads)
+    monkeypatch.setattr(cache_module, "LEAST_SLOTS", 6)
+    with Host(1) as host:
+        checked = Checked("matrix", 30, 30, 1.0, host)
         for _ in range(50):
             before = checked.rng.permutation(30)[:6]
             checked.want(before)
@@ -178,10 +180,10 @@ def test_rows_wanted_together_do_not_push_each_other_out(monkeypatch):
 
 
 def test_rows_that_no_longer_fit_after_an_extension_are_the_oldest(monkeypatch):
-    monkeypatch.setattr(rows_module, "LEAST_SLOTS", 4)
-    with Threads(1) as threads:
+    monkeypatch.setattr(cache_module, "LEAST_SLOTS", 4)
+    with Host(1) as host:
         kernel, rows, K = laid_out("matrix", 100)
-        cache = RowCache(kernel, rows[:20], 100, 1.0, threads, Memory())
+        cache = RowCache(kernel, rows[:20], 100, 1.0, host, Memory())
         n_slots = cache.n_slots
         assert n_slots > 4
         order = np.random.default_rng(0).permutation(20)[:n_slots]
@@ -198,10 +200,10 @@ def test_rows_that_no_longer_fit_after_an_extension_are_the_oldest(monkeypatch):
 
 
 def test_a_smaller_active_set_has_more_slots(monkeypatch):
-    monkeypatch.setattr(rows_module, "LEAST_SLOTS", 4)
-    with Threads(1) as threads:
+    monkeypatch.setattr(cache_module, "LEAST_SLOTS", 4)
+    with Host(1) as host:
         kernel, rows, _ = laid_out("matrix", 100)
-        cache = RowCache(kernel, rows, 100, 1.0, threads, Memory())
+        cache = RowCache(kernel, rows, 100, 1.0, host, Memory())
         assert cache.n_slots == 4
         cache.shrink(np.arange(0, 100, 4))
         assert 400 // 27 <= cache.n_slots <= 400 // 25
@@ -217,6 +219,6 @@ def test_a_cache_has_slots_for_its_least_number_of_rows_and_never_more_than_rows
 ):
     kernel, rows, _ = laid_out("function", most, dtype)
     fitting = int(max_bytes // np.dtype(dtype).itemsize) // most
-    with Threads(1) as threads:
-        n_slots = RowCache(kernel, rows, most, max_bytes, threads, Memory()).n_slots
+    with Host(1) as host:
+        n_slots = RowCache(kernel, rows, most, max_bytes, host, Memory()).n_slots
     assert n_slots == min(max(LEAST_SLOTS, fitting), most)

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from widemargin.kernel import solver
-from widemargin.kernel.solver import Descent, dual_value, gap_terms
+from widemargin.kernel import active_set, solver
+from widemargin.kernel.problem import dual_value, gap_terms
+from widemargin.kernel.solver import Descent
 
 from .helpers import problem, shrinking_problem
 
@@ -18,7 +19,7 @@ from .helpers import problem, shrinking_problem
 @pytest.mark.parametrize("name", ["rbf", "poly"])
 @pytest.mark.parametrize("C", [1.0, 100.0])
 def test_the_gap_is_never_below_the_true_error(name, C, monkeypatch):
-    monkeypatch.setattr(solver, "BLOCK", 8)
+    monkeypatch.setattr(active_set, "WORKING_SET", 8)
     monkeypatch.setattr(solver, "SHRINK_SHARE", 2.0)  # so that all of the gap is recorded
     p = problem(name, C=C)
     optimum = p.optimum()
@@ -31,7 +32,7 @@ def test_the_gap_is_never_below_the_true_error(name, C, monkeypatch):
 
 
 def test_the_dual_never_decreases_and_is_that_of_the_variables(monkeypatch):
-    monkeypatch.setattr(solver, "BLOCK", 8)
+    monkeypatch.setattr(active_set, "WORKING_SET", 8)
     p = problem()
     solution = p.solve(tol=1e-9)
     values = [record["dual"] for record in solution.history]
@@ -67,7 +68,9 @@ def test_gap_terms_sum_to_primal_minus_dual_for_any_variables():
     alpha = p.upper * np.random.default_rng(1).random(len(p.y))
     gradient = p.gradient(alpha)
     assert gap_terms(alpha, gradient, p.upper).sum() == pytest.approx(p.gap(alpha), rel=1e-12)
-    assert dual_value(alpha, gradient) == pytest.approx(p.dual(alpha), rel=1e-12)
+    assert dual_value(alpha, gradient, np.full(len(alpha), -1.0)) == pytest.approx(
+        p.dual(alpha), rel=1e-12
+    )
 
 
 def test_the_certificate_of_a_warm_start_is_true():
@@ -98,9 +101,9 @@ def test_variables_are_taken_in_with_their_exact_gradient(monkeypatch):
     errors = []
 
     class Watched(Descent):
-        def take_in(self, violators):
+        def reactivate(self, violators):
             before = len(self.active)
-            super().take_in(violators)
+            super().reactivate(violators)
             new = self.active.ids[before:]
             true = p.gradient(self.alpha)[new]
             errors.extend(np.abs(self.active.gradient[before:] - true))

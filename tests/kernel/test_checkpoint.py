@@ -15,9 +15,10 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.kernel import checkpoint as module
-from widemargin.kernel import divide
+from widemargin.kernel import clusters
 from widemargin.kernel.checkpoint import Checkpoint
-from widemargin.kernel.solver import Part, Solution
+from widemargin.kernel.clusters import ClusterSolution
+from widemargin.kernel.problem import Solution
 
 from . import helpers
 from .helpers import Recorder, points, rbf2
@@ -48,7 +49,7 @@ def solves(monkeypatch):
     class Counter:
         n, after = 0, np.inf
 
-    real = divide.solve
+    real = clusters.solve
 
     def solve(*arguments, **settings):
         if Counter.n >= Counter.after:
@@ -56,7 +57,7 @@ def solves(monkeypatch):
         Counter.n += 1
         return real(*arguments, **settings)
 
-    monkeypatch.setattr(divide, "solve", solve)
+    monkeypatch.setattr(clusters, "solve", solve)
     return Counter
 
 
@@ -441,21 +442,21 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
 def test_parts_and_solutions_come_back_to_the_bit(folder):
     rng = np.random.default_rng(0)
     stored = Checkpoint(folder, {"data": "d"}, 7)
-    solved = [Part(rng.permutation(5), rng.random(5), 0.1, 1e-17, 3),
-              Part(np.arange(0), np.empty(0), 0.0, 0.0, 0)]  # fmt: skip
+    solved = [
+        ClusterSolution(rng.permutation(5), rng.random(5), 0.1, 1e-17, 3),
+        ClusterSolution(np.arange(0), np.empty(0), 0.0, 0.0, 0),
+    ]
     stored.save("cluster", solved)
-    solution = Solution(rng.random(4), rng.normal(size=4), 1 / 3, 0.3, 12, 40, True)
+    solution = Solution(rng.random(4), 1 / 3, 0.3, 12)
     stored.save_solution("whole", solution)
     again = Checkpoint(folder, {"data": "d"}, 8)
     assert again.seed == 7
     for one, other in zip(again.load("cluster"), solved, strict=True):
-        np.testing.assert_array_equal(one.at, other.at)
+        np.testing.assert_array_equal(one.variables, other.variables)
         np.testing.assert_array_equal(one.alpha, other.alpha)
         assert one[2:] == other[2:]
     loaded = again.load_solution("whole")
     np.testing.assert_array_equal(loaded.alpha, solution.alpha)
-    np.testing.assert_array_equal(loaded.gradient, solution.gradient)
-    assert loaded.converged is True
     assert (loaded.primal, loaded.dual, loaded.n_iter) == (1 / 3, 0.3, 12)
     assert again.load("absent") is again.load_solution("absent") is None
 

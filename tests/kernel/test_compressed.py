@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import SPARSE_CONTAINERS
 
 from widemargin import _core
-from widemargin.kernel import kernels
-from widemargin.kernel.kernels import DENSE_FROM, CompressedRows, Operand, Panels, make_kernel
+from widemargin.kernel import rows as rows_module
+from widemargin.kernel.kernels import DENSE_FROM, make_kernel
+from widemargin.kernel.rows import CompressedRows, DenseRows, Panels
 
 from .helpers import (
     EPS,
@@ -26,7 +27,7 @@ from .helpers import (
     values,
 )
 
-MANY = kernels._MANY_FEATURES + 1000
+MANY = rows_module._MANY_FEATURES + 1000
 
 each_container = pytest.mark.parametrize("container", SPARSE_CONTAINERS, ids=lambda c: c.__name__)
 
@@ -44,13 +45,13 @@ def wide(n=70, seed=0):
 @each_dtype
 @each_dot_kernel
 @each_container
-@pytest.mark.parametrize(("share", "kind"), [(0.15, CompressedRows), (0.7, Operand)])
+@pytest.mark.parametrize(("share", "kind"), [(0.15, CompressedRows), (0.7, DenseRows)])
 def test_sparse_containers_have_the_kernel_values_of_dense_arrays(
     share, kind, container, name, dtype
 ):
     Z = mostly_zero(share=share)
     kernel = made(name, container(Z), dtype)
-    rows = kernel.operand(container(Z))
+    rows = kernel.prepare(container(Z))
     assert isinstance(rows, kind)
     assert kind is CompressedRows or isinstance(rows.data, np.ndarray)
     assert_allclose(values(kernel, rows[:40], rows), exact(name, Z[:40], Z), rtol=RELATIVE[dtype])
@@ -62,15 +63,15 @@ def test_rows_are_compressed_below_a_share_of_nonzeros_whatever_they_came_as(con
     Z = np.zeros((10, 10))
     Z.ravel()[: round(share * 100)] = 1.0
     assert made("rbf", container(Z)).compressed == (share < DENSE_FROM)
-    assert isinstance(made("rbf", container(Z)).operand(Z), CompressedRows) == (share < DENSE_FROM)
+    assert isinstance(made("rbf", container(Z)).prepare(Z), CompressedRows) == (share < DENSE_FROM)
 
 
 def test_a_common_large_value_keeps_mostly_zero_rows_from_being_compressed():
     Z = np.zeros((60, 10))
     Z[:, 0], Z[:, 1] = 1e4, np.random.default_rng(0).random(60)
     kernel = make_kernel("rbf", 1.0, 0.0, 3, Z)
-    rows = kernel.operand(Z)
-    assert isinstance(rows, Operand)
+    rows = kernel.prepare(Z)
+    assert isinstance(rows, DenseRows)
     assert_allclose(values(kernel, rows, rows), kernel_matrix("rbf", Z, gamma=1.0), rtol=1e-5)
 
 
@@ -80,7 +81,7 @@ def test_stored_zeros_are_not_counted_as_values():
                          np.arange(0, 12 * 91, 12)), shape=Z.shape)  # fmt: skip
     full.data[:] = Z.toarray().ravel()
     assert full.nnz == full.shape[0] * full.shape[1]
-    rows = made("rbf", full).operand(full)
+    rows = made("rbf", full).prepare(full)
     assert isinstance(rows, CompressedRows)
     assert len(rows.value) == Z.nnz
 
@@ -93,9 +94,9 @@ def test_stored_zeros_are_not_counted_as_values():
 def test_compressed_rows_have_the_kernel_values_of_dense_rows(name, dtype):
     Z = mostly_zero(n=150, d=40, share=0.2)
     sparse, dense = made(name, Z, dtype), made(name, Z, dtype, compressed=False)
-    pairs = [(k, k.operand(Z)) for k in (sparse, dense)]
+    pairs = [(k, k.prepare(Z)) for k in (sparse, dense)]
     assert isinstance(pairs[0][1], CompressedRows)
-    assert isinstance(pairs[1][1], Operand)
+    assert isinstance(pairs[1][1], DenseRows)
     K, D = (values(k, r, r) for k, r in pairs)
     assert_allclose(K, D, rtol=RELATIVE[dtype])
     assert_allclose(pairs[0][1].norms, pairs[1][1].norms, rtol=RELATIVE[dtype])
@@ -106,7 +107,7 @@ def test_compressed_rows_have_the_kernel_values_of_dense_rows(name, dtype):
 def test_the_diagonal_of_compressed_rows_is_that_of_the_kernel_matrix(name, dtype):
     Z = mostly_zero()
     kernel = made(name, Z, dtype)
-    diagonal = kernel.diagonal(kernel.operand(Z))
+    diagonal = kernel.diagonal(kernel.prepare(Z))
     assert_allclose(diagonal, np.diag(exact(name, Z, Z)), rtol=RELATIVE[dtype])
 
 
@@ -115,7 +116,7 @@ def test_unsorted_and_repeated_indices_are_summed(name):
     start, index = np.array([0, 3, 5, 5]), np.array([9, 2, 9, 4, 0])
     Z = sp.csr_array((np.array([0.5, 1.0, 0.25, 0.3, 0.7]), index, start), shape=(3, 10))
     kernel = made(name, Z)
-    K = values(kernel, kernel.operand(Z.copy()), kernel.operand(Z.copy()))
+    K = values(kernel, kernel.prepare(Z.copy()), kernel.prepare(Z.copy()))
     assert_allclose(K, exact(name, Z, Z), rtol=5e-6)
 
 
@@ -124,10 +125,10 @@ def test_unsorted_and_repeated_indices_are_summed(name):
 def test_more_features_than_are_laid_out_give_the_same_values(name, dtype):
     Z = wide()
     kernel = made(name, Z, dtype)
-    rows, others = kernel.operand(Z), kernel.operand(wide(n=30, seed=1))
-    panels = kernel.left(rows)
+    rows, others = kernel.prepare(Z), kernel.prepare(wide(n=30, seed=1))
+    panels = kernel.as_left(rows)
     assert panels.place is not None
-    assert panels.values.shape[1] == len(np.unique(Z.indices)) < kernels._MANY_FEATURES
+    assert panels.values.shape[1] == len(np.unique(Z.indices)) < rows_module._MANY_FEATURES
     K = values(kernel, rows, others)
     assert_allclose(K, exact(name, Z, wide(n=30, seed=1)), rtol=RELATIVE[dtype])
 
@@ -136,10 +137,10 @@ def test_more_features_than_are_laid_out_give_the_same_values(name, dtype):
 def test_a_map_of_places_does_not_change_a_bit(dtype, monkeypatch):
     Z = mostly_zero(n=100, d=50)
     kernel = made("rbf", Z, dtype)
-    plain = values(kernel, kernel.operand(Z)[:30], kernel.operand(Z))
-    monkeypatch.setattr(kernels, "_MANY_FEATURES", 49)
-    assert kernel.left(kernel.operand(Z)).place is not None
-    assert_array_equal(values(kernel, kernel.operand(Z)[:30], kernel.operand(Z)), plain)
+    plain = values(kernel, kernel.prepare(Z)[:30], kernel.prepare(Z))
+    monkeypatch.setattr(rows_module, "_MANY_FEATURES", 49)
+    assert kernel.as_left(kernel.prepare(Z)).place is not None
+    assert_array_equal(values(kernel, kernel.prepare(Z)[:30], kernel.prepare(Z)), plain)
 
 
 @pytest.mark.parametrize("n_features", [5, MANY])
@@ -147,7 +148,7 @@ def test_rows_without_any_value_are_at_the_origin(n_features):
     empty = sp.csr_array((3, n_features))
     some = sp.csr_array(([1.0, 2.0], ([0, 1], [1, 4])), shape=(2, n_features))
     kernel = made("rbf", empty)
-    a, b = kernel.operand(empty), kernel.operand(some)
+    a, b = kernel.prepare(empty), kernel.prepare(some)
     expected = np.exp(-0.7 * np.array([1.0, 4.0]))
     assert_allclose(values(kernel, a, b), np.tile(expected, (3, 1)), rtol=3e-7)
     assert_allclose(values(kernel, b, a), np.tile(expected, (3, 1)).T, rtol=3e-7)
@@ -157,17 +158,17 @@ def test_rows_without_any_value_are_at_the_origin(n_features):
 def test_no_rows_are_rows_too():
     Z = sp.csr_array(mostly_zero())
     kernel = made("rbf", Z)
-    rows = kernel.operand(Z)
-    assert len(rows[:0]) == len(kernel.operand(Z[:0])) == 0
-    assert len(kernel.left(rows[:0])) == 0
-    assert rows[:0].tocsr().shape == (0, 12)
+    rows = kernel.prepare(Z)
+    assert len(rows[:0]) == len(kernel.prepare(Z[:0])) == 0
+    assert len(kernel.as_left(rows[:0])) == 0
+    assert rows[:0].matrix.shape == (0, 12)
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 128, 150])
 @each_dtype
 def test_panels_hold_any_number_of_rows(dtype, n):
     Z = mostly_zero(n=150).astype(dtype)
-    rows = made("poly", Z, dtype).operand(Z)
+    rows = made("poly", Z, dtype).prepare(Z)
     panels = Panels.of(rows[:n])
     assert panels.values.shape == (-(-n // _core.PANEL), 12, _core.PANEL)
     wider = np.full((n + 2, 170), np.nan, dtype=dtype)  # rows apart, and room on every side
@@ -186,7 +187,7 @@ def test_equal_compressed_rows_have_kernel_value_one(
     use_instruction_set(instructions)
     Z = sp.csr_array(mostly_zero(n=100, d=200)) if features == "few" else wide(100)
     kernel = make_kernel("rbf", 1e3, 0.0, 3, Z * 100, dtype)
-    rows, again = kernel.operand(Z * 100), kernel.operand((Z * 100)[::-1])
+    rows, again = kernel.prepare(Z * 100), kernel.prepare((Z * 100)[::-1])
     backwards = np.arange(99, -1, -1)
     for begin, end in [(0, 100), (0, 1), (3, 10), (17, 90)]:
         at = np.arange(begin, end)
@@ -206,7 +207,7 @@ def test_instruction_sets_agree_within_rounding(name, layout, dtype, use_instruc
         use_instruction_set(instructions)
         assert _core.instruction_set() == instructions
         kernel = made(name, Z, dtype)
-        rows = kernel.operand(Z)
+        rows = kernel.prepare(Z)
         found.append(values(kernel, rows[:45], rows))
     for other in found[1:]:
         assert_allclose(other, found[0], rtol=50 * EPS[dtype])
@@ -238,8 +239,8 @@ def test_selected_compressed_rows_are_those_of_scipy(first, data):
         Z, rows = Z[which], rows[which]
         assert len(rows) == Z.shape[0]
         assert (rows.start.dtype, rows.index.dtype) == (np.int64, np.int32)
-        assert rows.tocsr().shape == Z.shape
-        assert_array_equal(rows.tocsr().toarray(), Z.toarray())
+        assert rows.matrix.shape == Z.shape
+        assert_array_equal(rows.matrix.toarray(), Z.toarray())
         assert_array_equal(rows.norms, norms)
 
 
@@ -247,19 +248,19 @@ def test_selected_compressed_rows_are_those_of_scipy(first, data):
 def test_kernel_values_of_selected_rows_are_entries_of_the_whole_matrix(a, b):
     Z = mostly_zero(n=20, d=30)
     kernel = made("rbf", Z)
-    rows = kernel.operand(Z)
+    rows = kernel.prepare(Z)
     assert_array_equal(values(kernel, rows[a], rows[b]), values(kernel, rows, rows)[a][:, b])
 
 
 def test_a_slice_with_a_step_selects_whole_compressed_rows():
     Z = mostly_zero()
-    rows = make_kernel("poly", 1.0, 0.0, 1, Z).operand(Z)
-    assert_array_equal(rows[1::3].tocsr().toarray(), Z[1::3].astype(np.float32))
+    rows = make_kernel("poly", 1.0, 0.0, 1, Z).prepare(Z)
+    assert_array_equal(rows[1::3].matrix.toarray(), Z[1::3].astype(np.float32))
 
 
 def test_slices_of_compressed_rows_share_their_memory():
     Z = mostly_zero()
-    rows = made("rbf", Z).operand(Z)
+    rows = made("rbf", Z).prepare(Z)
     part = rows[10:50][5:20]
     for name in ("start", "index", "value", "norms"):
         assert np.shares_memory(getattr(part, name), getattr(rows, name))

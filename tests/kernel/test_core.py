@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from widemargin import _core
-from widemargin.kernel.solver import gap_terms
+from widemargin.kernel.problem import gap_terms
 
 from .helpers import block_problem, each_dtype
 

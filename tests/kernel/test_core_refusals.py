@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from widemargin import _core
-from widemargin.kernel.kernels import CompressedRows, Panels
+from widemargin.kernel.rows import CompressedRows, Panels
 
 from .helpers import RELATIVE, block_problem, each_dtype
 

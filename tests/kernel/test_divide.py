@@ -7,27 +7,37 @@ import numpy as np
 import pytest
 import reference
 
-from widemargin.kernel import divide
+from widemargin.engine import Threads
+from widemargin.kernel import clusters, divide
+from widemargin.kernel.backend import Host
 from widemargin.kernel.divide import (
     LOCAL_TOL,
-    Divided,
+    FitState,
     Plan,
+    Services,
+    TrainingRows,
     across_mass,
     auto_levels,
     divide_and_conquer,
 )
 from widemargin.kernel.kernels import ShiftedKernel, make_kernel
 from widemargin.kernel.problems import binary_problems
-from widemargin.kernel.rows import Threads
-from widemargin.kernel.solver import solve
+from widemargin.kernel.solver import SolverSettings, solve
 from widemargin.multiclass import Coding
 
 from .helpers import kernel_matrix, points
 
-ONE = Threads(1)
+ONE = Host(1)
 C = 10.0
-PLAN = Plan(levels=1, branching=4, sample_size=60, early=None, tol=1e-9, max_iter=10_000,
-            cache_bytes=1e8, n_jobs=None, n_threads=1, seed=0)  # fmt: skip
+TOL = 1e-9
+PLAN = Plan(
+    levels=1,
+    branching=4,
+    sample_size=60,
+    early=None,
+    seed=0,
+    settings=SolverSettings(TOL, max_iter=10_000, cache_bytes=1e8),
+)
 PARAMETERS = {
     "rbf": {"gamma": 3.0, "coef0": 0.0, "degree": 3},
     "poly": {"gamma": 0.5, "coef0": 1.0, "degree": 2},
@@ -48,11 +58,12 @@ class Task:
     problems: list
     K: np.ndarray
 
-    def run(self, *, alphas=None, whole=None, **changes) -> Divided:
-        state = Divided(alphas or [np.zeros(len(p.rows)) for p in self.problems])
-        plan = replace(PLAN, **changes)
-        whole = whole or (self.kernel, self.rows)
-        divide_and_conquer(state, self.kernel, self.rows, self.problems, plan, whole=whole)
+    def run(self, *, alphas=None, whole=None, tol=TOL, n_jobs=1, **changes) -> FitState:
+        state = FitState(alphas or [np.zeros(len(p)) for p in self.problems])
+        plan = replace(PLAN, settings=replace(PLAN.settings, tol=tol), **changes)
+        data = TrainingRows(self.kernel, self.rows, *(whole or (self.kernel, self.rows)))
+        services = Services(Host(n_jobs), Threads(n_jobs))
+        divide_and_conquer(state, data, self.problems, plan, services)
         return state
 
     def cut(self, label):
@@ -65,7 +76,7 @@ class Task:
 
 
 def matrix_of(p, K):
-    Q = p.y[:, None] * K[np.ix_(p.rows, p.rows)] * p.y
+    Q = p.sign[:, None] * K[np.ix_(p.row, p.row)] * p.sign
     return (Q + Q.T) / 2
 
 
@@ -89,7 +100,7 @@ def task(name="rbf", n_classes=2, scheme="ovr", n=150, dtype=np.float64) -> Task
     upper = C * np.random.default_rng(1).uniform(0.3, 1.0, n)
     problems = binary_problems(label, Coding(scheme, n_classes), upper)
     K = kernel_matrix(name, X, **PARAMETERS[name])
-    return Task(kernel, kernel.operand(X, training=True), problems, K)
+    return Task(kernel, kernel.training_rows(X, np.arange(len(X))), problems, K)
 
 
 # ------------------------------------------------------------------ the paper's statements
@@ -137,7 +148,7 @@ def test_levels_do_not_change_the_optimum(levels, n_classes, scheme, n_problems)
     assert [level.level for level in result.levels] == list(range(levels, 0, -1))
     assert len(result.solutions) == n_problems
     for p, alpha, solution in zip(t.problems, result.alphas, result.solutions, strict=True):
-        assert solution.converged
+        assert solution.relative_gap <= TOL
         assert residual(p, alpha, t.K) <= 1e-5
         assert solution.dual == pytest.approx(optimum(p, t.K), rel=1e-7)
 
@@ -159,11 +170,11 @@ def starts(monkeypatch):
     """The starts that `solve` got, in its order."""
     found = []
 
-    def spy(*args, alpha, **settings):
+    def spy(problem, backend, settings, alpha, on_step):
         found.append(alpha.copy())
-        return solve(*args, alpha=alpha, **settings)
+        return solve(problem, backend, settings, alpha, on_step)
 
-    monkeypatch.setattr(divide, "solve", spy)
+    monkeypatch.setattr(clusters, "solve", spy)
     return found
 
 
@@ -201,7 +212,7 @@ def test_every_problem_starts_from_its_own_variables(scheme, starts):
     t.run(levels=1)
     whole = starts[-len(t.problems) :]
     for p, start, alpha in zip(t.problems, whole, early.alphas, strict=True):
-        assert start.shape == p.rows.shape
+        assert len(start) == len(p)
         assert start.any()
         # the same clusters, solved to the looser tolerance of a level that is not kept
         assert np.corrcoef(start, alpha)[0, 1] > 0.9
@@ -236,8 +247,8 @@ def test_the_record_of_a_level_is_that_of_its_clusters(n_classes, scheme, n_prob
     np.testing.assert_array_equal(level.sizes, np.bincount(early.label))
     assert level.n_clusters == len(level.sizes) == early.router.n_clusters
     assert level.objective == pytest.approx(sum(value(p, a, cut) for p, a in pairs), rel=1e-9)
-    assert 0 <= level.gap <= PLAN.tol
-    support = np.unique(np.concatenate([p.rows[a > 0] for p, a in pairs]))
+    assert 0 <= level.gap <= TOL
+    support = np.unique(np.concatenate([p.row[a > 0] for p, a in pairs]))
     assert level.n_support == len(support)
     assert np.isnan([level.bound, level.precision, level.recall, level.whole_objective]).all()
     assert level.alpha is None
@@ -250,7 +261,7 @@ def test_levels_that_are_not_kept_are_solved_to_their_own_tolerance():
         (p,) = t.problems
         cut = t.cut(level.label)
         best = optimum(p, cut)
-        assert PLAN.tol < level.gap <= LOCAL_TOL
+        assert TOL < level.gap <= LOCAL_TOL
         assert best * (1 - LOCAL_TOL) <= level.objective <= best
 
 
@@ -300,16 +311,16 @@ def corners(gamma=1.0, cost=1.0):
     rng = np.random.default_rng(0)
     X = np.repeat(CORNERS, 50, axis=0) + rng.normal(size=(200, 2))
     kernel = make_kernel("rbf", gamma, 0.0, 3, X, np.float64)
-    return replace(kernel, cost=cost), kernel.operand(X)
+    return replace(kernel, cost=cost), kernel.prepare(X)
 
 
 def depth(kernel, rows, monkeypatch, rows_per_cluster):
     monkeypatch.setattr(divide, "AUTO_ROWS", rows_per_cluster)
-    return auto_levels(kernel, rows, PLAN)
+    return auto_levels(kernel, rows, PLAN, ONE)
 
 
 def test_small_data_is_not_divided():
-    assert auto_levels(*corners(cost=0.0), PLAN) == 0
+    assert auto_levels(*corners(cost=0.0), PLAN, ONE) == 0
 
 
 @pytest.mark.parametrize(("size", "levels"), [(200, 0), (50, 1), (12, 2), (3, 3)])
@@ -337,7 +348,7 @@ def test_data_of_a_dear_kernel_is_divided_no_deeper_than_its_groups(monkeypatch)
 def test_results_do_not_depend_on_jobs(early, n_classes, scheme, n_problems):
     t = task("rbf", n_classes, scheme, dtype=np.float32)
     settings = {"early": early, "levels": 2, "tol": 1e-4}
-    one, two, four = (t.run(n_jobs=n, n_threads=n, **settings) for n in (1, 2, 4))
+    one, two, four = (t.run(n_jobs=n, **settings) for n in (1, 2, 4))
     for other in (two, four):
         np.testing.assert_array_equal(one.label, other.label)
         for a, b in zip(one.alphas, other.alphas, strict=True):
@@ -350,7 +361,7 @@ def test_a_cluster_that_fails_stops_the_others_and_its_error_is_raised(monkeypat
     lock, n_calls = threading.Lock(), 0
     waiting, ended = threading.Event(), threading.Event()
 
-    def fake(*args, on_step, **settings):
+    def fake(problem, backend, settings, alpha, on_step):
         nonlocal n_calls
         with lock:
             n_calls += 1
@@ -367,7 +378,7 @@ def test_a_cluster_that_fails_stops_the_others_and_its_error_is_raised(monkeypat
             ended.set()
             raise
 
-    monkeypatch.setattr(divide, "solve", fake)
+    monkeypatch.setattr(clusters, "solve", fake)
     with pytest.raises(ZeroDivisionError, match="this cluster fails"):
-        task().run(n_jobs=2, n_threads=2)
+        task().run(n_jobs=2)
     assert ended.wait(5)

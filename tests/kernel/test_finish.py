@@ -116,9 +116,9 @@ def test_widths_that_fill_no_vector_are_finished_and_nothing_beside_them(name, d
 def test_finishing_on_the_way_is_finishing_afterwards(name, dtype):
     Z = mostly_zero(n=150)
     kernel = made(name, Z, dtype)
-    rows = kernel.operand(Z)
+    rows = kernel.prepare(Z)
     dots = np.empty((70, 150), dtype)
-    kernel.left(rows[:70]).fill(rows, dots)
+    kernel.as_left(rows[:70]).fill(rows, dots)
     assert_allclose(dots, Z[:70] @ Z.T, rtol=RELATIVE[dtype])
     afterwards = finished(dots, rows.norms[:70], rows.norms, name, **PARAMETERS[name])
     assert_allclose(values(kernel, rows[:70], rows), afterwards, rtol=4 * EPS[dtype])

@@ -11,7 +11,7 @@ import pytest
 from sklearn.callback import ProgressBar
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin.kernel.rows import Threads
+from widemargin.kernel.backend import Host
 
 from .helpers import Recorder, rbf2, svc
 
@@ -98,7 +98,7 @@ def test_a_user_kernel_that_is_interrupted_in_the_second_problem_keeps_the_level
     X, y = three
     kept = interrupted(svc(rbf2, levels=1, tol=1e-6), "problem 1", X, y)
     label, K = kept.model_.cluster, rbf2(X, X[kept.support_])
-    routed = kept.model_.router.assign(kept.model_.kernel.operand(X), Threads(1))
+    routed = kept.model_.router.assign(kept.model_.kernel.prepare(X), Host(1))
     expected = [K[i, label == c] @ kept.dual_coef_.T[label == c] for i, c in enumerate(routed)]
     np.testing.assert_allclose(kept.decision_function(X), expected, atol=1e-9)
 

@@ -40,7 +40,7 @@ def X():
 @each_kernel
 def test_kernel_values_are_those_of_scikit_learn(name, dtype, X):
     kernel = made(name, X, dtype)
-    rows, others = kernel.operand(X), kernel.operand(X[:50] + 0.1)
+    rows, others = kernel.prepare(X), kernel.prepare(X[:50] + 0.1)
     K = values(kernel, others, rows)
     assert K.dtype == dtype
     assert_allclose(K, exact(name, X[:50] + 0.1, X), rtol=RELATIVE[dtype])
@@ -50,7 +50,7 @@ def test_kernel_values_are_those_of_scikit_learn(name, dtype, X):
 @each_kernel
 def test_the_diagonal_is_that_of_the_kernel_matrix_in_double(name, dtype, X):
     kernel = made(name, X, dtype)
-    diagonal = kernel.diagonal(kernel.operand(X))
+    diagonal = kernel.diagonal(kernel.prepare(X))
     assert diagonal.dtype == np.float64
     assert_allclose(diagonal, np.diag(exact(name, X, X)), rtol=RELATIVE[dtype])
 
@@ -59,15 +59,15 @@ def test_the_diagonal_is_that_of_the_kernel_matrix_in_double(name, dtype, X):
 def test_the_diagonal_of_a_function_does_not_depend_on_its_blocks(n):
     Z = np.random.default_rng(1).random((n, 3))
     kernel = FunctionKernel("dot", lambda A, B: A @ B.T)
-    assert_allclose(kernel.diagonal(kernel.operand(Z)), (Z * Z).sum(axis=1), rtol=1e-14)
+    assert_allclose(kernel.diagonal(kernel.prepare(Z)), (Z * Z).sum(axis=1), rtol=1e-14)
 
 
 @each_dot_kernel
 def test_integers_have_the_kernel_values_of_the_same_floats(name):
     Z = np.random.default_rng(2).integers(0, 3, (30, 5))
     kernel, same = made(name, Z), made(name, Z.astype(float))
-    K = values(kernel, kernel.operand(Z), kernel.operand(Z))
-    assert_array_equal(K, values(same, same.operand(Z * 1.0), same.operand(Z * 1.0)))
+    K = values(kernel, kernel.prepare(Z), kernel.prepare(Z))
+    assert_array_equal(K, values(same, same.prepare(Z * 1.0), same.prepare(Z * 1.0)))
 
 
 def test_the_names_of_kernels_are_those_that_can_be_made(X):
@@ -86,7 +86,7 @@ def test_the_names_of_kernels_are_those_that_can_be_made(X):
 def test_equal_dense_rows_are_at_a_distance_of_rounding(d, dtype):
     Z = np.random.default_rng(d).normal(size=(100, d))
     kernel = make_kernel("rbf", 1.0, 0.0, 3, Z, dtype)
-    rows, again = kernel.operand(Z), kernel.operand(Z.copy())
+    rows, again = kernel.prepare(Z), kernel.prepare(Z.copy())
     for begin, end in [(0, 100), (0, 1), (3, 10), (17, 90)]:
         at = np.arange(begin, end)
         own = values(kernel, rows[begin:end], again)[at - begin, at]
@@ -97,18 +97,20 @@ def test_equal_dense_rows_are_at_a_distance_of_rounding(d, dtype):
 @each_dtype
 def test_centring_keeps_distances_far_from_the_origin(dtype, X):
     kernel = made("rbf", X + 1000.0, dtype)
-    rows = kernel.operand(X + 1000.0)
+    rows = kernel.prepare(X + 1000.0)
     expected = exact("rbf", X, X)
     assert_allclose(values(kernel, rows, rows), expected, rtol={np.float32: 5e-6}.get(dtype, 1e-12))
     plain = replace(kernel, centre=None)
-    rows = plain.operand(X + 1000.0)
+    rows = plain.prepare(X + 1000.0)
     assert np.abs(values(plain, rows, rows) - expected).max() > 1e3 * EPS[dtype]
 
 
 def test_new_rows_are_moved_by_the_centre_of_the_training_rows(X):
     kernel = made("rbf", X + 1000.0)
     new = X[:20] * 3 + 1000.0
-    K = values(kernel, kernel.operand(X + 1000.0, training=True), kernel.operand(new))
+    K = values(
+        kernel, kernel.training_rows(X + 1000.0, np.arange(len(X + 1000.0))), kernel.prepare(new)
+    )
     assert_allclose(K, exact("rbf", X, X[:20] * 3), rtol=2e-5)
 
 
@@ -132,7 +134,7 @@ def test_a_function_is_called_with_the_selected_rows(X):
 
     kernel = make_kernel(dot, 1.0, 0.0, 3, X)
     assert kernel.name == "dot"
-    rows = kernel.operand(X)
+    rows = kernel.prepare(X)
     picked = np.array([7, 3, 3])
     assert_allclose(values(kernel, rows[picked], rows[10:20]), X[picked] @ X[10:20].T, rtol=1e-7)
     assert len(calls) == 1
@@ -144,7 +146,7 @@ def test_a_function_is_called_with_the_selected_rows(X):
 def test_a_function_gets_sparse_rows_as_they_came(container):
     Z = mostly_zero()
     kernel = make_kernel(lambda A, B: (A @ B.T).toarray(), 1.0, 0.0, 3, container(Z))
-    rows = kernel.operand(container(Z))
+    rows = kernel.prepare(container(Z))
     assert_allclose(values(kernel, rows[5:9], rows), Z[5:9] @ Z.T, rtol=5e-6)
 
 
@@ -172,7 +174,7 @@ def test_a_function_that_returns_something_else_is_named(result, message, X):
         return result
 
     kernel = make_kernel(f, 1.0, 0.0, 3, X)
-    rows = kernel.operand(X)
+    rows = kernel.prepare(X)
     with pytest.raises(ValueError, match=message):
         values(kernel, rows[:3], rows[:5])
 
@@ -190,7 +192,7 @@ def training_and_test(n=30, m=8):
 def test_training_rows_of_a_matrix_are_its_entries(dtype):
     K, _ = training_and_test()
     kernel = make_kernel("precomputed", 1.0, 0.0, 3, K, dtype)
-    rows = kernel.operand(K, training=True)
+    rows = kernel.training_rows(K, np.arange(len(K)))
     a, b = np.array([4, 1, 20]), np.array([0, 29, 4, 4])
     assert_array_equal(values(kernel, rows[a], rows[b]), K[np.ix_(a, b)].astype(dtype))
     assert_array_equal(values(kernel, rows[5:][a], rows[:7]), K[5:][a][:, :7].astype(dtype))
@@ -200,12 +202,12 @@ def test_training_rows_of_a_matrix_are_its_entries(dtype):
 def test_new_rows_of_a_matrix_meet_support_vectors_in_both_orders():
     K, new = training_and_test()
     kernel = PrecomputedKernel()
-    training, test = kernel.operand(K, training=True), kernel.operand(new)
+    training, test = kernel.training_rows(K, np.arange(len(K))), kernel.prepare(new)
     support = np.array([3, 17, 28])
     expected = new[:, support].astype(np.float32)
     vectors = kernel.vectors(training, support)
     assert len(vectors) == 3
-    assert vectors.matrix is None
+    assert vectors.values is None
     assert_array_equal(values(kernel, vectors, test), expected.T)
     assert_array_equal(values(kernel, test, vectors), expected)
     assert_array_equal(values(kernel, vectors[1:], test[2:5]), expected[2:5, 1:].T)
@@ -215,10 +217,10 @@ def test_new_rows_of_a_matrix_meet_support_vectors_in_both_orders():
 def test_support_vectors_of_selected_training_rows_keep_their_columns():
     K, new = training_and_test()
     kernel = PrecomputedKernel()
-    some = kernel.operand(K, training=True)[np.array([29, 5, 11, 0])]
+    some = kernel.training_rows(K, np.arange(len(K)))[np.array([29, 5, 11, 0])]
     vectors = kernel.vectors(some, np.array([1, 3]))
     expected = new[:, [5, 0]].astype(np.float32)
-    assert_array_equal(values(kernel, kernel.operand(new), vectors), expected)
+    assert_array_equal(values(kernel, kernel.prepare(new), vectors), expected)
 
 
 @pytest.mark.parametrize("Z", [np.eye(6) + 0.5, mostly_zero(6)], ids=["dense", "compressed"])
@@ -226,7 +228,7 @@ def test_support_vectors_are_the_selected_rows(Z):
     support = np.array([4, 1])
     for name in ("poly", "laplacian"):
         kernel = made(name, Z)
-        rows = kernel.operand(Z)
+        rows = kernel.prepare(Z)
         K = values(kernel, kernel.vectors(rows, support), rows)
         assert_allclose(K, exact(name, Z[support], Z), rtol=5e-6)
 
@@ -239,7 +241,7 @@ def test_support_vectors_are_the_selected_rows(Z):
 def test_a_shifted_kernel_is_its_kernel_plus_a_constant(name, dtype, X):
     kernel = made(name, X, dtype)
     shifted = ShiftedKernel(kernel, 0.25)
-    rows = shifted.operand(X, training=True)
+    rows = shifted.training_rows(X, np.arange(len(X)))
     K = values(kernel, rows[:9], rows)
     assert_array_equal(values(shifted, rows[:9], rows), K + dtype(0.25))
     assert_array_equal(shifted.diagonal(rows), kernel.diagonal(rows) + 0.25)
@@ -251,7 +253,7 @@ def test_a_shifted_kernel_is_its_kernel_plus_a_constant(name, dtype, X):
 def test_a_shifted_matrix_keeps_training_rows_and_support_vectors():
     K, new = training_and_test()
     shifted = ShiftedKernel(PrecomputedKernel(dtype=np.float64), 2.0)
-    training = shifted.operand(K, training=True)
+    training = shifted.training_rows(K, np.arange(len(K)))
     assert_array_equal(values(shifted, training, training), K + 2)
     vectors = shifted.vectors(training, np.array([6, 2]))
-    assert_array_equal(values(shifted, vectors, shifted.operand(new)), new[:, [6, 2]].T + 2)
+    assert_array_equal(values(shifted, vectors, shifted.prepare(new)), new[:, [6, 2]].T + 2)

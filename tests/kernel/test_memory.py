@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from widemargin import resources
-from widemargin.kernel import rows as rows_module
-from widemargin.kernel.rows import LEAST_SLOTS, Memory, RowCache, Threads
+from widemargin.kernel.backend import Host
+from widemargin.kernel.cache import LEAST_SLOTS, RowCache
+from widemargin.kernel.tiles import Memory, allocate
 
 from .helpers import assert_same_function, counting, laid_out, svc
 
@@ -87,11 +88,11 @@ def test_two_takers_never_share_a_buffer():
 def test_a_cache_on_memory_that_another_one_used_returns_the_right_rows():
     memory = Memory()
     kernel, rows, K = laid_out("matrix", 60)
-    with Threads(1) as threads:
+    with Host(1) as host:
         buffers = []
         for begin, end in [(0, 60), (20, 50), (0, 60)]:
             some = rows[begin:end]
-            cache = RowCache(kernel, some, len(some), 1e6, threads, memory)
+            cache = RowCache(kernel, some, len(some), 1e6, host, memory)
             buffers.append(cache.pool)
             slots = cache.slots(np.arange(end - begin)[::-1])
             assert_array_equal(cache.pool[slots[::-1]], K[begin:end, begin:end])
@@ -124,9 +125,9 @@ def test_a_cache_that_cannot_be_allocated_is_halved_with_a_warning(limit_memory)
     kernel, rows, K = laid_out("matrix", 400)
     limit_memory(100_000)
     message = r"cache of 1 MB .* using 0 MB. Set cache_size"
-    with Threads(1) as threads:
+    with Host(1) as host:
         with pytest.warns(UserWarning, match=message):
-            cache = RowCache(kernel, rows, 400, 1e9, threads, Memory())
+            cache = RowCache(kernel, rows, 400, 1e9, host, Memory())
         assert cache.n_slots == 80_000 // 400
         wanted = np.arange(150, 350)
         assert_array_equal(cache.pool[cache.slots(wanted)], K[wanted])
@@ -135,15 +136,15 @@ def test_a_cache_that_cannot_be_allocated_is_halved_with_a_warning(limit_memory)
 def test_a_cache_is_halved_no_further_than_its_least_size(limit_memory):
     kernel, rows, _ = laid_out("matrix", 400)
     limit_memory(LEAST_SLOTS * 400)
-    with Threads(1) as threads, pytest.warns(UserWarning, match="could not be allocated"):
-        assert RowCache(kernel, rows, 400, 1e9, threads, Memory()).n_slots == LEAST_SLOTS
+    with Host(1) as host, pytest.warns(UserWarning, match="could not be allocated"):
+        assert RowCache(kernel, rows, 400, 1e9, host, Memory()).n_slots == LEAST_SLOTS
 
 
 def test_a_cache_that_cannot_have_its_least_size_is_an_error(limit_memory):
     kernel, rows, _ = laid_out("matrix", 400)
     limit_memory(LEAST_SLOTS * 400 - 1)
-    with Threads(1) as threads, pytest.raises(MemoryError, match="no room for 51200"):
-        RowCache(kernel, rows, 400, 1e9, threads, Memory())
+    with Host(1) as host, pytest.raises(MemoryError, match="no room for 51200"):
+        RowCache(kernel, rows, 400, 1e9, host, Memory())
 
 
 @pytest.mark.parametrize(("most", "got"), [(100, 61), (5_000_000, 4_000_000)])
@@ -151,12 +152,12 @@ def test_an_allocation_says_what_it_wanted_and_what_it_got(most, got, limit_memo
     limit_memory(most)
     message = f"A cache of 128 MB .* using {got * 8 / 1e6:.0f} MB"
     with pytest.warns(UserWarning, match=message):
-        buffer = rows_module._allocate(16_000_000, 0, np.float64)
+        buffer = allocate(16_000_000, 0, np.float64)
     assert len(buffer) == got
 
 
 def test_a_small_cache_gives_the_same_optimum(monkeypatch, three):
-    monkeypatch.setattr("widemargin.kernel.rows.LEAST_SLOTS", 16)
+    monkeypatch.setattr("widemargin.kernel.cache.LEAST_SLOTS", 16)
     X, y = three
     kernel, computed, numbered = counting(X)
     large = svc(kernel, tol=1e-10).fit(numbered, y)

@@ -6,11 +6,13 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 from widemargin import KernelSVC
+from widemargin.kernel.backend import Host
 from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.model import COMBINATIONS, KernelModel
 from widemargin.kernel.partition import PointRouter
 
 INTERCEPT = np.array([0.25, -3.0])
+ONE = Host(1)
 
 
 @pytest.fixture
@@ -31,12 +33,12 @@ def build(parts, combination="routed", *, routed=True, dtype=np.float64):
     kernel = make_kernel("rbf", 0.5, 0.0, 3, vectors, dtype)
     router = PointRouter(np.ascontiguousarray(corners - kernel.centre, dtype=dtype))
     extra = (router, cluster, combination) if routed else ()
-    return KernelModel(kernel, kernel.operand(vectors), coef, INTERCEPT, *extra)
+    return KernelModel(kernel, kernel.prepare(vectors), coef, INTERCEPT, *extra)
 
 
 def test_a_plain_model_is_the_sum_over_its_support_vectors(parts):
     vectors, _, coef, _, rows, _ = parts
-    decision = build(parts, routed=False).decision(rows, 1)
+    decision = build(parts, routed=False).decision(rows, ONE)
     expected = rbf_kernel(rows, vectors, gamma=0.5) @ coef + INTERCEPT
     np.testing.assert_allclose(decision, expected, rtol=1e-12, atol=1e-12)
 
@@ -44,7 +46,8 @@ def test_a_plain_model_is_the_sum_over_its_support_vectors(parts):
 def test_a_summed_model_does_without_its_router(parts):
     rows = parts[4]
     np.testing.assert_array_equal(
-        build(parts, "sum").decision(rows, 1), build(parts, routed=False).decision(rows, 1)
+        build(parts, "sum").decision(rows, ONE),
+        build(parts, routed=False).decision(rows, ONE),
     )
 
 
@@ -52,13 +55,13 @@ def test_a_routed_model_sums_over_the_cluster_of_each_row(parts):
     vectors, cluster, coef, _, rows, asked = parts
     K = rbf_kernel(rows, vectors, gamma=0.5) * (asked[:, None] == cluster)
     np.testing.assert_allclose(
-        build(parts).decision(rows, 1), K @ coef + INTERCEPT, rtol=1e-12, atol=1e-12
+        build(parts).decision(rows, ONE), K @ coef + INTERCEPT, rtol=1e-12, atol=1e-12
     )
 
 
 def test_a_cluster_without_support_vectors_gives_the_intercept(parts):
     *_, rows, asked = parts
-    decision = build(parts).decision(rows, 1)
+    decision = build(parts).decision(rows, ONE)
     np.testing.assert_array_equal(decision[asked == 2], np.tile(INTERCEPT, (20, 1)))
     assert np.all(decision[asked < 2] != INTERCEPT)
 
@@ -69,14 +72,16 @@ def test_a_cluster_without_support_vectors_gives_the_intercept(parts):
 def test_a_row_is_decided_alike_in_any_company(combination, dtype, n_threads, parts):
     rows = np.repeat(parts[4], 40, axis=0)  # more than a tile
     model = build(parts, combination, dtype=dtype)
-    together = model.decision(rows, n_threads)
+    together = model.decision(rows, Host(n_threads))
     tolerance = {"rtol": 0, "atol": 1e-4 if dtype is np.float32 else 1e-11}
     order = np.random.default_rng(1).permutation(len(rows))
-    np.testing.assert_allclose(model.decision(rows[order], n_threads), together[order], **tolerance)
-    batches = [model.decision(part, n_threads) for part in np.array_split(rows, 7)]
+    np.testing.assert_allclose(
+        model.decision(rows[order], Host(n_threads)), together[order], **tolerance
+    )
+    batches = [model.decision(part, Host(n_threads)) for part in np.array_split(rows, 7)]
     np.testing.assert_allclose(np.vstack(batches), together, **tolerance)
     for row in (0, 1000, 2399):
-        alone = model.decision(rows[row : row + 1], n_threads)
+        alone = model.decision(rows[row : row + 1], Host(n_threads))
         np.testing.assert_allclose(alone[0], together[row], **tolerance)
 
 
@@ -84,7 +89,9 @@ def test_a_committee_of_one_cluster_is_that_clusters_model(parts):
     vectors, _, coef, corners, rows, _ = parts
     one = (vectors, np.zeros(12, dtype=int), coef, corners[:1], rows, None)
     np.testing.assert_allclose(
-        build(one, "bcm").decision(rows, 1), build(one, "sum").decision(rows, 1), rtol=1e-9
+        build(one, "bcm").decision(rows, ONE),
+        build(one, "sum").decision(rows, ONE),
+        rtol=1e-9,
     )
 
 
@@ -96,7 +103,7 @@ def test_a_committee_listens_to_the_cluster_that_knows_the_row(parts):
                        1e-6)  # fmt: skip
     near = vectors[cluster == 1]
     own = rbf_kernel(near, near, gamma=0.5) @ coef[cluster == 1] + INTERCEPT
-    np.testing.assert_allclose(sure.decision(near, 1), own, atol=1e-3)
+    np.testing.assert_allclose(sure.decision(near, ONE), own, atol=1e-3)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])

@@ -123,17 +123,17 @@ def test_pairs_of_classes_are_those_of_scikit_learn(n_classes):
     ours = binary_problems(label, Coding("ovo", n_classes), upper)
     assert len(ours) == len(theirs) == n_classes * (n_classes - 1) // 2
     for mine, other in zip(ours, theirs, strict=True):
-        np.testing.assert_array_equal(mine.rows, other.X_[:, 0])
-        np.testing.assert_array_equal(mine.y, np.where(other.y_ == 1, 1.0, -1.0))
-        np.testing.assert_array_equal(mine.upper, upper[mine.rows])
+        np.testing.assert_array_equal(mine.row, other.X_[:, 0])
+        np.testing.assert_array_equal(mine.sign, np.where(other.y_ == 1, 1.0, -1.0))
+        np.testing.assert_array_equal(mine.upper, upper[mine.row])
 
 
 def test_one_problem_per_class_has_all_rows_and_that_class_positive():
     label, upper = class_labels(3), np.linspace(1, 2, 40)
     ours = binary_problems(label, Coding("ovr", 3), upper)
-    np.testing.assert_array_equal(np.stack([p.y for p in ours], axis=1), reference.signs(label))
+    np.testing.assert_array_equal(np.stack([p.sign for p in ours], axis=1), reference.signs(label))
     for p in ours:
-        np.testing.assert_array_equal(p.rows, np.arange(40))
+        np.testing.assert_array_equal(p.row, np.arange(40))
         np.testing.assert_array_equal(p.upper, upper)
 
 
@@ -141,4 +141,4 @@ def test_one_problem_per_class_has_all_rows_and_that_class_positive():
 def test_two_classes_are_one_problem_with_the_later_class_positive(scheme):
     label = class_labels(2)
     (p,) = binary_problems(label, Coding(scheme, 2), np.ones(40))
-    np.testing.assert_array_equal(p.y, reference.signs(label)[:, 0])
+    np.testing.assert_array_equal(p.sign, reference.signs(label)[:, 0])

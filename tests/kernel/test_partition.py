@@ -4,30 +4,31 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from widemargin.kernel.kernels import CompressedRows, make_kernel
+from widemargin.kernel.backend import Host
+from widemargin.kernel.kernels import KERNELS, make_kernel
 from widemargin.kernel.partition import (
-    DISTANCE_KERNELS,
     KernelRouter,
     PointRouter,
     kernel_kmeans,
     partition,
 )
-from widemargin.kernel.rows import Threads
+from widemargin.kernel.rows import CompressedRows
 
 from .helpers import each_kernel, exact, made, mostly_zero
 
-ONE = Threads(1)
+ONE = Host(1)
+BY_DISTANCE = [name for name, traits in KERNELS.items() if traits.by_distance]
 BLOBS = 12.0 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
 
 
 def operands(name, X, dtype=np.float64):
     kernel = made(name, X, dtype)
-    return kernel, kernel.operand(X, training=True)
+    return kernel, kernel.prepare(X)
 
 
 def linear(X):
     kernel = make_kernel("poly", 1.0, 0.0, 1, X, np.float64)
-    return kernel, kernel.operand(X, training=True)
+    return kernel, kernel.training_rows(X, np.arange(len(X)))
 
 
 def divided(kernel, rows, k, *, seed=0, candidates=None, sample_size=60):
@@ -57,7 +58,7 @@ def same_clusters(a, b):
 def test_a_partition_covers_all_rows_has_no_empty_cluster_and_routes_training_rows(name):
     kernel, rows = operands(name, uniform())
     router, label = divided(kernel, rows, 6)
-    assert isinstance(router, PointRouter) == (name in DISTANCE_KERNELS)
+    assert isinstance(router, PointRouter) == (name in BY_DISTANCE)
     assert len(label) == len(rows)
     assert router.n_clusters > 1
     np.testing.assert_array_equal(np.unique(label), np.arange(router.n_clusters))
@@ -81,9 +82,9 @@ def test_a_partition_does_not_depend_on_the_number_of_threads(name):
     everything = np.arange(2500)
     labels = []
     for n in (1, 2):
-        with Threads(n) as threads:
+        with Host(n) as host:
             rng = np.random.default_rng(0)
-            labels.append(partition(kernel, rows, 5, everything, 60, rng, threads)[1])
+            labels.append(partition(kernel, rows, 5, everything, 60, rng, host)[1])
     np.testing.assert_array_equal(*labels)
 
 
@@ -93,7 +94,7 @@ def test_groups_of_rows_far_apart_are_the_clusters(name):
     X -= X.min()  # chi2 wants no negative values
     kernel, rows = operands(name, X)
     _, label = divided(kernel, rows, 4)
-    if name in DISTANCE_KERNELS:
+    if name in BY_DISTANCE:
         assert same_clusters(label, which)
     mass = exact(name, X)
     across = mass[label[:, None] != label].sum() / mass.sum()
@@ -106,7 +107,7 @@ def test_new_rows_go_to_the_cluster_of_their_neighbours():
     kernel, rows = operands("rbf", X)
     router, label = divided(kernel, rows, 4)
     expected = [label[np.argmin(((X - corner) ** 2).sum(axis=1))] for corner in BLOBS]
-    np.testing.assert_array_equal(router.assign(kernel.operand(BLOBS), ONE), expected)
+    np.testing.assert_array_equal(router.assign(kernel.prepare(BLOBS), ONE), expected)
 
 
 @pytest.mark.parametrize("name", ["rbf", "poly"])
@@ -192,14 +193,14 @@ def test_a_kernel_router_of_the_linear_kernel_sends_rows_to_the_nearest_mean():
     centres = router.members.T @ router.sample.data
     np.testing.assert_allclose(router.constants, (centres**2).sum(axis=1), rtol=1e-12)
     np.testing.assert_array_equal(label, explicit(X, centres))
-    np.testing.assert_array_equal(router.assign(kernel.operand(new), ONE), explicit(new, centres))
+    np.testing.assert_array_equal(router.assign(kernel.prepare(new), ONE), explicit(new, centres))
 
 
 def test_a_kernel_router_measures_distances_in_the_feature_space_of_its_kernel():
     """k(x, z) = (xz)^2 for numbers: the feature is x^2, so signs do not matter."""
     X = np.concatenate([np.linspace(-3, -2, 20), np.linspace(2, 3, 20), np.linspace(-0.5, 0.5, 20)])
     kernel = make_kernel("poly", 1.0, 0.0, 2, X[:, None], np.float64)
-    rows = kernel.operand(X[:, None])
+    rows = kernel.prepare(X[:, None])
     router = kernel_kmeans(kernel, rows, 2, np.random.default_rng(0), ONE)
     expected = np.repeat([0, 1], [40, 20])
     assert same_clusters(router.assign(rows, ONE), expected)
@@ -259,7 +260,7 @@ def test_compressed_rows_are_routed_as_dense_ones(name):
     if name == "rbf":
         np.testing.assert_array_equal(label, explicit(X, router.centres))
     else:
-        K = exact(name, X, router.sample.tocsr())
+        K = exact(name, X, router.sample.matrix)
         np.testing.assert_array_equal(
             label, np.argmin(router.constants - 2 * K @ router.members, axis=1)
         )
@@ -270,7 +271,7 @@ def test_rows_of_a_given_matrix_are_clustered_as_those_of_its_kernel():
     kernel, rows = operands("poly", X)
     K = exact("poly", X)
     given = make_kernel("precomputed", 1.0, 0.0, 3, K, np.float64)
-    of_matrix = divided(given, given.operand(K, training=True), 5)[1]
+    of_matrix = divided(given, given.training_rows(K, np.arange(len(K))), 5)[1]
     np.testing.assert_array_equal(of_matrix, divided(kernel, rows, 5)[1])
 
 

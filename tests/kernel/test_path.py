@@ -132,7 +132,7 @@ def test_a_warm_start_is_not_used_for_another_problem(change, three):
 
 
 def test_a_warm_start_remembers_the_latest_fits_only(two, monkeypatch):
-    monkeypatch.setattr("widemargin.kernel.estimator.MOST_DUALS", 2)
+    monkeypatch.setattr("widemargin.kernel.warm_start.MOST_DUALS", 2)
     X, y = two
     model = svc(warm_start=True)
     blocks = {}

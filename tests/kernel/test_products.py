@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from threadpoolctl import ThreadpoolController
 
+from widemargin.kernel.backend import Host
+from widemargin.kernel.cache import TILE_ROWS
 from widemargin.kernel.kernels import TILE, TILE_COMPRESSED, PrecomputedKernel, make_kernel
-from widemargin.kernel.rows import TILE_ROWS, Threads, kernel_product
 
 from .helpers import RELATIVE, each_dtype, each_layout, laid_out
 
@@ -24,15 +25,15 @@ def test_tiles_cover_every_column_once(n, n_threads):
         with lock:
             taken.append((begin, end))
 
-    with Threads(n_threads) as threads:
-        threads.tiles(n, task, 8)
+    with Host(n_threads) as host:
+        host.tiles(n, task, 8)
     assert sorted(taken) == [(b, min(b + 8, n)) for b in range(0, n, 8)]
 
 
 def test_a_tile_is_as_wide_as_it_says_by_default():
     taken = []
-    with Threads(1) as threads:
-        threads.tiles(2 * TILE + 5, lambda b, e: taken.append((b, e)))
+    with Host(1) as host:
+        host.tiles(2 * TILE + 5, lambda b, e: taken.append((b, e)))
     assert taken == [(0, TILE), (TILE, 2 * TILE), (2 * TILE, 2 * TILE + 5)]
 
 
@@ -44,8 +45,8 @@ def test_all_threads_and_the_calling_one_take_tiles():
         workers.add(threading.get_ident())
         together.wait()
 
-    with Threads(3) as threads:
-        threads.tiles(3, task, 1)
+    with Host(3) as host:
+        host.tiles(3, task, 1)
     assert len(workers) == 3
     assert threading.get_ident() in workers
 
@@ -60,11 +61,11 @@ def test_an_error_in_any_thread_is_raised(own):
         if (threading.current_thread() is threading.main_thread()) == own:
             raise KeyError("of a tile")
 
-    with Threads(2) as threads:
+    with Host(2) as host:
         with pytest.raises(KeyError, match="of a tile"):
-            threads.tiles(2, task, 1)
+            host.tiles(2, task, 1)
         done = []
-        threads.tiles(4, lambda b, e: done.append(b), 1)  # and it works again
+        host.tiles(4, lambda b, e: done.append(b), 1)  # and it works again
         assert sorted(done) == [0, 1, 2, 3]
 
 
@@ -81,8 +82,8 @@ def test_no_tile_is_begun_after_an_error_in_the_calling_thread():
         failed.wait(10)
         threading.Event().wait(0.2)  # the calling thread has taken what is left by now
 
-    with Threads(2) as threads, pytest.raises(KeyboardInterrupt):
-        threads.tiles(1000, task, 1)
+    with Host(2) as host, pytest.raises(KeyboardInterrupt):
+        host.tiles(1000, task, 1)
     assert len(begun) == 2
 
 
@@ -93,7 +94,7 @@ def test_blas_keeps_to_one_thread_inside_and_gets_its_own_back():
         ]
 
     before = n_threads()
-    with Threads(2), Threads(1):
+    with Host(2), Host(1):
         assert set(n_threads()) == {1}
     assert n_threads() == before
 
@@ -107,8 +108,8 @@ def test_blas_keeps_to_one_thread_inside_and_gets_its_own_back():
 def test_products_are_those_of_the_kernel_matrix(n_outputs, layout, dtype):
     kernel, rows, K = laid_out(layout, 120, dtype)
     coef = np.random.default_rng(1).normal(size=(50, n_outputs))
-    with Threads(1) as threads:
-        product = kernel_product(kernel, rows, rows[70:], coef, threads)
+    with Host(1) as host:
+        product = host.product(kernel, rows, rows[70:], coef)
     # k(a, b) is filled as rows b and columns a: for an unsymmetric matrix, its transpose
     expected = K[70:].T @ coef
     scale = np.abs(K[70:]).T @ np.abs(coef)
@@ -123,11 +124,11 @@ def test_products_of_more_than_a_tile_each_way_are_right(n_outputs):
     K = np.random.default_rng(0).normal(size=(m, n)).astype(np.float32)
     coef = np.random.default_rng(1).normal(size=(m, n_outputs))
     kernel = PrecomputedKernel()
-    training = kernel.operand(np.zeros((m, m)), training=True)
-    new = kernel.operand(np.ascontiguousarray(K.T))
-    with Threads(1) as threads:
+    training = kernel.training_rows(np.zeros((m, m)), np.arange(m))
+    new = kernel.prepare(np.ascontiguousarray(K.T))
+    with Host(1) as host:
         vectors = kernel.vectors(training, np.arange(m))
-        product = kernel_product(kernel, new, vectors, coef, threads)
+        product = host.product(kernel, new, vectors, coef)
     scale = np.abs(K).T @ np.abs(coef)
     assert np.all(np.abs(product - K.T.astype(np.float64) @ coef) <= 2e-6 * scale)
 
@@ -137,9 +138,11 @@ def test_few_outputs_are_summed_in_double():
     K = np.ones((3, 402), dtype=np.float32)
     K[:, 0], K[:, 401] = 2.0**26, -(2.0**26)
     kernel = PrecomputedKernel()
-    vectors = kernel.vectors(kernel.operand(np.zeros((402, 402)), training=True), np.arange(402))
-    with Threads(1) as threads:
-        product = kernel_product(kernel, kernel.operand(K), vectors, np.ones((402, 1)), threads)
+    vectors = kernel.vectors(
+        kernel.training_rows(np.zeros((402, 402)), np.arange(402)), np.arange(402)
+    )
+    with Host(1) as host:
+        product = host.product(kernel, kernel.prepare(K), vectors, np.ones((402, 1)))
     assert_array_equal(product, np.full((3, 1), 400.0))
 
 
@@ -150,22 +153,22 @@ def test_products_do_not_depend_on_the_number_of_threads(n_outputs, layout):
     X = rng.normal(size=((TILE_COMPRESSED if layout == "compressed" else 2 * TILE) + 300, 9))
     X = X if layout == "dense" else X * (rng.random(X.shape) < 0.2)
     kernel = make_kernel("rbf", 0.3, 0.0, 3, X)
-    rows = kernel.operand(X)
+    rows = kernel.prepare(X)
     assert len(rows) > kernel.tile  # or no second thread would have anything to do
     coef = rng.normal(size=(TILE_ROWS + 50, n_outputs))
     found = []
     for n_threads in (1, 2, 3):
-        with Threads(n_threads) as threads:
-            found.append(kernel_product(kernel, rows, rows[: len(coef)], coef, threads))
+        with Host(n_threads) as host:
+            found.append(host.product(kernel, rows, rows[: len(coef)], coef))
     assert_array_equal(found[1], found[0])
     assert_array_equal(found[2], found[0])
 
 
 def test_products_with_no_rows_are_empty_or_zero():
     kernel, rows, _ = laid_out("dense", 10)
-    with Threads(1) as threads:
-        assert kernel_product(kernel, rows[:0], rows, np.ones((10, 2)), threads).shape == (0, 2)
-        nothing = kernel_product(kernel, rows, rows[:0], np.ones((0, 2)), threads)
+    with Host(1) as host:
+        assert host.product(kernel, rows[:0], rows, np.ones((10, 2))).shape == (0, 2)
+        nothing = host.product(kernel, rows, rows[:0], np.ones((0, 2)))
     assert_array_equal(nothing, np.zeros((10, 2)))
 
 
@@ -179,6 +182,6 @@ def test_an_error_of_a_kernel_in_a_thread_is_raised_by_the_product():
 
     X = np.zeros((2 * TILE, 1))
     kernel = make_kernel(broken, 1.0, 0.0, 3, X)
-    rows = kernel.operand(X)
-    with Threads(2) as threads, pytest.raises(ValueError, match="'broken' returned nan"):
-        kernel_product(kernel, rows, rows[:2], np.ones((2, 1)), threads)
+    rows = kernel.prepare(X)
+    with Host(2) as host, pytest.raises(ValueError, match="'broken' returned nan"):
+        host.product(kernel, rows, rows[:2], np.ones((2, 1)))

@@ -8,9 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
 
 from widemargin import KernelSVC
-from widemargin.kernel import divide
+from widemargin.kernel import clusters
+from widemargin.kernel.backend import Host
+from widemargin.kernel.cache import CachingKernel, RowCache
 from widemargin.kernel.kernels import TILE, ShiftedKernel, make_kernel
-from widemargin.kernel.rows import Memory, RowCache, SharedRows, Threads, kernel_product
+from widemargin.kernel.tiles import Memory
 
 from .helpers import RELATIVE, each_dtype, each_layout, laid_out, values
 
@@ -25,9 +27,9 @@ class Counted:
     def __getattr__(self, name):
         return getattr(self.kernel, name)
 
-    def left(self, a):
+    def as_left(self, a):
         self.prepared.append(len(a))
-        return self.kernel.left(a)
+        return self.kernel.as_left(a)
 
 
 @each_dtype
@@ -35,8 +37,8 @@ class Counted:
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_shared_rows_have_the_values_of_their_kernel(share, layout, dtype):
     kernel, rows, K = laid_out(layout, 50, dtype)
-    shared = SharedRows(kernel, rows, share * 50 * 50 * np.dtype(dtype).itemsize)
-    everything = shared.operand(None)
+    shared = CachingKernel(kernel, rows, share * 50 * 50 * np.dtype(dtype).itemsize, Host())
+    everything = shared.numbers
     assert len(everything) == 50
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -51,29 +53,29 @@ def test_shared_rows_have_the_values_of_their_kernel(share, layout, dtype):
 
 def test_rows_of_more_than_a_tile_are_stored_whole():
     kernel, rows, K = laid_out("matrix", TILE + 70)
-    shared = SharedRows(kernel, rows, 1e9)
-    everything = shared.operand(None)
+    shared = CachingKernel(kernel, rows, 1e9, Host())
+    everything = shared.numbers
     assert_array_equal(values(shared, everything[[5, 3]], everything), K[[5, 3]])
 
 
 def test_shared_rows_are_computed_once():
     kernel, rows, _ = laid_out("dense", 40)
     counted = Counted(kernel)
-    shared = SharedRows(counted, rows, 1e9)
-    everything = shared.operand(None)
+    shared = CachingKernel(counted, rows, 1e9, Host())
+    everything = shared.numbers
     for numbers in ([3, 1, 7], [7, 3], [1, 8, 9], [9, 8, 7, 3, 1]):
-        shared.left(everything[np.array(numbers)])
+        shared.as_left(everything[np.array(numbers)])
     assert counted.prepared == [3, 2]
-    shared.left(everything)
-    shared.left(everything)
+    shared.as_left(everything)
+    shared.as_left(everything)
     assert counted.prepared == [3, 2, 35]
 
 
 def test_rows_without_room_are_computed_directly_and_those_held_are_not():
     kernel, rows, K = laid_out("matrix", 40)
     counted = Counted(kernel)
-    shared = SharedRows(counted, rows, 5 * 40 * 4)
-    everything = shared.operand(None)
+    shared = CachingKernel(counted, rows, 5 * 40 * 4, Host())
+    everything = shared.numbers
     assert_array_equal(values(shared, everything[:3], everything), K[:3])
     for _ in range(2):  # three more do not fit, and nothing of them is kept
         assert_array_equal(values(shared, everything[2:6], everything[::3]), K[2:6, ::3])
@@ -86,9 +88,9 @@ def test_rows_without_room_are_computed_directly_and_those_held_are_not():
 @each_layout
 def test_support_vectors_of_shared_rows_are_those_of_the_kernel(layout):
     kernel, rows, K = laid_out(layout, 30)
-    shared = SharedRows(kernel, rows, 1e9)
+    shared = CachingKernel(kernel, rows, 1e9, Host())
     own, support = np.array([20, 4, 9, 11]), np.array([3, 0])
-    vectors = shared.vectors(shared.operand(None)[own], support)
+    vectors = shared.vectors(shared.numbers[own], support)
     if layout == "matrix":
         assert_array_equal(vectors.column, [11, 20])
     else:
@@ -97,26 +99,26 @@ def test_support_vectors_of_shared_rows_are_those_of_the_kernel(layout):
 
 def test_shared_rows_pass_for_their_kernel():
     kernel, rows, K = laid_out("matrix", 30, np.float64)
-    shared = SharedRows(ShiftedKernel(kernel, 0.5), rows, 1e9)
+    shared = CachingKernel(ShiftedKernel(kernel, 0.5), rows, 1e9, Host())
     assert (shared.name, shared.dtype, shared.cost) == ("precomputed", np.float64, kernel.cost)
-    own = shared.operand(None)[np.array([3, 17, 5, 28, 0])]
-    with Threads(1) as threads:
-        cache = RowCache(shared, own, 5, 1e6, threads, Memory())
+    own = shared.numbers[np.array([3, 17, 5, 28, 0])]
+    with Host(1) as host:
+        cache = RowCache(shared, own, 5, 1e6, host, Memory())
         slots = cache.slots(np.array([4, 1]))
-        assert_array_equal(cache.pool[slots, :5], K[np.ix_([0, 17], own.at)] + 0.5)
-        product = kernel_product(shared, own, own, np.eye(5), threads)
-    assert_allclose(product.T, K[np.ix_(own.at, own.at)] + 0.5, rtol=1e-15)
+        assert_array_equal(cache.pool[slots, :5], K[np.ix_([0, 17], own.number)] + 0.5)
+        product = host.product(shared, own, own, np.eye(5))
+    assert_allclose(product.T, K[np.ix_(own.number, own.number)] + 0.5, rtol=1e-15)
 
 
 def test_shared_rows_leave_the_rest_of_the_cache_to_the_problems(monkeypatch):
     seen = []
-    original = divide.solve
+    original = clusters.solve
 
-    def spy(kernel, *args, **settings):
-        seen.append((isinstance(kernel, SharedRows), settings["cache_bytes"]))
-        return original(kernel, *args, **settings)
+    def spy(problem, backend, settings, *more):
+        seen.append((isinstance(problem.kernel, CachingKernel), settings.cache_bytes))
+        return original(problem, backend, settings, *more)
 
-    monkeypatch.setattr(divide, "solve", spy)
+    monkeypatch.setattr(clusters, "solve", spy)
     X = np.random.default_rng(0).random((60, 3))
     y = np.arange(60) % 3
     KernelSVC(gamma=1.0, cache_size=1).fit(X, y)  # cheap: computed again
@@ -127,10 +129,10 @@ def test_shared_rows_leave_the_rest_of_the_cache_to_the_problems(monkeypatch):
 def test_shared_rows_do_not_depend_on_threads():
     X = np.random.default_rng(0).random((3000, 5))
     kernel = make_kernel("rbf", 1.0, 0.0, 3, X)
-    rows = kernel.operand(X)
+    rows = kernel.prepare(X)
     blocks = []
     for n_threads in (1, 2):
-        shared = SharedRows(kernel, rows, 1e9, n_threads)
-        everything = shared.operand(None)
+        shared = CachingKernel(kernel, rows, 1e9, Host(n_threads))
+        everything = shared.numbers
         blocks.append(values(shared, everything[:50], everything))
     assert_array_equal(*blocks)

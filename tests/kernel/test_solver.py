@@ -8,9 +8,12 @@ import pytest
 import reference
 import scipy.sparse as sp
 
-from widemargin.kernel import solver
-from widemargin.kernel.kernels import CompressedRows, make_kernel
-from widemargin.kernel.solver import Descent, solve
+from widemargin.kernel import active_set, solver
+from widemargin.kernel.backend import Host
+from widemargin.kernel.kernels import make_kernel
+from widemargin.kernel.problem import Problem
+from widemargin.kernel.rows import CompressedRows
+from widemargin.kernel.solver import Descent, SolverSettings, solve
 
 from .helpers import cheap, kernel_matrix, noisy_labels, problem, shrinking_problem
 
@@ -39,9 +42,9 @@ def watched(monkeypatch):
                 super().shrink()
                 watch.shrinks += len(self.active) < before
 
-            def _exact(self, which):
+            def _compute_gradient(self, which):
                 watch.asked.append(len(which))
-                super()._exact(which)
+                super()._compute_gradient(which)
 
         with monkeypatch.context() as patch:
             patch.setattr(solver, "Descent", Watched)
@@ -81,7 +84,7 @@ def test_any_number_of_rows_is_solved_whatever_the_width_of_a_vector(n):
 
 @pytest.mark.parametrize("block", [2, 3, 8, 13])
 def test_any_size_of_block_finds_the_optimum(block, monkeypatch):
-    monkeypatch.setattr(solver, "BLOCK", block)
+    monkeypatch.setattr(active_set, "WORKING_SET", block)
     p = problem()
     solution = p.solve(tol=1e-9)
     assert solution.n_iter > len(p.y) / block
@@ -99,7 +102,7 @@ def test_compressed_rows_are_solved_as_dense_ones(name):
     rng = np.random.default_rng(3)
     X = np.where(rng.random((60, 10)) < 0.2, rng.random((60, 10)), 0.0)
     p = problem(name, X=X, y=noisy_labels(X, rng))
-    given = replace(p, rows=p.kernel.operand(sp.csr_array(X)))
+    given = replace(p, rows=p.kernel.prepare(sp.csr_array(X)))
     assert isinstance(given.rows, CompressedRows)
     assert p.residual(given.solve(tol=1e-11).alpha) <= 1e-8
 
@@ -110,7 +113,7 @@ def test_a_precomputed_matrix_and_a_function_are_solved_as_the_kernel_they_stand
     matrix = make_kernel("precomputed", 1.0, 0.0, 3, p.K, np.float64)
     function = make_kernel(partial(kernel_matrix, "rbf", gamma=0.7), 1.0, 0.0, 3, X, np.float64)
     for kernel, data in ((matrix, p.K), (function, X)):
-        same = replace(p, kernel=kernel, rows=kernel.operand(data, training=True))
+        same = replace(p, kernel=kernel, rows=kernel.training_rows(data, np.arange(len(data))))
         assert p.residual(same.solve(tol=1e-11).alpha) <= 1e-8
 
 
@@ -121,10 +124,11 @@ def test_a_precomputed_matrix_and_a_function_are_solved_as_the_kernel_they_stand
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_a_single_row_has_the_variable_that_its_kernel_value_or_its_bound_gives(sign, C, best):
     kernel = make_kernel("poly", 1.0, 1.0, 1, np.ones((1, 1)), np.float64)  # k(x, x) = 2
-    rows = kernel.operand(np.ones((1, 1)))
-    solution = solve(kernel, rows, np.array([sign]), np.array([C]), tol=1e-12)
+    rows = kernel.prepare(np.ones((1, 1)))
+    p = Problem.hinge(kernel, rows, np.array([sign]), np.array([C]))
+    solution = solve(p, Host(), SolverSettings(tol=1e-12))
     assert solution.alpha[0] == pytest.approx(best, rel=1e-12)
-    assert solution.converged
+    assert solution.relative_gap <= 1e-12
 
 
 @pytest.mark.parametrize("C", [1e-2, 1.0, 1e3])
@@ -183,7 +187,7 @@ def test_any_feasible_start_reaches_the_optimum(name, share):
 
 
 def test_a_start_without_room_in_the_cache_for_its_rows_reaches_the_optimum(monkeypatch):
-    monkeypatch.setattr("widemargin.kernel.rows.LEAST_SLOTS", 8)
+    monkeypatch.setattr("widemargin.kernel.cache.LEAST_SLOTS", 8)
     p = problem()
     solution = p.solve(tol=1e-9, alpha=p.upper / 2, cache_bytes=1.0)
     assert solution.history[0]["rows"] == 0  # the gradient came without the cache
@@ -214,7 +218,7 @@ def test_a_start_on_the_wrong_variables_takes_in_all_that_matter():
 
 
 def test_a_small_cache_computes_rows_again_and_finds_the_same_optimum(monkeypatch):
-    monkeypatch.setattr("widemargin.kernel.rows.LEAST_SLOTS", 16)
+    monkeypatch.setattr("widemargin.kernel.cache.LEAST_SLOTS", 16)
     monkeypatch.setattr(solver, "SHRINK_SHARE", 2.0)
     p = problem(n=150)
     large = p.solve(tol=1e-9)
@@ -249,7 +253,7 @@ def test_shrinking_waits_until_keeping_a_variable_has_cost_as_much_as_looking_ag
 
 
 def test_shrinking_with_a_small_cache_finds_the_same_optimum(watched, monkeypatch):
-    monkeypatch.setattr("widemargin.kernel.rows.LEAST_SLOTS", 40)
+    monkeypatch.setattr("widemargin.kernel.cache.LEAST_SLOTS", 40)
     p = shrinking_problem(0, 3.0, monkeypatch)
     large = p.solve(tol=1e-8)
     watch, small = watched(p, cache_bytes=1.0)
@@ -286,7 +290,7 @@ def test_the_gradient_is_refreshed_after_many_blocks_and_is_then_exact(watched, 
 
 
 def test_it_ends_unconverged_at_the_limit_of_steps_with_a_true_gap(monkeypatch):
-    monkeypatch.setattr(solver, "BLOCK", 8)
+    monkeypatch.setattr(active_set, "WORKING_SET", 8)
     p = problem()
     solution = p.solve(tol=1e-9, max_iter=5)
     assert solution.n_iter == 5
@@ -295,7 +299,7 @@ def test_it_ends_unconverged_at_the_limit_of_steps_with_a_true_gap(monkeypatch):
 
 
 def test_a_step_that_asks_to_stop_is_the_last(monkeypatch):
-    monkeypatch.setattr(solver, "BLOCK", 8)
+    monkeypatch.setattr(active_set, "WORKING_SET", 8)
     p = problem()
     calls = []
 
@@ -312,7 +316,7 @@ def test_a_step_that_asks_to_stop_is_the_last(monkeypatch):
 @pytest.mark.parametrize("C", [0.1, 10.0, 1e4])
 @pytest.mark.parametrize("block", [8, 1024])
 def test_an_indefinite_kernel_comes_to_an_end_within_its_bounds(C, block, monkeypatch):
-    monkeypatch.setattr(solver, "BLOCK", block)
+    monkeypatch.setattr(active_set, "WORKING_SET", block)
     p = problem("sigmoid", C=C, gamma=2.0, coef0=-1.0)
     assert np.linalg.eigvalsh(p.K)[0] < -1e-2
     solution = p.solve(tol=1e-6, max_iter=2000)

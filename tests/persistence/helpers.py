@@ -282,7 +282,7 @@ def assert_same(a, b, where="model") -> None:
 
 
 # Estimates of speed, a training matrix, and the variables of a recorded level.
-_OF_TRAINING = ("cost", "matrix", "at", "alpha", "label")
+_OF_TRAINING = ("cost", "values", "row", "alpha", "label")
 _NOT_STORED = ("_dual", "_duals", "_parent_callback_ctx", "_skl_callbacks")
 
 

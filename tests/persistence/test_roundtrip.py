@@ -95,7 +95,7 @@ def test_the_kinds_are_what_their_names_say():
         for how in ("routed", "sum", "bcm")
     } <= routers
     vectors = {type(m.model_.vectors).__name__ for m in kernel.values()}
-    assert vectors == {"Operand", "CompressedRows", "MatrixRows"}
+    assert vectors == {"DenseRows", "CompressedRows", "GivenRows", "MatrixRows"}
     assert {np.dtype(m.model_.kernel.dtype).name for m in kernel.values()} == {"float32", "float64"}
     assert any(m.levels_ for m in kernel.values())
 

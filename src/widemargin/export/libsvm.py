@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin.export.labels import plain_labels
 from widemargin.files import replacing
 from widemargin.kernel import KernelSVC
-from widemargin.kernel.kernels import CompressedRows, DotKernel, Kernel
+from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.model import KernelModel
 from widemargin.multiclass import Coding
 
@@ -69,7 +69,7 @@ def export_libsvm(model: KernelSVC, path: str | os.PathLike) -> None:
     rho = [0.0 - fitted.intercept[column[pair]] for pair in combinations(latest_first, 2)]
     head: dict[str, Iterable] = {
         "svm_type": ["c_svc"],
-        **_kernel_lines(fitted.kernel),
+        **_kernel_lines(fitted.kernel),  # type: ignore[arg-type]
         "nr_class": [len(labels)],
         "total_sv": [len(owner)],
         "rho": _numbers(rho),
@@ -96,10 +96,9 @@ def _pairs(coef: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     return column, owner
 
 
-def _kernel_lines(kernel: Kernel) -> dict[str, list[str]]:
-    names = {"rbf": ["gamma"], "poly": ["degree", "gamma", "coef0"], "sigmoid": ["gamma", "coef0"]}
-    lines = {"kernel_type": ["polynomial" if kernel.name == "poly" else kernel.name]}
-    return lines | {name: _numbers([getattr(kernel, name)]) for name in names[kernel.name]}
+def _kernel_lines(kernel: DotKernel) -> dict[str, list[str]]:
+    lines = {"kernel_type": [str(kernel.traits.libsvm)]}
+    return lines | {name: _numbers([getattr(kernel, name)]) for name in kernel.traits.parameters}
 
 
 def _vector_lines(coef: np.ndarray, vectors: sp.csr_array) -> Iterator[list[str]]:
@@ -117,13 +116,11 @@ def _numbers(values, digits: int = 17) -> list[str]:
 def _support_vectors(fitted: KernelModel) -> sp.csr_array:
     """In the units of the data."""
     assert isinstance(fitted.kernel, DotKernel)
-    rows, centre = fitted.vectors, fitted.kernel.centre
-    if isinstance(rows, CompressedRows):
-        return rows.tocsr()
+    stored, centre = fitted.vectors.matrix, fitted.kernel.centre
     if centre is None:
-        return sp.csr_array(rows.data)
-    values = rows.data + centre
-    values[np.abs(values) < np.spacing(np.abs(rows.data))] = 0  # zero, but for the rounding
+        return sp.csr_array(stored)
+    values = stored + centre
+    values[np.abs(values) < np.spacing(np.abs(stored))] = 0  # zero, but for the rounding
     return sp.csr_array(values)
 
 
@@ -136,7 +133,7 @@ def _checked_labels(model) -> np.ndarray:
             "use export_onnx."
         )
     check_is_fitted(model, "model_")
-    if not isinstance(model.model_.kernel, DotKernel):
+    if model.model_.kernel.traits.libsvm is None:
         raise ValueError(
             f"kernel={model.kernel!r} is none of LIBSVM's. Fit with kernel='rbf', 'poly' or "
             "'sigmoid'; export_onnx also writes 'laplacian' and 'chi2'."

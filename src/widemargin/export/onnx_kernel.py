@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from widemargin.export.onnx_graph import Graph
-from widemargin.kernel.kernels import CompressedRows, DotKernel, FunctionKernel, Kernel, Rows
+from widemargin.kernel.kernels import DotKernel, FunctionKernel, Kernel
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.partition import KernelRouter, PointRouter
 from widemargin.multiclass import Coding
@@ -39,8 +37,7 @@ def votes(graph: Graph, scores: str, coding: Coding) -> str:
 
 def _check(model: KernelModel) -> None:
     kernel = model.kernel
-    given = isinstance(kernel, FunctionKernel) and kernel.given
-    if given or not isinstance(kernel, DotKernel | FunctionKernel):
+    if not kernel.traits.ours:
         raise ValueError(
             f"kernel={kernel.name!r} cannot be written to an ONNX file, which has no access to "
             "functions of yours or to the training rows. Fit with one of the kernels 'rbf', "
@@ -57,13 +54,12 @@ def _sums(graph: Graph, values: str, coef: np.ndarray) -> str:
     return graph("MatMul", graph.cast(values, np.float64), coef)
 
 
-def _kernel_values(graph: Graph, rows: str, kernel: Kernel, vectors: Rows) -> str:
+def _kernel_values(graph: Graph, rows: str, kernel: Kernel, vectors) -> str:
     """k(rows, vectors), of shape (N, n_vectors)."""
     if not isinstance(kernel, DotKernel):
-        return _kernel_of_sums(graph, rows, kernel, vectors.data)
+        return _kernel_of_sums(graph, rows, kernel, vectors.matrix)
     gamma, coef0, degree = (kernel.dtype(v) for v in (kernel.gamma, kernel.coef0, kernel.degree))
-    data = vectors.tocsr() if isinstance(vectors, CompressedRows) else vectors.data
-    inner = graph("MatMul", rows, data.T)
+    inner = graph("MatMul", rows, vectors.matrix.T)
     if kernel.name == "rbf":
         norms = graph("Add", graph("ReduceSumSquare", rows, axes=[1]), vectors.norms)
         distance = graph("Sub", norms, graph("Mul", inner, kernel.dtype(2)))
@@ -83,8 +79,7 @@ def _kernel_of_sums(graph: Graph, rows: str, kernel: Kernel, vectors: np.ndarray
         return graph("ReduceSum", terms, [1], keepdims=0)
 
     assert isinstance(kernel, FunctionKernel)
-    assert isinstance(kernel.function, partial)
-    gamma = kernel.dtype(kernel.function.keywords["gamma"])
+    gamma = kernel.dtype(kernel.gamma)
     return graph("Exp", graph("Mul", graph.columns(vectors, distance), -gamma))
 
 

@@ -7,26 +7,22 @@ under another name and renamed, so that they are whole or absent.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
-import types
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 from safetensors import SafetensorError
 from safetensors.numpy import load as unpack
 from safetensors.numpy import save as pack
 
 from widemargin.files import replacing
-from widemargin.kernel.solver import Part, Solution
+from widemargin.kernel.clusters import ClusterSolution
+from widemargin.kernel.problem import Solution
 from widemargin.warning import warn_user
 
-MAGIC = b"widemargin checkpoint 1\n"
+MAGIC = b"widemargin checkpoint 2\n"
 _DIGEST = 32
-_VALUES = (bool, int, float, complex, str, bytes, tuple, np.ndarray, np.generic, type(None))
 
 
 class NoCheckpoint:
@@ -35,7 +31,7 @@ class NoCheckpoint:
     def load(self, name: str) -> None:
         return None
 
-    def save(self, name: str, solved: list[Part]) -> None:
+    def save(self, name: str, solved: list[ClusterSolution]) -> None:
         pass
 
     load_solution = load
@@ -95,34 +91,34 @@ class Checkpoint:
 
     # The variables of a cluster: per binary problem, their numbers, values, objective and gap.
 
-    def load(self, name: str) -> list[Part] | None:
+    def load(self, name: str) -> list[ClusterSolution] | None:
         arrays = self._load(name)
         if arrays is None:
             return None
-        parts = []
+        solutions = []
         for k in range(len(arrays) // 3):
             dual, gap, n_iter = arrays[f"sums{k}"].tolist()
-            parts.append(Part(arrays[f"at{k}"], arrays[f"alpha{k}"], dual, gap, int(n_iter)))
-        return parts
+            variables, alpha = arrays[f"variables{k}"], arrays[f"alpha{k}"]
+            solutions.append(ClusterSolution(variables, alpha, dual, gap, int(n_iter)))
+        return solutions
 
-    def save(self, name: str, solved: list[Part]) -> None:
+    def save(self, name: str, solved: list[ClusterSolution]) -> None:
         arrays: dict[str, np.ndarray] = {}
-        for k, part in enumerate(solved):
-            sums = np.array([part.dual, part.gap, part.n_iter], dtype=float)
-            arrays |= {f"at{k}": part.at, f"alpha{k}": part.alpha, f"sums{k}": sums}
+        for k, s in enumerate(solved):
+            sums = np.array([s.dual, s.gap, s.n_iter], dtype=float)
+            arrays |= {f"variables{k}": s.variables, f"alpha{k}": s.alpha, f"sums{k}": sums}
         self._save(name, arrays)
 
     def load_solution(self, name: str) -> Solution | None:
         a = self._load(name)
         if a is None:
             return None
-        primal, dual, n_iter, n_rows, converged = a["sums"].tolist()
-        return Solution(a["alpha"], a["gradient"], primal, dual, int(n_iter), int(n_rows),
-                        bool(converged))  # fmt: skip
+        primal, dual, n_iter = a["sums"].tolist()
+        return Solution(a["alpha"], primal, dual, int(n_iter))
 
     def save_solution(self, name: str, s: Solution) -> None:
-        sums = np.array([s.primal, s.dual, s.n_iter, s.n_rows_computed, s.converged], dtype=float)
-        self._save(name, {"alpha": s.alpha, "gradient": s.gradient, "sums": sums})
+        sums = np.array([s.primal, s.dual, s.n_iter], dtype=float)
+        self._save(name, {"alpha": s.alpha, "sums": sums})
 
     def _load(self, name: str) -> dict | None:
         path = self.folder / f"{name}.part"
@@ -156,41 +152,3 @@ def _write(path: Path, content: bytes) -> None:
 
 def _digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=_DIGEST).digest()
-
-
-def digest(*parts) -> str:
-    """A name for arrays, sparse matrices and plain values, by content."""
-    h = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        for piece in _pieces(part):
-            h.update(f"{len(piece)}:".encode())
-            h.update(piece)
-    return h.hexdigest()
-
-
-def _pieces(part) -> Iterator[bytes | memoryview]:
-    if sp.issparse(part):
-        yield f"{type(part).__name__}{part.shape}".encode()
-        for array in (part.data, part.indices, part.indptr):
-            yield from _pieces(array)
-    elif isinstance(part, np.ndarray) and part.dtype != object:
-        yield f"{part.dtype.str}{part.shape}".encode()
-        yield np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
-    elif isinstance(part, np.ndarray):
-        yield repr(part.tolist()).encode()
-    elif isinstance(part, np.random.RandomState):
-        yield repr(part.get_state()).encode()
-    elif isinstance(part, functools.partial):
-        yield digest(part.func, *part.args, *sorted(part.keywords.items())).encode()
-    elif isinstance(part, tuple):
-        yield digest(*part).encode()
-    elif hasattr(part, "__code__"):
-        held = [*(part.__defaults__ or ()), *(c.cell_contents for c in part.__closure__ or ())]
-        # Of what may change while the function runs (lists, objects) only the type counts.
-        named = [v if isinstance(v, _VALUES) or callable(v) else type(v) for v in held]
-        yield digest(part.__code__, *named).encode()
-    elif isinstance(part, types.CodeType):
-        yield part.co_code
-        yield digest(part.co_names, *part.co_consts).encode()
-    else:
-        yield repr(part).encode()

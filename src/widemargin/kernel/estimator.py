@@ -16,24 +16,35 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.classifier import MarginClassifier
-from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint, digest
-from widemargin.kernel.divide import Divided, Plan, auto_levels, divide_and_conquer
+from widemargin.digest import digest
+from widemargin.kernel.backend import Host
+from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint
+from widemargin.kernel.divide import (
+    FitState,
+    Plan,
+    Services,
+    TrainingRows,
+    auto_levels,
+    divide_and_conquer,
+)
 from widemargin.kernel.kernels import (
     KERNELS,
     Kernel,
-    Rows,
     ShiftedKernel,
     make_kernel,
+    traits_of,
     weighted_variance,
 )
 from widemargin.kernel.model import COMBINATIONS, KernelModel
-from widemargin.kernel.problems import MULTI_CLASS, Binary, binary_problems
-from widemargin.kernel.rows import Memory, SharedRows, share_rows
+from widemargin.kernel.problems import MULTI_CLASS, Variables, binary_problems
+from widemargin.kernel.solver import SolverSettings
+from widemargin.kernel.warm_start import Dual, Duals
 from widemargin.machine import FitRecord
 from widemargin.multiclass import Coding
 from widemargin.progress import log, progress_of
 from widemargin.resources import free_memory
 from widemargin.validation import (
+    Labelled,
     check_bool,
     check_choice,
     check_n_jobs,
@@ -51,36 +62,24 @@ EARLY_ROWS = 8000
 DOUBLE_BELOW = 1e-4  # of tol: single precision certifies no tighter gaps
 CACHE_SHARE = 0.5  # of the free memory
 LARGEST = 1e30  # gamma and coef0 that single precision can work with
-MOST_DUALS = 64  # fits that a warm start remembers: the folds and kernels of a grid search
 _NOT_IDENTITY = ("n_jobs", "verbose", "checkpoint", "cache_size", "warm_start", "on_interrupt")
 
 
 @dataclass(frozen=True)
-class Prepared:
+class TrainingSet:
     """All of a fit that does not depend on C."""
 
-    kernel: Kernel
-    rows: Rows
+    rows: TrainingRows
     gamma: float
-    classes: np.ndarray
-    label: np.ndarray
-    weight: np.ndarray  # of each sample, class weights included
-    present: np.ndarray  # rows of positive weight
-    whole: tuple[Kernel, Rows]  # kernel and rows of the whole problem
-    memory: Memory  # for kernel rows, handed on along a path
+    constant: float  # of the kernel, for the intercept
+    targets: Labelled
+    host: Host  # with memory for kernel rows that is handed on along a path
     X: object
     y: object
 
     def data_digest(self) -> str:
-        return digest(self.X, self.label, self.classes, self.weight, self.present)
-
-
-@dataclass(frozen=True)
-class Dual:
-    """The dual variables of a fit, to start another one from."""
-
-    alphas: list[np.ndarray]
-    C: float
+        t = self.targets
+        return digest(self.X, t.label, t.classes, t.weight, t.present)
 
 
 class KernelSVC(MarginClassifier):
@@ -104,7 +103,8 @@ class KernelSVC(MarginClassifier):
     levels : int or "auto", default="auto"
         Levels of division below the whole problem: ``branching ** levels`` clusters at the
         lowest.  0 solves the problem directly.  "auto" divides to clusters of about 4,000 rows,
-        unless much of the kernel lies between clusters and kernel values are dear (many features).
+        unless much of the kernel lies between clusters and kernel values are expensive (many
+        features).
     branching : int, default=4
     sample_size : int, default=1000
         Rows that the clustering of a level samples, at least.
@@ -242,9 +242,10 @@ class KernelSVC(MarginClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel in ("rbf", "poly", "sigmoid") or callable(self.kernel)
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.positive_only = self.kernel == "chi2"
+        traits = traits_of(self.kernel)
+        tags.input_tags.sparse = traits.sparse
+        tags.input_tags.pairwise = traits.pairwise
+        tags.input_tags.positive_only = traits.non_negative
         return tags
 
     def __sklearn_clone__(self):
@@ -254,9 +255,9 @@ class KernelSVC(MarginClassifier):
             copy._duals = self._remembered()
         return copy
 
-    def _remembered(self) -> dict[str, Dual]:
+    def _remembered(self) -> Duals:
         if not hasattr(self, "_duals"):
-            self._duals: dict[str, Dual] = {}
+            self._duals = Duals()
         return self._duals
 
     # ------------------------------------------------------------------ fitting
@@ -278,7 +279,8 @@ class KernelSVC(MarginClassifier):
         self : KernelSVC
         """
         self._check_params()
-        return self._solve(self._prepare(X, y, sample_weight))
+        self._solve(self._prepare(X, y, sample_weight), None, self.checkpoint)
+        return self
 
     def fit_path(self, X, y, Cs, sample_weight=None):
         """Fit one model per value of C, each started from the one before.
@@ -305,25 +307,22 @@ class KernelSVC(MarginClassifier):
         >>> [m.C for m in KernelSVC().fit_path(X, y, [0.1, 1.0])]
         [0.1, 1.0]
         """
-        duals: dict[str, Dual] = {}
+        last: Dual | None = None
 
-        def solve(model, prepared, last):
-            model._duals = duals
-            if self.checkpoint is not None:  # each C is a fit of its own
-                model.checkpoint = Path(self.checkpoint) / f"C={model.C:g}"
-            model._solve_managed(prepared)
-            model.set_params(warm_start=self.warm_start, checkpoint=self.checkpoint)
+        def solve(model, training, _):
+            nonlocal last
+            folder = self.checkpoint  # each C is a fit of its own
+            if folder is not None:
+                folder = Path(folder) / f"C={model.C:g}"
+            last = model._solve_managed(training, last, folder)
 
         return self._fit_along(
-            Cs,
-            lambda model: model._prepare(X, y, sample_weight, shared=True),
-            solve,
-            warm_start=True,
+            Cs, lambda model: model._prepare(X, y, sample_weight, shared=True), solve
         )
 
     @with_callbacks
-    def _solve_managed(self, prepared):
-        return self._solve(prepared)
+    def _solve_managed(self, training, start, checkpoint):
+        return self._solve(training, start, checkpoint)
 
     def _check_params(self) -> None:
         if not callable(self.kernel):
@@ -341,7 +340,7 @@ class KernelSVC(MarginClassifier):
         if not isinstance(self.early, (bool, np.bool_)):
             check_number("early", self.early, low=1, high=20, integer=True)
         check_choice("early_prediction", self.early_prediction, COMBINATIONS)
-        if self.early_prediction == "bcm" and self.kernel == "precomputed":
+        if self.early_prediction == "bcm" and traits_of(self.kernel).pairwise:
             raise ValueError(
                 "early_prediction='bcm' needs kernel values between support vectors, which a "
                 "precomputed matrix does not bring to predict. Use 'routed' or 'sum'."
@@ -364,99 +363,104 @@ class KernelSVC(MarginClassifier):
         check_n_jobs(self.n_jobs)
         if not isinstance(self.verbose, bool):
             check_number("verbose", self.verbose, low=0)
-        if self.kernel == "sigmoid":
+        if not traits_of(self.kernel).definite:
             warn_user(
-                "The sigmoid kernel is not positive definite: the duality gap is no certificate."
+                f"The {self.kernel} kernel is not positive definite: the duality gap is no "
+                "certificate."
             )
 
-    def _prepare(self, X, y, sample_weight, *, shared: bool = False) -> Prepared:
+    def _prepare(self, X, y, sample_weight, *, shared: bool = False) -> TrainingSet:
         """Validate and choose the kernel; keep kernel rows for several C where asked."""
         X, y = check_X_y(self, X, y)
         self._check_kernel_input(X)
         weight = sample_weights(sample_weight, X, y, self.class_weight)
         given = sample_weights(sample_weight, X)
-        data = labelled(self, X, y, weight)
-        gamma = self._gamma(data.X, given[data.present])
+        targets = labelled(self, X, y, weight)
+        given = given[targets.present]
+        gamma = self._gamma(targets.X, given)
         dtype = np.float64 if self.tol < DOUBLE_BELOW else np.float32
-        kernel = make_kernel(self.kernel, gamma, self.coef0, self.degree, data.X, dtype)
-        if self.kernel == "precomputed":  # columns keep their numbers: predict has all of them
-            rows = kernel.operand(X, training=True)[data.present]
-        else:
-            rows = kernel.operand(data.X, training=True)
+        kernel = make_kernel(self.kernel, gamma, self.coef0, self.degree, targets.X, dtype)
+        rows = kernel.training_rows(X, targets.present)
+        diagonal = self._finite_diagonal(kernel, rows, targets.present)
+        whole, whole_rows, constant = kernel, rows, 0.0
+        if self.fit_intercept:
+            constant = max(float(np.average(diagonal, weights=given)), 1e-12)
+            whole = ShiftedKernel(kernel, constant)
+        host = Host(effective_n_jobs(self.n_jobs))
+        if shared:
+            whole, whole_rows = host.share_rows(whole, rows, self._cache_bytes())
+        together = TrainingRows(kernel, rows, whole, whole_rows)
+        return TrainingSet(together, gamma, constant, targets, host, X, y)
+
+    def _finite_diagonal(self, kernel: Kernel, rows, present: np.ndarray) -> np.ndarray:
         diagonal = kernel.diagonal(rows)
         if not np.all(np.isfinite(diagonal)):
-            row = data.present[np.flatnonzero(~np.isfinite(diagonal))[0]]
+            row = present[np.flatnonzero(~np.isfinite(diagonal))[0]]
             raise ValueError(
                 f"kernel={self.kernel!r} overflows: k(x, x) is not finite at row {row}. Scale the "
                 "features, or decrease gamma or degree."
             )
-        whole: Kernel = kernel
-        if self.fit_intercept:
-            mean = float(np.average(diagonal, weights=given[data.present]))
-            whole = ShiftedKernel(kernel, max(mean, 1e-12))
-        whole_rows = rows
-        if shared:
-            n_threads = effective_n_jobs(self.n_jobs)
-            whole, whole_rows = share_rows(whole, rows, self._cache_bytes(), n_threads)
-        return Prepared(kernel, rows, gamma, data.classes, data.label, data.weight, data.present,
-                        (whole, whole_rows), Memory(), X, y)  # fmt: skip
+        return diagonal
 
-    def _solve(self, prepared: Prepared):
+    def _solve(self, training: TrainingSet, start: Dual | None, folder) -> Dual:
+        """Fit, from the variables of another C if there are any; returns those of this one."""
         started = time.perf_counter()
-        coding = Coding(self.multi_class, len(prepared.classes))
-        problems = binary_problems(prepared.label, coding, self.C * prepared.weight)
+        targets = training.targets
+        coding = Coding(self.multi_class, len(targets.classes))
+        problems = binary_problems(targets.label, coding, self.C * targets.weight)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         checkpoint: Checkpoint | NoCheckpoint = NoCheckpoint()
-        if self.checkpoint is not None:
-            checkpoint = Checkpoint(self.checkpoint, self._identity(prepared), seed)
+        if folder is not None:
+            checkpoint = Checkpoint(folder, self._identity(training), seed)
             seed = checkpoint.seed
-        start = self._start(prepared, problems)
-        plan = self._plan(prepared, seed, warm=start is not None)
-        state = Divided(start or [np.zeros(len(p.rows)) for p in problems])
-
+        key = self._key(training) if self.warm_start else ""
+        start = start or (self._remembered().get(key) if self.warm_start else None)
+        plan = self._plan(training, seed, warm=start is not None)
+        state = FitState(
+            start.grown(self.C, problems) if start else [np.zeros(len(p)) for p in problems]
+        )
         n_parts = plan.levels + (plan.early is None)
         context = self._init_callback_context(max_subtasks=n_parts)
-        context.call_on_fit_task_begin(estimator=self, X=prepared.X, y=prepared.y)
-        progress = progress_of(self, context, prepared.X, prepared.y)
+        context.call_on_fit_task_begin(estimator=self, X=training.X, y=training.y)
+        progress = progress_of(self, context, training.X, training.y)
+        services = Services(training.host, self._executor(), checkpoint, progress)
         try:
-            divide_and_conquer(
-                state, prepared.kernel, prepared.rows, problems, plan,
-                whole=prepared.whole, checkpoint=checkpoint, progress=progress,
-                memory=prepared.memory,
-            )  # fmt: skip
+            divide_and_conquer(state, training.rows, problems, plan, services)
         except KeyboardInterrupt:
             if self.on_interrupt == "raise" or state.router is None:
                 raise
-            state.solutions.clear()
-            state.stopped = True
-            warn_user(
-                f"Interrupted: the model is that of level {state.levels[-1].level}, with "
-                f"{state.levels[-1].n_clusters} clusters.",
-                ConvergenceWarning,
-            )
-        self._keep(prepared, problems, state, time.perf_counter() - started)
+            self._fall_back(state)
+        self._keep(training, problems, state)
+        self._record(state, len(training.rows.rows), time.perf_counter() - started)
+        dual = Dual([alpha.copy() for alpha in state.alphas], float(self.C))
         if self.warm_start:
-            self._remember(prepared, state)
+            self._remembered().put(key, dual)
         context.call_on_fit_task_end(
-            estimator=self, X=prepared.X, y=prepared.y, reconstruction_attributes=dict
+            estimator=self, X=training.X, y=training.y, reconstruction_attributes=dict
         )
         self._report(stopped=state.stopped)
-        return self
+        return dual
 
-    def _plan(self, prepared: Prepared, seed: int, *, warm: bool) -> Plan:
-        n = len(prepared.rows)
-        early = self._early_level(n)
+    def _fall_back(self, state: FitState) -> None:
+        """On the last finished level, after Ctrl-C."""
+        state.solutions.clear()
+        state.stopped = True
+        warn_user(
+            f"Interrupted: the model is that of level {state.levels[-1].level}, with "
+            f"{state.levels[-1].n_clusters} clusters.",
+            ConvergenceWarning,
+        )
+
+    def _plan(self, training: TrainingSet, seed: int, *, warm: bool) -> Plan:
+        rows = training.rows
+        early = self._early_level(len(rows.rows))
         plan = Plan(
             levels=0,
             branching=int(self.branching),
             sample_size=int(self.sample_size),
             early=early,
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            cache_bytes=self._cache_bytes(),
-            n_jobs=self.n_jobs,
-            n_threads=effective_n_jobs(self.n_jobs),
             seed=seed,
+            settings=SolverSettings(float(self.tol), int(self.max_iter), self._cache_bytes()),
             record=bool(self.record_levels),
         )
         if early is not None:
@@ -464,74 +468,57 @@ class KernelSVC(MarginClassifier):
         elif warm:
             levels = 0  # the variables of the last fit are a better start than clusters
         elif self.levels == "auto":
-            levels = auto_levels(prepared.kernel, prepared.rows, plan)
+            levels = auto_levels(rows.kernel, rows.rows, plan, training.host)
         else:
             levels = int(self.levels)
         return replace(plan, levels=levels)
 
-    def _identity(self, prepared: Prepared) -> dict[str, str]:
+    def _identity(self, training: TrainingSet) -> dict[str, str]:
         parameters = {k: v for k, v in self.get_params().items() if k not in _NOT_IDENTITY}
         described = [f"{k}={digest(v)}" for k, v in sorted(parameters.items())]
         return {
-            "data": prepared.data_digest(),
+            "data": training.data_digest(),
             "parameters": digest(*described),
             "version": version("widemargin"),
         }
 
-    def _key(self, prepared: Prepared) -> str:
+    def _key(self, training: TrainingSet) -> str:
         """What a warm start must have in common: all but C and the way of solving."""
-        same = (self.kernel, prepared.gamma, self.degree, self.coef0, self.multi_class,
-                self.fit_intercept)  # fmt: skip
-        return digest(prepared.data_digest(), *same)
+        names = ("kernel", "degree", "coef0", "multi_class", "fit_intercept")
+        same = [getattr(self, name) for name in names]
+        return digest(training.data_digest(), training.gamma, *same)
 
-    def _start(self, prepared: Prepared, problems: list[Binary]) -> list[np.ndarray] | None:
-        """The variables of the last fit on the same data, which grow with C."""
-        last = self._remembered().get(self._key(prepared)) if self.warm_start else None
-        if last is None:
-            return None
-        grown = [a * (self.C / last.C) for a in last.alphas]
-        return [np.minimum(a, p.upper) for a, p in zip(grown, problems, strict=True)]
-
-    def _remember(self, prepared: Prepared, state: Divided) -> None:
-        """Keep the variables for later fits, the latest ones if there are many."""
-        duals = self._remembered()
-        key = self._key(prepared)
-        duals.pop(key, None)
-        duals[key] = Dual([a.copy() for a in state.alphas], float(self.C))
-        while len(duals) > MOST_DUALS:
-            del duals[next(iter(duals))]
-
-    def _keep(self, prepared: Prepared, problems: list[Binary], state: Divided, seconds) -> None:
-        coef = np.zeros((len(prepared.rows), len(problems)))
-        for k, (problem, alpha) in enumerate(zip(problems, state.alphas, strict=True)):
-            coef[problem.rows, k] = alpha * problem.y
+    def _keep(self, training: TrainingSet, problems: list[Variables], state: FitState) -> None:
+        """The fitted model, exact or of the last level."""
+        kernel, rows = training.rows.kernel, training.rows.rows
+        coef = np.zeros((len(rows), len(problems)))
+        for k, (variables, alpha) in enumerate(zip(problems, state.alphas, strict=True)):
+            coef[variables.row, k] = alpha * variables.sign
         support = np.flatnonzero(coef.any(axis=1))
         early = not state.solutions
-        constant = 0.0
-        if self.fit_intercept and not early:  # a level that was kept has been solved without
-            whole = prepared.whole[0]
-            whole = whole.kernel if isinstance(whole, SharedRows) else whole
-            assert isinstance(whole, ShiftedKernel)
-            constant = whole.constant
-        self.classes_, self.gamma_ = prepared.classes, prepared.gamma
+        # A level that was kept has been solved without an intercept.
+        constant = 0.0 if early else training.constant
+        self.classes_, self.gamma_ = training.targets.classes, training.gamma
         self.model_ = KernelModel(
-            prepared.kernel,
-            prepared.kernel.vectors(prepared.rows, support),
-            np.ascontiguousarray(coef[support]),
-            constant * coef.sum(axis=0),
-            state.router if early else None,
-            state.label[support] if early and state.label is not None else None,
-            self.early_prediction,
-            1 / float(self.C),
+            kernel=kernel,
+            vectors=kernel.vectors(rows, support),
+            coef=np.ascontiguousarray(coef[support]),
+            intercept=constant * coef.sum(axis=0),
+            router=state.router if early else None,
+            cluster=state.label[support] if early and state.label is not None else None,
+            combination=self.early_prediction,
+            noise=1 / float(self.C),
         )
-        self.support_ = prepared.present[support]
+        self.support_ = training.targets.present[support]
         self.dual_coef_ = self.model_.coef.T
         self.intercept_ = self.model_.intercept
         self.levels_ = state.levels
+
+    def _record(self, state: FitState, n_rows: int, seconds: float) -> None:
         solutions = state.solutions
-        last = state.levels[-1] if early else None
+        last = None if solutions else state.levels[-1]
         self.fit_record_ = FitRecord(
-            n_rows=len(prepared.rows),
+            n_rows=n_rows,
             seconds=seconds,
             n_iter=max(state.n_iter, 1),
             gap=last.gap if last else max(s.relative_gap for s in solutions),
@@ -547,11 +534,12 @@ class KernelSVC(MarginClassifier):
     def _report(self, *, stopped: bool) -> None:
         if self.verbose > 0:
             for level in self.levels_:
-                log("level %d: %d clusters, %.1f s, %d support vectors", level.level,
-                    level.n_clusters, level.seconds_clustering + level.seconds_training,
-                    level.n_support)  # fmt: skip
-            log("%d support vectors, %.2f s, relative duality gap %.2g", len(self.support_),
-                self.fit_record_.seconds, self.duality_gap_)  # fmt: skip
+                seconds = level.seconds_clustering + level.seconds_training
+                numbers = (level.level, level.n_clusters, seconds, level.n_support)
+                log("level %d: %d clusters, %.1f s, %d support vectors", *numbers)
+            record = self.fit_record_
+            found = (len(self.support_), record.seconds, record.gap)
+            log("%d support vectors, %.2f s, relative duality gap %.2g", *found)
         if self.duality_gap_ > self.tol:
             way_out = "Increase max_iter, decrease C, or accept a larger tol."
             warn_user(
@@ -561,7 +549,8 @@ class KernelSVC(MarginClassifier):
             )
 
     def _check_kernel_input(self, X) -> None:
-        if self.kernel == "precomputed":
+        traits = traits_of(self.kernel)
+        if traits.pairwise:
             if X.shape[0] != X.shape[1]:
                 raise ValueError(
                     f"Precomputed matrix must be a square matrix, got shape {X.shape}."
@@ -573,19 +562,19 @@ class KernelSVC(MarginClassifier):
                     f"{X[j, i]:g} at ({j}, {i})."
                 )
             return
-        if self.kernel == "chi2" and np.min(X) < 0:
+        if traits.non_negative and np.min(X) < 0:
             row, column = np.argwhere(np.asarray(X) < 0)[0]
             raise ValueError(
-                f"kernel='chi2' needs non-negative data, but X is negative at row {row}, column "
-                f"{column}."
+                f"kernel={self.kernel!r} needs non-negative data, but X is negative at row {row}, "
+                f"column {column}."
             )
-        if self.kernel in ("rbf", "laplacian", "poly", "sigmoid"):
+        if traits.ours and not traits.non_negative:
             check_unscaled(self, X)
 
     def _gamma(self, X, weight: np.ndarray) -> float:
         if not isinstance(self.gamma, str):
             return float(self.gamma)
-        if self.gamma == "auto" or callable(self.kernel) or self.kernel == "precomputed":
+        if self.gamma == "auto" or "gamma" not in traits_of(self.kernel).parameters:
             return 1.0 / X.shape[1]
         variance = weighted_variance(X, weight / weight.sum())
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
@@ -619,5 +608,5 @@ class KernelSVC(MarginClassifier):
         """
         check_is_fitted(self, "model_")
         X = check_X(self, X, reset=False)
-        outputs = self.model_.decision(X, effective_n_jobs(self.n_jobs))
+        outputs = self.model_.decision(X, Host(effective_n_jobs(self.n_jobs)))
         return Coding.of(self).scores(outputs)

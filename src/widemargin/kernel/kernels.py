@@ -1,139 +1,68 @@
 """Kernels k(X, Z) on blocks of rows: one matrix product and a fused finish.
 
-A kernel prepares each data set once (`operand`) and then fills blocks of kernel values from two
-operands; nothing here ever forms a whole n-by-n matrix.  Values are float32, which is what the
+A kernel prepares each data set once (`prepare`) and then fills blocks of kernel values from two
+sets of rows; nothing here ever forms a whole n-by-n matrix.  Values are float32, which is what the
 memory and the matrix product are sized for, or float64 for tight tolerances.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Protocol, TypeAlias
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel
 
-from widemargin import _core
+from widemargin.kernel.rows import (
+    CompressedRows,
+    DenseRows,
+    Finish,
+    GivenRows,
+    MatrixRows,
+    Rows,
+    check_norms,
+)
 
-KERNELS = ("rbf", "poly", "sigmoid", "laplacian", "chi2", "precomputed")
 DENSE_FROM = 0.35  # share of non-zeros from which dense rows and the matrix product are faster
 OFF_CENTRE = 8.0  # squared distance of the centre from zero, in units of the rows' from it
 _VARIANCE_ROWS = 256
 TILE, TILE_COMPRESSED = 1024, 2048  # columns
-_MANY_FEATURES = 1 << 14  # from here on only the features present in a block of rows are laid out
-
-
-Rows: TypeAlias = Any
-"""Rows as their kernel wants them, of some length; an index array or a slice selects some."""
 
 
 @dataclass(frozen=True)
-class Operand:
-    """Rows in the kernel's precision and, where it needs them, their squared norms."""
+class Traits:
+    """What the rest of the package may ask about a kernel instead of comparing its name."""
 
-    data: Any  # dense (n, d), csr (n, d), or whatever a user's function takes
-    norms: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.norms)
-
-    def __getitem__(self, rows) -> Operand:
-        return Operand(self.data[rows], self.norms[rows])
-
-
-@dataclass(frozen=True)
-class CompressedRows:
-    """Rows of which only the non-zero values are kept; slices share their memory."""
-
-    start: np.ndarray  # int64, n + 1 positions
-    index: np.ndarray  # int32
-    value: np.ndarray
-    norms: np.ndarray
-    n_features: int
-
-    @classmethod
-    def of(cls, X: sp.csr_array) -> CompressedRows:
-        start, index = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-        rows = cls(start, index, X.data, np.zeros(X.shape[0], dtype=X.dtype), X.shape[1])
-        return replace(rows, norms=_norms(rows, lambda a, out: Panels.of(a).fill(a, out)))
-
-    def __len__(self) -> int:
-        return len(self.norms)
-
-    def __getitem__(self, rows) -> CompressedRows:
-        if isinstance(rows, slice):
-            begin, end, step = rows.indices(len(self))
-            if step != 1:
-                return self[np.arange(begin, end, step)]
-            start = self.start[begin : max(begin, end) + 1]
-            return replace(self, start=start, norms=self.norms[rows])
-        rows = np.asarray(rows)
-        if rows.dtype != np.int64 or (len(rows) and rows.min() < 0):  # NumPy's other indices
-            rows = np.arange(len(self))[rows]
-        start, index, value = _core.take_rows(self.start, self.index, self.value, rows)
-        return CompressedRows(start, index, value, self.norms[rows], self.n_features)
-
-    def tocsr(self) -> sp.csr_array:
-        at = slice(self.start[0], self.start[-1])
-        start = self.start - self.start[0]
-        if start[-1] <= np.iinfo(np.int32).max:  # k-means takes nothing wider
-            start = start.astype(np.int32)
-        parts = (self.value[at], self.index[at], start)
-        return sp.csr_array(parts, shape=(len(self), self.n_features))
+    parameters: tuple[str, ...] = ()  # of gamma, coef0 and degree, those it has
+    inner: bool = False  # a function of inner products, which the core finishes
+    by_distance: bool = False  # near rows are alike, so plain k-means clusters them
+    sparse: bool = False  # takes sparse data
+    non_negative: bool = False  # takes non-negative data only
+    definite: bool = True  # positive semi-definite, so that a duality gap certifies
+    pairwise: bool = False  # data are kernel values
+    ours: bool = True  # has a formula that a file can hold, is no function of the user's
+    libsvm: str | None = None  # what LIBSVM calls it
 
 
-@dataclass(frozen=True)
-class Panels:
-    """Rows laid out for products with compressed ones (see cpp/kernel_problem.hpp)."""
-
-    values: np.ndarray  # (n_panels, n_features, PANEL)
-    place: np.ndarray | None  # of each feature in the panels, where only some are there
-    norms: np.ndarray  # padded to whole panels
-    n: int
-
-    @classmethod
-    def of(cls, rows: CompressedRows) -> Panels:
-        """Only the features present, where the rows have very many."""
-        place, n_features = None, rows.n_features
-        if n_features > _MANY_FEATURES:
-            present = np.unique(rows.index[rows.start[0] : rows.start[-1]])
-            place = np.full(n_features, -1, dtype=np.int32)
-            place[present] = np.arange(len(present))
-            n_features = len(present)
-        values = _core.make_panels(rows.start, rows.index, rows.value, place, n_features)
-        norms = np.zeros(len(values) * _core.PANEL, dtype=rows.norms.dtype)
-        norms[: len(rows)] = rows.norms
-        return cls(values, place, norms, len(rows))
-
-    def __len__(self) -> int:
-        return self.n
-
-    def fill(
-        self, rows: CompressedRows, out, name="linear", gamma=0.0, coef0=0.0, degree=0
-    ) -> None:
-        """Write kernel values, or inner products, with compressed rows to ``out``."""
-        _core.sparse_block(
-            rows.start, rows.index, rows.value, rows.norms, self.place, self.values, self.norms,
-            name, gamma, coef0, degree, out,
-        )  # fmt: skip
+KERNELS: dict[str, Traits] = {
+    "rbf": Traits(("gamma",), inner=True, by_distance=True, sparse=True, libsvm="rbf"),
+    "poly": Traits(("degree", "gamma", "coef0"), inner=True, sparse=True, libsvm="polynomial"),
+    "sigmoid": Traits(
+        ("gamma", "coef0"), inner=True, sparse=True, definite=False, libsvm="sigmoid"
+    ),
+    "laplacian": Traits(("gamma",), by_distance=True),
+    "chi2": Traits(("gamma",), non_negative=True),
+    "precomputed": Traits(pairwise=True, ours=False),
+}
+FUNCTION = Traits(sparse=True, ours=False)  # of a user's function, whatever its name
 
 
-@dataclass(frozen=True)
-class MatrixRows:
-    """Rows of a given kernel matrix, and their numbers among its columns (-1: not training)."""
-
-    matrix: np.ndarray | None
-    at: np.ndarray
-    column: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.at)
-
-    def __getitem__(self, rows) -> MatrixRows:
-        return replace(self, at=self.at[rows], column=self.column[rows])
+def traits_of(kernel: str | Callable) -> Traits:
+    """Of a ``kernel=`` parameter; of an unknown name, those of no kernel at all."""
+    return FUNCTION if callable(kernel) else KERNELS.get(kernel, Traits())
 
 
 class Kernel(Protocol):
@@ -141,6 +70,9 @@ class Kernel(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def traits(self) -> Traits: ...
 
     @property
     def dtype(self) -> type:
@@ -157,25 +89,33 @@ class Kernel(Protocol):
         """Columns of a block at a time: few where a block goes through the cache twice."""
         ...
 
-    def operand(self, X, *, training: bool = False) -> Rows:
-        """Rows prepared for `fill`."""
+    def prepare(self, X) -> Any:
+        """New rows, laid out for `fill`."""
         ...
 
-    def left(self, a: Rows) -> Rows:
-        """Rows prepared to be the first argument of many calls of `fill`."""
+    def training_rows(self, X, present: np.ndarray) -> Any:
+        """Those rows of the training data that take part."""
         ...
 
-    def fill(self, a: Rows, b: Rows, out: np.ndarray) -> None:
-        """Write k(a, b) to ``out``, whose rows are contiguous."""
+    def as_left(self, a: Any) -> Any:
+        """Rows laid out to be the first argument of many calls of `fill`."""
         ...
 
-    def diagonal(self, a: Rows) -> np.ndarray:
+    def fill(self, a: Any, b: Any, out: np.ndarray) -> None:
+        """Write k(a, b) to ``out``, whose rows are contiguous; ``a`` comes from `as_left`."""
+        ...
+
+    def diagonal(self, a: Any) -> np.ndarray:
         """k(x, x) of every row, in double precision."""
         ...
 
-    def vectors(self, a: Rows, support: np.ndarray) -> Rows:
+    def vectors(self, a: Any, support: np.ndarray) -> Rows:
         """What prediction needs of the support vectors."""
         ...
+
+
+def _taking_part(X, present: np.ndarray):
+    return X if len(present) == X.shape[0] else X[present]
 
 
 @dataclass(frozen=True)
@@ -198,40 +138,47 @@ class DotKernel:
     cost: float = 4.0
 
     @property
+    def traits(self) -> Traits:
+        return KERNELS[self.name]
+
+    @property
     def tile(self) -> int:
         return TILE_COMPRESSED if self.compressed else TILE
 
-    def operand(self, X, *, training: bool = False) -> Operand | CompressedRows:
+    @cached_property
+    def finish(self) -> Finish:
+        return Finish(self.name, self.gamma, self.coef0, self.degree)
+
+    def prepare(self, X) -> DenseRows | CompressedRows:
         if self.compressed:
             X = sp.csr_array(X, dtype=self.dtype, copy=True)
             X.sum_duplicates()
             X.eliminate_zeros()
-            return _finite(CompressedRows.of(X))
+            return check_norms(CompressedRows.of(X))
         X = X.toarray() if sp.issparse(X) else np.asarray(X)
-        X = np.ascontiguousarray(X if self.centre is None else X - self.centre, dtype=self.dtype)
-        rows = Operand(X, np.zeros(len(X), dtype=self.dtype))
-        norms = _norms(rows, lambda a, out: np.matmul(a.data, a.data.T, out=out))
-        return _finite(Operand(X, norms))
+        if self.centre is None:
+            return check_norms(DenseRows.of(np.ascontiguousarray(X, dtype=self.dtype)))
+        centred = np.empty(X.shape, dtype=self.dtype)  # rounded as it is written: no wider copy
+        np.subtract(X, self.centre, out=centred, casting="same_kind")
+        return check_norms(DenseRows.of(centred))
 
-    def left(self, a: Operand | CompressedRows) -> Operand | Panels:
-        return Panels.of(a) if isinstance(a, CompressedRows) else a
+    def training_rows(self, X, present: np.ndarray) -> DenseRows | CompressedRows:
+        return self.prepare(_taking_part(X, present))
 
-    def fill(self, a: Operand | Panels, b: Rows, out: np.ndarray) -> None:
-        parameters = (self.name, self.gamma, self.coef0, self.degree)
-        if isinstance(a, Panels):
-            a.fill(b, out, *parameters)
-        else:
-            np.matmul(a.data, b.data.T, out=out)
-            _core.finish_block(out, a.norms, b.norms, *parameters)
+    def as_left(self, a):
+        return a.as_left()
 
-    def diagonal(self, a: Operand | CompressedRows) -> np.ndarray:
-        if self.name == "rbf":
+    def fill(self, a, b, out: np.ndarray) -> None:
+        a.fill(b, out, self.finish)
+
+    def diagonal(self, a) -> np.ndarray:
+        if self.traits.by_distance:
             return np.ones(len(a))
         inner = self.gamma * a.norms.astype(np.float64) + self.coef0
         with np.errstate(over="ignore"):  # the estimator names the row
             return inner**self.degree if self.name == "poly" else np.tanh(inner)
 
-    def vectors(self, a: Operand, support: np.ndarray) -> Operand:
+    def vectors(self, a, support: np.ndarray):
         return a[support]
 
 
@@ -242,19 +189,23 @@ class FunctionKernel:
     name: str
     function: Callable
     dtype: type = np.float32
+    traits: Traits = FUNCTION
+    gamma: float = float("nan")  # of ours
     cost: float = 50.0
     tile: int = TILE
-    given: bool = True  # by the user, not one of ours
 
-    def operand(self, X, *, training: bool = False) -> Operand:
-        if not self.given:  # a user's function gets what the user has
+    def prepare(self, X) -> GivenRows:
+        if self.traits.ours:  # a user's function gets what the user has
             X = np.ascontiguousarray(X, dtype=self.dtype)
-        return Operand(X, np.zeros(X.shape[0]))
+        return GivenRows(X)
 
-    def left(self, a: Operand) -> Operand:
+    def training_rows(self, X, present: np.ndarray) -> GivenRows:
+        return self.prepare(_taking_part(X, present))
+
+    def as_left(self, a: GivenRows) -> GivenRows:
         return a
 
-    def fill(self, a: Operand, b: Operand, out: np.ndarray) -> None:
+    def fill(self, a: GivenRows, b: GivenRows, out: np.ndarray) -> None:
         K = np.asarray(self.function(a.data, b.data))
         if K.shape != out.shape:
             raise ValueError(
@@ -266,7 +217,7 @@ class FunctionKernel:
             raise ValueError(f"kernel {self.name!r} returned {K[i, j]} at ({i}, {j}) of a block.")
         out[...] = K
 
-    def diagonal(self, a: Operand) -> np.ndarray:
+    def diagonal(self, a: GivenRows) -> np.ndarray:
         values = np.empty(len(a))
         block = 64
         for begin in range(0, len(a), block):
@@ -276,7 +227,7 @@ class FunctionKernel:
             values[begin : begin + block] = np.diag(out)
         return values
 
-    def vectors(self, a: Operand, support: np.ndarray) -> Operand:
+    def vectors(self, a: GivenRows, support: np.ndarray) -> GivenRows:
         return a[support]
 
 
@@ -288,27 +239,32 @@ class PrecomputedKernel:
     dtype: type = np.float32
     cost: float = 2.0
     tile: int = TILE
+    traits: Traits = KERNELS["precomputed"]
 
-    def operand(self, X, *, training: bool = False) -> MatrixRows:
-        at = np.arange(X.shape[0])
-        return MatrixRows(np.asarray(X), at, at if training else np.full(len(at), -1))
+    def prepare(self, X) -> MatrixRows:
+        row = np.arange(X.shape[0])
+        return MatrixRows(np.asarray(X), row, np.full(len(row), -1))
 
-    def left(self, a: MatrixRows) -> MatrixRows:
+    def training_rows(self, X, present: np.ndarray) -> MatrixRows:
+        """Columns keep their numbers: prediction has all of them."""
+        return MatrixRows(np.asarray(X), present, present)
+
+    def as_left(self, a: MatrixRows) -> MatrixRows:
         return a
 
     def fill(self, a: MatrixRows, b: MatrixRows, out: np.ndarray) -> None:
-        if b.matrix is None or np.all(b.column >= 0):
-            assert a.matrix is not None
-            out[...] = a.matrix[np.ix_(a.at, b.column)]
+        if b.values is None or np.all(b.column >= 0):
+            assert a.values is not None
+            out[...] = a.values[np.ix_(a.row, b.column)]
         else:
-            out[...] = b.matrix[np.ix_(b.at, a.column)].T
+            out[...] = b.values[np.ix_(b.row, a.column)].T
 
     def diagonal(self, a: MatrixRows) -> np.ndarray:
-        assert a.matrix is not None
-        return a.matrix[a.at, a.column].astype(np.float64)
+        assert a.values is not None
+        return a.values[a.row, a.column].astype(np.float64)
 
     def vectors(self, a: MatrixRows, support: np.ndarray) -> MatrixRows:
-        return MatrixRows(None, np.arange(len(support)), a.column[support])
+        return MatrixRows.of_columns(a.column[support])
 
 
 class WrappedKernel:
@@ -319,6 +275,10 @@ class WrappedKernel:
     @property
     def name(self) -> str:
         return self.kernel.name
+
+    @property
+    def traits(self) -> Traits:
+        return self.kernel.traits
 
     @property
     def dtype(self) -> type:
@@ -332,6 +292,12 @@ class WrappedKernel:
     def tile(self) -> int:
         return self.kernel.tile
 
+    def prepare(self, X) -> Any:
+        return self.kernel.prepare(X)
+
+    def training_rows(self, X, present: np.ndarray) -> Any:
+        return self.kernel.training_rows(X, present)
+
 
 @dataclass(frozen=True)
 class ShiftedKernel(WrappedKernel):
@@ -340,20 +306,17 @@ class ShiftedKernel(WrappedKernel):
     kernel: Kernel
     constant: float
 
-    def operand(self, X, *, training: bool = False) -> Rows:
-        return self.kernel.operand(X, training=training)
+    def as_left(self, a: Any) -> Any:
+        return self.kernel.as_left(a)
 
-    def left(self, a: Rows) -> Rows:
-        return self.kernel.left(a)
-
-    def fill(self, a: Rows, b: Rows, out: np.ndarray) -> None:
+    def fill(self, a: Any, b: Any, out: np.ndarray) -> None:
         self.kernel.fill(a, b, out)
         out += self.constant
 
-    def diagonal(self, a: Rows) -> np.ndarray:
+    def diagonal(self, a: Any) -> np.ndarray:
         return self.kernel.diagonal(a) + self.constant
 
-    def vectors(self, a: Rows, support: np.ndarray) -> Rows:
+    def vectors(self, a: Any, support: np.ndarray) -> Rows:
         return self.kernel.vectors(a, support)
 
 
@@ -361,50 +324,32 @@ def make_kernel(kernel, gamma: float, coef0: float, degree: int, X, dtype=np.flo
     """The kernel object that parameters stand for, for training data X."""
     if callable(kernel):
         return FunctionKernel(getattr(kernel, "__name__", "user function"), kernel, dtype)
-    if kernel == "precomputed":
-        return PrecomputedKernel(dtype=dtype)
-    if kernel in ("laplacian", "chi2"):
-        function = {"laplacian": laplacian_kernel, "chi2": chi2_kernel}[kernel]
-        return FunctionKernel(kernel, partial(function, gamma=gamma), dtype, given=False)
-    if kernel in ("rbf", "poly", "sigmoid"):
-        share = _share_of_nonzeros(X)
-        compressed = share < DENSE_FROM and not (kernel == "rbf" and _is_off_centre(X))
-        cost = 2 + X.shape[1] * (share / 8 if compressed else 1 / 25)
-        centre = None
-        if kernel == "rbf" and not compressed:
-            centre = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-        parameters = (kernel, float(gamma), float(coef0), int(degree), dtype)
-        return DotKernel(*parameters, compressed, centre, cost)
-    raise ValueError(
-        f"kernel={kernel!r} is not known. Use one of {', '.join(KERNELS)} or a function K(X, Z)."
-    )
-
-
-def _norms(rows, products: Callable) -> np.ndarray:
-    """Squared norms by the sums that inner products use.
-
-    Equal compressed rows are then at distance exactly 0; equal dense rows are wherever BLAS adds
-    a block's products in the same order.
-    """
-    norms = np.empty(len(rows), dtype=rows.norms.dtype)
-    for begin in range(0, len(rows), _core.PANEL):
-        part = rows[begin : begin + _core.PANEL]
-        out = np.empty((len(part), len(part)), dtype=norms.dtype)
-        with np.errstate(over="ignore", invalid="ignore"):  # `_finite` names the row
-            products(part, out)
-        norms[begin : begin + _core.PANEL] = np.diag(out)
-    return norms
-
-
-def _finite(rows):
-    """Refuse rows whose norms overflow: every distance would be wrong."""
-    bad = np.flatnonzero(~np.isfinite(rows.norms))
-    if len(bad):
+    if kernel not in KERNELS:
         raise ValueError(
-            f"Row {bad[0]} is too large for {rows.norms.dtype} arithmetic: its squared norm "
-            "overflows. Scale the features first."
+            f"kernel={kernel!r} is not known. Use one of {', '.join(KERNELS)} or a function "
+            "K(X, Z)."
         )
-    return rows
+    traits = KERNELS[kernel]
+    if traits.pairwise:
+        return PrecomputedKernel(dtype=dtype)
+    if not traits.inner:
+        function = {"laplacian": laplacian_kernel, "chi2": chi2_kernel}[kernel]
+        return FunctionKernel(kernel, partial(function, gamma=gamma), dtype, traits, float(gamma))
+    share = _share_of_nonzeros(X)
+    compressed = share < DENSE_FROM and not (traits.by_distance and _is_off_centre(X))
+    centre = None
+    if traits.by_distance and not compressed:
+        centre = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    return DotKernel(
+        name=kernel,
+        gamma=float(gamma),
+        coef0=float(coef0),
+        degree=int(degree),
+        dtype=dtype,
+        compressed=compressed,
+        centre=centre,
+        cost=2 + X.shape[1] * (share / 8 if compressed else 1 / 25),
+    )
 
 
 def squared_norms(X) -> np.ndarray:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from widemargin.kernel.kernels import Kernel, Rows
+from widemargin.kernel.backend import Backend
+from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.partition import Router
-from widemargin.kernel.rows import Threads, kernel_product
+from widemargin.kernel.rows import Rows
 
 COMBINATIONS = ("routed", "sum", "bcm")
 
@@ -33,31 +34,31 @@ class KernelModel:
     combination: str = "routed"
     noise: float = 1.0  # variance of the committee's observations, 1 / C
 
-    def decision(self, X, n_threads: int) -> np.ndarray:
-        rows = self.kernel.operand(X)
-        with Threads(n_threads) as threads:
+    def decision(self, X, backend: Backend) -> np.ndarray:
+        rows = self.kernel.prepare(X)
+        with backend:
             if self.router is None or self.combination == "sum":
-                scores = kernel_product(self.kernel, rows, self.vectors, self.coef, threads)
+                scores = backend.product(self.kernel, rows, self.vectors, self.coef)
             elif self.combination == "routed":
-                scores = self._routed(rows, threads)
+                scores = self._routed(rows, backend)
             else:
-                scores = self._committee(rows, threads)
+                scores = self._committee(rows, backend)
         return scores + self.intercept
 
-    def _routed(self, rows: Rows, threads: Threads) -> np.ndarray:
+    def _routed(self, rows: Rows, backend: Backend) -> np.ndarray:
         """Rows grouped by cluster, one blocked product each."""
         assert self.router is not None
         scores = np.zeros((len(rows), self.coef.shape[1]))
-        label = self.router.assign(rows, threads)
+        label = self.router.assign(rows, backend)
         for c in np.unique(label):
             asked, own = np.flatnonzero(label == c), np.flatnonzero(self.cluster == c)
             if len(own):
-                scores[asked] = kernel_product(
-                    self.kernel, rows[asked], self.vectors[own], self.coef[own], threads
+                scores[asked] = backend.product(
+                    self.kernel, rows[asked], self.vectors[own], self.coef[own]
                 )
         return scores
 
-    def _committee(self, rows: Rows, threads: Threads) -> np.ndarray:
+    def _committee(self, rows: Rows, backend: Backend) -> np.ndarray:
         """Every cluster's decision, weighted by how certain it is.
 
         A cluster's certainty at x is the inverse posterior variance of a Gaussian process with
@@ -72,9 +73,9 @@ class KernelModel:
         for c in members:
             own = np.flatnonzero(self.cluster == c)
             vectors = self.vectors[own]
-            gram = kernel_product(self.kernel, vectors, vectors, np.eye(len(own)), threads)
+            gram = backend.product(self.kernel, vectors, vectors, np.eye(len(own)))
             factor = cho_factor((gram + gram.T) / 2 + self.noise * np.eye(len(own)))
-            cross = kernel_product(self.kernel, rows, vectors, np.eye(len(own)), threads)
+            cross = backend.product(self.kernel, rows, vectors, np.eye(len(own)))
             explained = np.einsum("ij,ji->i", cross, cho_solve(factor, cross.T))
             certainty = 1 / np.maximum(1 / prior - explained, 1e-12)
             weighted += certainty[:, None] * (cross @ self.coef[own])

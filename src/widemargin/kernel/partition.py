@@ -4,26 +4,24 @@ One rule assigns training rows and test rows alike.  A cluster above a size cap 
 a centre, never by moving rows away from their nearest one, so the rule stays true; a centre that
 attracts no row is dropped.
 
-Two routers: plain k-means in input space for kernels of distances (rbf, laplacian), where near
-means similar, and the paper's two-step kernel k-means for every other kernel.
+Two routers: plain k-means in input space for kernels of distances (`Traits.by_distance`), where
+near means similar, and the paper's two-step kernel k-means for every other kernel.
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin.kernel.kernels import CompressedRows, Kernel, Operand, Panels
-from widemargin.kernel.rows import Threads, kernel_product
+from widemargin.kernel.backend import Backend
+from widemargin.kernel.kernels import Kernel
 from widemargin.resources import one_openmp_thread
 
-DISTANCE_KERNELS = ("rbf", "laplacian")
 _ITERATIONS = 20
 _SLACK = 2.0  # the cap, in units of the average size
 _ROUNDS = 20  # of splitting; what still exceeds the cap then has identical rows
@@ -36,11 +34,15 @@ class Router(Protocol):
     @property
     def n_clusters(self) -> int: ...
 
-    def assign(self, rows: Operand, threads: Threads) -> np.ndarray: ...
+    def assign(self, rows: Any, backend: Backend) -> np.ndarray: ...
 
-    def split(self, clusters: np.ndarray, rows: Operand, label, rng, threads) -> Router: ...
+    def split(self, clusters: np.ndarray, rows: Any, label, rng, backend: Backend) -> Router: ...
 
     def only(self, clusters: np.ndarray) -> Router: ...
+
+    def pack(self) -> dict[str, np.ndarray]:
+        """The arrays that a model file stores."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -53,27 +55,10 @@ class PointRouter:
     def n_clusters(self) -> int:
         return len(self.centres)
 
-    def assign(self, rows: Operand, threads: Threads) -> np.ndarray:
-        half_norms = np.einsum("kd,kd->k", self.centres, self.centres) / 2
-        label = np.empty(len(rows), dtype=np.int64)
+    def assign(self, rows: Any, backend: Backend) -> np.ndarray:
+        return backend.nearest(self.centres, rows)
 
-        panels = None
-        if isinstance(rows, CompressedRows):
-            panels = Panels.of(CompressedRows.of(sp.csr_array(self.centres)))
-
-        def tile(begin, end):
-            part = rows[begin:end]
-            inner = np.empty((len(self.centres), len(part)), dtype=self.centres.dtype)
-            if panels is None:
-                np.matmul(self.centres, part.data.T, out=inner)
-            else:
-                panels.fill(part, inner)
-            label[begin:end] = np.argmin(half_norms[:, None] - inner, axis=0)
-
-        threads.tiles(len(rows), tile)
-        return label
-
-    def split(self, clusters, rows, label, rng, threads) -> PointRouter:
+    def split(self, clusters, rows, label, rng, backend) -> PointRouter:
         kept = np.delete(self.centres, clusters, axis=0)
         new = [kept]
         for c in clusters:
@@ -85,11 +70,14 @@ class PointRouter:
     def only(self, clusters) -> PointRouter:
         return PointRouter(self.centres[clusters])
 
+    def pack(self) -> dict[str, np.ndarray]:
+        return {"centres": self.centres}
 
-def _kmeans(rows: Operand, k: int, rng) -> np.ndarray:
+
+def _kmeans(rows: Any, k: int, rng) -> np.ndarray:
     seed = int(rng.integers(np.iinfo(np.int32).max))
     k = min(k, len(rows))
-    data = rows.tocsr() if isinstance(rows, CompressedRows) else rows.data
+    data = rows.matrix
     # The sums of several threads depend on who comes first; fewer clusters than asked are fine.
     with one_openmp_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -105,41 +93,45 @@ class KernelRouter:
     """
 
     kernel: Kernel
-    sample: Operand
+    sample: Any
     members: np.ndarray  # (n_sample, k), columns sum to 1
     constants: np.ndarray  # (k,), squared norms of the centres
 
     @classmethod
-    def of(cls, kernel, sample: Operand, members: np.ndarray, threads: Threads) -> KernelRouter:
-        inner = kernel_product(kernel, sample, sample, members, threads)
+    def of(cls, kernel, sample: Any, members: np.ndarray, backend: Backend) -> KernelRouter:
+        inner = backend.product(kernel, sample, sample, members)
         return cls(kernel, sample, members, np.einsum("ic,ic->c", members, inner))
 
     @property
     def n_clusters(self) -> int:
         return self.members.shape[1]
 
-    def assign(self, rows: Operand, threads: Threads) -> np.ndarray:
-        inner = kernel_product(self.kernel, rows, self.sample, self.members, threads)
+    def assign(self, rows: Any, backend: Backend) -> np.ndarray:
+        inner = backend.product(self.kernel, rows, self.sample, self.members)
         return np.argmin(self.constants - 2 * inner, axis=1)
 
-    def split(self, clusters, rows, label, rng, threads) -> KernelRouter:
+    def split(self, clusters, rows, label, rng, backend) -> KernelRouter:
         columns = [self.members[:, c] for c in range(self.n_clusters) if c not in clusters]
         for c in clusters:
             own = np.flatnonzero(self.members[:, c])
-            halves = kernel_kmeans(self.kernel, self.sample[own], 2, rng, threads).members
+            halves = kernel_kmeans(self.kernel, self.sample[own], 2, rng, backend).members
             for half in halves.T:
                 column = np.zeros(len(self.members))
                 column[own] = half
                 columns.append(column)
-        return KernelRouter.of(self.kernel, self.sample, np.stack(columns, axis=1), threads)
+        return KernelRouter.of(self.kernel, self.sample, np.stack(columns, axis=1), backend)
 
     def only(self, clusters) -> KernelRouter:
         return replace(self, members=self.members[:, clusters], constants=self.constants[clusters])
 
+    def pack(self) -> dict[str, np.ndarray]:
+        sample = {f"sample.{name}": array for name, array in self.sample.pack().items()}
+        return {"members": self.members, "constants": self.constants, **sample}
 
-def kernel_kmeans(kernel, rows: Operand, k: int, rng, threads: Threads) -> KernelRouter:
+
+def kernel_kmeans(kernel, rows: Any, k: int, rng, backend: Backend) -> KernelRouter:
     """Kernel k-means on a sample, seeded as k-means++; clusters that empty are dropped."""
-    gram = kernel_product(kernel, rows, rows, np.eye(len(rows)), threads)
+    gram = backend.product(kernel, rows, rows, np.eye(len(rows)))
     gram = (gram + gram.T) / 2
     diagonal = np.diag(gram)
     chosen = _seed(gram, diagonal, k, rng)
@@ -152,7 +144,7 @@ def kernel_kmeans(kernel, rows: Operand, k: int, rng, threads: Threads) -> Kerne
         if np.array_equal(new, label):
             break
         label = new
-    return KernelRouter.of(kernel, rows, _averages(label), threads)
+    return KernelRouter.of(kernel, rows, _averages(label), backend)
 
 
 def _seed(gram, diagonal, k, rng) -> list[int]:
@@ -174,37 +166,37 @@ def _averages(label: np.ndarray) -> np.ndarray:
 
 
 def partition(
-    kernel,
-    rows: Operand,
+    kernel: Kernel,
+    rows: Any,
     k: int,
     candidates: np.ndarray,
     sample_size: int,
     rng: np.random.Generator,
-    threads: Threads,
+    backend: Backend,
 ) -> tuple[Router, np.ndarray]:
     """Cluster a sample of the candidate rows, then assign every row.
 
     Returns the router and the cluster of each row.  There can be more than k clusters (crowded
     ones are split) or fewer (of too few distinct rows).
     """
-    points = kernel.name in DISTANCE_KERNELS
+    points = kernel.traits.by_distance
     size = min(max(sample_size, (_KMEANS_ROWS if points else 2) * k), len(candidates))
     sample = rows[np.sort(rng.choice(candidates, size, replace=False))]
     router: Router
     if points:
         router = PointRouter(_kmeans(sample, k, rng))
     else:
-        router = kernel_kmeans(kernel, sample, k, rng, threads)
-    label = router.assign(rows, threads)
+        router = kernel_kmeans(kernel, sample, k, rng, backend)
+    label = router.assign(rows, backend)
     for _ in range(_ROUNDS):
         router, label = _without_empty(router, label)
         crowded = np.flatnonzero(np.bincount(label) > _SLACK * len(rows) / k)
         if len(crowded) == 0:
             break
-        split = router.split(crowded, rows, label, rng, threads)
+        split = router.split(crowded, rows, label, rng, backend)
         if split.n_clusters == router.n_clusters:
             break
-        router, label = split, split.assign(rows, threads)
+        router, label = split, split.assign(rows, backend)
     return _without_empty(router, label)
 
 

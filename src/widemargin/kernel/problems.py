@@ -1,30 +1,47 @@
-"""The binary problems of many classes, each on its own rows."""
+"""The problems of a fit: which variables there are, and the row that each belongs to."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.problem import Problem
 from widemargin.multiclass import Coding
 
 MULTI_CLASS = ("ovr", "ovo")
 
 
 @dataclass(frozen=True)
-class Binary:
-    """One binary problem: its rows among all, their signs and upper bounds."""
+class Variables:
+    """The variables of one `Problem`, before it has a kernel; several of them share the rows."""
 
-    rows: np.ndarray
-    y: np.ndarray
+    row: np.ndarray  # of the data, for each variable
+    sign: np.ndarray
+    linear: np.ndarray
     upper: np.ndarray
 
+    def __len__(self) -> int:
+        return len(self.row)
 
-def binary_problems(label: np.ndarray, coding: Coding, upper: np.ndarray) -> list[Binary]:
-    """One problem per output, on the rows whose classes take part in it."""
+    def __getitem__(self, which) -> Variables:
+        return Variables(self.row[which], self.sign[which], self.linear[which], self.upper[which])
+
+    def problem(self, kernel: Kernel, rows: Any) -> Problem:
+        """With the rows of the data."""
+        every = len(self) == len(rows) and np.array_equal(self.row, np.arange(len(rows)))
+        own = rows if every else rows[self.row]
+        return Problem(kernel, own, self.sign, self.linear, self.upper)
+
+
+def binary_problems(label: np.ndarray, coding: Coding, upper: np.ndarray) -> list[Variables]:
+    """One problem per output: a variable for each row whose class takes part in it."""
     every = np.arange(len(label))
     problems = []
     for target in coding.targets.T:
         rows = every if np.all(target) else np.flatnonzero(target[label])
-        problems.append(Binary(rows, target[label[rows]], upper[rows]))
+        linear = np.full(len(rows), -1.0)
+        problems.append(Variables(rows, target[label[rows]], linear, upper[rows]))
     return problems

@@ -10,18 +10,10 @@ import numpy as np
 from widemargin.additive.kernels import PowerMean
 from widemargin.kernel.divide import Level
 from widemargin.kernel.estimator import KernelSVC
-from widemargin.kernel.kernels import (
-    CompressedRows,
-    DotKernel,
-    FunctionKernel,
-    Kernel,
-    MatrixRows,
-    Operand,
-    Rows,
-    make_kernel,
-)
+from widemargin.kernel.kernels import DotKernel, Kernel, make_kernel
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.partition import KernelRouter, PointRouter, Router
+from widemargin.kernel.rows import CompressedRows, DenseRows, GivenRows, MatrixRows, Rows
 from widemargin.multiclass import Coding
 from widemargin.persistence.container import Arrays, Fields, pack_number
 from widemargin.persistence.parameters import MissingKernelError, NotStored
@@ -50,13 +42,13 @@ def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
         "coef": model.coef,
         "intercept": model.intercept,
         "support": estimator.support_,
-        **_pack_rows("vectors.", model.vectors),
+        **_named("vectors.", model.vectors.pack()),
     }
     if isinstance(kernel, DotKernel) and kernel.centre is not None:
         arrays["centre"] = kernel.centre
     if model.router is not None and model.cluster is not None:
         arrays["cluster"] = model.cluster
-        arrays |= _pack_router(model.router)
+        arrays |= _named("router.", model.router.pack())
     return header, arrays
 
 
@@ -121,33 +113,22 @@ def _check_overflow(kernel: Kernel, vectors: Rows, fields: Fields) -> None:
             raise ValueError(f"{fields.path!r}: the kernel overflows on the model's own vectors.")
 
 
-def _pack_rows(prefix: str, rows: Rows) -> dict[str, np.ndarray]:
-    if isinstance(rows, MatrixRows):
-        named = {"column": rows.column}
-    elif isinstance(rows, CompressedRows):
-        first, last = rows.start[0], rows.start[-1]
-        named = {"start": rows.start - first, "index": rows.index[first:last],
-                 "value": rows.value[first:last], "norms": rows.norms}  # fmt: skip
-    elif isinstance(rows.data, np.ndarray):
-        named = {"data": rows.data, "norms": rows.norms}
-    else:
-        raise TypeError("Sparse support vectors of a kernel function cannot be stored.")
-    return {prefix + name: array for name, array in named.items()}
+def _named(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {prefix + name: array for name, array in arrays.items()}
 
 
 def _unpack_rows(kernel: Kernel, arrays: Arrays, n: int | None, d: int) -> Rows:
-    if kernel.name == "precomputed":
-        column = arrays.indices("column", np.int64, n, d)
-        return MatrixRows(None, np.arange(len(column)), column)
-    if isinstance(kernel, FunctionKernel):
-        dtypes = _GIVEN if kernel.given else kernel.dtype
-        data = arrays.take("data", dtypes, (n, d))
-        return Operand(data, arrays.take("norms", np.float64, (len(data),)))
+    if kernel.traits.pairwise:
+        return MatrixRows.of_columns(arrays.indices("column", np.int64, n, d))
+    if not kernel.traits.inner:
+        data = arrays.take("data", kernel.dtype if kernel.traits.ours else _GIVEN, (n, d))
+        arrays.take("norms", np.float64, (len(data),))  # format 1 has them, nobody needs them
+        return GivenRows(data)
     norms = arrays.take("norms", kernel.dtype, (n,))
     if len(norms) and norms.min() < 0:
         raise arrays.fault("norms", "holds negative squares")
     if not (isinstance(kernel, DotKernel) and kernel.compressed):
-        return Operand(arrays.take("data", kernel.dtype, (len(norms), d)), norms)
+        return DenseRows(arrays.take("data", kernel.dtype, (len(norms), d)), norms)
     value = arrays.take("value", kernel.dtype, (None,))
     start = arrays.pointers("start", len(norms), len(value))
     index = arrays.indices("index", np.int32, len(value), d)
@@ -156,17 +137,6 @@ def _unpack_rows(kernel: Kernel, arrays: Arrays, n: int | None, d: int) -> Rows:
     if np.any(inside[1:] & (index[1:] <= index[:-1])):
         raise arrays.fault("index", "must ascend within each row")
     return CompressedRows(start, index, value, norms, d)
-
-
-def _pack_router(router: Router) -> dict[str, np.ndarray]:
-    if isinstance(router, PointRouter):
-        return {"router.centres": router.centres}
-    assert isinstance(router, KernelRouter)
-    return {
-        "router.members": router.members,
-        "router.constants": router.constants,
-        **_pack_rows("router.sample.", router.sample),
-    }
 
 
 def _unpack_router(kernel: Kernel, arrays: Arrays, d: int) -> Router:

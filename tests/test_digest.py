@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
-from widemargin.kernel.checkpoint import digest
+from widemargin.digest import digest
 
 
 def test_digests_tell_contents_apart_and_not_memory():

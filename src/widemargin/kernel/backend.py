@@ -1,0 +1,141 @@
+"""Where kernel values are computed and active sets live: this process, or one day a device."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from widemargin import _core
+from widemargin.kernel.active_set import ActiveSet, HostActiveSet
+from widemargin.kernel.cache import SHARED_FROM, SHARED_MEMORY, TILE_ROWS, CachingKernel, RowCache
+from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.problem import Problem
+from widemargin.kernel.tiles import Memory, Tiles
+
+_FEW = 4  # outputs summed in double precision; more are a matrix product
+
+
+class Backend(Protocol):
+    """All that the machine asks of the place where it runs.
+
+    A device is a file with such a class and an `ActiveSet`; arrays that come and go are NumPy's.
+    """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception) -> None: ...
+
+    @property
+    def n_threads(self) -> int:
+        """How many tasks it can serve at once."""
+        ...
+
+    def for_tasks(self, n_at_once: int) -> Backend:
+        """Its share for each of so many tasks at once, with buffers that they hand on."""
+        ...
+
+    def copy(self) -> Backend:
+        """The same for another thread: threads of its own, buffers in common."""
+        ...
+
+    def share_rows(self, kernel: Kernel, rows: Any, cache_bytes: float) -> tuple[Kernel, Any]:
+        """Kernel and rows for several problems, which share kernel rows where that pays."""
+        ...
+
+    def product(self, kernel: Kernel, a: Any, b: Any, coef: np.ndarray) -> np.ndarray:
+        """k(a, b) @ coef, of shape (len(a), n_outputs)."""
+        ...
+
+    def nearest(self, centres: np.ndarray, rows: Any) -> np.ndarray:
+        """The number of each row's nearest centre in input space."""
+        ...
+
+    def active_set(
+        self, problem: Problem, ids: np.ndarray, alpha: np.ndarray, cache_bytes: float
+    ) -> ActiveSet:
+        """The variables ``ids`` at their values in ``alpha``, all others being zero."""
+        ...
+
+
+class Host(Tiles):
+    """This process: threads that share its memory.
+
+    Parameters
+    ----------
+    n_threads : int
+        Results do not depend on it.
+    memory : Memory, default=None
+        Buffers of earlier problems.  A copy in another process begins with none.
+    """
+
+    def __init__(self, n_threads: int = 1, memory: Memory | None = None):
+        super().__init__(n_threads)
+        self.memory = memory or Memory()
+
+    def __reduce__(self):
+        return Host, (self.n_threads,)
+
+    def for_tasks(self, n_at_once: int) -> Host:
+        return Host(max(1, self.n_threads // n_at_once))
+
+    def copy(self) -> Host:
+        return Host(self.n_threads, self.memory)
+
+    def share_rows(self, kernel: Kernel, rows: Any, cache_bytes: float) -> tuple[Kernel, Any]:
+        """Where they are expensive, and not shared already as along a path of C."""
+        if kernel.cost <= SHARED_FROM or isinstance(kernel, CachingKernel):
+            return kernel, rows
+        caching = CachingKernel(kernel, rows, SHARED_MEMORY * cache_bytes, self)
+        return caching, caching.numbers
+
+    def product(self, kernel: Kernel, a: Any, b: Any, coef: np.ndarray) -> np.ndarray:
+        """A tile at a time, summed in double precision."""
+        sums = np.zeros((coef.shape[1], len(a)))
+        for start in range(0, len(b), TILE_ROWS):
+            left = kernel.as_left(b[start : start + TILE_ROWS])
+            part = np.asarray(coef[start : start + TILE_ROWS])
+            slots = np.arange(len(left))
+
+            def tile(begin, end, left=left, part=part, slots=slots):
+                block = np.empty((len(left), end - begin), dtype=kernel.dtype)
+                kernel.fill(left, a[begin:end], block)
+                if coef.shape[1] > _FEW:  # a product in the kernel's precision
+                    sums[:, begin:end] += part.astype(kernel.dtype).T @ block
+                    return
+                one = np.ones(end - begin)
+                for k, total in enumerate(sums):
+                    column = np.ascontiguousarray(part[:, k])
+                    _core.add_rows(block, slots, column, one, 0, len(one), total[begin:end])
+
+            self.tiles(len(a), tile, kernel.tile)
+        return sums.T
+
+    def nearest(self, centres: np.ndarray, rows: Any) -> np.ndarray:
+        half_norms = np.einsum("kd,kd->k", centres, centres) / 2
+        nearest = np.empty(len(rows), dtype=np.int64)
+        left = rows.like(centres)
+
+        def tile(begin, end):
+            inner = np.empty((len(centres), end - begin), dtype=centres.dtype)
+            left.fill(rows[begin:end], inner)
+            nearest[begin:end] = np.argmin(half_norms[:, None] - inner, axis=0)
+
+        self.tiles(len(rows), tile)
+        return nearest
+
+    def active_set(
+        self, problem: Problem, ids: np.ndarray, alpha: np.ndarray, cache_bytes: float
+    ) -> HostActiveSet:
+        rows = problem.rows if len(ids) == len(problem) else problem.rows[ids]
+        cache = RowCache(problem.kernel, rows, len(problem), cache_bytes, self, self.memory)
+        active = HostActiveSet(problem, ids, alpha, cache)
+        support = np.flatnonzero(active.alpha)
+        if len(support) <= cache.n_slots:
+            if len(support):
+                active.start_from_rows(support)
+        else:
+            coef = (active.alpha * active.sign)[support, None]
+            inner = self.product(problem.kernel, rows, rows[support], coef)[:, 0]
+            active.gradient += active.sign * inner
+        return active

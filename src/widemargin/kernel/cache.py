@@ -1,0 +1,267 @@
+"""Kernel rows that are kept: those of a problem's active set, and those that problems share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from widemargin import _core
+from widemargin.kernel.kernels import TILE, Kernel, WrappedKernel
+from widemargin.kernel.rows import Rows
+from widemargin.kernel.tiles import Memory, Tiles, allocate
+
+TILE_ROWS = 512  # with kernels.TILE columns a block of float32 stays in the second-level cache
+LEAST_SLOTS = 128  # rows that the cache holds however little memory it may use
+SHARED_MEMORY = 0.5  # of the cache for rows that several problems share
+SHARED_FROM = 4.0  # kernel cost from which a row is better kept than computed again
+
+
+class RowCache:
+    """Kernel rows of the active variables over the active variables.
+
+    Rows and columns carry the same local numbers.  All rows lie in one flat buffer, which is
+    touched only as far as it is used: slot s begins at ``s * stride``.  ``_row_in[s]`` is the row
+    that slot s holds (-1: none), ``_slot_of[i]`` the slot of row i (-1: none).  When the active set
+    shrinks, rows are compacted in place; the rows unused for longest make room for new ones, and
+    if the whole matrix fits, none ever has to.
+    """
+
+    def __init__(
+        self, kernel: Kernel, rows: Any, most: int, max_bytes: float, tiles: Tiles, memory: Memory
+    ):
+        self.kernel, self.rows, self.tiles = kernel, rows, tiles
+        self.n_computed = 0
+        self._most = most  # variables there can ever be
+        self._clock = self._n_used = 0
+        self._stride = self._roomy(len(rows))
+        least = most * min(LEAST_SLOTS, most)
+        wanted = min(int(max_bytes // np.dtype(kernel.dtype).itemsize), most**2)
+        self._memory = memory
+        self._buffer = memory.take(max(wanted, least), least, kernel.dtype)
+        self._take_over(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), len(rows))
+
+    def _roomy(self, n: int) -> int:
+        """A stride that leaves room for a few more columns."""
+        return min(n + n // 8, self._most)
+
+    def close(self) -> None:
+        """Hand the memory back for the next problem."""
+        self._memory.give(self._buffer)
+
+    @property
+    def pool(self) -> np.ndarray:
+        """The slots: a row each, of which the first ``len(self.rows)`` values count."""
+        n = len(self._row_in)
+        return self._buffer[: n * self._stride].reshape(n, self._stride)
+
+    @property
+    def n_slots(self) -> int:
+        """How many rows fit at once."""
+        return len(self._row_in)
+
+    def slots(self, wanted: np.ndarray) -> np.ndarray:
+        """Slots of the wanted rows, computed together where they are missing."""
+        self._clock += 1
+        held = self._slot_of[wanted]
+        # Marked as used first, so that making room for the missing ones does not push them out.
+        self._last_use[held[held >= 0]] = self._clock
+        missing = wanted[held < 0]
+        if len(missing):
+            slots = self._make_room(len(missing))
+            evicted = self._row_in[slots]
+            self._slot_of[evicted[evicted >= 0]] = -1
+            self._compute(missing, slots)
+            self._row_in[slots], self._slot_of[missing] = missing, slots
+            self._last_use[slots] = self._clock
+        return self._slot_of[wanted]
+
+    def _make_room(self, n: int) -> np.ndarray:
+        """Neighbouring free slots while there are any, then those unused for longest."""
+        if self._n_used + n <= len(self._row_in):
+            self._n_used += n
+            return np.arange(self._n_used - n, self._n_used)
+        # From here on the buffer counts as full: slots left free have last use 0 and go first.
+        self._n_used = len(self._row_in)
+        return np.sort(np.argpartition(self._last_use, n - 1)[:n])
+
+    def _compute(self, missing: np.ndarray, slots: np.ndarray) -> None:
+        """Straight into the buffer where the slots are neighbours."""
+        self.n_computed += len(missing)
+        pool = self.pool
+        for part in np.array_split(np.arange(len(missing)), -(-len(missing) // TILE_ROWS)):
+            left = self.kernel.as_left(self.rows[missing[part]])
+            target = slots[part]
+            neighbours = target[-1] - target[0] == len(target) - 1
+
+            def tile(begin, end, left=left, target=target, neighbours=neighbours):
+                columns = self.rows[begin:end]
+                if neighbours:
+                    self.kernel.fill(left, columns, pool[target[0] : target[-1] + 1, begin:end])
+                    return
+                block = np.empty((len(target), end - begin), dtype=self.kernel.dtype)
+                self.kernel.fill(left, columns, block)
+                pool[target, begin:end] = block
+
+            self.tiles.tiles(len(self.rows), tile, self.kernel.tile)
+
+    def add(self, slots: np.ndarray, coef: np.ndarray, sign: np.ndarray, out: np.ndarray) -> None:
+        """out += sign * sum_k coef_k row_k, over the active columns."""
+        pool = self.pool
+
+        def tile(begin, end):
+            _core.add_rows(pool, slots, coef, sign, begin, end, out)
+
+        self.tiles.tiles(len(out), tile, self._share(len(out), TILE))
+
+    def _share(self, n: int, multiple: int) -> int:
+        """Columns or rows for one thread: what is done at once is done without Python."""
+        return -(-n // (self.tiles.n_threads * multiple)) * multiple
+
+    def gather(self, slots, numbers: np.ndarray, sign: np.ndarray, out: np.ndarray) -> None:
+        """Write sign_i sign_j k_ij of some variables, which have these slots, to ``out``."""
+        pool = self.pool
+
+        def tile(begin, end):
+            own = slice(begin, end)
+            _core.gather(pool, slots[own], numbers, sign[own], sign, out[own])
+
+        self.tiles.tiles(len(slots), tile, self._share(len(slots), 1))
+
+    def shrink(self, keep: np.ndarray) -> None:
+        """Keep some variables (their numbers, ascending), renumbered from 0."""
+        kept = np.zeros(len(self.rows), dtype=bool)
+        kept[keep] = True
+        slots = np.flatnonzero((self._row_in >= 0) & kept[np.maximum(self._row_in, 0)])
+        # Shorter rows move towards the front, so each is read before anything is written there.
+        stride = min(self._roomy(len(keep)), self._stride)
+        _core.compact_rows(self._buffer, slots, keep, self._stride, stride)
+        self._stride = stride
+        numbers = (np.cumsum(kept) - 1)[self._row_in[slots]]
+        self._take_over(numbers, self._last_use[slots], len(keep))
+        self.rows = self.rows[keep]
+
+    def extend(self, all_rows: Any, new: Any) -> None:
+        """Append variables: ``all_rows`` are the rows held so far and then the ``new`` ones."""
+        old, stride = len(self.rows), self._stride
+        if len(all_rows) > stride:
+            stride = self._roomy(len(all_rows))
+        # Longer rows are fewer: the latest used ones stay, in the order of their slots.
+        recent = np.argsort(-self._last_use, kind="stable")
+        used = np.sort(recent[self._row_in[recent] >= 0][: len(self._buffer) // stride])
+        if (used.size and used[-1] >= len(used)) or stride > self._stride:
+            # Close the gaps at the old length first, then spread out from the last row backwards.
+            _core.compact_rows(self._buffer, used, np.arange(old), self._stride, self._stride)
+            _core.widen_rows(self._buffer, len(used), self._stride, stride)
+            self._stride = stride
+        self._take_over(self._row_in[used], self._last_use[used], len(all_rows))
+        self._compute_columns(new, old, len(used))
+        self.rows = all_rows
+
+    def _compute_columns(self, new: Any, first: int, n_used: int) -> None:
+        """The values of the rows in the first slots at new columns, from number ``first`` on."""
+        pool = self.pool
+        for start in range(0, n_used, TILE_ROWS):
+            slots = slice(start, min(start + TILE_ROWS, n_used))
+            left = self.kernel.as_left(self.rows[self._row_in[slots]])
+
+            def tile(begin, end, left=left, slots=slots):
+                self.kernel.fill(left, new[begin:end], pool[slots, first + begin : first + end])
+
+            self.tiles.tiles(len(new), tile, self.kernel.tile)
+
+    def _take_over(self, numbers: np.ndarray, last_use: np.ndarray, n: int) -> None:
+        """The first slots hold the rows of these numbers, out of n; the rest are free."""
+        n_slots = min(len(self._buffer) // self._stride, n)
+        self._row_in = np.full(n_slots, -1)
+        self._row_in[: len(numbers)] = numbers
+        self._last_use = np.zeros(n_slots, dtype=np.int64)
+        self._last_use[: len(numbers)] = last_use
+        self._slot_of = np.full(n, -1)
+        self._slot_of[numbers] = np.arange(len(numbers))
+        self._n_used = len(numbers)
+
+
+@dataclass(frozen=True)
+class RowNumbers:
+    """Rows named by their numbers only."""
+
+    number: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def __getitem__(self, which) -> RowNumbers:
+        return RowNumbers(self.number[which])
+
+
+@dataclass(frozen=True)
+class StoredBlock:
+    """Rows that have slots in a shared store, or else are prepared for their kernel."""
+
+    slots: np.ndarray | None
+    left: Any
+    n: int
+
+    def __len__(self) -> int:
+        return self.n
+
+
+class CachingKernel(WrappedKernel):
+    """A kernel on given rows that keeps whole kernel rows for the next problem on the same data.
+
+    Binary problems of one fit, and fits for several C, differ in their labels and bounds only.
+    """
+
+    def __init__(self, kernel: Kernel, rows: Any, max_bytes: float, tiles: Tiles):
+        self.kernel, self._rows, self._tiles = kernel, rows, tiles
+        n = len(rows)
+        n_slots = int(min(max_bytes // (np.dtype(self.dtype).itemsize * max(n, 1)), n))
+        buffer = allocate(n_slots * n, 0, self.dtype)
+        n_slots = len(buffer) // max(n, 1)
+        self._pool = buffer[: n_slots * n].reshape(n_slots, n)
+        self._slot_of = np.full(n, -1)
+        self._n_used = 0
+
+    @property
+    def numbers(self) -> RowNumbers:
+        """All rows."""
+        return RowNumbers(np.arange(len(self._rows)))
+
+    def as_left(self, a: RowNumbers) -> StoredBlock:
+        missing = a.number[self._slot_of[a.number] < 0]
+        if self._n_used + len(missing) > len(self._pool):
+            return StoredBlock(None, self.kernel.as_left(self._rows[a.number]), len(a))
+        if len(missing):
+            self._store(missing)
+        return StoredBlock(self._slot_of[a.number], None, len(a))
+
+    def _store(self, missing: np.ndarray) -> None:
+        first, self._n_used = self._n_used, self._n_used + len(missing)
+        new, left = self._pool[first : self._n_used], self.kernel.as_left(self._rows[missing])
+
+        def tile(begin, end):
+            self.kernel.fill(left, self._rows[begin:end], new[:, begin:end])
+
+        with self._tiles:
+            self._tiles.tiles(len(self._rows), tile, self.tile)
+        self._slot_of[missing] = np.arange(first, self._n_used)
+
+    def fill(self, a: StoredBlock, b: RowNumbers, out: np.ndarray) -> None:
+        if a.slots is None:
+            self.kernel.fill(a.left, self._rows[b.number], out)
+        else:
+            one, many = np.ones(len(a)), np.ones(len(b))
+            _core.gather(self._pool, a.slots, b.number, one, many, out)
+
+    def diagonal(self, a: RowNumbers) -> np.ndarray:
+        return self.kernel.diagonal(self._rows[a.number])
+
+    def vectors(self, a: RowNumbers, support: np.ndarray) -> Rows:
+        return self.kernel.vectors(self._rows, a.number[support])
+
+
+def cache_left(kernel: Kernel, cache_bytes: float) -> float:
+    """What shared rows leave of the cache to each problem."""
+    return (1 - SHARED_MEMORY) * cache_bytes if isinstance(kernel, CachingKernel) else cache_bytes

@@ -1,0 +1,131 @@
+"""One cluster as a task: its rows and what each problem has of them in, dual variables out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from widemargin.engine import Control
+from widemargin.kernel.backend import Backend
+from widemargin.kernel.cache import cache_left
+from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.problem import Solution
+from widemargin.kernel.problems import Variables
+from widemargin.kernel.solver import SolverSettings, solve
+
+
+@dataclass(frozen=True)
+class ClusterPart:
+    """What one problem has of a cluster."""
+
+    numbers: np.ndarray  # of the variables, in the problem
+    variables: Variables  # their rows by number in the cluster
+    alpha: np.ndarray  # from the level below
+
+
+@dataclass(frozen=True)
+class ClusterTask:
+    """A cluster to solve: arrays and a kernel, all that another process needs."""
+
+    name: str
+    number: int
+    kernel: Kernel
+    rows: Any
+    parts: list[ClusterPart]
+    settings: SolverSettings
+
+
+class ClusterSolution(NamedTuple):
+    """What a cluster found for one problem."""
+
+    variables: np.ndarray  # their numbers in the problem
+    alpha: np.ndarray
+    dual: float
+    gap: float
+    n_iter: int
+
+
+def solve_cluster(task: ClusterTask, control: Control, backend: Backend) -> list[ClusterSolution]:
+    """Every problem on the rows of one cluster, from the variables of the level below."""
+    control.check()
+    backend = backend.copy()
+    kernel, rows = task.kernel, task.rows
+    if len(task.parts) > 1:
+        kernel, rows = backend.share_rows(kernel, rows, task.settings.cache_bytes)
+    solutions = []
+    for part in task.parts:
+        if len(part.numbers) == 0:
+            solutions.append(ClusterSolution(part.numbers, np.empty(0), 0.0, 0.0, 0))
+            continue
+        found = solve_variables(
+            part.variables, kernel, rows, backend, task.settings, part.alpha, control.epoch
+        )
+        solutions.append(
+            ClusterSolution(part.numbers, found.alpha, found.dual, found.relative_gap, found.n_iter)
+        )
+    return solutions
+
+
+def solve_variables(
+    variables: Variables,
+    kernel: Kernel,
+    rows: Any,
+    backend: Backend,
+    settings: SolverSettings,
+    alpha: np.ndarray,
+    on_step: Callable[[], bool],
+) -> Solution:
+    """One of several problems on the same rows, with the cache that shared rows leave."""
+    left = replace(settings, cache_bytes=cache_left(kernel, settings.cache_bytes))
+    return solve(variables.problem(kernel, rows), backend, left, alpha, on_step)
+
+
+class ClusterTasks(Sequence):
+    """The tasks of a level, each made when its turn comes, so that few copies of rows exist."""
+
+    def __init__(
+        self, level: int, label: np.ndarray, kernel: Kernel, rows: Any, settings: SolverSettings
+    ):
+        self.level, self.kernel, self.rows, self.settings = level, kernel, rows, settings
+        self.members = _grouped(label, int(label.max()) + 1)
+        self.label = label
+        self.order = sorted(range(len(self.members)), key=lambda c: (-len(self.members[c]), c))
+        self._position = np.empty(len(label), dtype=np.int64)  # of each row, in its cluster
+        for members in self.members:
+            self._position[members] = np.arange(len(members))
+        self._problems: list[tuple[Variables, np.ndarray, list[np.ndarray]]] = []
+
+    def add(self, variables: Variables, alpha: np.ndarray) -> None:
+        """A problem that the clusters are to solve, and where it starts."""
+        numbers = _grouped(self.label[variables.row], len(self.members))
+        self._problems.append((variables, alpha, numbers))
+
+    def name(self, cluster: int) -> str:
+        return f"level{self.level}-cluster{cluster}"
+
+    def leave_out(self, clusters: set[int]) -> None:
+        """Clusters that are solved already."""
+        self.order = [c for c in self.order if c not in clusters]
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, k):
+        """The largest first."""
+        cluster = self.order[k]
+        parts = []
+        for variables, alpha, numbers in self._problems:
+            own = variables[numbers[cluster]]
+            own = replace(own, row=self._position[own.row])
+            parts.append(ClusterPart(numbers[cluster], own, alpha[numbers[cluster]]))
+        rows = self.rows[self.members[cluster]]
+        return ClusterTask(self.name(cluster), cluster, self.kernel, rows, parts, self.settings)
+
+
+def _grouped(label: np.ndarray, n_groups: int) -> list[np.ndarray]:
+    """The numbers with each label, ascending."""
+    order = np.argsort(label, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(label, minlength=n_groups))[:-1])

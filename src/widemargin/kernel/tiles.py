@@ -1,0 +1,107 @@
+"""Columns of a block taken in turn by a few threads, and the buffers that problems hand on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Self
+
+import numpy as np
+
+from widemargin.kernel.kernels import TILE
+from widemargin.resources import one_blas_thread
+from widemargin.warning import warn_user
+
+
+class Tiles:
+    """Tiles of columns, taken in turn by a few threads; sums do not depend on who takes which.
+
+    The calling thread works too, so that Ctrl-C ends it between two tiles.  The threads live, and
+    BLAS keeps to one of its own, as long as anybody is inside (``with tiles:``).
+    """
+
+    def __init__(self, n_threads: int = 1):
+        self.n_threads = n_threads
+        self._inside = 0
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        one_blas_thread.__enter__()
+        self._inside += 1
+        if self._inside == 1 and self.n_threads > 1:
+            self._pool = ThreadPoolExecutor(self.n_threads - 1)
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self._inside -= 1
+        if self._inside == 0 and self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+        one_blas_thread.__exit__(*exception)
+
+    def tiles(self, n: int, task: Callable[[int, int], None], size: int = TILE) -> None:
+        """``task(begin, end)`` for every tile of ``size`` columns of n."""
+        starts = iter(range(0, n, size))
+
+        def work() -> None:
+            for begin in starts:
+                task(begin, min(begin + size, n))
+
+        if self._pool is None or n <= size:
+            work()
+            return
+        others = [self._pool.submit(work) for _ in range(self.n_threads - 1)]
+        try:
+            work()
+        except BaseException:
+            for _ in starts:  # nothing is left for the others
+                pass
+            raise
+        finally:
+            for other in others:
+                other.result()
+
+
+class Memory:
+    """Buffers that one problem leaves to the next.
+
+    Memory is slow the first time it is touched (page by page, from the system) and fast after
+    that, so a level's clusters take turns with as many buffers as there are threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._free: list[np.ndarray] = []
+
+    def take(self, size: int, least: int, dtype) -> np.ndarray:
+        """``size`` values, from a buffer that is free if one is large enough."""
+        with self._lock:
+            for k, buffer in enumerate(self._free):
+                if buffer.dtype == dtype and len(buffer) >= size:
+                    return self._free.pop(k)[:size]
+        return allocate(size, least, dtype)
+
+    def give(self, buffer: np.ndarray) -> None:
+        with self._lock:
+            self._free.append(buffer if buffer.base is None else buffer.base)
+
+
+def allocate(size: int, least: int, dtype) -> np.ndarray:
+    """A buffer of ``size`` values, or of as many as the system grants."""
+    wanted = size
+    while True:
+        try:
+            buffer = np.empty(size, dtype=dtype)
+        except MemoryError:
+            if size <= least:
+                raise
+            size = max(size // 2, least)
+            continue
+        if size < wanted:
+            mega = np.dtype(dtype).itemsize / 1e6
+            warn_user(
+                f"A cache of {wanted * mega:.0f} MB for kernel rows could not be allocated; using "
+                f"{size * mega:.0f} MB. Set cache_size to ask for less."
+            )
+        return buffer
