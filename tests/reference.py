@@ -13,7 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import LinearConstraint, minimize
 
-from widemargin.additive.codes import Values
+from widemargin.additive.codes import encode
+from widemargin.additive.source import Values
 
 KKT_TOL = 1e-10
 
@@ -29,7 +30,7 @@ SPARSE_CONTAINERS = (
 
 def codes_of(model, X) -> np.ndarray:
     """The dense bin codes of X under a fitted model."""
-    return model.model_.encoder.encode(Values.of(X)).toarray()
+    return encode(Values.of(X), model.model_.encoder).toarray()
 
 
 def gram(model, X, Z=None) -> np.ndarray:

@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
-from widemargin.additive.codes import Values
 from widemargin.additive.explanation import ExplanationMixin
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.solver import (
@@ -24,6 +23,7 @@ from widemargin.additive.solver import (
     SimplexProblem,
     minimise,
 )
+from widemargin.additive.source import Values
 from widemargin.additive.tables import Learned, check_settings, learn
 from widemargin.classifier import MarginClassifier
 from widemargin.engine import run_tasks
@@ -306,7 +306,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         weight = sample_weights(sample_weight, X, y, self.class_weight)
         data = labelled(self, X, y, weight)
         learned = learn(data.X, data.weight, self, binning=self._binning())
-        diagonal = np.asarray(_core.row_sums(learned.codes.rows, learned.tables.diagonal))
+        diagonal = np.asarray(_core.row_sums(learned.codes.core, learned.tables.diagonal))
         label = data.label.astype(np.int32)
         return Prepared(learned, data.classes, label, data.weight, diagonal, data.present, X, y)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin.additive.codes import Values
+from widemargin.additive.codes import encode
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.solver import Dual
+from widemargin.additive.source import Values
 from widemargin.additive.tables import ApproximationError, Tables, compare
 from widemargin.multiclass import Coding
 from widemargin.validation import check_number, check_X
@@ -118,7 +119,7 @@ class ExplanationMixin:
         if dual.multi_class == "ovr":
             coef = coef * Coding.of(self).targets[dual.label]
         # On the model's own bins, which hold every training value unless it was not binned.
-        dense = self.model_.encoder.encode(Values.of(X[dual.present])).toarray()
+        dense = encode(Values.of(X[dual.present]), self.model_.encoder).toarray()
         t = self.model_.encoder.representatives
         gram = self._tables.kernel(t[1:, None], t[None, 1:])
         features = range(self.n_features_in_) if features is None else features

@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from widemargin.additive.codes import Values
+from widemargin.additive.codes import encode
+from widemargin.additive.source import Values
 from widemargin.additive.tables import check_settings, learn
 from widemargin.validation import check_choice, check_X, sample_weights
 
@@ -99,18 +100,18 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         """Map X to (n_samples, n_features * rank_), float32, sparse if X is."""
         check_is_fitted(self)
         X = check_X(self, X, reset=False)
-        codes = self.encoder_.encode(Values.of(X))
+        codes = encode(Values.of(X), self.encoder_)
         r, shape = self.rank_, (codes.n_rows, codes.n_features * self.rank_)
         if not sp.issparse(X):
             return self.table_[codes.toarray()].reshape(shape)
         if codes.index is None or codes.start is None:
-            return sp.csr_array(self.table_[codes.codes].reshape(shape))
+            return sp.csr_array(self.table_[codes.data].reshape(shape))
         index = codes.index.astype(np.int64)[:, None] * r + np.arange(r)
         # LIBLINEAR takes 32-bit indices only.
         small = max(shape[1], codes.start[-1] * r) <= np.iinfo(np.int32).max
         dtype = np.int32 if small else np.int64
         parts = (
-            self.table_[codes.codes].ravel(),
+            self.table_[codes.data].ravel(),
             index.ravel().astype(dtype),
             (codes.start * r).astype(dtype),
         )

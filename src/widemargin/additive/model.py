@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from widemargin import _core
-from widemargin.additive.codes import Codes, Encoder, Values, exact_encoder
+from widemargin.additive.codes import Codes, encode
+from widemargin.additive.encoder import Encoder, exact_encoder
+from widemargin.additive.source import Values
 from widemargin.additive.tables import log_polynomials
 from widemargin.engine import Threads, run_tasks
 
@@ -63,12 +65,12 @@ class AdditiveModel:
     def encode(self, values: Values) -> tuple[Codes, np.ndarray]:
         """Codes of new data, and the table they index."""
         if not self.direct:
-            return self.encoder.encode(values), self.table
+            return encode(values, self.encoder), self.table
         encoder = exact_encoder(values, self.encoder)
         t = np.minimum(encoder.representatives, self.encoder.representatives[-1])
         table = np.zeros((len(t), self.table.shape[1]), dtype=self.table.dtype)
         table[1:, :3] = log_polynomials(t[1:], 2)
-        return encoder.encode(values), table
+        return encode(values, encoder), table
 
     def decision(self, values: Values, n_jobs: int | None = None) -> np.ndarray:
         """Decision values, of shape (n_rows, n_outputs)."""
@@ -81,7 +83,7 @@ class AdditiveModel:
             control.check()
             block, begin = task
             end = min(begin + _ROWS_PER_TASK, codes.n_rows)
-            _core.decide(codes.rows, core, self.weights[block], begin, end, out[block])
+            _core.decide(codes.core, core, self.weights[block], begin, end, out[block])
 
         begins = range(0, codes.n_rows, _ROWS_PER_TASK)
         run_tasks(decide, [(b, i) for b in range(len(out)) for i in begins], Threads(n_jobs))

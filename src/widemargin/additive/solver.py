@@ -84,7 +84,7 @@ class CoreTables:
 def _unary_offsets(tables: Tables, codes: Codes) -> np.ndarray:
     """Where each feature's table begins; ICD's footnote 1 where the kernel saturates."""
     if tables.kernel.saturates:
-        size = np.asarray(_core.largest_codes(codes.rows)) + 1
+        size = np.asarray(_core.largest_codes(codes.core)) + 1
     else:
         size = np.full(codes.n_features, len(tables.representatives))
     return np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
@@ -120,7 +120,7 @@ class Data:
         """Add sum_i coef_i phi(x_i), in slices that can be interrupted."""
         for begin in range(0, self.codes.n_rows, _ROWS_PER_SLICE):
             end = min(begin + _ROWS_PER_SLICE, self.codes.n_rows)
-            _core.accumulate(self.codes.rows, self.tables.tables, weights, begin, end, coef)
+            _core.accumulate(self.codes.core, self.tables.tables, weights, begin, end, coef)
         bias += self.bias_value * coef.sum(axis=0, dtype=np.float64)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
@@ -150,13 +150,13 @@ class BoxProblem:
         if alpha is not None:
             self.alpha[:, : self.n_problems] = data.feasible(alpha)
             coef = self.alpha * self.sign[label]
-            _core.accumulate(data.codes.rows, t.tables, self.weights, 0, data.codes.n_rows, coef)
+            _core.accumulate(data.codes.core, t.tables, self.weights, 0, data.codes.n_rows, coef)
             self.bias += data.bias_value * coef.sum(axis=0, dtype=np.float64)
 
     def sweep(self, order, begin, shrink, shrunk, account) -> int:
         d = self.data
         return _core.sweep_box(
-            order is not None, d.codes.rows, d.tables.tables, self.weights, self.label, self.sign,
+            order is not None, d.codes.core, d.tables.tables, self.weights, self.label, self.sign,
             d.c, d.diagonal, self.alpha, self.bias, d.bias_value, d.squared, order, begin,
             SLICE_SECONDS, shrink, shrunk, account,
         )  # fmt: skip
@@ -203,7 +203,7 @@ class SimplexProblem:
     def sweep(self, order, begin, shrink, shrunk, account) -> int:
         d = self.data
         return _core.sweep_simplex(
-            order is not None, d.codes.rows, d.tables.tables, self.weights, self.n_classes,
+            order is not None, d.codes.core, d.tables.tables, self.weights, self.n_classes,
             self.label, d.c, d.diagonal, self.alpha, self.bias, d.bias_value, d.squared, order,
             begin, SLICE_SECONDS, shrink, shrunk, account,
         )  # fmt: skip

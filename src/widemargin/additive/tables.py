@@ -20,15 +20,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
-from widemargin.additive.codes import (
-    BINNINGS,
-    MAX_BINS,
-    SCALINGS,
-    Codes,
-    Encoder,
-    Values,
-    fit_encoder,
-)
+from widemargin.additive.codes import Codes, encode
+from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
 from widemargin.additive.kernels import (
     ScalarKernel,
     UserKernel,
@@ -36,6 +29,7 @@ from widemargin.additive.kernels import (
     resolve_kernel,
     vanishes_at_zero,
 )
+from widemargin.additive.source import Values
 from widemargin.resources import one_blas_thread
 from widemargin.validation import check_choice, check_number_or_auto
 from widemargin.warning import warn_user
@@ -162,7 +156,7 @@ def learn(X, weight: np.ndarray, estimator, *, binning: str) -> Learned:
         binning=binning,
         zero_is_absent=vanishes_at_zero(kernel),
     )
-    codes = encoder.encode(values)
+    codes = encode(values, encoder)
     frequency = codes.frequency(weight)
     tables = make_tables(
         kernel,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from widemargin import _core
-from widemargin.additive.codes import Encoder
+from widemargin.additive.encoder import Encoder
 from widemargin.additive.estimator import AdditiveSVC
 from widemargin.additive.kernels import resolve_kernel
 from widemargin.additive.model import AdditiveModel

@@ -1,0 +1,281 @@
+"""Where the bins lie: scale, representatives and thresholds, learned from training data.
+
+Code 0 means "absent": it contributes nothing, and compressed rows leave it out.  Codes 1..b
+stand for the bin representatives t_1 < ... < t_b in the kernel's own domain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from widemargin.additive.source import (
+    Histogram,
+    Scale,
+    Source,
+    Values,
+    distinct,
+    filled_in,
+    first,
+    gathered,
+    histogram,
+    ranges,
+)
+
+SCALINGS = ("auto", "global", "minmax", "percentile", None)
+BINNINGS = ("auto", "uniform", "log", "exact")
+MAX_BINS = 65_535
+AUTO_BINS = 255
+ICD_LEVELS = 100
+ICD_PERCENTILE = 97.5
+
+_FINE_CELLS = 1 << 16
+_NO_LIMIT: int = np.iinfo(np.uint32).max
+_SMALLEST = np.nextafter(0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """How a raw value reaches its code.
+
+    ``t = (value - shift) * factor``, then ``code = #{k : thresholds[k] <= t}``: values outside
+    the training range fall into the first or last bin.
+    """
+
+    shift: np.ndarray
+    factor: np.ndarray
+    thresholds: np.ndarray
+    representatives: np.ndarray
+
+    @property
+    def n_codes(self) -> int:
+        return len(self.representatives)
+
+    @property
+    def scale(self) -> Scale:
+        return Scale(self.shift, self.factor)
+
+    @property
+    def zero_is_absent(self) -> bool:
+        """Whether zeros have code 0 (else there is no value so small that it is absent)."""
+        return bool(self.thresholds[0] > -np.inf)
+
+    def grid(self, feature: int) -> np.ndarray:
+        """The bin representatives in the raw units of one feature."""
+        j = feature if len(self.shift) > 1 else 0
+        factor = self.factor[j] if self.factor[j] != 0 else np.inf
+        return self.representatives / factor + self.shift[j]
+
+    def thinned(self, codes: np.ndarray) -> Encoder:
+        """Only these bins (code 0 among them), each value in the nearest one."""
+        t = self.representatives[codes]
+        thresholds = np.append(self.thresholds[0], _middles(t[1:]))
+        return replace(self, representatives=t, thresholds=thresholds)
+
+
+def fit_encoder(
+    source: Source,
+    row_weight: np.ndarray,
+    *,
+    scaling: str | None = "auto",
+    n_bins: int | str = "auto",
+    binning: str = "auto",
+    zero_is_absent: bool = True,
+) -> Encoder:
+    """Choose scale and bins for training data.
+
+    Parameters
+    ----------
+    source : Source
+        The training data.
+    row_weight : ndarray of shape (n_rows,), dtype float64
+        Positive sample weights; a weight of 2 counts as two copies.
+    scaling : {"auto", "global", "minmax", "percentile", None}
+        See `AdditiveSVC`.
+    n_bins : int or "auto"
+        Number of bins, at most 65,535.
+    binning : {"auto", "uniform", "log", "exact"}
+        See `AdditiveSVC`.
+    zero_is_absent : bool
+        Whether the kernel vanishes at zero, so that zeros need no code.
+    """
+    if scaling == "percentile" and binning != "auto":
+        raise ValueError(f'binning={binning!r} has no effect with scaling="percentile".')
+    if binning == "exact" and n_bins != "auto":
+        raise ValueError(f'n_bins={n_bins!r} has no effect with binning="exact".')
+    low, high = ranges(source)
+    if scaling == "percentile":
+        return _icd_encoder(source, row_weight, (low, high), n_bins, zero_is_absent)
+    scale = _fit_scale(source, low, high, scaling)
+    limit = AUTO_BINS if n_bins == "auto" else int(n_bins)
+    if binning == "exact":
+        limit = _NO_LIMIT
+    elif n_bins == "auto" and scaling is None and source.dtype.kind in "iu":
+        limit = MAX_BINS  # a natural histogram keeps its counts
+    source = filled_in(source, scale)
+    if binning in ("auto", "exact"):
+        t = _distinct(source, scale, limit, zero_is_absent)
+        if len(t) <= limit:
+            return _exact(scale, t, zero_is_absent)
+    top = float(np.max((high - scale.shift) * scale.factor, initial=0.0))
+    top = top if top > 0 else 1.0
+    if binning == "uniform":
+        t = top * np.arange(1, limit + 1) / limit
+        return _encoder(scale, t, _middles(t), zero_is_absent)
+    fine = histogram(
+        source, scale, row_weight, top=top, n_cells=_FINE_CELLS, skip_zeros=zero_is_absent
+    )
+    edges = _log_edges(fine, limit) if binning == "log" else _mixed_edges(fine, limit)
+    inner = top * (edges[1:-1] / _FINE_CELLS) ** 2
+    return _encoder(scale, _centres(fine, edges), inner, zero_is_absent)
+
+
+def exact_encoder(values: Values, trained: Encoder) -> Encoder:
+    """One code per distinct value of this very data, under the scale of a trained encoder."""
+    source = filled_in(values, trained.scale)
+    t = _distinct(source, trained.scale, _NO_LIMIT, trained.zero_is_absent)
+    return _exact(trained.scale, t, trained.zero_is_absent)
+
+
+# ------------------------------------------------------------------ bins
+
+
+def _encoder(scale: Scale, t, thresholds, zero_is_absent: bool) -> Encoder:
+    """Thresholds between the bins, plus the one below which a value counts as absent."""
+    if len(thresholds) < len(t):
+        thresholds = np.concatenate([[_SMALLEST if zero_is_absent else -np.inf], thresholds])
+    return Encoder(
+        np.ascontiguousarray(scale.shift, dtype=np.float64),
+        np.ascontiguousarray(scale.factor, dtype=np.float64),
+        np.ascontiguousarray(thresholds, dtype=np.float64),
+        np.concatenate([[0.0], t]),
+    )
+
+
+def _exact(scale: Scale, t, zero_is_absent: bool) -> Encoder:
+    """Every value goes to the nearest of the distinct ones, zero included."""
+    middles = _middles(np.append(0.0, t)) if zero_is_absent else _middles(t)
+    return _encoder(scale, t, middles, zero_is_absent)
+
+
+def _middles(t: np.ndarray) -> np.ndarray:
+    return t[1:] / 2 + t[:-1] / 2
+
+
+def _distinct(source: Source, scale: Scale, limit: int, zero_is_absent: bool) -> np.ndarray:
+    """Distinct scaled values that have a code, or more than ``limit`` of them."""
+    # One more than the limit: a zero may be among those found and does not count.
+    t = np.unique(np.maximum(distinct(source, scale, limit + 1), 0.0))
+    if zero_is_absent:
+        t = t[t >= _SMALLEST]
+    return t if len(t) else np.ones(1)
+
+
+def _mixed_edges(fine: Histogram, n_bins: int) -> np.ndarray:
+    """Half of the bins follow the data's quantiles, half are even in sqrt(t).
+
+    Even steps in sqrt(t) are even steps in the feature space of Hellinger's kernel and nearly
+    so for chi2: fine near zero, where data crowds.  The quantiles add resolution where the
+    data is.
+    """
+    weight = fine.weight
+    even = np.arange(1, len(weight) + 1) / len(weight)
+    mixed = (np.cumsum(weight) / max(weight.sum(), np.finfo(float).tiny) + even) / 2
+    inner = np.searchsorted(mixed, np.arange(1, n_bins) / n_bins * mixed[-1]) + 1
+    return np.unique(np.concatenate([[0], np.minimum(inner, len(weight)), [len(weight)]]))
+
+
+def _log_edges(fine: Histogram, n_bins: int) -> np.ndarray:
+    """Bins of equal ratio between the smallest value seen and the largest."""
+    weight = fine.weight
+    smallest = max(int(np.flatnonzero(weight)[0]), 1) if weight.any() else 1
+    inner = np.geomspace(smallest, len(weight), n_bins + 1)[1:-1]
+    return np.unique(np.concatenate([[0], np.round(inner).astype(np.int64), [len(weight)]]))
+
+
+def _centres(fine: Histogram, edges: np.ndarray) -> np.ndarray:
+    """The mean of the data in each bin; the middle (in sqrt t) of a bin without any."""
+    weight, total = (np.add.reduceat(a, edges[:-1]) for a in (fine.weight, fine.total))
+    middle = fine.top * ((edges[1:] + edges[:-1]) / (2 * len(fine.weight))) ** 2
+    return np.where(weight > 0, total / np.where(weight > 0, weight, 1.0), middle)
+
+
+# ------------------------------------------------------------------ scales
+
+
+def _fit_scale(source: Source, low, high, scaling: str | None) -> Scale:
+    if scaling == "auto":
+        scaling = _automatic(low, high)
+    if scaling == "minmax":
+        return Scale(low, _inverse(high, low))
+    if low.min() < 0:
+        row, column = first(source, lambda values: values < 0)
+        raise ValueError(
+            f"Negative values in data: row {row}, column {column}. The kernel needs non-negative "
+            'values; scaling="minmax" shifts and scales every feature to [0, 1].'
+        )
+    if scaling is None:
+        return Scale(np.zeros(1), np.ones(1))
+    return Scale(np.zeros(1), _inverse(high.max(keepdims=True), np.zeros(1)))
+
+
+def _inverse(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+    """1 / (high - low), and 0 for a column without any spread."""
+    with np.errstate(divide="ignore", over="ignore"):
+        spread = high - low
+        if not np.all(np.isfinite(spread)):
+            j = int(np.argmin(np.isfinite(spread)))
+            raise ValueError(
+                f"Column {j} ranges from {low[j]:g} to {high[j]:g}, more than float64 can express; "
+                "scale it first."
+            )
+        factor = 1 / spread
+    return np.where(np.isfinite(factor), factor, 0.0)
+
+
+def _automatic(low: np.ndarray, high: np.ndarray) -> str:
+    """Non-negative data whose columns reach zero and have like maxima share one factor."""
+    used = high[high > low]
+    like_histograms = low.min() >= 0 and len(used) and np.median(low) == 0
+    return "global" if like_histograms and used.max() <= 100 * np.median(used) else "minmax"
+
+
+def _icd_encoder(source: Source, row_weight, extremes, n_bins, zero_is_absent: bool) -> Encoder:
+    """ICD's levels (eq. 13): even steps from the least value to the 97.5th percentile."""
+    n_levels = ICD_LEVELS if n_bins == "auto" else int(n_bins)
+    low, high = (extremes[0].min(keepdims=True), extremes[1].max(keepdims=True))
+    bulk = np.array([_percentile(gathered(source), row_weight, ICD_PERCENTILE)])
+    scale = Scale(low, n_levels * _inverse(bulk if bulk > low else high, low))
+    levels = np.arange(1.0, n_levels + 1)
+    floors = levels * (1 - 1e-12)  # eq. 13 divides last: forgive the rounding of our factor
+    t = levels if zero_is_absent else np.append(0.0, levels)
+    return _encoder(scale, t, floors, zero_is_absent)
+
+
+def _percentile(values: Values, row_weight: np.ndarray, percent: float) -> float:
+    """Percentile of all values, absent zeros counted, each row by its weight."""
+    n, d = values.n_rows, values.n_features
+    if np.ptp(row_weight) == 0:
+        return _order_statistic(values, max(int(np.ceil(percent / 100 * n * d)) - 1, 0))
+    if values.start is not None:
+        weight = np.repeat(row_weight, np.diff(values.start))
+        data = np.append(values.data, values.data.dtype.type(0))
+        weight = np.append(weight, max(row_weight.sum() * d - weight.sum(), 0.0))
+    else:
+        data, weight = values.data.ravel(), np.repeat(row_weight, d)
+    order = np.argsort(data, kind="stable")
+    cumulative = np.cumsum(weight[order])
+    # A hair below: weights are sums of rounded numbers, copies are not.
+    rank = np.searchsorted(cumulative, percent / 100 * cumulative[-1] * (1 - 1e-12))
+    return float(data[order[min(rank, len(order) - 1)]])
+
+
+def _order_statistic(values: Values, k: int) -> float:
+    """The k-th smallest value of the matrix, without a sorted or widened copy."""
+    absent = values.n_rows * values.n_features - values.data.size
+    negative = int(np.count_nonzero(values.data < 0)) if values.sparse else 0
+    if values.sparse and negative <= k < negative + absent:
+        return 0.0
+    k = k - absent if k >= negative else k
+    return float(np.partition(values.data, k, axis=None)[k])

@@ -1,0 +1,279 @@
+"""Raw data as the core reads it, in one block of rows or in several.
+
+What an encoder asks of its training data (`ranges`, `distinct`, `histogram`) are folds: each
+block is read on its own, and the answers are added or united.  So data that is never in memory
+at once is a `Source` like any other.  Only `gathered` needs all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from widemargin import _core
+
+_NATIVE = tuple(np.dtype(c) for c in "fdBbHhiIlLqQ")
+_DENSIFY_BYTES = 4 << 30
+
+
+class Scale(NamedTuple):
+    """How a raw value reaches the kernel's domain: t = (value - shift) * factor.
+
+    One number each, or one per feature; a factor of 0 belongs to a column without any spread.
+    """
+
+    shift: np.ndarray
+    factor: np.ndarray
+
+    @property
+    def moves_zero(self) -> bool:
+        """Whether an absent entry, which is a zero, would have a value."""
+        return bool(np.any(self.shift * self.factor < 0))
+
+
+class Source(Protocol):
+    """Rows of raw values that can be read block after block, as often as needed."""
+
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def sparse(self) -> bool: ...
+    @property
+    def dtype(self) -> np.dtype: ...
+    def blocks(self) -> Iterator[Values]:
+        """The rows in order, in blocks of at least one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Values:
+    """One block: dense with any strides, or the three CSR arrays."""
+
+    data: np.ndarray
+    index: np.ndarray | None
+    start: np.ndarray | None
+    n_rows: int
+    n_features: int
+
+    @classmethod
+    def of(cls, X) -> Values:
+        """View a validated array or CSR matrix; only exotic dtypes are copied."""
+        if sp.issparse(X):
+            if not X.has_canonical_format:
+                X = X.copy()
+                X.sum_duplicates()
+            index, start = X.indices, X.indptr
+            if index.dtype != start.dtype or index.dtype not in (np.int32, np.int64):
+                index, start = index.astype(np.int64), start.astype(np.int64)
+            return cls(_native(X.data), index, start, *X.shape)
+        return cls(_native(X), None, None, *X.shape)
+
+    @property
+    def sparse(self) -> bool:
+        return self.index is not None
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.data.dtype
+
+    def blocks(self) -> Iterator[Values]:
+        yield self
+
+    @property
+    def parts(self) -> tuple:
+        """What the core's functions take."""
+        return self.data, self.index, self.start, self.n_features
+
+    def csr(self) -> sp.csr_array:
+        """Sparse values as SciPy has them."""
+        return sp.csr_array(
+            (self.data, self.index, self.start), shape=(self.n_rows, self.n_features)
+        )
+
+    def filled_in(self) -> Values:
+        """Sparse values as dense ones."""
+        return Values(self.csr().toarray(), None, None, self.n_rows, self.n_features)
+
+    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest value of each column, absent zeros included."""
+        if not self.sparse:
+            return (
+                self.data.min(axis=0).astype(np.float64),
+                self.data.max(axis=0).astype(np.float64),
+            )
+        low, high, stored = np.asarray(_core.column_ranges(*self.parts))
+        absent = stored < self.n_rows
+        return (
+            np.where(absent, np.minimum(low, 0.0), low),
+            np.where(absent, np.maximum(high, 0.0), high),
+        )
+
+    def first(self, condition: Callable) -> tuple[int, int] | None:
+        """Row and column of the first stored value where ``condition(values)`` holds."""
+        if self.index is not None and self.start is not None:
+            places = np.flatnonzero(condition(self.data))
+            if len(places) == 0:
+                return None
+            row = int(np.searchsorted(self.start, places[0], side="right") - 1)
+            return row, int(self.index[places[0]])
+        for begin in range(0, self.n_rows, 1024):
+            hits = np.argwhere(condition(self.data[begin : begin + 1024]))
+            if len(hits):
+                return begin + int(hits[0, 0]), int(hits[0, 1])
+        return None
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Several matrices, one below the other.
+
+    ``matrices`` is iterated over in every pass, so it may make or read each of them anew.
+    """
+
+    matrices: Iterable  # validated arrays, or CSR matrices
+    n_rows: int
+    n_features: int
+    sparse: bool
+    dtype: np.dtype
+
+    @classmethod
+    def of(cls, matrices: Iterable) -> Blocks:
+        """Look at every matrix once."""
+        shapes, kinds, dtypes = [], set(), []
+        for X in matrices:
+            shapes.append(X.shape)
+            kinds.add(sp.issparse(X))
+            dtypes.append(X.dtype)
+        if len(kinds) != 1 or len({d for _, d in shapes}) != 1:
+            raise ValueError(
+                "Blocks need at least one matrix, the same number of features in each, and all "
+                "of them dense or all sparse."
+            )
+        n_rows = sum(n for n, _ in shapes)
+        return cls(matrices, n_rows, shapes[0][1], kinds.pop(), np.result_type(*dtypes))
+
+    def blocks(self) -> Iterator[Values]:
+        return (Values.of(X) for X in self.matrices if X.shape[0] > 0)
+
+
+def filled_in(source: Source, scale: Scale) -> Source:
+    """The source; dense if the scale moves zero, so that absent entries have a value."""
+    if not source.sparse or not scale.moves_zero:
+        return source
+    if source.n_rows * source.n_features * source.dtype.itemsize > _DENSIFY_BYTES:
+        raise ValueError(
+            "scaling shifts negative columns so that absent entries are no longer zero, and "
+            f"the {source.n_rows} x {source.n_features} matrix is too large to fill in. "
+            "Make the data non-negative, for example with MaxAbsScaler and two columns per "
+            "signed feature."
+        )
+    # One block is filled in here, once; several are, one at a time, in each pass.
+    return source.filled_in() if isinstance(source, Values) else _FilledIn(source)
+
+
+@dataclass(frozen=True)
+class _FilledIn:
+    """A sparse source whose blocks are read as dense ones."""
+
+    source: Source
+    sparse = False
+
+    @property
+    def n_rows(self) -> int:
+        return self.source.n_rows
+
+    @property
+    def n_features(self) -> int:
+        return self.source.n_features
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.source.dtype
+
+    def blocks(self) -> Iterator[Values]:
+        return (block.filled_in() for block in self.source.blocks())
+
+
+def ranges(source: Source) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest and largest value of each column, absent zeros included."""
+    blocks = source.blocks()
+    low, high = next(blocks).ranges()
+    for block in blocks:
+        block_low, block_high = block.ranges()
+        low, high = np.minimum(low, block_low), np.maximum(high, block_high)
+    return low, high
+
+
+def distinct(source: Source, scale: Scale, limit: int) -> np.ndarray:
+    """The distinct scaled values in order; more than ``limit`` of them, if there are more."""
+    seen: np.ndarray | None = None
+    for block in source.blocks():
+        values = np.asarray(_core.distinct_values(*block.parts, *scale, limit))
+        seen = values if seen is None else np.union1d(seen, values)
+        if len(seen) > limit:
+            break
+    return np.zeros(0) if seen is None else seen
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Weight and sum of the scaled values in cells that are even in sqrt(t / top)."""
+
+    weight: np.ndarray
+    total: np.ndarray
+    top: float
+
+
+def histogram(
+    source: Source,
+    scale: Scale,
+    row_weight: np.ndarray,
+    *,
+    top: float,
+    n_cells: int,
+    skip_zeros: bool,
+) -> Histogram:
+    """Count the scaled values, from 0 to ``top``, each by the weight of its row."""
+    sums, begin = np.zeros((2, n_cells)), 0
+    for block in source.blocks():
+        weight = row_weight[begin : begin + block.n_rows]
+        sums += _core.value_histogram(*block.parts, *scale, weight, top, skip_zeros, n_cells)
+        begin += block.n_rows
+    return Histogram(sums[0], sums[1], top)
+
+
+def first(source: Source, condition: Callable) -> tuple[int, int]:
+    """Row and column of the first stored value where ``condition(values)`` holds."""
+    begin = 0
+    for block in source.blocks():
+        place = block.first(condition)
+        if place is not None:
+            return begin + place[0], place[1]
+        begin += block.n_rows
+    raise AssertionError("no such value")  # pragma: no cover
+
+
+def gathered(source: Source) -> Values:
+    """All rows in one block, for what is no fold; a single block is not copied."""
+    blocks = list(source.blocks())
+    if len(blocks) == 1:
+        return blocks[0]
+    if source.sparse:
+        return Values.of(sp.vstack([block.csr() for block in blocks], format="csr"))
+    return Values.of(np.vstack([block.data for block in blocks]))
+
+
+def _native(a: np.ndarray) -> np.ndarray:
+    if not a.flags.aligned or any(step % a.itemsize for step in a.strides):
+        a = a.copy()
+    if a.dtype == bool:
+        return a.view(np.uint8)
+    if a.dtype in _NATIVE and a.dtype.isnative:
+        return a
+    return a.astype(np.float32 if a.dtype == np.float16 else np.float64)
