@@ -19,9 +19,12 @@ import numpy as np
 
 from benchmarks import data
 from benchmarks.report import SEED, write
-from widemargin import AdditiveSVC
-from widemargin.additive.solver import LANES, Data, _no_shrinking
-from widemargin.duality import N_SUMS
+from widemargin.additive.learn import Settings, learn
+from widemargin.additive.problem import LANES, BoxProblem, Layout, SharedProblem
+from widemargin.additive.solver import ActiveSamples
+from widemargin.additive.source import Values
+from widemargin.engine import Control
+from widemargin.multiclass import Coding
 
 PEAK = """
 typedef float V __attribute__((vector_size(64)));
@@ -59,23 +62,25 @@ def peak_per_second() -> float:
 
 def first_sweep(X, y, rank) -> tuple[float, float]:
     """Best seconds of a sweep from zero over every row, and the share of rows that moved."""
-    model = AdditiveSVC("chi2", rank=rank, random_state=SEED)
-    model._check_params()
-    prepared = model._prepare(X, y, None)
-    n, best = len(y), np.inf
-    c = np.full(n, 1 / prepared.diagonal.mean())
-    learned = prepared.learned
-    d = Data.of(learned.codes, learned.tables, LANES, np.float32, c, prepared.diagonal, 1.0, True)
-    order = np.random.default_rng(SEED).permutation(n).astype(np.int32)
+    learned = learn(Values.of(X), np.ones(len(y)), Settings("chi2", rank=rank))
+    diagonal = learned.diagonal()
+    shared = SharedProblem.of(
+        learned,
+        Layout(LANES, np.float32),
+        c=np.full(len(y), 1 / diagonal.mean()),
+        kernel_diagonal=diagonal,
+        bias_value=1.0,
+        loss="squared_hinge",
+    )
+    label, targets, best = y.astype(np.int32), Coding("ovr", 10).targets, np.inf
     for _ in range(4):
-        problem = model._problems(d, prepared, d.tables.weights(10), None)[0]
-        account, shrunk = np.zeros((N_SUMS, LANES)), np.zeros(n, np.uint8)
-        started, at = time.perf_counter(), 0
-        while at < n:
-            at = problem.sweep(order, at, _no_shrinking(10), shrunk, account)
+        problem = BoxProblem(shared, label, targets, shared.tables.weights(10))
+        samples, rng = ActiveSamples(problem), np.random.default_rng(SEED)
+        started = time.perf_counter()
+        samples.sweep(rng, Control())
         best = min(best, time.perf_counter() - started)
-    moved = np.count_nonzero(np.any(problem.alpha != 0, axis=1))
-    return best, moved / n
+    moved = np.count_nonzero(np.any(problem.coef != 0, axis=1))
+    return best, moved / len(y)
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ def codes_of(model, X) -> np.ndarray:
 
 def gram(model, X, Z=None) -> np.ndarray:
     """The kernel matrix of a model's tables, the constant feature of the intercept included."""
-    table = model._tables.gram()
+    table = model.model_.tables.gram()
     left, right = codes_of(model, X), codes_of(model, X if Z is None else Z)
     K = sum(table[np.ix_(left[:, j], right[:, j])] for j in range(left.shape[1]))
     return K + constant_feature(model) ** 2

@@ -16,6 +16,9 @@ MULTI_CLASS = ["ovr", "crammer_singer"]
 TIGHT = {"tol": 1e-11, "max_iter": 100_000, "random_state": 0, "warm_start": True}
 
 unconverged = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+each_machine = pytest.mark.parametrize(
+    ("n_classes", "multi_class"), [(2, "ovr"), (3, "ovr"), (20, "ovr"), (3, "crammer_singer")]
+)
 
 
 def histograms(n_classes, n_rows=60, n_features=6, seed=0):

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from widemargin import AdditiveSVC, _core
-from widemargin.additive import estimator, solver
+from widemargin.additive import batches, problem
 
 from .problems import LOSSES, MULTI_CLASS, histograms, noisy, unconverged
 
@@ -40,7 +40,7 @@ def test_the_seed_decides_the_order_of_the_sweeps():
 
 
 def cut_into_slices(monkeypatch, seconds, X, y, **changes):
-    monkeypatch.setattr(solver, "SLICE_SECONDS", seconds)
+    monkeypatch.setattr(problem, "SLICE_SECONDS", seconds)
     return AdditiveSVC("chi2", random_state=0, max_iter=3, **changes).fit(X, y)
 
 
@@ -98,7 +98,7 @@ def assert_precisions_agree(monkeypatch, n_classes, **changes):
     model = AdditiveSVC("chi2", tol=1e-30, max_iter=8, random_state=0, **changes)
     decisions = []
     for limit, precision in ((0.0, np.float32), (1.0, np.float64)):
-        monkeypatch.setattr(estimator, "FLOAT32_TOL", limit)
+        monkeypatch.setattr(batches, "FLOAT32_TOL", limit)
         assert model.fit(X, y).model_.weights.dtype == precision
         decisions.append(model.decision_function(X))
     np.testing.assert_allclose(*decisions, atol=1e-3)

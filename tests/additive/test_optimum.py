@@ -43,7 +43,7 @@ def test_unary_tables_are_the_exact_kernel_of_the_bin_representatives():
     X, y = histograms(2)
     model = svc(approximation="unary", fit_intercept=False).fit(X, y)
     t = model.model_.encoder.representatives[reference.codes_of(model, X)]
-    K = model._tables.kernel.matrix(t)
+    K = model.model_.tables.kernel.matrix(t)
     np.testing.assert_allclose(reference.gram(model, X), K, rtol=1e-14)
 
 

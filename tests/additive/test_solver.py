@@ -21,7 +21,8 @@ def test_shrinking_does_not_change_the_optimum(monkeypatch, loss, multi_class):
     shrunk = model.fit(X, y).objective_, model.decision_function(X)
     assert min(sweep["active"] for sweep in model.history_[0]) < len(X)
 
-    monkeypatch.setattr(solver, "_shrink_bounds", lambda _, lanes: solver._no_shrinking(lanes))
+    samples = solver.ActiveSamples
+    monkeypatch.setattr(samples, "shrink", lambda self, account: samples.reopen(self))
     del model._dual
     full = model.fit(X, y).objective_, model.decision_function(X)
     assert min(sweep["active"] for sweep in model.history_[0]) == len(X)

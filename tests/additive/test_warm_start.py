@@ -6,13 +6,9 @@ from sklearn.datasets import load_digits
 
 from widemargin import AdditiveSVC
 
-from .problems import LOSSES, MULTI_CLASS, histograms, svc
+from .problems import LOSSES, MULTI_CLASS, each_machine, histograms, svc
 
 PATH = [0.0625, 0.125, 0.25, 0.5, 1.0, 2.0]
-
-each_machine = pytest.mark.parametrize(
-    ("n_classes", "multi_class"), [(2, "ovr"), (3, "ovr"), (20, "ovr"), (3, "crammer_singer")]
-)
 
 
 @each_machine

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PowerTransformer, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC, PowerMean
+from widemargin.additive.lookup import PolynomialLookup
 from widemargin.export import export_onnx, onnx_graph
 from widemargin.kernel.partition import KernelRouter, PointRouter
 
@@ -78,7 +79,7 @@ def test_additive_models(changes, name, tmp_path):
     X, y, asked = data(name)
     given = sp.csr_array(X) if name == "sparse" and not callable(changes.get("kernel")) else X
     model = AdditiveSVC(random_state=0, **changes).fit(given, y)
-    assert model.model_.direct == (
+    assert isinstance(model.model_.lookup, PolynomialLookup) == (
         changes.get("approximation") == "pmsvm" and "n_bins" not in changes
     )
     assert_agrees(model, asked - np.float32(0.1), tmp_path / "model.onnx")

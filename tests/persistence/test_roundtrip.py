@@ -13,6 +13,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, RobustScale
 from sklearn.svm import SVC
 
 from widemargin import AdditiveMap, AdditiveSVC, KernelSVC, load, save
+from widemargin.additive.lookup import PolynomialLookup
 from widemargin.persistence import read_header
 
 from .helpers import (
@@ -82,12 +83,12 @@ def test_the_kinds_are_what_their_names_say():
     additive, kernel = kinds(ADDITIVE), kinds(KERNEL)
     assert {m.model_.lanes for m in additive.values()} == {1, 16}
     assert {m.model_.weights.dtype.name for m in additive.values()} == {"float32", "float64"}
-    assert any(m.model_.direct for m in additive.values())
+    assert any(isinstance(m.model_.lookup, PolynomialLookup) for m in additive.values())
     assert any(m.model_.offset is not None for m in additive.values())
     assert any(len(m.model_.weights) > 1 for m in additive.values())
     assert any(len(m.model_.encoder.shift) > 1 for m in additive.values())
     assert any(m.model_.encoder.n_codes > 256 for m in additive.values())
-    assert any(m._tables.left is not m._tables.right for m in additive.values())
+    assert any(m.model_.tables.left is not m.model_.tables.right for m in additive.values())
     routers = {(type(m.model_.router).__name__, m.model_.combination) for m in kernel.values()}
     assert {
         (router, how)

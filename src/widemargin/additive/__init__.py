@@ -1,4 +1,4 @@
-"""Additive-kernel SVMs: kernels -> codes -> tables -> solver -> model -> estimator."""
+"""Additive-kernel SVMs: one file per step, listed in ARCHITECTURE.md."""
 
 from widemargin.additive.estimator import AdditiveSVC
 from widemargin.additive.kernels import PowerMean, resolve_kernel

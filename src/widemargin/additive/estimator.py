@@ -1,4 +1,4 @@
-"""`AdditiveSVC`: the scikit-learn face of codes, tables and solver."""
+"""`AdditiveSVC`: the scikit-learn face of what lies below it."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin import _core
-from widemargin.additive.explanation import ExplanationMixin
-from widemargin.additive.model import AdditiveModel
-from widemargin.additive.solver import (
-    FLOAT32_TOL,
-    LANES,
-    BoxProblem,
-    Data,
+from widemargin.additive.batches import (
+    BatchSolution,
+    BatchTask,
     Dual,
-    SimplexProblem,
-    minimise,
+    Stopping,
+    fit_record,
+    make_batches,
+    precision,
+    solve_batches,
 )
+from widemargin.additive.explanation import ExplanationMixin
+from widemargin.additive.learn import Approximation, Settings, learn
+from widemargin.additive.model import AdditiveModel
+from widemargin.additive.problem import LANES, Layout, SharedProblem
 from widemargin.additive.source import Values
-from widemargin.additive.tables import Learned, check_settings, learn
 from widemargin.classifier import MarginClassifier
-from widemargin.engine import run_tasks
-from widemargin.machine import FitRecord
 from widemargin.multiclass import Coding
 from widemargin.progress import log, progress_of
 from widemargin.validation import (
@@ -42,18 +41,16 @@ from widemargin.validation import (
 )
 from widemargin.warning import warn_user
 
-_DIRECT_GRID = 1000
-
 INTERCEPT_SHARE = 0.1
 """The constant feature's share of the mean kernel diagonal.  A larger one lets the intercept
 move more freely but couples all samples, which costs sweeps."""
 
 
 @dataclass(frozen=True)
-class Prepared:
+class TrainingSet:
     """Everything that does not depend on C: what a path over C computes once."""
 
-    learned: Learned
+    learned: Approximation
     classes: np.ndarray
     label: np.ndarray
     weight: np.ndarray  # of each sample, class weights included
@@ -242,8 +239,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         self : AdditiveSVC
         """
         self._check_params()
-        prepared = self._prepare(X, y, sample_weight)
-        return self._solve(prepared, self._warm_start(prepared), keep_dual=self.warm_start)
+        training = self._prepare(X, y, sample_weight)
+        return self._solve(training, self._warm_start(training), keep_dual=self.warm_start)
 
     def fit_path(self, X, y, Cs, sample_weight=None):
         """Fit one model per value of C, each started from the one before.
@@ -273,7 +270,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         models = self._fit_along(
             Cs,
             lambda model: model._prepare(X, y, sample_weight),
-            lambda model, prepared, last: model._solve_managed(prepared, last and last._dual),
+            lambda model, training, last: model._solve_managed(training, last and last._dual),
         )
         if not self.warm_start:
             for model in models:
@@ -281,11 +278,11 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         return models
 
     @with_callbacks
-    def _solve_managed(self, prepared, start):
-        return self._solve(prepared, start, keep_dual=True)
+    def _solve_managed(self, training, start):
+        return self._solve(training, start, keep_dual=True)
 
     def _check_params(self) -> None:
-        check_settings(self)
+        self._settings().check()
         check_number("C", self.C, above=0)
         if not np.isfinite(self.C):
             raise ValueError(f"C={self.C!r} must be finite.")
@@ -300,145 +297,102 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         if not isinstance(self.verbose, bool):
             check_number("verbose", self.verbose, low=0)
 
-    def _prepare(self, X, y, sample_weight) -> Prepared:
+    def _settings(self) -> Settings:
+        return Settings(
+            self.kernel, self.approximation, self.rank, self.n_bins, self.binning, self.scaling
+        )
+
+    def _prepare(self, X, y, sample_weight) -> TrainingSet:
         """Validate, encode and factorise: all that does not depend on C."""
         X, y = check_X_y(self, X, y)
-        weight = sample_weights(sample_weight, X, y, self.class_weight)
-        data = labelled(self, X, y, weight)
-        learned = learn(data.X, data.weight, self, binning=self._binning())
-        diagonal = np.asarray(_core.row_sums(learned.codes.core, learned.tables.diagonal))
-        label = data.label.astype(np.int32)
-        return Prepared(learned, data.classes, label, data.weight, diagonal, data.present, X, y)
+        data = labelled(self, X, y, sample_weights(sample_weight, X, y, self.class_weight))
+        learned = learn(Values.of(data.X), data.weight, self._settings())
+        return TrainingSet(
+            learned,
+            data.classes,
+            data.label.astype(np.int32),
+            data.weight,
+            learned.diagonal(),
+            data.present,
+            X,
+            y,
+        )
 
-    def _binning(self) -> str:
-        """PmSVM works on the values themselves (Algorithm 3), not on bins."""
-        exact = self.approximation == "pmsvm" and self.binning == "auto" and self.n_bins == "auto"
-        return "exact" if exact else self.binning
-
-    def _solve(self, prepared: Prepared, start: Dual | None, *, keep_dual: bool):
+    def _solve(self, training: TrainingSet, start: Dual | None, *, keep_dual: bool):
         """Minimise, from the dual variables of another fit if there are any."""
         started = time.perf_counter()
-        coding = prepared.coding(self.multi_class)
-        mean = float(np.average(prepared.diagonal, weights=prepared.weight))
+        C, shared = self._shared_problem(training)
+        coding = training.coding(self.multi_class)
+        weights = shared.tables.weights(coding.n_outputs)
+        tasks = make_batches(
+            shared,
+            coding,
+            training.label,
+            # The variables grow with C, bounded ones exactly so.
+            start=None if start is None else start.alpha * (C / start.C),
+            seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
+            stopping=Stopping(self.tol, self.max_iter),
+        )
+        context = self._init_callback_context(max_subtasks=len(tasks), sequential_subtasks=False)
+        context.call_on_fit_task_begin(estimator=self, X=training.X, y=training.y)
+        fit = _FitWatch(self, training, context, len(tasks))
+        solutions = solve_batches(tasks, weights, self._executor(), fit.batch)
+        bias = np.concatenate([solution.bias.ravel() for solution in solutions])
+        for name, value in self._fitted(training, shared, weights, bias).items():
+            setattr(self, name, value)
+        self.fit_record_ = fit_record(solutions, shared, time.perf_counter() - started)
+        self.C_ = C
+        if keep_dual:
+            alpha = np.hstack([solution.coef for solution in solutions])
+            self._dual = Dual(alpha, C, self.multi_class, training.label, training.present)
+        context.call_on_fit_task_end(
+            estimator=self, X=training.X, y=training.y, reconstruction_attributes=dict
+        )
+        self._report(solutions)
+        return self
+
+    def _shared_problem(self, training: TrainingSet) -> tuple[float, SharedProblem]:
+        """C in the kernel's own unit, and what all classes have in common."""
+        mean = float(np.average(training.diagonal, weights=training.weight))
         scaled = self.C_unit == "diagonal" and mean > 0
         C = self.C / mean if scaled else float(self.C)
         bias_value = 0.0
         if self.fit_intercept:
             bias_value = np.sqrt(INTERCEPT_SHARE * mean) if scaled else 1.0
-        data = Data.of(
-            prepared.learned.codes,
-            prepared.learned.tables,
-            1 if coding.n_outputs == 1 else LANES,
-            self._dtype(C * prepared.weight, prepared.diagonal),
-            C * prepared.weight,
-            prepared.diagonal,
-            bias_value,
-            self.loss == "squared_hinge",
+        c = C * training.weight
+        layout = Layout(
+            lanes=1 if training.coding(self.multi_class).n_outputs == 1 else LANES,
+            dtype=precision(self.tol, c, training.diagonal),
             simplex=self.multi_class == "crammer_singer",
         )
-        weights = data.tables.weights(coding.n_outputs)
-        # The variables grow with C, bounded ones exactly so.
-        alpha = None if start is None else start.alpha * (C / start.C)
-        problems = self._problems(data, prepared, weights, alpha)
-        seeds = np.random.SeedSequence(
-            check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        ).spawn(len(problems))
-
-        context = self._init_callback_context(max_subtasks=len(problems), sequential_subtasks=False)
-        context.call_on_fit_task_begin(estimator=self, X=prepared.X, y=prepared.y)
-        outcomes = run_tasks(
-            lambda k, control: self._minimise(problems[k], seeds[k], control),
-            range(len(problems)),
-            self._executor(),
-            watch=lambda k: _BatchWatch(self, problems, weights, prepared, context, k),
+        return C, SharedProblem.of(
+            training.learned,
+            layout,
+            c=c,
+            kernel_diagonal=training.diagonal,
+            bias_value=bias_value,
+            loss=self.loss,
         )
-        seconds = time.perf_counter() - started
-        self._keep(problems, weights, outcomes, prepared, seconds)
-        self.C_ = C
-        if keep_dual:
-            alpha = np.hstack([_alpha_of(p) for p in problems])
-            self._dual = Dual(alpha, C, self.multi_class, prepared.label, prepared.present)
-        context.call_on_fit_task_end(
-            estimator=self, X=prepared.X, y=prepared.y, reconstruction_attributes=dict
-        )
-        self._report(all(o.converged for o in outcomes))
-        return self
 
-    def _dtype(self, c: np.ndarray, diagonal: np.ndarray) -> type:
-        """Double precision for tight tolerances, and for numbers that float32 cannot hold well."""
-        sizes = np.concatenate([c, diagonal[diagonal > 0]])
-        moderate = sizes.min() > 1e-20 and sizes.max() < 1e20
-        return np.float32 if self.tol >= FLOAT32_TOL and moderate else np.float64
-
-    def _problems(self, data: Data, prepared: Prepared, weights, alpha) -> list:
-        """One problem per batch of 16 classes; one in all for two classes or Crammer-Singer."""
-        coding, label = prepared.coding(self.multi_class), prepared.label
-        if self.multi_class == "crammer_singer":
-            return [SimplexProblem(data, label, coding.n_classes, weights, alpha)]
-        n_outputs = coding.n_outputs
-        batches = [slice(k, min(k + LANES, n_outputs)) for k in range(0, n_outputs, LANES)]
-        starts = [None if alpha is None else alpha[:, b] for b in batches]
-        return [
-            BoxProblem(data, label, coding.targets[:, b], w, a)
-            for b, w, a in zip(batches, weights, starts, strict=True)
-        ]
-
-    def _minimise(self, problem, seed, control):
-        rng = np.random.default_rng(seed)
-        return minimise(problem, tol=self.tol, max_iter=self.max_iter, rng=rng, control=control)
-
-    def _fitted(self, problems, weights, prepared: Prepared) -> dict:
-        """The attributes that prediction needs, from the problems' current weights."""
-        data = problems[0].data
-        bias = np.concatenate([p.bias.ravel() for p in problems])
-        n_outputs = prepared.coding(self.multi_class).n_outputs
-        right = prepared.learned.tables.right
-        model = AdditiveModel(
-            encoder=prepared.learned.encoder,
-            table=right.astype(data.tables.dtype) if data.tables.left is None else data.tables.left,
-            offset=data.tables.offset,
-            weights=weights,
-            intercept=data.bias_value * bias[:n_outputs].astype(np.float64),
-            n_features=prepared.learned.codes.n_features,
-            direct=self.approximation == "pmsvm" and self._binning() == "exact",
-        )
+    def _fitted(self, training: TrainingSet, shared: SharedProblem, weights, bias) -> dict:
+        """The attributes that prediction needs."""
+        n_outputs = training.coding(self.multi_class).n_outputs
+        intercept = shared.bias_value * bias[:n_outputs].astype(np.float64)
+        model = AdditiveModel.of(training.learned, shared.tables, weights, intercept)
         return {
-            "classes_": prepared.classes,
+            "classes_": training.classes,
             "model_": model,
             "intercept_": model.intercept,
-            "rank_": prepared.learned.tables.rank,
+            "rank_": model.tables.rank,
         }
-
-    def _keep(self, problems, weights, outcomes, prepared: Prepared, seconds: float) -> None:
-        fitted = self._fitted(problems, weights, prepared)
-        self.model_: AdditiveModel = fitted["model_"]
-        for name, value in fitted.items():
-            setattr(self, name, value)
-        symmetric = prepared.learned.tables.symmetric
-        certificates = [o.certificate for o in outcomes]
-        gap = max(float(c.relative_gap.max()) for c in certificates)
-        objective = sum(float(c.primal.sum()) for c in certificates)
-        self.fit_record_ = FitRecord(
-            n_rows=len(prepared.label),
-            seconds=seconds,
-            n_iter=max(o.n_iter for o in outcomes),
-            gap=gap if symmetric else float("nan"),
-            objective=objective if symmetric else float("nan"),
-            violation=max(float(c.violation.max()) for c in certificates),
-            history=[o.history for o in outcomes],
-        )
-        self._tables, self._frequency = prepared.learned.tables, prepared.learned.frequency
-        if self.model_.direct:  # one entry per distinct value is the training data again
-            self._tables, at = self._tables.thinned(_DIRECT_GRID)
-            self._frequency = self._frequency[at]
-            self.model_ = self.model_.thinned(at)
 
     @property
     def violation_(self) -> float:
         return self.fit_record_.violation
 
-    def _report(self, converged: bool) -> None:
-        symmetric = self._tables.symmetric
+    def _report(self, solutions: list[BatchSolution]) -> None:
+        symmetric = self.model_.tables.symmetric
+        converged = all(solution.outcome.converged for solution in solutions)
         what = "relative duality gap" if symmetric else "projected gradient violation"
         reached = self.duality_gap_ if symmetric else self.violation_
         if self.verbose > 0:
@@ -458,12 +412,12 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
                 ConvergenceWarning,
             )
 
-    def _warm_start(self, prepared: Prepared) -> Dual | None:
+    def _warm_start(self, training: TrainingSet) -> Dual | None:
         """The dual variables of the last fit, if they suit this one."""
         dual = getattr(self, "_dual", None)
         if not self.warm_start or dual is None:
             return None
-        shape = (len(prepared.label), prepared.coding(self.multi_class).n_outputs)
+        shape = (len(training.label), training.coding(self.multi_class).n_outputs)
         if dual.alpha.shape != shape or dual.multi_class != self.multi_class:
             warn_user(
                 "warm_start=True, but the number of rows or classes changed, or multi_class did: "
@@ -492,29 +446,36 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         return Coding.of(self).scores(self.model_.decision(Values.of(X), self.n_jobs))
 
 
-class _BatchWatch:
-    """Tells scikit-learn's callbacks of a batch of classes."""
+class _FitWatch:
+    """Tells scikit-learn's callbacks of the batches of a fit."""
 
-    def __init__(self, estimator, problems, weights, prepared, context, k):
-        fit = progress_of(estimator, context, prepared.X, prepared.y)
-        self._progress = fit.task(f"batch {k}", k, estimator.max_iter)
-        self._name = (k + 1, len(problems))
-        self._verbose = estimator.verbose > 1
-        # A model in the making can be scored only where one batch holds all classes.
-        self._fitted = None
-        if len(problems) == 1:
-            self._fitted = lambda: estimator._fitted(problems, weights.copy(), prepared)
+    def __init__(self, estimator: AdditiveSVC, training: TrainingSet, context, n_batches: int):
+        self.estimator, self.training, self.n_batches = estimator, training, n_batches
+        self.progress = progress_of(estimator, context, training.X, training.y)
+
+    def batch(self, task: BatchTask) -> _BatchWatch:
+        return _BatchWatch(self, task)
+
+
+class _BatchWatch:
+    """Tells them of the epochs of one batch."""
+
+    def __init__(self, fit: _FitWatch, task: BatchTask):
+        self._fit, self._task = fit, task
+        self._progress = fit.progress.task(f"batch {task.number}", task.number, task.max_iter)
 
     def epoch(self, state=None) -> bool:
-        if self._verbose:
-            log("batch %d of %d: sweep done", *self._name)
-        return self._progress.epoch(self._fitted)
+        fit = self._fit
+        if fit.estimator.verbose > 1:
+            log("batch %d of %d: sweep done", self._task.number + 1, fit.n_batches)
+        # A model in the making can be scored only where one batch holds all classes.
+        return self._progress.epoch((lambda: self._fitted(state)) if fit.n_batches == 1 else None)
 
     def end(self) -> bool:
         return self._progress.end()
 
-
-def _alpha_of(problem) -> np.ndarray:
-    flat = problem.alpha.reshape(len(problem.alpha), -1)
-    width = problem.n_classes if isinstance(problem, SimplexProblem) else problem.n_problems
-    return flat[:, :width].copy()
+    def _fitted(self, problem) -> dict:
+        """What the callbacks may keep: the problem's weights will change."""
+        fit = self._fit
+        weights = problem.weights.reshape(-1, *problem.shared.tables.block_shape).copy()
+        return fit.estimator._fitted(fit.training, problem.shared, weights, problem.bias.ravel())

@@ -5,13 +5,31 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from widemargin.additive.batches import Dual
 from widemargin.additive.codes import encode
 from widemargin.additive.model import AdditiveModel
-from widemargin.additive.solver import Dual
 from widemargin.additive.source import Values
-from widemargin.additive.tables import ApproximationError, Tables, compare
+from widemargin.additive.tables import ApproximationError, compare
 from widemargin.multiclass import Coding
 from widemargin.validation import check_number, check_X
+
+
+def shape_errors(
+    model: AdditiveModel, values: Values, coef: np.ndarray, features
+) -> list[ApproximationError]:
+    """A model's g_j against the true ones, sum_i coef_i k(t, x_ij), of its training data."""
+    # On the model's own bins, which hold every training value unless it was not binned.
+    codes = encode(values, model.encoder).toarray()
+    t = model.encoder.representatives[1:]
+    gram = model.tables.kernel(t[:, None], t[None, :])
+    errors = []
+    for j in features:
+        mass = np.zeros((model.encoder.n_codes, coef.shape[1]))
+        np.add.at(mass, codes[:, j], coef)
+        seen = np.bincount(codes[:, j], minlength=len(mass))[1:, None]
+        learned = model.feature_function(j)[1:]
+        errors.append(compare(learned, gram @ mass[1:], seen * np.ones(mass.shape[1])))
+    return errors
 
 
 class ExplanationMixin:
@@ -20,8 +38,6 @@ class ExplanationMixin:
     classes_: np.ndarray
     n_features_in_: int
     model_: AdditiveModel
-    _tables: Tables
-    _frequency: np.ndarray
     _dual: Dual
 
     def shape_function(self, feature, class_label=None):
@@ -75,11 +91,11 @@ class ExplanationMixin:
         """The last axis narrowed to one class."""
         if class_label is None and len(self.classes_) > 2:
             raise ValueError(f"class_label is needed: one of {self.classes_.tolist()}.")
-        at = np.flatnonzero(self.classes_ == (self.classes_[-1] if class_label is None
-                                              else class_label))  # fmt: skip
-        if len(at) != 1:
+        label = self.classes_[-1] if class_label is None else class_label
+        numbers = np.flatnonzero(self.classes_ == label)
+        if len(numbers) != 1:
             raise ValueError(f"class_label={class_label!r} is not in {self.classes_.tolist()}.")
-        return Coding.of(self).score_of(values, int(at[0]))
+        return Coding.of(self).score_of(values, int(numbers[0]))
 
     def _feature_number(self, feature) -> int:
         if isinstance(feature, str):
@@ -108,7 +124,7 @@ class ExplanationMixin:
         """
         check_is_fitted(self, "model_")
         if X is None:
-            return self._tables.error(self._frequency)
+            return self.model_.tables.error(self.model_.frequency)
         if not hasattr(self, "_dual"):
             raise ValueError("The true g_j needs the dual variables: fit with warm_start=True.")
         X = check_X(self, X, reset=False)
@@ -118,17 +134,5 @@ class ExplanationMixin:
         coef = dual.alpha
         if dual.multi_class == "ovr":
             coef = coef * Coding.of(self).targets[dual.label]
-        # On the model's own bins, which hold every training value unless it was not binned.
-        dense = encode(Values.of(X[dual.present]), self.model_.encoder).toarray()
-        t = self.model_.encoder.representatives
-        gram = self._tables.kernel(t[1:, None], t[None, 1:])
         features = range(self.n_features_in_) if features is None else features
-        return [self._shape_error(j, dense[:, j], coef, gram) for j in features]
-
-    def _shape_error(self, j, codes, coef, gram) -> ApproximationError:
-        mass = np.zeros((len(gram) + 1, coef.shape[1]))
-        np.add.at(mass, codes, coef)
-        seen = np.bincount(codes, minlength=len(mass))[1:, None]
-        return compare(
-            self.model_.feature_function(j)[1:], gram @ mass[1:], seen * np.ones(mass.shape[1])
-        )
+        return shape_errors(self.model_, Values.of(X[dual.present]), coef, features)

@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from widemargin.additive.codes import encode
+from widemargin.additive.learn import Settings, learn
 from widemargin.additive.source import Values
-from widemargin.additive.tables import check_settings, learn
 from widemargin.validation import check_choice, check_X, sample_weights
 
 
@@ -83,13 +83,16 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         -------
         self : AdditiveMap
         """
-        check_settings(self)
+        settings = Settings(
+            self.kernel, self.approximation, self.rank, self.n_bins, self.binning, self.scaling
+        )
+        settings.check()
         check_choice("approximation", self.approximation, ("spectral", "fourier"))
         X = check_X(self, X, reset=True)
         weight = sample_weights(sample_weight, X)
         if np.any(weight == 0):
             X, weight = X[weight > 0], weight[weight > 0]
-        learned = learn(X, weight, self, binning=self.binning)
+        learned = learn(Values.of(X), weight, settings)
         self.encoder_, tables = learned.encoder, learned.tables
         assert tables.left is not None
         self.table_ = tables.left.astype(np.float32)

@@ -1,16 +1,18 @@
-"""A fitted additive model: arrays only, all that prediction, saving and plots need."""
+"""A fitted additive model: arrays only, all that prediction, saving, plots and errors need."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from widemargin import _core
-from widemargin.additive.codes import Codes, encode
-from widemargin.additive.encoder import Encoder, exact_encoder
+from widemargin.additive.encoder import Encoder
+from widemargin.additive.learn import Approximation
+from widemargin.additive.lookup import Lookup
+from widemargin.additive.problem import CoreTables
 from widemargin.additive.source import Values
-from widemargin.additive.tables import log_polynomials
+from widemargin.additive.tables import Tables
 from widemargin.engine import Threads, run_tasks
 
 _ROWS_PER_TASK = 8192
@@ -22,27 +24,48 @@ class AdditiveModel:
 
     Attributes
     ----------
-    encoder : Encoder
-        Raw values to codes.
-    table : ndarray
-        L, of shape (n_codes, rank); for the unary method, the kernel matrix of the bins.
+    lookup : Lookup
+        Raw values to codes, and to rows of L, of shape (n_codes, rank); for the unary method L is
+        the kernel matrix of the bins.
+    tables : Tables
+        The pair of tables that training used, and the kernel they stand for.
+    frequency : ndarray of shape (n_codes,)
+        Weight of each code in the training data.
     offset : ndarray or None
         Unary only: where the table of each feature begins in ``weights``.
     weights : ndarray of shape (n_blocks, n_features, rank, lanes)
         Or (n_blocks, n_cells, lanes) for the unary method.  Output k is lane ``k % lanes`` of
         block ``k // lanes``.
     intercept : ndarray of shape (n_outputs,)
-    direct : bool
-        Whether values are not binned at prediction but their logarithms computed (PmSVM).
+    n_features : int
     """
 
-    encoder: Encoder
-    table: np.ndarray
+    lookup: Lookup
+    tables: Tables
+    frequency: np.ndarray
     offset: np.ndarray | None
     weights: np.ndarray
     intercept: np.ndarray
     n_features: int
-    direct: bool = False
+
+    @classmethod
+    def of(
+        cls, learned: Approximation, core: CoreTables, weights: np.ndarray, intercept: np.ndarray
+    ) -> AdditiveModel:
+        """What a fit has learned, without the training data."""
+        encoder, tables, frequency = learned.encoder, learned.tables, learned.frequency
+        table = core.right if core.left is None else core.left
+        kept = learned.lookup.kept(encoder.n_codes)
+        if kept is not None:
+            encoder, tables = encoder.thinned(kept), tables.thinned(kept)
+            table, frequency = table[kept], frequency[kept]
+        lookup = learned.lookup.of(encoder, table, tables.rank)
+        n_features = learned.codes.n_features
+        return cls(lookup, tables, frequency, core.offset, weights, intercept, n_features)
+
+    @property
+    def encoder(self) -> Encoder:
+        return self.lookup.encoder
 
     @property
     def n_outputs(self) -> int:
@@ -52,29 +75,9 @@ class AdditiveModel:
     def lanes(self) -> int:
         return self.weights.shape[-1]
 
-    def thinned(self, at: np.ndarray) -> AdditiveModel:
-        """A direct model with fewer bins: they serve as the grid of `feature_function` only."""
-        thresholds, t = self.encoder.thresholds, self.encoder.representatives[at]
-        encoder = replace(
-            self.encoder,
-            representatives=t,
-            thresholds=np.append(thresholds[0], t[1:-1] / 2 + t[2:] / 2),
-        )
-        return replace(self, encoder=encoder, table=self.table[at])
-
-    def encode(self, values: Values) -> tuple[Codes, np.ndarray]:
-        """Codes of new data, and the table they index."""
-        if not self.direct:
-            return encode(values, self.encoder), self.table
-        encoder = exact_encoder(values, self.encoder)
-        t = np.minimum(encoder.representatives, self.encoder.representatives[-1])
-        table = np.zeros((len(t), self.table.shape[1]), dtype=self.table.dtype)
-        table[1:, :3] = log_polynomials(t[1:], 2)
-        return encode(values, encoder), table
-
     def decision(self, values: Values, n_jobs: int | None = None) -> np.ndarray:
         """Decision values, of shape (n_rows, n_outputs)."""
-        codes, table = self.encode(values)
+        codes, table = self.lookup.read(values)
         left, right = (None, table) if self.offset is not None else (table, table)
         core = _core.Tables(left, right, self.offset, self.lanes)
         out = [np.empty((codes.n_rows, self.lanes), self.weights.dtype) for _ in self.weights]
@@ -90,27 +93,23 @@ class AdditiveModel:
         scores = out[0] if len(out) == 1 else np.hstack(out)
         return scores[:, : self.n_outputs] + self.intercept
 
-    def feature_function(self, feature: int) -> np.ndarray:
-        """g_j at every code, of shape (n_codes, n_outputs); row 0 (absent) is zero."""
+    def feature_function(self, feature: int, table: np.ndarray | None = None) -> np.ndarray:
+        """g_j at every code of a table, of shape (n_codes, n_outputs); row 0 (absent) is zero."""
         if self.offset is None:
-            return self._through(self.table, feature)
-        own = self.weights[:, self.offset[feature] : self.offset[feature + 1]]
-        code = np.minimum(np.arange(self.encoder.n_codes), max(own.shape[1] - 1, 0))
-        by_block = own[:, code].transpose(1, 0, 2)
+            table = self.lookup.table if table is None else table
+            by_block = np.einsum("cr,brl->cbl", table, self.weights[:, feature])
+            return by_block.reshape(len(table), -1)[:, : self.n_outputs]
+        cells = self.weights[:, self.offset[feature] : self.offset[feature + 1]]
+        code = np.minimum(np.arange(self.encoder.n_codes), max(cells.shape[1] - 1, 0))
+        by_block = cells[:, code].transpose(1, 0, 2)
         return by_block.reshape(self.encoder.n_codes, -1)[:, : self.n_outputs]
 
     def contributions(self, values: Values, outputs: np.ndarray) -> np.ndarray:
         """g_j(x_j) per feature and the intercept last: (n_rows, n_features + 1, len(outputs))."""
-        codes, table = self.encode(values)
+        codes, table = self.lookup.read(values)
         dense = codes.toarray()
         out = np.empty((codes.n_rows, self.n_features + 1, len(outputs)))
         for j in range(self.n_features):
-            g = self._through(table, j) if self.direct else self.feature_function(j)
-            out[:, j] = g[:, outputs][dense[:, j]]
+            out[:, j] = self.feature_function(j, table)[:, outputs][dense[:, j]]
         out[:, -1] = self.intercept[outputs]
         return out
-
-    def _through(self, table: np.ndarray, feature: int) -> np.ndarray:
-        """A table times one feature's weights, of shape (n_codes, n_outputs)."""
-        by_block = np.einsum("cr,brl->cbl", table, self.weights[:, feature])
-        return by_block.reshape(len(table), -1)[:, : self.n_outputs]

@@ -20,18 +20,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
-from widemargin.additive.codes import Codes, encode
-from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
-from widemargin.additive.kernels import (
-    ScalarKernel,
-    UserKernel,
-    checked_gram,
-    resolve_kernel,
-    vanishes_at_zero,
-)
-from widemargin.additive.source import Values
+from widemargin.additive.kernels import ScalarKernel, UserKernel, checked_gram
 from widemargin.resources import one_blas_thread
-from widemargin.validation import check_choice, check_number_or_auto
 from widemargin.warning import warn_user
 
 APPROXIMATIONS = ("spectral", "chebyshev", "chebyshev_linear", "pmsvm", "unary", "fourier")
@@ -80,27 +70,32 @@ class Tables:
         """The kernel that the tables stand for, on all pairs of bins."""
         return self.right if self.left is None else self.left @ self.right.T
 
-    def thinned(self, most: int) -> tuple[Tables, np.ndarray]:
-        """At most so many bins (evenly picked, the absent one kept), and which they are."""
-        n = len(self.representatives)
-        at = np.append(0, np.unique(np.linspace(1, n - 1, min(most, n - 1)).astype(int)))
-        left = None if self.left is None else self.left[at]
-        right = self.right[np.ix_(at, at)] if self.left is None else self.right[at]
+    def thinned(self, codes: np.ndarray) -> Tables:
+        """Only these bins, code 0 among them."""
+        left = None if self.left is None else self.left[codes]
+        right = self.right[np.ix_(codes, codes)] if self.left is None else self.right[codes]
         return replace(
             self,
             left=left,
             right=left if self.left is self.right and left is not None else right,
-            diagonal=self.diagonal[at],
-            representatives=self.representatives[at],
-        ), at
+            diagonal=self.diagonal[codes],
+            representatives=self.representatives[codes],
+        )
 
     def error(self, weight: np.ndarray | None = None) -> ApproximationError:
         """Against the kernel, on all pairs of bins (of 2,048 at most), weighted by occurrence."""
-        tables, at = self.thinned(2048)
+        codes = evenly_picked(len(self.representatives), 2048)
+        tables = self.thinned(codes)
         t = tables.representatives[1:]
-        w = np.ones(len(t)) if weight is None else weight[at][1:]
+        w = np.ones(len(t)) if weight is None else weight[codes][1:]
         exact = self.kernel(t[:, None], t[None, :])
         return compare(tables.gram()[1:, 1:], exact, w[:, None] * w[None, :])
+
+
+def evenly_picked(n_codes: int, most: int) -> np.ndarray:
+    """Code 0 and at most so many others, the first and the last among them."""
+    picked = np.linspace(1, n_codes - 1, min(most, n_codes - 1)).astype(int)
+    return np.append(0, np.unique(picked))
 
 
 def compare(approximate: np.ndarray, exact: np.ndarray, weight: np.ndarray) -> ApproximationError:
@@ -123,50 +118,6 @@ def compare(approximate: np.ndarray, exact: np.ndarray, weight: np.ndarray) -> A
         ratio(error.mean(), mean),
         ratio(root, size),
     )
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What training data determines before any label is looked at."""
-
-    encoder: Encoder
-    codes: Codes
-    frequency: np.ndarray  # weight of each code
-    tables: Tables
-
-
-def check_settings(estimator) -> None:
-    """The parameters that `AdditiveSVC` and `AdditiveMap` share."""
-    resolve_kernel(estimator.kernel)
-    check_choice("approximation", estimator.approximation, APPROXIMATIONS)
-    check_number_or_auto("rank", estimator.rank, low=1, high=256, integer=True)
-    check_number_or_auto("n_bins", estimator.n_bins, low=1, high=MAX_BINS, integer=True)
-    check_choice("binning", estimator.binning, BINNINGS)
-    check_choice("scaling", estimator.scaling, SCALINGS)
-
-
-def learn(X, weight: np.ndarray, estimator, *, binning: str) -> Learned:
-    """Scale, bins, codes and tables for training data under an estimator's parameters."""
-    kernel, values = resolve_kernel(estimator.kernel), Values.of(X)
-    encoder = fit_encoder(
-        values,
-        weight,
-        scaling=estimator.scaling,
-        n_bins=estimator.n_bins,
-        binning=binning,
-        zero_is_absent=vanishes_at_zero(kernel),
-    )
-    codes = encode(values, encoder)
-    frequency = codes.frequency(weight)
-    tables = make_tables(
-        kernel,
-        encoder.representatives,
-        frequency,
-        approximation=estimator.approximation,
-        rank=estimator.rank,
-        sparse=values.sparse,
-    )
-    return Learned(encoder, codes, frequency, tables)
 
 
 def make_tables(
@@ -196,22 +147,17 @@ def make_tables(
         Whether absent values occur, so that k(0, y) must vanish.
     """
     t = representatives[1:]
-    sample = t[np.unique(np.linspace(0, len(t) - 1, min(len(t), _MAX_EIGEN)).astype(int))]
-    checked_gram(kernel, sample, sparse=sparse)
+    if approximation == "unary":
+        return _unary(kernel, representatives, rank, sparse=sparse)
+    nodes = _Nodes.of(kernel, t, weight[1:], sparse=sparse)
     if approximation == "spectral":
-        left = right = _spectral(kernel, t, weight[1:], rank)
+        left = right = _spectral(kernel, t, nodes, rank)
     elif approximation == "fourier":
-        left = right = _fourier(kernel, t, weight[1:], rank)
-    elif approximation == "unary":
-        if rank != "auto":
-            raise ValueError('rank must be "auto" with approximation="unary", which has no rank.')
-        return _unary(kernel, representatives)
+        left = right = _fourier(kernel, t, nodes, rank)
     else:
         left, right = _polynomial(kernel, t, approximation, 3 if rank == "auto" else int(rank))
     if isinstance(kernel, UserKernel) and approximation != "spectral":  # which warns by itself
-        _warn_if_indefinite(
-            kernel, scipy.linalg.eigvalsh(checked_gram(kernel, sample, sparse=sparse))
-        )
+        _warn_if_indefinite(kernel, scipy.linalg.eigvalsh(nodes.gram))
     for table in (left, right):
         if not np.all(np.isfinite(table)):
             bad = t[np.argmin(np.isfinite(table).all(axis=1))]
@@ -226,16 +172,41 @@ def make_tables(
     )
 
 
-def _spectral(kernel, t, weight, rank) -> np.ndarray:
+@dataclass(frozen=True)
+class _Nodes:
+    """At most `_MAX_EIGEN` weighted values that stand for all bins, and the kernel on them."""
+
+    t: np.ndarray
+    mass: np.ndarray
+    gram: np.ndarray
+
+    @classmethod
+    def of(cls, kernel: ScalarKernel, t: np.ndarray, weight, *, sparse: bool) -> _Nodes:
+        mass = weight / weight.sum() if weight.sum() > 0 else np.full(len(t), 1 / len(t))
+        if len(t) > _MAX_EIGEN:
+            t, mass = _aggregate(t, mass)
+        return cls(t, mass, checked_gram(kernel, t, sparse=sparse))
+
+
+def _aggregate(t: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The mean value and the weight of groups of neighbours."""
+    groups = np.array_split(np.arange(len(t)), _MAX_EIGEN)
+    mass = np.array([weight[g].sum() for g in groups])
+    means = [
+        t[g] @ weight[g] / m if m > 0 else t[g].mean() for g, m in zip(groups, mass, strict=True)
+    ]
+    return np.array(means), mass
+
+
+def _spectral(kernel: ScalarKernel, t: np.ndarray, nodes: _Nodes, rank) -> np.ndarray:
     """Best factor in the norm weighted by bin frequency, extended to bins never seen.
 
     With D = diag(weight) and D^1/2 K D^1/2 = U S U', the best rank-r factor is
     D^-1/2 U_r S_r^1/2, which equals K D^1/2 U_r S_r^-1/2: the second form needs no division by
     the weights and is Nystrom's extension where a weight is zero.
     """
-    nodes, mass = _aggregate(t, weight)
-    root = np.sqrt(mass)
-    weighted = root[:, None] * kernel(nodes[:, None], nodes[None, :]) * root
+    root = np.sqrt(nodes.mass)
+    weighted = root[:, None] * nodes.gram * root
     with one_blas_thread:
         values, vectors = scipy.linalg.eigh(weighted)
     _warn_if_indefinite(kernel, values)
@@ -250,8 +221,8 @@ def _spectral(kernel, t, weight, rank) -> np.ndarray:
             AUTO_RANKS[-1],
         )
     r = min(int(rank), usable)
-    phi = kernel(t[:, None], nodes[None, :]) @ (root[:, None] * vectors[:, :r])
-    return phi / np.sqrt(values[:r])
+    extension = nodes.gram if nodes.t is t else kernel(t[:, None], nodes.t[None, :])
+    return extension @ (root[:, None] * vectors[:, :r]) / np.sqrt(values[:r])
 
 
 def _warn_if_indefinite(kernel, eigenvalues: np.ndarray) -> None:
@@ -262,18 +233,6 @@ def _warn_if_indefinite(kernel, eigenvalues: np.ndarray) -> None:
             f'{low:.2g} to {high:.2g}). approximation="spectral" uses its nearest positive '
             "semi-definite part; any other may not converge, and its gap is no certificate."
         )
-
-
-def _aggregate(t, weight) -> tuple[np.ndarray, np.ndarray]:
-    """At most `_MAX_EIGEN` weighted nodes for the eigenvalue problem."""
-    weight = weight / weight.sum() if weight.sum() > 0 else np.full(len(t), 1 / len(t))
-    if len(t) <= _MAX_EIGEN:
-        return t, weight
-    groups = np.array_split(np.arange(len(t)), _MAX_EIGEN)
-    mass = np.array([weight[g].sum() for g in groups])
-    nodes = np.array([t[g] @ weight[g] / m if (m := weight[g].sum()) > 0 else t[g].mean()
-                      for g in groups])  # fmt: skip
-    return nodes, mass
 
 
 def log_polynomials(t: np.ndarray, degree: int) -> np.ndarray:
@@ -323,20 +282,21 @@ def _polynomial(kernel, t, approximation, rank) -> tuple[np.ndarray, np.ndarray]
     return log_polynomials(t, rank - 1), right
 
 
-def _unary(kernel, representatives) -> Tables:
+def _unary(kernel: ScalarKernel, representatives: np.ndarray, rank, *, sparse: bool) -> Tables:
     """L one-hot, R a row of the kernel matrix: exact on the bins, for every kernel."""
+    if rank != "auto":
+        raise ValueError('rank must be "auto" with approximation="unary", which has no rank.')
     if len(representatives) > 4096:
         raise ValueError(
             f'approximation="unary" keeps a table of {len(representatives)} entries per feature '
             "here; set n_bins to 4,095 or less."
         )
     gram = np.zeros((len(representatives), len(representatives)))
-    t = representatives[1:]
-    gram[1:, 1:] = checked_gram(kernel, t, sparse=False)
+    gram[1:, 1:] = checked_gram(kernel, representatives[1:], sparse=sparse)
     return Tables(None, gram, np.diag(gram).copy(), True, kernel, representatives)
 
 
-def _fourier(kernel, t, weight, rank) -> np.ndarray:
+def _fourier(kernel: ScalarKernel, t: np.ndarray, nodes: _Nodes, rank) -> np.ndarray:
     """The homogeneous kernel map of Vedaldi and Zisserman (2012).
 
     For k(cx, cy) = c k(x, y), k(x, y) = sqrt(xy) K(ln x - ln y); sampling the spectrum of K at
@@ -359,9 +319,7 @@ def _fourier(kernel, t, weight, rank) -> np.ndarray:
         return np.sqrt(t)[:, None]
     rank = 3 if rank == "auto" else int(rank)
     step = omega[1] - omega[0]
-    nodes, mass = _aggregate(t, weight)
-    exact = kernel(nodes[:, None], nodes[None, :])
-    pairs = np.outer(mass, mass)
+    pairs = np.outer(nodes.mass, nodes.mass)
 
     def features(t: np.ndarray, spacing: float) -> np.ndarray:
         lines = spacing * np.arange((rank - 1) // 2 + 1)
@@ -369,12 +327,12 @@ def _fourier(kernel, t, weight, rank) -> np.ndarray:
         spectrum = np.maximum(spectrum, 0.0) * spacing
         angle = np.log(np.maximum(t, 1e-300))[:, None] * lines[1:]
         amplitude = np.sqrt(2 * spectrum[1:])
-        parts = [np.sqrt(spectrum[:1]) * np.ones((len(t), 1)),
-                 amplitude * np.cos(angle), amplitude * np.sin(angle)]  # fmt: skip
-        return np.sqrt(t)[:, None] * np.hstack(parts)
+        constant = np.sqrt(spectrum[:1]) * np.ones((len(t), 1))
+        waves = [amplitude * np.cos(angle), amplitude * np.sin(angle)]
+        return np.sqrt(t)[:, None] * np.hstack([constant, *waves])
 
     def error(spacing: float) -> float:
-        phi = features(nodes, spacing)
-        return float((pairs * (phi @ phi.T - exact) ** 2).sum())
+        phi = features(nodes.t, spacing)
+        return float((pairs * (phi @ phi.T - nodes.gram) ** 2).sum())
 
     return features(t, min(np.geomspace(0.02, 3.0, 60), key=error))

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
+from widemargin.additive.lookup import PolynomialLookup
 from widemargin.additive.model import AdditiveModel
-from widemargin.additive.solver import LANES
+from widemargin.additive.problem import LANES
 from widemargin.additive.tables import LOG_OFFSET
 from widemargin.export.onnx_graph import Graph
 
 
 def additive_scores(graph: Graph, x: str, model: AdditiveModel) -> str:
     """Decision values of the rows x, of shape (N, n_outputs)."""
-    encoder = model.encoder
+    encoder, lookup = model.encoder, model.lookup
     t = graph("Mul", graph("Sub", graph.cast(x, np.float64), encoder.shift), encoder.factor)
-    if model.direct:
-        sums = _weighted(graph, _log_polynomials(graph, t, model), 3, model)
+    if isinstance(lookup, PolynomialLookup):
+        features = _log_polynomials(graph, t, lookup)
+        sums = _weighted(graph, features, lookup.rank, model)
     elif model.offset is None:
-        features = graph("Gather", model.table, _codes(graph, t, encoder.thresholds))
-        sums = _weighted(graph, features, model.table.shape[1], model)
+        features = graph("Gather", lookup.table, _codes(graph, t, encoder.thresholds))
+        sums = _weighted(graph, features, lookup.table.shape[1], model)
     else:
         sums = _looked_up(graph, _codes(graph, t, encoder.thresholds), model.offset, model)
     return graph("Add", graph.cast(sums, np.float64), model.intercept)
@@ -58,15 +60,18 @@ def _by_output(weights: np.ndarray, model: AdditiveModel) -> np.ndarray:
     return columns[:, : model.n_outputs]
 
 
-def _log_polynomials(graph: Graph, t: str, model: AdditiveModel) -> str:
+def _log_polynomials(graph: Graph, t: str, lookup: PolynomialLookup) -> str:
     """PmSVM's table, computed: Chebyshev polynomials of ln(t + 0.05), and 0 for absent values."""
-    zero_is_absent = model.encoder.thresholds[0] > -np.inf
     low, high = np.log(LOG_OFFSET), np.log(1 + LOG_OFFSET)
-    clipped = graph("Clip", t, 0.0, model.encoder.representatives[-1])
+    clipped = graph("Clip", t, 0.0, lookup.encoder.representatives[-1])
     log = graph("Log", graph("Add", clipped, LOG_OFFSET))
     u = graph("Div", graph("Sub", log, (low + high) / 2), (high - low) / 2)
-    second = graph("Sub", graph("Mul", graph("Mul", u, u), 2.0), 1.0)
-    present = graph.cast(graph("Greater", t, 0.0 if zero_is_absent else -np.inf), np.float64)
-    columns = [present, graph("Mul", present, u), graph("Mul", present, second)]
+    polynomials: list = [1.0, u]
+    while len(polynomials) < lookup.rank:  # T_k+1 = 2 u T_k - T_k-1
+        twice = graph("Mul", graph("Mul", u, polynomials[-1]), 2.0)
+        polynomials.append(graph("Sub", twice, polynomials[-2]))
+    smallest = 0.0 if lookup.encoder.zero_is_absent else -np.inf
+    present = graph.cast(graph("Greater", t, smallest), np.float64)
+    columns = [graph("Mul", present, p) for p in polynomials[: lookup.rank]]
     stacked = graph("Concat", *[graph("Unsqueeze", c, [2]) for c in columns], axis=2)
-    return graph.cast(stacked, model.weights.dtype)
+    return graph.cast(stacked, lookup.table.dtype)

@@ -8,6 +8,7 @@ from widemargin import _core
 from widemargin.additive.encoder import Encoder
 from widemargin.additive.estimator import AdditiveSVC
 from widemargin.additive.kernels import resolve_kernel
+from widemargin.additive.lookup import BinnedLookup, Lookup, PolynomialLookup
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.tables import Tables
 from widemargin.multiclass import Coding
@@ -18,9 +19,9 @@ _LANES = (1, 16)
 
 
 def pack_additive(estimator: AdditiveSVC) -> tuple[dict, dict[str, np.ndarray]]:
-    model, tables = estimator.model_, estimator._tables
+    model, tables = estimator.model_, estimator.model_.tables
     header = {
-        "direct": bool(model.direct),
+        "direct": isinstance(model.lookup, PolynomialLookup),
         "symmetric": bool(tables.symmetric),
         "rank": int(estimator.rank_),
         "raw_C": float(estimator.C_),
@@ -30,12 +31,12 @@ def pack_additive(estimator: AdditiveSVC) -> tuple[dict, dict[str, np.ndarray]]:
         "factor": model.encoder.factor,
         "thresholds": model.encoder.thresholds,
         "representatives": model.encoder.representatives,
-        "table": model.table,
+        "table": model.lookup.table,
         "weights": model.weights,
         "intercept": model.intercept,
         "tables.right": tables.right,
         "tables.diagonal": tables.diagonal,
-        "frequency": estimator._frequency,
+        "frequency": model.frequency,
     }
     if model.offset is not None:
         arrays["offset"] = model.offset
@@ -46,22 +47,23 @@ def pack_additive(estimator: AdditiveSVC) -> tuple[dict, dict[str, np.ndarray]]:
 
 def unpack_additive(estimator: AdditiveSVC, fields: Fields, arrays: Arrays) -> None:
     """Set what `AdditiveSVC.fit` sets."""
+    encoder = _unpack_encoder(arrays, estimator.n_features_in_)
+    tables = _unpack_tables(estimator, fields, arrays, encoder)
     n_outputs = Coding.of(estimator).n_outputs
-    model = _unpack_model(fields, arrays, estimator.n_features_in_, n_outputs)
+    model = _unpack_model(fields, arrays, encoder, tables, (estimator.n_features_in_, n_outputs))
     estimator.model_, estimator.intercept_ = model, model.intercept
-    estimator._tables = _unpack_tables(estimator, fields, arrays, model)
-    estimator._frequency = arrays.take("frequency", np.float64, (model.encoder.n_codes,))
     estimator.rank_ = fields.integer("rank")
-    if estimator.rank_ != estimator._tables.rank:
-        raise fields.fault("rank", f"{estimator._tables.rank}, as the tables have it")
+    if estimator.rank_ != tables.rank:
+        raise fields.fault("rank", f"{tables.rank}, as the tables have it")
     estimator.C_ = fields.number("raw_C")
 
 
-def _unpack_model(fields: Fields, arrays: Arrays, n_features: int, n_outputs: int) -> AdditiveModel:
-    encoder = _unpack_encoder(arrays, n_features)
-    n_codes = encoder.n_codes
-    table = arrays.take("table", _FLOATS, (n_codes, None))
-    unary = arrays.has("offset")
+def _unpack_model(
+    fields: Fields, arrays: Arrays, encoder: Encoder, tables: Tables, size: tuple[int, int]
+) -> AdditiveModel:
+    n_features, n_outputs = size
+    table = arrays.take("table", _FLOATS, (encoder.n_codes, None))
+    unary = tables.left is None
     shape = (None, None, None) if unary else (None, n_features, table.shape[1], None)
     weights = arrays.take("weights", table.dtype, shape)
     n_blocks, lanes = weights.shape[0], weights.shape[-1]
@@ -74,11 +76,24 @@ def _unpack_model(fields: Fields, arrays: Arrays, n_features: int, n_outputs: in
         _core.Tables(None if unary else table, table, offset, lanes)
     except ValueError as error:
         raise arrays.fault("table", f"is not one that predicts ({error})") from None
-    direct = fields.flag("direct")
-    if direct and (unary or table.shape[1] < 3):
+    return AdditiveModel(
+        lookup=_unpack_lookup(fields, encoder, table, tables),
+        tables=tables,
+        frequency=arrays.take("frequency", np.float64, (encoder.n_codes,)),
+        offset=offset,
+        weights=weights,
+        intercept=arrays.take("intercept", np.float64, (n_outputs,)),
+        n_features=n_features,
+    )
+
+
+def _unpack_lookup(fields: Fields, encoder: Encoder, table: np.ndarray, tables: Tables) -> Lookup:
+    if not fields.flag("direct"):
+        return BinnedLookup(encoder, table)
+    # Polynomials of the values themselves stand on the left of tables that are not symmetric.
+    if tables.symmetric or tables.rank > table.shape[1]:
         raise fields.fault("direct", "false for this table")
-    intercept = arrays.take("intercept", np.float64, (n_outputs,))
-    return AdditiveModel(encoder, table, offset, weights, intercept, n_features, direct)
+    return PolynomialLookup(encoder, table, tables.rank)
 
 
 def _unpack_encoder(arrays: Arrays, n_features: int) -> Encoder:
@@ -96,9 +111,9 @@ def _unpack_encoder(arrays: Arrays, n_features: int) -> Encoder:
     return Encoder(shift, factor, thresholds, t)
 
 
-def _unpack_tables(estimator, fields: Fields, arrays: Arrays, model: AdditiveModel) -> Tables:
-    inner, unary = arrays.inner("tables."), model.offset is not None
-    t = model.encoder.representatives
+def _unpack_tables(estimator, fields: Fields, arrays: Arrays, encoder: Encoder) -> Tables:
+    inner, unary = arrays.inner("tables."), arrays.has("offset")
+    t = encoder.representatives
     right = inner.take("right", _FLOATS, (len(t), len(t) if unary else None))
     symmetric = fields.flag("symmetric")
     left = right if symmetric else inner.take("left", _FLOATS, right.shape)

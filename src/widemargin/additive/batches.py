@@ -1,0 +1,157 @@
+"""All classes of a fit, in batches of 16 that are solved independently of each other.
+
+A batch is data in and arrays out, so it can be solved in a thread, which writes its weights where
+the model will have them, or in another process, which sends them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+
+from widemargin.additive.problem import LANES, BoxProblem, SharedProblem, SimplexProblem
+from widemargin.additive.solver import Outcome, minimise
+from widemargin.engine import Control, Threads, run_tasks
+from widemargin.machine import FitRecord
+from widemargin.multiclass import Coding
+
+FLOAT32_TOL = 1e-4
+"""Relative gaps below this are certified in double precision."""
+
+
+def precision(tol: float, c: np.ndarray, diagonal: np.ndarray) -> type:
+    """Double precision for tight tolerances, and for numbers that float32 cannot hold well."""
+    sizes = np.concatenate([c, diagonal[diagonal > 0]])
+    moderate = sizes.min() > 1e-20 and sizes.max() < 1e20
+    return np.float32 if tol >= FLOAT32_TOL and moderate else np.float64
+
+
+@dataclass(frozen=True)
+class Dual:
+    """The dual variables of a fit, and what they belong to."""
+
+    alpha: np.ndarray  # (n_rows, n_outputs)
+    C: float  # in the kernel's own unit
+    multi_class: str
+    label: np.ndarray
+    present: np.ndarray
+
+
+@dataclass(frozen=True)
+class BatchTask:
+    """Some of a fit's outputs to be solved for."""
+
+    number: int
+    blocks: slice  # of the model's weights
+    shared: SharedProblem
+    label: np.ndarray
+    targets: np.ndarray  # of each class in these outputs
+    start: np.ndarray | None  # dual variables to begin at
+    seed: np.random.SeedSequence
+    tol: float
+    max_iter: int
+
+    def problem(self, weights: np.ndarray) -> BoxProblem | SimplexProblem:
+        kind = SimplexProblem if self.shared.layout.simplex else BoxProblem
+        return kind(self.shared, self.label, self.targets, weights)
+
+
+@dataclass(frozen=True)
+class BatchSolution:
+    """The outputs of a batch."""
+
+    weights: np.ndarray
+    bias: np.ndarray
+    coef: np.ndarray  # dual variables, (n_rows, n_outputs)
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When a batch is done."""
+
+    tol: float
+    max_iter: int
+
+
+def make_batches(
+    shared: SharedProblem,
+    coding: Coding,
+    label: np.ndarray,
+    *,
+    start: np.ndarray | None,
+    seed: int,
+    stopping: Stopping,
+) -> list[BatchTask]:
+    """A task per 16 outputs; a single one where all classes are trained together."""
+    targets = coding.targets
+    n = targets.shape[1]
+    size = n if shared.layout.simplex else LANES
+    outputs = [slice(k, min(k + size, n)) for k in range(0, n, size)]
+    seeds = np.random.SeedSequence(seed).spawn(len(outputs))
+    n_blocks = -(-n // shared.layout.lanes)
+    return [
+        BatchTask(
+            number=k,
+            blocks=slice(n_blocks) if shared.layout.simplex else slice(k, k + 1),
+            shared=shared,
+            label=label,
+            targets=targets[:, mine],
+            start=None if start is None else start[:, mine],
+            seed=seeds[k],
+            tol=stopping.tol,
+            max_iter=stopping.max_iter,
+        )
+        for k, mine in enumerate(outputs)
+    ]
+
+
+def solve_batch(
+    task: BatchTask, control: Control, weights: np.ndarray | None = None
+) -> BatchSolution:
+    """Minimise, in ``weights`` (zeros) if they are given."""
+    if weights is None:
+        weights = task.shared.tables.weights(task.targets.shape[1])
+    problem = task.problem(weights)
+    if task.start is not None:
+        problem.start(task.start, control)
+    rng = np.random.default_rng(task.seed)
+    outcome = minimise(problem, tol=task.tol, max_iter=task.max_iter, rng=rng, control=control)
+    return BatchSolution(weights, problem.bias, problem.coef, outcome)
+
+
+def solve_batches(
+    tasks: list[BatchTask], weights: np.ndarray, executor: Threads | Executor, watch: Callable
+) -> list[BatchSolution]:
+    """Solve all tasks, so that ``weights`` holds the blocks of all of them."""
+    if isinstance(executor, Threads):  # which share memory: nothing is copied
+        return run_tasks(
+            lambda task, control: solve_batch(task, control, weights[task.blocks]),
+            tasks,
+            executor,
+            watch=watch,
+        )
+    solutions = run_tasks(solve_batch, tasks, executor, watch=watch)
+    for task, solution in zip(tasks, solutions, strict=True):
+        weights[task.blocks] = solution.weights
+    return solutions
+
+
+def fit_record(solutions: list[BatchSolution], shared: SharedProblem, seconds: float) -> FitRecord:
+    """The worst of all batches, and the sum of their objectives."""
+    outcomes = [solution.outcome for solution in solutions]
+    certificates = [outcome.certificate for outcome in outcomes]
+    gap = max(float(c.relative_gap.max()) for c in certificates)
+    objective = sum(float(c.primal.sum()) for c in certificates)
+    return FitRecord(
+        n_rows=shared.codes.n_rows,
+        seconds=seconds,
+        n_iter=max(outcome.n_iter for outcome in outcomes),
+        gap=gap if shared.symmetric else float("nan"),
+        objective=objective if shared.symmetric else float("nan"),
+        violation=max(float(c.violation.max()) for c in certificates),
+        history=[outcome.history for outcome in outcomes],
+    )

@@ -1,0 +1,83 @@
+"""What training data determines before any label is looked at: scale, bins, codes and tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from widemargin import _core
+from widemargin.additive.codes import Codes, encode
+from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
+from widemargin.additive.kernels import resolve_kernel, vanishes_at_zero
+from widemargin.additive.lookup import BinnedLookup, Lookup, PolynomialLookup
+from widemargin.additive.source import Source
+from widemargin.additive.tables import APPROXIMATIONS, Tables, make_tables
+from widemargin.validation import check_choice, check_number_or_auto
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of that name of `AdditiveSVC` and `AdditiveMap`."""
+
+    kernel: Any = "intersection"
+    approximation: str = "spectral"
+    rank: int | str = "auto"
+    n_bins: int | str = "auto"
+    binning: str = "auto"
+    scaling: str | None = "auto"
+
+    def check(self) -> None:
+        """Each is one that there is; whether they suit each other and the data, `learn` says."""
+        resolve_kernel(self.kernel)
+        check_choice("approximation", self.approximation, APPROXIMATIONS)
+        check_number_or_auto("rank", self.rank, low=1, high=256, integer=True)
+        check_number_or_auto("n_bins", self.n_bins, low=1, high=MAX_BINS, integer=True)
+        check_choice("binning", self.binning, BINNINGS)
+        check_choice("scaling", self.scaling, SCALINGS)
+
+    @property
+    def lookup(self) -> type[Lookup]:
+        """PmSVM works on the values themselves (Algorithm 3), unless bins are asked for."""
+        unbinned = self.binning == "auto" and self.n_bins == "auto"
+        return PolynomialLookup if self.approximation == "pmsvm" and unbinned else BinnedLookup
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """The kernel and the training data in terms of bins."""
+
+    encoder: Encoder
+    codes: Codes
+    frequency: np.ndarray  # weight of each code
+    tables: Tables
+    lookup: type[Lookup]  # how new data will be read
+
+    def diagonal(self) -> np.ndarray:
+        """k(x, x) of every sample."""
+        return np.asarray(_core.row_sums(self.codes.core, self.tables.diagonal))
+
+
+def learn(source: Source, weight: np.ndarray, settings: Settings) -> Approximation:
+    """Scale, bins, codes and tables for training data with sample weights."""
+    kernel = resolve_kernel(settings.kernel)
+    encoder = fit_encoder(
+        source,
+        weight,
+        scaling=settings.scaling,
+        n_bins=settings.n_bins,
+        binning=settings.lookup.binning(settings.binning),
+        zero_is_absent=vanishes_at_zero(kernel),
+    )
+    codes = encode(source, encoder)
+    frequency = codes.frequency(weight)
+    tables = make_tables(
+        kernel,
+        encoder.representatives,
+        frequency,
+        approximation=settings.approximation,
+        rank=settings.rank,
+        sparse=source.sparse,
+    )
+    return Approximation(encoder, codes, frequency, tables, settings.lookup)

@@ -1,0 +1,105 @@
+"""How raw values find their row of the left table at prediction.
+
+Values are binned as in training (`BinnedLookup`), except for PmSVM, whose table is a polynomial
+that can be computed at the value itself (`PolynomialLookup`).  Nothing else of a model differs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from widemargin.additive.codes import Codes, encode
+from widemargin.additive.encoder import Encoder, exact_encoder
+from widemargin.additive.source import Values
+from widemargin.additive.tables import evenly_picked, log_polynomials
+
+_GRID = 1000
+
+
+class Lookup(Protocol):
+    """Raw values to codes and to the table that they index.
+
+    ``encoder`` and ``table`` (in the core's precision and padding) are also the grid on which
+    shape functions are drawn.
+    """
+
+    @property
+    def encoder(self) -> Encoder: ...
+    @property
+    def table(self) -> np.ndarray: ...
+
+    @classmethod
+    def of(cls, encoder: Encoder, table: np.ndarray, rank: int) -> Lookup: ...
+
+    @staticmethod
+    def binning(asked: str) -> str:
+        """Where the bins lie in training, given what the user asked for."""
+        ...
+
+    @staticmethod
+    def kept(n_codes: int) -> np.ndarray | None:
+        """Those of the training's codes that a fitted model keeps; None for all."""
+        ...
+
+    def read(self, values: Values) -> tuple[Codes, np.ndarray]:
+        """Codes of new data, and the table they index."""
+        ...
+
+
+@dataclass(frozen=True)
+class BinnedLookup:
+    """Every value stands for the representative of its bin."""
+
+    encoder: Encoder
+    table: np.ndarray
+
+    @classmethod
+    def of(cls, encoder: Encoder, table: np.ndarray, rank: int) -> BinnedLookup:
+        return cls(encoder, table)
+
+    @staticmethod
+    def binning(asked: str) -> str:
+        return asked
+
+    @staticmethod
+    def kept(n_codes: int) -> None:
+        return None
+
+    def read(self, values: Values) -> tuple[Codes, np.ndarray]:
+        return encode(values, self.encoder), self.table
+
+
+@dataclass(frozen=True)
+class PolynomialLookup:
+    """Polynomials of degree ``rank`` - 1 in ln(t + 0.05) of each value itself (PmSVM, eq. 5).
+
+    The table has a row for every distinct value of the data at hand; columns beyond ``rank`` are
+    the core's padding.
+    """
+
+    encoder: Encoder
+    table: np.ndarray
+    rank: int
+
+    @classmethod
+    def of(cls, encoder: Encoder, table: np.ndarray, rank: int) -> PolynomialLookup:
+        return cls(encoder, table, rank)
+
+    @staticmethod
+    def binning(asked: str) -> str:
+        return "exact"
+
+    @staticmethod
+    def kept(n_codes: int) -> np.ndarray:
+        """A grid: one entry per distinct value would be the training data again."""
+        return evenly_picked(n_codes, _GRID)
+
+    def read(self, values: Values) -> tuple[Codes, np.ndarray]:
+        encoder = exact_encoder(values, self.encoder)
+        t = np.minimum(encoder.representatives, self.encoder.representatives[-1])
+        table = np.zeros((len(t), self.table.shape[1]), dtype=self.table.dtype)
+        table[1:, : self.rank] = log_polynomials(t[1:], self.rank - 1)
+        return encode(values, encoder), table
