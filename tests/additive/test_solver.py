@@ -4,13 +4,110 @@ import warnings
 
 import numpy as np
 import pytest
+import reference
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import AdditiveSVC
 from widemargin.additive import solver
+from widemargin.additive.solver import Stopping, minimise
+from widemargin.duality import GAP, LOSS, PG_MAX, PG_MIN, QUADRATIC
+from widemargin.engine import Control
 
 from .problems import LOSSES, MULTI_CLASS, histograms, svc
+
+
+class PlainProblem:
+    """min 1/2 a'(Q + R)a - e'a, a >= 0 (the squared hinge's dual), in NumPy: a few rows a slice."""
+
+    n_problems, symmetric = 1, True
+
+    def __init__(self, Q, c, alpha=None):
+        self.Q, self.c = Q, c
+        self.alpha = np.zeros(len(Q)) if alpha is None else alpha.copy()
+        self.started = alpha is not None
+        self.visited = []
+
+    @property
+    def n_rows(self):
+        return len(self.Q)
+
+    def sweep(self, order, begin, bounds, shrunk, account):
+        end = min(begin + 7, len(order))
+        for i in order[begin:end]:
+            gradient = self.account(i, account)
+            self.visited.append(i)
+            if self.alpha[i] == 0 and gradient > bounds[0, 0]:
+                shrunk[i] = 1
+            else:
+                step = gradient / (self.Q[i, i] + 0.5 / self.c)
+                self.alpha[i] = max(self.alpha[i] - step, 0.0)
+        return end
+
+    def certify(self, begin, account):
+        self.account(begin, account)
+        return begin + 1
+
+    def account(self, i, account):
+        margin, a = self.Q[i] @ self.alpha, self.alpha[i]
+        slack = max(1 - margin, 0)
+        loss, ridge = self.c * slack**2, a**2 / (2 * self.c)
+        account[LOSS, 0] += loss
+        account[QUADRATIC, 0] += a * margin
+        account[GAP, 0] += loss + ridge / 2 - a * (1 - margin)
+        gradient = margin - 1 + a / (2 * self.c)
+        projected = min(gradient, 0) if a == 0 else gradient
+        account[PG_MAX, 0] = max(account[PG_MAX, 0], projected)
+        account[PG_MIN, 0] = min(account[PG_MIN, 0], projected)
+        return gradient
+
+
+def plain(n=40, alpha=None):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, 5)), np.sign(rng.normal(size=n))
+    return PlainProblem(np.outer(y, y) * (X @ X.T + 1), 0.5, alpha)
+
+
+def run(problem, tol=1e-9, max_iter=2000, control=None):
+    return minimise(
+        problem, Stopping(tol, max_iter), np.random.default_rng(0), control or Control()
+    )
+
+
+def test_any_problem_that_answers_six_questions_is_minimised():
+    problem = plain()
+    outcome = run(problem)
+    best = reference.box_qp(problem.Q + np.eye(40), np.full(40, np.inf))
+    np.testing.assert_allclose(problem.alpha, best, atol=1e-4)
+    assert outcome.converged
+    assert outcome.certificate.relative_gap[0] <= 1e-9
+    assert min(record["active"] for record in outcome.history) < 40  # some were shrunk
+    assert set(problem.visited) == set(range(40))
+
+
+def test_a_start_at_the_optimum_needs_no_sweep():
+    problem = plain()
+    run(problem)
+    again = plain(alpha=problem.alpha)
+    assert run(again, tol=1e-8).n_iter == 0
+    assert again.visited == []
+
+
+def test_the_last_sweep_is_measured_though_it_was_not_enough():
+    outcome = run(plain(), max_iter=3)
+    assert (outcome.n_iter, outcome.converged) == (3, False)
+    assert outcome.history[-1]["measured"] > 1e-9
+
+
+def test_sweeps_and_measurements_can_be_interrupted():
+    class Interrupted(Control):
+        def check(self):
+            raise InterruptedError
+
+    for problem in (plain(), plain(alpha=np.ones(40))):
+        with pytest.raises(InterruptedError):
+            run(problem, control=Interrupted())
+        assert problem.visited == []
 
 
 @pytest.mark.parametrize("multi_class", MULTI_CLASS)

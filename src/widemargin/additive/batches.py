@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from widemargin.additive.problem import LANES, BoxProblem, SharedProblem, SimplexProblem
-from widemargin.additive.solver import Outcome, minimise
+from widemargin.additive.solver import Outcome, Stopping, minimise
 from widemargin.engine import Control, Threads, run_tasks
 from widemargin.machine import FitRecord
 from widemargin.multiclass import Coding
@@ -51,8 +51,7 @@ class BatchTask:
     targets: np.ndarray  # of each class in these outputs
     start: np.ndarray | None  # dual variables to begin at
     seed: np.random.SeedSequence
-    tol: float
-    max_iter: int
+    stopping: Stopping
 
     def problem(self, weights: np.ndarray) -> BoxProblem | SimplexProblem:
         kind = SimplexProblem if self.shared.layout.simplex else BoxProblem
@@ -67,14 +66,6 @@ class BatchSolution:
     bias: np.ndarray
     coef: np.ndarray  # dual variables, (n_rows, n_outputs)
     outcome: Outcome
-
-
-@dataclass(frozen=True)
-class Stopping:
-    """When a batch is done."""
-
-    tol: float
-    max_iter: int
 
 
 def make_batches(
@@ -102,8 +93,7 @@ def make_batches(
             targets=targets[:, mine],
             start=None if start is None else start[:, mine],
             seed=seeds[k],
-            tol=stopping.tol,
-            max_iter=stopping.max_iter,
+            stopping=stopping,
         )
         for k, mine in enumerate(outputs)
     ]
@@ -118,8 +108,7 @@ def solve_batch(
     problem = task.problem(weights)
     if task.start is not None:
         problem.start(task.start, control)
-    rng = np.random.default_rng(task.seed)
-    outcome = minimise(problem, tol=task.tol, max_iter=task.max_iter, rng=rng, control=control)
+    outcome = minimise(problem, task.stopping, np.random.default_rng(task.seed), control)
     return BatchSolution(weights, problem.bias, problem.coef, outcome)
 
 

@@ -15,7 +15,6 @@ from widemargin.additive.batches import (
     BatchSolution,
     BatchTask,
     Dual,
-    Stopping,
     fit_record,
     make_batches,
     precision,
@@ -25,6 +24,7 @@ from widemargin.additive.explanation import ExplanationMixin
 from widemargin.additive.learn import Approximation, Settings, learn
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.problem import LANES, Layout, SharedProblem
+from widemargin.additive.solver import Stopping
 from widemargin.additive.source import Values
 from widemargin.classifier import MarginClassifier
 from widemargin.multiclass import Coding
@@ -462,7 +462,9 @@ class _BatchWatch:
 
     def __init__(self, fit: _FitWatch, task: BatchTask):
         self._fit, self._task = fit, task
-        self._progress = fit.progress.task(f"batch {task.number}", task.number, task.max_iter)
+        self._progress = fit.progress.task(
+            f"batch {task.number}", task.number, task.stopping.max_iter
+        )
 
     def epoch(self, state=None) -> bool:
         fit = self._fit

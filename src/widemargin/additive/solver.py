@@ -44,6 +44,14 @@ class Problem(Protocol):
     def certify(self, begin: int, account) -> int: ...
 
 
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop: at a distance to the optimum, or after so many sweeps."""
+
+    tol: float
+    max_iter: int
+
+
 @dataclass
 class Outcome:
     """How a minimisation ended: the certificate, and a record of the way."""
@@ -55,7 +63,7 @@ class Outcome:
 
 
 def minimise(
-    problem: Problem, *, tol: float, max_iter: int, rng: np.random.Generator, control: Control
+    problem: Problem, stopping: Stopping, rng: np.random.Generator, control: Control
 ) -> Outcome:
     """Sweep until every problem of the batch is within ``tol`` of its optimum.
 
@@ -63,7 +71,7 @@ def minimise(
     gradient.  Both are first estimated from the values met during a sweep and then measured at
     fixed weights over all samples, shrunk ones included.
     """
-    samples = ActiveSamples(problem)
+    samples, tol = ActiveSamples(problem), stopping.tol
     worthwhile = tol  # the estimate at which a measurement is worth its time
     history: list[dict] = []
     certificate = None
@@ -72,7 +80,7 @@ def minimise(
         if _distance(certificate, problem) <= tol:
             return Outcome(certificate, 0, True, history)
 
-    for epoch in range(1, max_iter + 1):
+    for epoch in range(1, stopping.max_iter + 1):
         n_active, account = len(samples.active), samples.sweep(rng, control)
         swept = Certificate.from_account(account, problem.n_problems)
         if not np.all(np.isfinite(account)):  # only tables without an objective can diverge
@@ -80,7 +88,7 @@ def minimise(
         estimate = _distance(swept, problem, certificate)
         history.append({"epoch": epoch, "active": n_active, "estimate": estimate})
         halted = control.epoch(problem)
-        if estimate <= worthwhile or halted or epoch == max_iter:
+        if estimate <= worthwhile or halted or epoch == stopping.max_iter:
             certificate = measure(problem, control)
             measured = _distance(certificate, problem)
             primal, dual = float(certificate.primal.sum()), float(certificate.dual.sum())
@@ -95,7 +103,7 @@ def minimise(
         else:
             samples.shrink(account)
     assert certificate is not None
-    return Outcome(certificate, max_iter, False, history)
+    return Outcome(certificate, stopping.max_iter, False, history)
 
 
 def measure(problem: Problem, control: Control) -> Certificate:
