@@ -103,7 +103,7 @@ if __name__ == "__main__":
     from guidance import instrument
 
     svmlight.sp = SimpleNamespace(csr_array=Arrays)
-    rows = svmlight._Rows
+    rows = svmlight._GrowingRows
     instrument(rows._fail, rows._append_labels, rows.dataset, svmlight._rounds, parse)
     atheris.Setup(sys.argv, TestOneInput)
     atheris.Fuzz()

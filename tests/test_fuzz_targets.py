@@ -64,14 +64,14 @@ def test_a_text_that_is_read_wrongly_is_noticed(of_text, monkeypatch):
         dataset.X.indices[-1] = dataset.X.shape[1]
         return dataset
 
-    real = svmlight._Rows.dataset
-    monkeypatch.setattr(svmlight._Rows, "dataset", wrong)
+    real = svmlight._GrowingRows.dataset
+    monkeypatch.setattr(svmlight._GrowingRows, "dataset", wrong)
     with pytest.raises(AssertionError):
         of_text.TestOneInput(b"\0+1 1:1 2:2\n", whole=True)
 
 
 def test_another_exception_is_noticed(of_text, monkeypatch):
-    monkeypatch.setattr(svmlight._Rows, "dataset", lambda *a, **k: {}["x"])
+    monkeypatch.setattr(svmlight._GrowingRows, "dataset", lambda *a, **k: {}["x"])
     with pytest.raises(KeyError):
         of_text.TestOneInput(b"\0+1 1:1\n", whole=True)
 

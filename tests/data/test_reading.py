@@ -237,13 +237,22 @@ def test_from_where_the_file_stands(pack, name, tmp_path):
             assert_array_equal(dense(read(opened)), X)
 
 
-def test_errors_of_the_disk_are_not_blamed_on_the_data():
+@pytest.mark.parametrize("good", [b"", b"1 1:2\n" * 20_000, b"a,label\n" + b"1,2\n" * 30_000])
+def test_errors_of_the_disk_are_not_blamed_on_the_data(good):
     class Broken(io.RawIOBase):
+        """It can be read for a while."""
+
+        rest = io.BytesIO(good)
+
         def readable(self):
             return True
 
         def readinto(self, buffer):
-            raise OSError(5, "Input/output error")
+            content = self.rest.read(len(buffer))
+            if not content:
+                raise OSError(5, "Input/output error")
+            buffer[: len(content)] = content
+            return len(content)
 
     with refused("Input/output error", kind=OSError):
         read(Broken())

@@ -29,7 +29,7 @@ def test_stream_cut_between_batches():
 
 
 @each_binary
-def test_changed_bytes_do_no_harm(writer):
+def test_changed_bytes_do_no_harm(writer, tmp_path):
     write, format = writer
     whole = write(people())
     rng = np.random.default_rng(0)
@@ -38,6 +38,9 @@ def test_changed_bytes_do_no_harm(writer):
         changed[rng.integers(len(whole))] ^= 1 << rng.integers(8)
         with suppress(ValueError):
             read_table(io.BytesIO(changed), format, label=1)
+        (tmp_path / "changed").write_bytes(changed)
+        with suppress(ValueError):
+            read_table(tmp_path / "changed", format, label=1)
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "arrow"])

@@ -6,12 +6,11 @@ import bz2
 import gzip
 import io
 import lzma
-import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 
-HEAD = 1 << 16  # bytes of a file that can be looked at before it is read
+from widemargin.data.streams import HEAD, RawStream
+
 _PACKED = 1 << 16  # compressed bytes read at a time
 
 
@@ -24,44 +23,7 @@ def decompressed(file: io.BufferedReader, name: str) -> io.BufferedReader:
     return file
 
 
-@contextmanager
-def blaming(name: str) -> Iterator[None]:
-    """Errors of damaged data become a ValueError with the file's name; the disk's stay."""
-    try:
-        yield
-    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-        if getattr(error, "errno", None) is not None:
-            raise
-        raise ValueError(f"{name}: the compressed data is damaged ({error}).") from None
-
-
-class Stream(io.RawIOBase):
-    """Anything with ``read`` as a raw stream, which gives less than asked for only at its end."""
-
-    def __init__(self, file):
-        self._file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return hasattr(self._file, "seekable") and self._file.seekable()
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self._file.seek(offset, whence)
-
-    def readinto(self, buffer) -> int:
-        got = 0
-        while got < len(buffer) and (content := self._file.read(len(buffer) - got)):
-            buffer[got : got + len(content)] = content
-            got += len(content)
-        return got
-
-
-class _Unpacked(Stream):
+class _Unpacked(RawStream):
     """What ``begin`` makes of a compressed file; it can be begun again if the file can."""
 
     def __init__(self, packed: io.BufferedReader, begin: Callable):
@@ -94,25 +56,25 @@ class _Chained:
     """
 
     def __init__(self, file: io.BufferedReader, decompressor: Callable):
-        self._file, self._new, self._one = file, decompressor, decompressor()
+        self._file, self._begin, self._current = file, decompressor, decompressor()
 
     def read(self, size: int) -> bytes:
         content = b""
         while not content:
             packed = b""
-            if self._one.eof:
-                packed = self._one.unused_data.lstrip(b"\0")
+            if self._current.eof:
+                packed = self._current.unused_data.lstrip(b"\0")
                 while not packed:
                     packed = self._file.read(_PACKED)
                     if not packed:
                         return b""
                     packed = packed.lstrip(b"\0")
-                self._one = self._new()
-            elif self._one.needs_input:
+                self._current = self._begin()
+            elif self._current.needs_input:
                 packed = self._file.read(_PACKED)
                 if not packed:
                     raise EOFError("it ends too early")
-            content = self._one.decompress(packed, size)
+            content = self._current.decompress(packed, size)
         return content
 
 
@@ -125,7 +87,7 @@ def _begin_zstandard(file: io.BufferedReader, name: str):
             "widemargin[tables]"
         ) from None
     # Arrow closes what it reads from, and that is not ours to close.
-    return pa.CompressedInputStream(pa.PythonFile(Stream(file), mode="r"), "zstd")
+    return pa.CompressedInputStream(pa.PythonFile(RawStream(file), mode="r"), "zstd")
 
 
 _COMPRESSED: dict[bytes, Callable] = {

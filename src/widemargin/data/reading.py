@@ -5,19 +5,18 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 
 from widemargin.data.arrays import read_npy, read_npz
-from widemargin.data.compression import HEAD, Stream, blaming, decompressed
+from widemargin.data.compression import decompressed
 from widemargin.data.dataset import Dataset
+from widemargin.data.streams import DAMAGE, HEAD, naming_file, opened
 from widemargin.data.svmlight import read_svmlight
-from widemargin.data.tables import read_table
+from widemargin.data.tables import TABLE_FORMATS, read_table
 from widemargin.validation import check_choice
 
-FORMATS = ("svmlight", "csv", "tsv", "parquet", "arrow", "npz", "npy")
+FORMATS = ("svmlight", *TABLE_FORMATS, "npz", "npy")
 _MAGIC = {
     b"\x93NUMPY": "npy",
     b"PK\x03\x04": "npz",
@@ -26,7 +25,7 @@ _MAGIC = {
     b"\xff\xff\xff\xff": "arrow",
 }
 _FORMATS_OF = {
-    "label": ("csv", "tsv", "parquet", "arrow", "npy"),
+    "label": (*TABLE_FORMATS, "npy"),
     "split": ("npz",),
     "n_features": ("svmlight",),
 }
@@ -85,15 +84,20 @@ def read(
     if format is not None:
         check_choice("format", format, FORMATS)
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "the file"
-    with _opened(path) as file, blaming(name):
+    damaged = naming_file(name, DAMAGE, "the compressed data is damaged ({}).")
+    with opened(path) as file, damaged:
         text = decompressed(file, name)
         found = format or detect_format(text.peek(HEAD))
         _check_options(found, name, label=label, split=split, n_features=n_features)
         if found == "svmlight":
             return read_svmlight(
-                text, n_features=n_features, zero_based=zero_based, dtype=dtype, n_jobs=n_jobs,
+                text,
+                n_features=n_features,
+                zero_based=zero_based,
+                dtype=dtype,
+                n_jobs=n_jobs,
                 name=name,
-            )  # fmt: skip
+            )
         if found in ("csv", "tsv"):
             return read_table(text, found, label=label, columns=columns, name=name)
         # The others jump about in the file.
@@ -135,15 +139,3 @@ def detect_format(head: bytes) -> str:
     if b"\t" in line and b"," not in line:
         return "tsv"
     return "csv" if re.search(rb"[,;]", line) else "svmlight"
-
-
-@contextmanager
-def _opened(path) -> Iterator[io.BufferedReader]:
-    """The file, of which all of the head can be seen; it stays open if the caller opened it."""
-    if isinstance(path, (str, os.PathLike)):
-        with open(path, "rb") as file:
-            yield file if file.seekable() else io.BufferedReader(Stream(file), HEAD)
-    elif isinstance(path, io.TextIOBase) or not hasattr(path, "read"):
-        raise TypeError(f"path must be a path or a file opened as binary, got {path!r}.")
-    else:
-        yield io.BufferedReader(Stream(path), HEAD)

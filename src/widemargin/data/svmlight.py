@@ -48,7 +48,7 @@ _FAULTS = {
 }
 
 
-class _Again(Exception):  # noqa: N818
+class _ReadAgain(Exception):  # noqa: N818
     """Labels are text, or indices need 64 bits: read once more, keeping that."""
 
 
@@ -109,13 +109,13 @@ def read_svmlight(
     if n_features is not None:
         check_number("n_features", n_features, low=1, integer=True)
     start = file.tell() if file.seekable() else 0
-    rows = _Rows(dtype, name)
+    rows = _GrowingRows(dtype, name)
     while True:
         try:
             for _ in _rounds(file, rows, effective_n_jobs(n_jobs)):
                 pass
             return rows.dataset(n_features, zero_based)
-        except _Again:
+        except _ReadAgain:
             if not file.seekable():
                 raise ValueError(
                     f"{name}: labels are text or indices above 2^31, which takes a second look at "
@@ -147,7 +147,7 @@ def stream_svmlight(
     """
     check_choice("zero_based", zero_based, (True, False))
     check_number("n_features", n_features, low=1, integer=True)
-    rows, has_qid = _Rows(dtype, name), None
+    rows, has_qid = _GrowingRows(dtype, name), None
     try:
         for _ in _rounds(file, rows, effective_n_jobs(n_jobs), keep=False):
             if rows.n_rows:
@@ -157,13 +157,15 @@ def stream_svmlight(
                 has_qid = block.qid is not None
                 yield block
                 rows.forget()
-    except _Again:
+    except _ReadAgain:
         raise ValueError(
             f"{name}: labels are text or indices above 2^31; read the file as a whole."
         ) from None
 
 
-def _rounds(file: BinaryIO, rows: _Rows, n_threads: int, *, keep: bool = True) -> Iterator[None]:
+def _rounds(
+    file: BinaryIO, rows: _GrowingRows, n_threads: int, *, keep: bool = True
+) -> Iterator[None]:
     """Parse buffer after buffer into ``rows``, which keep all of them or only the last."""
     buffer, held, at_start = bytearray(PART * n_threads), 0, True
     size, n_read = _size(file) if keep else 0, 0
@@ -225,7 +227,7 @@ def _parts(buffer: bytearray, begin: int, end: int, n: int) -> list[np.ndarray]:
     return [text[a:b] for a, b in zip(cuts, [*cuts[1:], end], strict=True)]
 
 
-class _Rows:
+class _GrowingRows:
     """Arrays that grow as text is parsed."""
 
     def __init__(self, dtype, name: str):
@@ -273,15 +275,14 @@ class _Rows:
         row_at, value_at = (np.cumsum(sizes, axis=0) - sizes + (self.n_rows, self.n_values)).T
         spans = [np.empty((n if self.text_labels else 0, 2), dtype=np.int64) for n, _ in sizes]
 
-        def one(k: int) -> _Result:
+        def parse_part(k: int) -> _Result:
             r = slice(row_at[k], row_at[k] + sizes[k, 0])
             v = slice(value_at[k], value_at[k] + sizes[k, 1])
             label, span = (None, spans[k]) if self.text_labels else (self.label[r], None)
-            return _Result(*_core.parse_svmlight(
-                parts[k], label, span, self.qid[r], self.end[r], self.index[v], self.value[v]
-            ))  # fmt: skip
+            rows, values = (self.qid[r], self.end[r]), (self.index[v], self.value[v])
+            return _Result(*_core.parse_svmlight(parts[k], label, span, *rows, *values))
 
-        results = list(each(one, range(len(parts))))
+        results = list(each(parse_part, range(len(parts))))
         for k, result in enumerate(results):
             if result.fault:
                 self._fail(parts[k], result.fault, result.lines, result.line_at, result.fault_at)
@@ -323,7 +324,7 @@ class _Rows:
             del self.label
             self.forget()
             self.n_lines = 0
-            raise _Again
+            raise _ReadAgain
         content = text[at : at + 4 * _SHOWN].tobytes()
         token = re.split(rb"[ \t\r\n#]", content, maxsplit=1)[0].decode(errors="replace")
         token = token if len(token) <= _SHOWN else token[:_SHOWN] + "..."

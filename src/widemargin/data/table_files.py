@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, BinaryIO
 
+from widemargin.data.streams import RawStream
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -45,7 +47,10 @@ def _load_arrow(stream: BinaryIO) -> pa.Table:
 
     is_file = stream.read(len(_ARROW_FILE)) == _ARROW_FILE
     stream.seek(0)
-    table = (ipc.open_file if is_file else ipc.open_stream)(stream).read_all()
+    try:
+        table = (ipc.open_file if is_file else ipc.open_stream)(stream).read_all()
+    except MemoryError:  # a damaged length, or a table that is too large indeed
+        raise ValueError("the Arrow data asks for more memory than there is") from None
     if not is_file:
         # pyarrow takes a stream cut between two batches for a whole one.
         stream.seek(-len(_ARROW_STREAM_END), os.SEEK_END)
@@ -65,7 +70,8 @@ def _load_csv(stream: BinaryIO, delimiters: str, text_columns) -> tuple[pa.Table
     has_header = not all(_is_number(field) for field in fields if field)
     names = fields if has_header else [str(i) for i in range(len(fields))]
     table = read_csv(
-        io.BufferedReader(_Rewound(head, stream)),  # pyarrow takes a short read for the end
+        # Filled to the brim: pyarrow takes a short read for the end.
+        io.BufferedReader(RawStream(_Rewound(head, stream))),
         ReadOptions(
             column_names=None if has_header else names,
             block_size=min(max(1 << 20, 64 * len(head)), 1 << 30),  # more than any row
@@ -106,16 +112,11 @@ def _is_number(field: str) -> bool:
     return True
 
 
-class _Rewound(io.RawIOBase):
-    """A stream with the bytes put back that were read from its start."""
+class _Rewound:
+    """A file with the bytes put back that were read from its start."""
 
     def __init__(self, head: bytes, rest: BinaryIO):
         self._head, self._rest = io.BytesIO(head), rest
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer) -> int:
-        data = self._head.read(len(buffer)) or self._rest.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+    def read(self, size: int) -> bytes:
+        return self._head.read(size) or self._rest.read(size)

@@ -11,8 +11,7 @@ import csv
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
@@ -20,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from widemargin.data.dataset import Dataset
+from widemargin.data.streams import naming_file, opened
 from widemargin.data.table_files import load_table
 from widemargin.validation import check_choice
 from widemargin.warning import warn_user
@@ -27,7 +27,7 @@ from widemargin.warning import warn_user
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMATS = ("csv", "tsv", "parquet", "arrow")
+TABLE_FORMATS = ("csv", "tsv", "parquet", "arrow")
 _LABELS = ("label", "target", "class", "y")
 _SPARSE_BELOW = 1 / 3
 
@@ -90,31 +90,17 @@ def read_table(
     >>> read_table(io.BytesIO(b"job,age\\nclerk,40\\n"), "csv", columns=data.feature_names).X
     array([[40.,  1.,  0.]])
     """
-    check_choice("format", format, FORMATS)
+    check_choice("format", format, TABLE_FORMATS)
     try:
-        import pyarrow  # noqa: F401
+        from pyarrow import ArrowException
     except ImportError as error:
         raise ImportError("Reading tables needs pyarrow: pip install widemargin[tables]") from error
     name = name or (str(file) if isinstance(file, (str, os.PathLike)) else "the table")
     model = None if columns is None else [str(c) for c in columns]
-    with _opened(file) as stream, _blaming(name):
+    faults = (ValueError, OSError, csv.Error, ArrowException)
+    with opened(file) as stream, naming_file(name, faults):
         table, has_header = load_table(stream, format, partial(_text_columns, model or []))
         return _dataset(table, has_header, label, model, name)
-
-
-def _opened(file) -> AbstractContextManager[BinaryIO]:
-    return open(file, "rb") if isinstance(file, (str, os.PathLike)) else nullcontext(file)
-
-
-@contextmanager
-def _blaming(name: str) -> Iterator[None]:
-    """Errors of the contents, pyarrow's and ours, become a ValueError with the file's name."""
-    from pyarrow import ArrowException
-
-    try:
-        yield
-    except (ValueError, OSError, csv.Error, ArrowException) as error:
-        raise ValueError(f"{name}: {error}") from error
 
 
 # ------------------------------------------------------------------ tables to data

@@ -35,12 +35,12 @@ def write_container(path, header: dict, arrays: dict[str, np.ndarray]) -> None:
 
 def read_header(path) -> dict:
     """The header alone; the arrays are not looked at."""
-    with _opened(path) as file:
+    with _open_model(path) as file:
         return _header(file, path)
 
 
 def read_container(path) -> tuple[Fields, Arrays]:
-    with _opened(path) as file:
+    with _open_model(path) as file:
         header = _header(file, path)
         try:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -51,7 +51,7 @@ def read_container(path) -> tuple[Fields, Arrays]:
     return Fields(header, str(path)), Arrays(arrays, str(path))
 
 
-def _opened(path):
+def _open_model(path):
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")

@@ -1,0 +1,62 @@
+"""Files that a caller names or has opened, as buffered streams; errors that name the file."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+HEAD = 1 << 16  # bytes of a file that can be looked at before it is read
+DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error)  # what reading damaged data raises
+
+
+@contextmanager
+def opened(path) -> Iterator[io.BufferedReader]:
+    """The file, of which all of the head can be seen; it stays open if the caller opened it."""
+    if isinstance(path, (str, os.PathLike)):
+        with open(path, "rb") as file:
+            yield file if file.seekable() else io.BufferedReader(RawStream(file), HEAD)
+    elif isinstance(path, io.TextIOBase) or not hasattr(path, "read"):
+        raise TypeError(f"path must be a path or a file opened as binary, got {path!r}.")
+    else:
+        yield io.BufferedReader(RawStream(path), HEAD)
+
+
+@contextmanager
+def naming_file(name: str, faults: tuple[type[Exception], ...], says: str = "{}") -> Iterator[None]:
+    """Errors of a file's contents become a ValueError with its name; those of the disk stay."""
+    try:
+        yield
+    except faults as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ValueError(f"{name}: {says.format(error)}") from error
+
+
+class RawStream(io.RawIOBase):
+    """Anything with ``read`` as a raw stream, which gives less than asked for only at its end."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return hasattr(self._file, "seekable") and self._file.seekable()
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def readinto(self, buffer) -> int:
+        got = 0
+        while got < len(buffer) and (content := self._file.read(len(buffer) - got)):
+            buffer[got : got + len(content)] = content
+            got += len(content)
+        return got
