@@ -9,8 +9,8 @@ from PIL import Image
 from sklearn.datasets import load_iris
 
 from widemargin import AdditiveSVC, KernelSVC
+from widemargin.machine import feature_names
 from widemargin.plots import (
-    feature_names,
     importance,
     new_figure,
     plot_convergence,

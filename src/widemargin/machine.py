@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
@@ -72,3 +72,10 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             solve(model, prepared, models[-1] if models else None)
             models.append(model)
         return models
+
+
+def feature_names(model, names: Sequence[str] | None = None) -> list[str]:
+    """Names of a model's features: those given, those it knows, or numbers."""
+    if names is None:
+        names = getattr(model, "feature_names_in_", None)
+    return [f"feature {j}" for j in range(model.n_features_in_)] if names is None else list(names)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from widemargin.additive import AdditiveSVC
+from widemargin.additive.explanation import importance
+from widemargin.machine import feature_names
 from widemargin.multiclass import Coding
 
 if TYPE_CHECKING:
@@ -15,40 +17,19 @@ if TYPE_CHECKING:
 
     from widemargin.selection import Trial
 
+__all__ = [
+    "importance",
+    "new_figure",
+    "plot_convergence",
+    "plot_importance",
+    "plot_search",
+    "plot_shapes",
+]
+
 _COLUMNS = 4
 _MOST_CLASSES = 10
 _GREY = "0.6"
 _STYLES = ("-", "--", ":", "-.")
-
-
-def importance(model: AdditiveSVC, X=None) -> np.ndarray:
-    """How much each feature moves the decision values.
-
-    With data the mean of |contribution| (less its mean), without the spread of the shape
-    function; averaged over classes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from widemargin import AdditiveSVC
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = AdditiveSVC(random_state=0).fit(X, y)
-    >>> sorted(int(j) for j in importance(model, X).argsort()[-2:])  # the petals
-    [2, 3]
-    """
-    d = model.n_features_in_
-    if X is None:
-        return np.array([np.ptp(model.model_.feature_function(j), axis=0).mean() for j in range(d)])
-    parts = model.contributions(X)[:, :d]
-    centred = parts - parts.mean(axis=0)
-    return np.abs(centred).mean(axis=0).reshape(d, -1).mean(axis=1)
-
-
-def feature_names(model, names: Sequence[str] | None = None) -> list[str]:
-    """Names given, or known to the model, or numbers."""
-    if names is None:
-        names = getattr(model, "feature_names_in_", None)
-    return [f"feature {j}" for j in range(model.n_features_in_)] if names is None else list(names)
 
 
 def plot_shapes(model: AdditiveSVC, *, features=None, names=None, X=None) -> Figure:
@@ -112,8 +93,10 @@ def plot_convergence(model) -> Figure:
     if not drawn:
         raise ValueError("This model has recorded no steps to plot; an early model has none.")
     axis.axhline(model.tol, color=_GREY, ls="--", lw=0.8)
-    axis.annotate("tol", (0.01, model.tol), xycoords=("axes fraction", "data"), xytext=(0, 3),
-                  textcoords="offset points", fontsize=8)  # fmt: skip
+    above_line = {"xytext": (0, 3), "textcoords": "offset points"}
+    axis.annotate(
+        "tol", (0.01, model.tol), xycoords=("axes fraction", "data"), **above_line, fontsize=8
+    )
     measured = "projected gradient" if np.isnan(model.duality_gap_) else "relative duality gap"
     axis.set(yscale="log", xlabel="step", ylabel=measured)
     # A gap of rounding errors would flatten all others.

@@ -216,6 +216,15 @@ def test_help_imports_nothing_heavy():
     assert printed.endswith("HEAVY: []")
 
 
+def test_commands_that_draw_nothing_import_no_plots():
+    code = """
+import sys
+from widemargin.cli import choosing, inspecting, training
+print([m for m in ("widemargin.plots", "matplotlib") if m in sys.modules])
+"""
+    assert python(code) == "[]"
+
+
 def test_the_package_imports_nothing_heavy_until_it_is_used():
     code = """
 import sys

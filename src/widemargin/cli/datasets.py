@@ -17,8 +17,8 @@ from widemargin import load
 from widemargin.cli.arguments import UsageError
 from widemargin.data import Dataset, read
 from widemargin.data.reading import FORMATS
+from widemargin.machine import feature_names
 from widemargin.persistence import read_header
-from widemargin.plots import feature_names
 from widemargin.warning import warn_user
 
 MODEL_SUFFIX = ".safetensors"
