@@ -23,7 +23,7 @@ from widemargin.persistence.container import KEY
 
 GOLDEN = Path(__file__).parents[1] / "tests" / "persistence" / "golden"
 FILES = sorted(GOLDEN.glob("*.safetensors"))
-MODELS = [(read_header(path), load_file(path)) for path in FILES]
+MODELS = [(read_header(path).content, load_file(path)) for path in FILES]
 EXPECTED = json.loads((GOLDEN / "format1.json").read_text())
 ROWS = [np.array(EXPECTED[path.stem.split("-", 1)[1]]["rows"][:2]) for path in FILES]
 DTYPES = ("f4", "f8", "i4", "i8", "u1", "u4", "f2", "?", "u8", "c8", "i1")

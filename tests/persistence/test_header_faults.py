@@ -45,6 +45,21 @@ def test_every_field_replaced_by_anything(kind, path, parts, X):
 
 
 @each_kind
+def test_a_header_is_read_or_refused(kind, path, parts):
+    """Whatever its fields are, without a look at the arrays."""
+    refused_fields, n = set(), 0
+    for where, _ in nodes(parts.header):
+        for value in VALUES:
+            path.write_bytes(parts.content(json.dumps(replaced(parts.header, where, value))))
+            try:
+                n += len(read_header(path).kinds)
+            except ValueError:
+                refused_fields.add(where[-1])
+    assert {"format", "kind", "n_features", "notes", "rows", "seconds", "gap"} <= refused_fields
+    assert n > 0
+
+
+@each_kind
 def test_every_field_left_out(kind, path, parts, X):
     optional = {"notes", "package", "parameters", "feature_names", "weights", "levels"}
     for where, _ in nodes(parts.header):

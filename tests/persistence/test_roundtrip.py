@@ -2,10 +2,15 @@
 
 import json
 import os
+from copy import copy
+from dataclasses import replace
+from importlib.metadata import version
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -216,18 +221,52 @@ def test_pipelines_keep_their_steps(name, path):
 def test_notes_are_kept(name, path):
     notes = {"data": "Größe.csv", "rows": [1, 2.5, None, True], "more": {"deep": {}}}
     save(fitted(name)[0], path, notes=notes)
-    assert read_header(path)["notes"] == notes
+    assert read_header(path).notes == notes
     save(fitted(name)[0], path)
-    assert read_header(path)["notes"] == {}
+    assert read_header(path).notes == {}
 
 
 def test_the_header_says_what_it_is(path):
     model, _ = fitted("chi2")
     save(model, path)
     header = read_header(path)
-    assert (header["format"], header["kind"], header["n_features"]) == (1, "AdditiveSVC", 4)
-    assert header["training"]["rows"] == 60
-    assert json.loads(json.dumps(header)) == header
+    assert (header.format, header.kinds, header.n_features) == (1, ("AdditiveSVC",), 4)
+    assert header.package == version("widemargin")
+    assert header.classes == model.classes_.tolist()
+    assert header.feature_names is None
+    expected = replace(model.fit_record_, history=[], violation=header.record.violation)
+    assert expected.n_rows == 60
+    assert repr(header.record) == repr(expected)  # there are NaN in it
+    content = header.content
+    assert (content["format"], content["kind"], content["n_features"]) == (1, "AdditiveSVC", 4)
+    assert content["training"]["rows"] == 60
+    assert json.loads(json.dumps(content)) == content
+
+
+def test_the_header_of_a_pipeline_has_the_features_of_its_first_step(path):
+    frame = pd.DataFrame(load_iris().data, columns=["a", "b", "c", "d"])
+    machine = KernelSVC(random_state=0)
+    save(make_pipeline(MinMaxScaler(), machine).fit(frame, load_iris().target), path)
+    header = read_header(path)
+    assert header.kinds == ("MinMaxScaler", "KernelSVC")
+    assert (header.n_features, header.feature_names) == (4, ["a", "b", "c", "d"])
+    assert (header.classes, header.record.n_rows) == ([0, 1, 2], 150)
+
+
+def test_the_header_of_a_scaler_has_no_classes_and_no_fit(path):
+    save(MinMaxScaler().fit(load_iris().data), path)
+    header = read_header(path)
+    assert (header.kinds, header.n_features) == (("MinMaxScaler",), 4)
+    assert (header.classes, header.record) == (None, None)
+
+
+def test_an_infinite_gap_is_a_number_again(path):
+    model, _ = fitted("chi2")
+    model = copy(model)
+    model.fit_record_ = replace(model.fit_record_, gap=float("inf"))
+    save(model, path)
+    assert read_header(path).content["training"]["gap"] == "inf"
+    assert read_header(path).record.gap == float("inf")
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def tune_models(data: Path, model: Path | None, kernels: list[str], Cs: list[flo
     names = [kernel_name(word) for word in kernels]
     candidates = list(_candidates(names, gammas, powers, Cs, options, scale, source))
     path = check_folder(model or default_model(data))
-    dataset, notes = read_training(data, source, kernel_values=names == ["precomputed"])
+    dataset, layout = read_training(data, source, kernel_values=names == ["precomputed"])
     X, y, seed = dataset.X, labels_of(dataset), options["random_state"]
     for candidate in candidates:
         match_weights(candidate.estimator, y)
@@ -56,7 +56,7 @@ def tune_models(data: Path, model: Path | None, kernels: list[str], Cs: list[flo
     trials = _search(candidates, X, y, chosen, Cs, folds, seed, quiet or as_json)
     best = trials[0]
     fitted = best.candidate.fit(_suited(X, best.candidate), y, best.C)
-    save(fitted, path, notes=notes)
+    save(fitted, path, notes=layout.notes())
     if plot is not None:
         from widemargin.plots import plot_search
 
@@ -142,14 +142,14 @@ def easy(train_path: Path, test_path: Path | None, model: Path | None, source: S
     path = check_folder(model or default_model(train_path))
     if test_path is not None:
         test_path.stat()  # better missed now than after the training
-    dataset, notes = read_training(train_path, source)
+    dataset, layout = read_training(train_path, source)
     X, y = dataset.X, labels_of(dataset)
     chosen = sample_rows(X, y, EASY_ROWS)
     candidates = list(easy_candidates(X, n_jobs=source.jobs))
     trials = _search(candidates, X, y, chosen, EASY_CS, EASY_FOLDS, 0, quiet or as_json)
     best = trials[0]
     fitted = best.candidate.fit(X, y, best.C)
-    save(fitted, path, notes=notes)
+    save(fitted, path, notes=layout.notes())
     found = None
     if test_path is not None:
         found = evaluate_on(test_path, source, read_header(path), fitted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from widemargin.cli.arguments import UsageError
 from widemargin.data import Dataset, read
 from widemargin.data.reading import FORMATS
 from widemargin.machine import feature_names
-from widemargin.persistence import read_header
+from widemargin.persistence import Header, read_header
 from widemargin.warning import warn_user
 
 MODEL_SUFFIX = ".safetensors"
@@ -46,28 +46,49 @@ class Source:
                     **more)  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Layout:
+    """What reading new data like the training data takes: the notes that a model file keeps."""
+
+    columns: list[str] | None = None
+    zero_based: bool | None = None
+    serial_numbers: bool | None = None
+
+    @classmethod
+    def of(cls, data: Dataset) -> Layout:
+        names = data.feature_names
+        return cls(None if names is None else [str(name) for name in names], data.zero_based)
+
+    @classmethod
+    def noted(cls, header: Header) -> Layout:
+        known = {f.name for f in fields(cls)}
+        return cls(**{name: note for name, note in header.notes.items() if name in known})
+
+    def notes(self) -> dict[str, Any]:
+        return {name: note for name, note in vars(self).items() if note is not None}
+
+
 def read_training(path: Path, source: Source, *, kernel_values: bool = False):
-    """Data with labels, and notes of what reading new data like it takes."""
+    """Data with labels, and the layout of new data like it."""
     data = source.read(path)
     if data.y is None:
         raise ValueError(f"{path}: no labels in it. Name their column with --label.")
-    notes = notes_of(data)
+    layout = Layout.of(data)
     if kernel_values and has_serial_numbers(data):
-        notes["serial_numbers"] = True
+        layout = replace(layout, serial_numbers=True)
         data = replace(data, X=with_width(data.X[:, 1:], data.X.shape[0]))
-    return data, notes
+    return data, layout
 
 
-def read_like_training(path: Path, source: Source, header: dict) -> Dataset:
+def read_like_training(path: Path, source: Source, header: Header) -> Dataset:
     """New data with the features that a model knows, in their order."""
-    notes = header.get("notes", {})
-    base = notes.get("zero_based", "auto")
-    data = source.read(path, columns=notes.get("columns"), zero_based=base)
+    layout, d = Layout.noted(header), header.n_features
+    base = "auto" if layout.zero_based is None else layout.zero_based
+    data = source.read(path, columns=layout.columns, zero_based=base)
     X: Any = data.X
     if not sp.issparse(X):
         return data
-    X = X[:, 1:] if notes.get("serial_numbers") else X
-    d = n_features(header)
+    X = X[:, 1:] if layout.serial_numbers else X
     extra = X[:, d:].count_nonzero() if X.shape[1] > d else 0
     if extra:
         warn_user(
@@ -108,16 +129,12 @@ def suited(X, model):
 
 def load_model(path: Path, source: Source):
     """Header and model; no mere scaler, and with as many threads as asked for."""
-    header, model = read_header(path), load(path)
+    model, header = load(path), read_header(path)
     if not hasattr(model, "predict"):
         raise UsageError(f"{path}: the factors of a scaling, not a model.")
     if source.jobs is not None:
         machine_of(model).set_params(n_jobs=source.jobs)
     return header, model
-
-
-def n_features(header: dict) -> int:
-    return header["n_features"] if "n_features" in header else header["steps"][0]["n_features"]
 
 
 def labels_of(data: Dataset) -> np.ndarray:
@@ -136,16 +153,6 @@ def labels_like(data: Dataset, classes: np.ndarray) -> np.ndarray | None:
     if classes.dtype.kind in "UO" and y.dtype.kind not in "UO":  # all happen to be numbers here
         return np.array([str(label) for label in y.tolist()])
     return y if (classes.dtype.kind in "UO") == (y.dtype.kind in "UO") else None
-
-
-def notes_of(data: Dataset) -> dict:
-    """What reading new data takes."""
-    notes: dict[str, Any] = {}
-    if data.feature_names is not None:
-        notes["columns"] = [str(name) for name in data.feature_names]
-    if data.zero_based is not None:
-        notes["zero_based"] = data.zero_based
-    return notes
 
 
 def machine_of(model):
@@ -167,6 +174,6 @@ def check_folder(path: Path) -> Path:
     return path
 
 
-def names_of(machine, header: dict) -> list[str]:
+def names_of(machine, header: Header) -> list[str]:
     """Features by the columns they were read from, or as the model itself calls them."""
-    return feature_names(machine, header.get("notes", {}).get("columns"))
+    return feature_names(machine, Layout.noted(header).columns)

@@ -11,13 +11,12 @@ from sklearn.pipeline import Pipeline
 from widemargin import AdditiveSVC, KernelSVC, load, save
 from widemargin.cli.arguments import UsageError, make_scaler
 from widemargin.cli.datasets import (
+    Layout,
     Source,
     labels_of,
     load_model,
     machine_of,
-    n_features,
     names_of,
-    notes_of,
     read_like_training,
     suited,
 )
@@ -42,7 +41,7 @@ def scale(data: Path, out: Path | None, method: str | None, lower: float | None,
         dataset = source.read(data)
         scaled = scaler.fit_transform(suited(dataset.X, scaler))
     if save_to is not None:
-        save(scaler, save_to, notes=notes_of(dataset))
+        save(scaler, save_to, notes=Layout.of(dataset).notes())
     y = None if dataset.y is None else labels_of(dataset)
     write_svmlight(or_stdout(out), scaled, y, qid=dataset.qid, zero_based=bool(dataset.zero_based))
 
@@ -62,26 +61,26 @@ def _scaler(method: str, lower: float | None, upper: float | None):
 
 
 def info(model: Path, as_json: bool) -> None:
-    header = read_header(model)
     try:
         fitted = load(model)
     except MissingKernelError:  # everything but its vectors has been checked
         fitted = None
+    header = read_header(model)
     if as_json:
-        print_json(header)
+        print_json(header.content)
         return
-    steps = header.get("steps", [header])
-    own = steps[-1]
-    facts: dict[str, Any] = {"file": str(model), "machine": " after ".join(
-        reversed([step["kind"] for step in steps]))}  # fmt: skip
-    facts |= {"format": header["format"], "written by": f"widemargin {header['package']}"}
-    facts["features"] = n_features(header)
-    if "training" in own:
-        training = own["training"]
-        labels = own["classes"]["values"]
+    facts: dict[str, Any] = {
+        "file": str(model),
+        "machine": " after ".join(reversed(header.kinds)),
+        "format": header.format,
+        "written by": f"widemargin {header.package}",
+        "features": header.n_features,
+    }
+    if header.record is not None:
+        record, labels = header.record, header.classes or []
         facts["classes"] = ", ".join(map(str, labels[:10])) + ", ..." * (len(labels) > 10)
-        facts |= {"rows": training["rows"], "seconds": training["seconds"]}
-        facts |= {"duality gap": training["gap"], "iterations": training["n_iter"]}
+        facts |= {"rows": record.n_rows, "seconds": record.seconds}
+        facts |= {"duality gap": record.gap, "iterations": record.n_iter}
         machine = machine_of(fitted)
         if isinstance(machine, KernelSVC):
             facts["support vectors"] = len(machine.support_)
@@ -147,7 +146,7 @@ def export(model: Path, out: Path, kind: str | None) -> None:
     if kind not in writers:
         raise UsageError(f"--to {kind}: not one of {', '.join(writers)}.")
     header, fitted = load_model(model, Source())
-    if kind == "shapes" and "columns" in header.get("notes", {}):
+    if kind == "shapes" and Layout.noted(header).columns is not None:
         machine = machine_of(fitted)
         machine.feature_names_in_ = np.array(names_of(machine, header), dtype=object)
     writers[kind](fitted, out)

@@ -33,6 +33,7 @@ from widemargin.cli.datasets import (
 )
 from widemargin.cli.output import or_stdout, print_facts, print_json, print_table, progress_on
 from widemargin.files import text_output
+from widemargin.persistence import Header
 from widemargin.report import Evaluation, evaluate
 from widemargin.selection import Candidate, behind_scaler, tune
 
@@ -47,7 +48,7 @@ def train(data: Path, model: Path | None, kernel: str, options: dict, scale: str
     fitted = behind_scaler(scaler, machine)
     path = check_folder(model or default_model(data))
     started = time.perf_counter()
-    dataset, notes = read_training(data, source, kernel_values=kernel == "precomputed")
+    dataset, layout = read_training(data, source, kernel_values=kernel == "precomputed")
     seconds_reading = time.perf_counter() - started
     X, y = suited(dataset.X, fitted), labels_of(dataset)
     match_weights(machine, y)
@@ -60,7 +61,7 @@ def train(data: Path, model: Path | None, kernel: str, options: dict, scale: str
         return
     with progress_on(machine, quiet):  # which scikit-learn does not take within a pipeline
         machine.fit(X if scaler is None else scaler.fit_transform(X), y)
-    save(fitted, path, notes=notes)
+    save(fitted, path, notes=layout.notes())
     facts: dict[str, Any] = {
         "model": str(path),
         "rows": X.shape[0],
@@ -107,7 +108,7 @@ def predict(data: Path, model: Path, out: Path | None, what: str, class_label: s
         print(f"accuracy {100 * facts['accuracy']:.4f} %", file=sys.stderr)
 
 
-def _predicted(model, X, what: str, class_label: str | None, header: dict):
+def _predicted(model, X, what: str, class_label: str | None, header: Header):
     """Names of columns (none for labels) and an array of predictions."""
     machine = machine_of(model)
     classes = [_cell(c) for c in machine.classes_.tolist()]
@@ -145,7 +146,7 @@ def evaluate_model(data: Path, model: Path, source: Source, as_json: bool) -> No
         print_evaluation(found)
 
 
-def evaluate_on(data: Path, source: Source, header: dict, fitted) -> Evaluation:
+def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluation:
     dataset = read_like_training(data, source, header)
     if dataset.y is None:
         raise ValueError(f"{data}: no labels in it. Name their column with --label.")

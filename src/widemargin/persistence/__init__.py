@@ -17,9 +17,9 @@ from widemargin.persistence.container import (
     Arrays,
     Fields,
     read_container,
-    read_header,
     write_container,
 )
+from widemargin.persistence.header import Header, read_header
 from widemargin.persistence.kernel import pack_kernel, unpack_kernel
 from widemargin.persistence.parameters import (
     MissingKernelError,
@@ -31,7 +31,7 @@ from widemargin.persistence.parameters import (
 from widemargin.persistence.pipeline import SCALERS, pack_scaler, unpack_scaler
 from widemargin.persistence.record import pack_record, unpack_record
 
-__all__ = ["MissingKernelError", "load", "read_header", "save"]
+__all__ = ["Header", "MissingKernelError", "load", "read_header", "save"]
 
 # Estimator, how to pack and unpack it, and which measure of its `FitRecord` is its own.
 _MACHINES: dict[str, tuple[type, Callable, Callable, str]] = {

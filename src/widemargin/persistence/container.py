@@ -33,10 +33,10 @@ def write_container(path, header: dict, arrays: dict[str, np.ndarray]) -> None:
             raise OSError(f"{str(path)!r} could not be written: {error}") from None
 
 
-def read_header(path) -> dict:
+def read_fields(path) -> Fields:
     """The header alone; the arrays are not looked at."""
     with _open_model(path) as file:
-        return _header(file, path)
+        return Fields(_header(file, path), str(path))
 
 
 def read_container(path) -> tuple[Fields, Arrays]:

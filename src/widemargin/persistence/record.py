@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from widemargin.machine import FitRecord
 from widemargin.persistence.container import Fields, pack_number
 
@@ -23,16 +26,24 @@ def _plain(value):
     return value if isinstance(value, (bool, int)) else pack_number(value)
 
 
-def unpack_record(training: Fields, own: Fields, measure: str) -> FitRecord:
+def unpack_training(training: Fields) -> FitRecord:
+    """What the fields "training" tell, which is all but history and the model's own measure."""
     return FitRecord(
         n_rows=training.integer("rows"),
         seconds=training.number("seconds"),
         n_iter=training.integer("n_iter"),
         gap=training.number("gap", finite=False),
         objective=training.number("objective", finite=False),
-        history=[_run(own, run) for run in own.items("history")],
-        **{measure: own.number(measure, finite=False)},
     )
+
+
+def unpack_record(training: Fields, own: Fields, measure: str) -> FitRecord:
+    record = unpack_training(training)
+    more: dict[str, Any] = {
+        "history": [_run(own, run) for run in own.items("history")],
+        measure: own.number(measure, finite=False),
+    }
+    return replace(record, **more)
 
 
 def _run(fields: Fields, run) -> list[dict]:

@@ -1,0 +1,81 @@
+"""What a model file says of itself, as data: the one place beside packing that knows its fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from widemargin.machine import FitRecord
+from widemargin.persistence.container import read_fields
+from widemargin.persistence.record import unpack_training
+
+
+@dataclass(frozen=True)
+class Header:
+    """A model file without its arrays.
+
+    Attributes
+    ----------
+    format : int
+        Of the file.
+    package : str
+        The version of widemargin that wrote it.
+    kinds : tuple of str
+        Names of classes: the steps of a pipeline, or the only one.
+    n_features : int
+    feature_names : list of str, or None
+        Where the model was fitted on a data frame.
+    classes : list, or None
+        Labels; None where there are only the factors of a scaling.
+    record : FitRecord, or None
+        Rows, seconds, iterations, gap and objective of the fit; likewise.
+    notes : dict
+        What was given to `save`.
+    content : dict
+        All of the header, as it stands in the file.
+    """
+
+    format: int
+    package: str
+    kinds: tuple[str, ...]
+    n_features: int
+    feature_names: list[str] | None
+    classes: list | None
+    record: FitRecord | None
+    notes: dict[str, Any]
+    content: dict[str, Any] = field(repr=False)
+
+
+def read_header(path) -> Header:
+    """The header of a model file; the arrays are not looked at.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import AdditiveSVC, save
+    >>> from widemargin.persistence import read_header
+    >>> with TemporaryDirectory() as folder:
+    ...     model = AdditiveSVC(random_state=0).fit(*load_iris(return_X_y=True))
+    ...     save(model, f"{folder}/iris.safetensors", notes={"data": "iris"})
+    ...     header = read_header(f"{folder}/iris.safetensors")
+    >>> header.kinds, header.classes, header.record.n_rows, header.notes
+    (('AdditiveSVC',), [0, 1, 2], 150, {'data': 'iris'})
+    """
+    fields = read_fields(path)
+    steps = fields.inners("steps") if fields.has("steps") else [fields]
+    if not steps:
+        raise fields.fault("steps", "one or more")
+    first, last = steps[0], steps[-1]
+    trained = last.has("training")
+    return Header(
+        format=fields.integer("format"),
+        package=fields.text("package"),
+        kinds=tuple(step.text("kind") for step in steps),
+        n_features=first.integer("n_features", low=1),
+        feature_names=first.items("feature_names") if first.has("feature_names") else None,
+        classes=last.inner("classes").items("values") if trained else None,
+        record=unpack_training(last.inner("training")) if trained else None,
+        notes=fields.take("notes", dict, "an object") if fields.has("notes") else {},
+        content=fields.content,
+    )
