@@ -58,10 +58,14 @@ class Candidate:
         models = self.estimator.fit_path(X if scaler is None else scaler.transform(X), y, Cs)
         return [behind_scaler(scaler, model) for model in models]
 
-    def fit(self, X, y, C):
-        """The model for one C."""
+    def unfitted(self, C: float) -> tuple[Any, Any]:
+        """Scaler, perhaps None, and machine for one C."""
         scaler = None if self.scaler is None else clone(self.scaler)
-        return behind_scaler(scaler, clone(self.estimator).set_params(C=C)).fit(X, y)
+        return scaler, clone(self.estimator).set_params(C=C)
+
+    def fit(self, X, y, C: float):
+        """The model for one C."""
+        return behind_scaler(*self.unfitted(C)).fit(X, y)
 
 
 @dataclass(frozen=True)

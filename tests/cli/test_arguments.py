@@ -1,23 +1,24 @@
 """Every option reaches its machine or is refused; defaults come from a file."""
 
+import inspect
+import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pytest
+import typer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC, PowerMean, load
+from widemargin.additive.kernels import KERNELS as ADDITIVE_KERNELS
 from widemargin.cli import app
-from widemargin.cli.arguments import (
-    ADDITIVE,
-    GENERAL,
-    UsageError,
-    kernel_name,
-    number_or_text,
-    numbers,
-    with_long_weights,
-)
+from widemargin.cli.arguments import UsageError, number_or_text, numbers, with_long_weights
+from widemargin.cli.groups import grouped
+from widemargin.cli.machines import ADDITIVE, GENERAL, kernel_name
+from widemargin.kernel.kernels import KERNELS as GENERAL_KERNELS
 
 from .helpers import IRIS, SIGN, TWO, files, refused, run, run_json, write, write_lines
 
@@ -27,6 +28,47 @@ def trained(*words):
     run("train", *words, "m", "-q")
     model = load("m")
     return (model[-1], model[0]) if isinstance(model, Pipeline) else (model, None)
+
+
+# ------------------------------------------------------------------ kernels and groups
+
+
+def test_kernels_are_those_of_the_machines():
+    assert (*ADDITIVE_KERNELS, "power_mean") == ADDITIVE
+    assert GENERAL == ("rbf", "poly", "sigmoid", "laplacian", "exp_chi2", "precomputed")
+    assert set(GENERAL) == {k if k not in ADDITIVE else f"exp_{k}" for k in GENERAL_KERNELS}
+
+
+def test_help_names_every_kernel():
+    printed = re.sub(r"[\s│]+", " ", run("train", "--help").stdout)
+    for kernel in ADDITIVE + GENERAL:
+        assert f"{kernel}," in printed or f"{kernel};" in printed
+
+
+@dataclass(frozen=True)
+class Group:
+    a: Annotated[int, typer.Option("-a")] = 1
+    hidden: str = "as it is"
+
+    def __post_init__(self):
+        if self.a < 0:
+            raise UsageError("-a is negative.")
+
+
+def test_a_group_is_its_options():
+    called = []
+
+    def command(*, b: int = 2, group: Group, c: int):
+        """What it does."""
+        called.append((b, group, c))
+
+    spread = grouped(command)
+    assert list(inspect.signature(spread).parameters) == ["b", "a", "c"]
+    assert spread.__doc__ == "What it does."
+    spread(b=3, a=5, c=7)
+    assert called == [(3, Group(5), 7)]
+    with pytest.raises(UsageError):
+        spread(b=3, a=-5, c=7)
 
 
 # ------------------------------------------------------------------ options of train

@@ -217,7 +217,9 @@ def test_json_is_all_that_is_printed(two):
         assert result.stderr == ""
     with_json = {words[0] for words in commands}
     assert with_json == {
-        c.callback.__name__ for c in app.registered_commands if "json" in c.callback.__annotations__
+        c.callback.__name__
+        for c in app.registered_commands
+        if "as_json" in c.callback.__annotations__
     }
 
 
@@ -253,6 +255,20 @@ def test_progress_is_for_terminals_and_not_for_the_quiet(monkeypatch, quiet, ter
     with output.progress_on(machine, quiet):
         assert bool(getattr(machine, "_skl_callbacks", None)) == (terminal and not quiet)
     assert not getattr(machine, "_skl_callbacks", None)
+
+
+@pytest.mark.parametrize("words", [["train"], ["tune", "-t", "rbf", "-c", "1"], ["easy"]])
+@pytest.mark.parametrize("quiet", [True, False])
+def test_whoever_trains_shows_progress(monkeypatch, two, words, quiet):
+    seen = []
+    real = training.progress_on
+    monkeypatch.setattr(
+        training, "progress_on", lambda machine, q: seen.append((machine, q)) or real(machine, q)
+    )
+    run(*words, two, *["-q"] * quiet)
+    ((machine, was_quiet),) = seen
+    assert was_quiet == quiet
+    assert machine.classes_.tolist() == [-1, 1]  # the very machine that was trained
 
 
 def test_values_are_shown_with_four_digits():
@@ -314,7 +330,7 @@ def test_predictions_are_written_whole_or_not_at_all(two, monkeypatch):
 
 
 def _source():
-    from widemargin.cli.datasets import Source
+    from widemargin.cli.options import Source
 
     return Source(jobs=1)
 

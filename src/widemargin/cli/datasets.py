@@ -15,35 +15,14 @@ from sklearn.utils import get_tags
 
 from widemargin import load
 from widemargin.cli.arguments import UsageError
-from widemargin.data import Dataset, read
-from widemargin.data.reading import FORMATS
+from widemargin.cli.options import Source
+from widemargin.data import Dataset
 from widemargin.machine import feature_names
 from widemargin.persistence import Header, read_header
 from widemargin.warning import warn_user
 
 MODEL_SUFFIX = ".safetensors"
 _MOST_DENSE = 4 << 30  # bytes
-
-
-@dataclass(frozen=True)
-class Source:
-    """How to read data, and with how many threads."""
-
-    format: str | None = None
-    label: str | None = None
-    split: str | None = None
-    jobs: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.format is not None and self.format not in FORMATS:
-            raise UsageError(f"--format {self.format}: not one of {', '.join(FORMATS)}.")
-        if self.jobs == 0:
-            raise UsageError("--jobs 0: write a positive number, or -1 for all.")
-
-    def read(self, path: Path, **more) -> Dataset:
-        label = False if self.label == "none" else self.label
-        return read(path, format=self.format, label=label, split=self.split, n_jobs=self.jobs,
-                    **more)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -114,7 +93,7 @@ def with_width(X, d: int):
     return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
 
 
-def suited(X, model):
+def densified_for(model, X):
     """Sparse data filled in for a model (or a scaler) that takes no other."""
     if not sp.issparse(X) or get_tags(model).input_tags.sparse:
         return X

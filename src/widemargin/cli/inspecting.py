@@ -9,39 +9,39 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from widemargin import AdditiveSVC, KernelSVC, load, save
-from widemargin.cli.arguments import UsageError, make_scaler
+from widemargin.cli.arguments import UsageError
 from widemargin.cli.datasets import (
     Layout,
-    Source,
+    densified_for,
     labels_of,
     load_model,
     machine_of,
     names_of,
     read_like_training,
-    suited,
 )
+from widemargin.cli.machines import make_scaler
+from widemargin.cli.options import Scaling, Source
 from widemargin.cli.output import or_stdout, print_facts, print_json, save_figure
 from widemargin.data import write_svmlight
 from widemargin.persistence import MissingKernelError, read_header
 
 
-def scale(data: Path, out: Path | None, method: str | None, lower: float | None,
-          upper: float | None, save_to: Path | None, restore: Path | None,
-          source: Source) -> None:  # fmt: skip
+def scale(data: Path, out: Path | None, scaling: Scaling, source: Source) -> None:
+    restore = scaling.restore
     if restore is not None:
-        if (method, lower, upper, save_to) != (None, None, None, None):
+        if scaling != Scaling(restore=restore):
             raise UsageError("--restore brings its own factors: only DATA and OUT go with it.")
         scaler = load(restore)
         if hasattr(scaler, "predict"):
             raise UsageError(f"--restore {restore}: a model, not the factors of a scaling.")
         dataset = read_like_training(data, source, read_header(restore))
-        scaled = scaler.transform(suited(dataset.X, scaler))
+        scaled = scaler.transform(densified_for(scaler, dataset.X))
     else:
-        scaler = _scaler(method or "minmax", lower, upper)
+        scaler = _scaler(scaling.method or "minmax", scaling.lower, scaling.upper)
         dataset = source.read(data)
-        scaled = scaler.fit_transform(suited(dataset.X, scaler))
-    if save_to is not None:
-        save(scaler, save_to, notes=Layout.of(dataset).notes())
+        scaled = scaler.fit_transform(densified_for(scaler, dataset.X))
+    if scaling.save is not None:
+        save(scaler, scaling.save, notes=Layout.of(dataset).notes())
     y = None if dataset.y is None else labels_of(dataset)
     write_svmlight(or_stdout(out), scaled, y, qid=dataset.qid, zero_based=bool(dataset.zero_based))
 
@@ -97,8 +97,14 @@ def _not_default(machine) -> str:
     return ", ".join(f"{k}={v}" for k, v in changed.items()) or "all default"
 
 
-def plot(model: Path, out: Path | None, what: str | None, data: Path | None,
-         features: str | None, source: Source) -> None:  # fmt: skip
+def plot(
+    model: Path,
+    out: Path | None,
+    what: str | None,
+    data: Path | None,
+    features: str | None,
+    source: Source,
+) -> None:
     from widemargin import plots
 
     header, fitted = load_model(model, source)
@@ -114,7 +120,7 @@ def plot(model: Path, out: Path | None, what: str | None, data: Path | None,
     names = names_of(machine, header)
     X = None
     if data is not None:
-        X = suited(read_like_training(data, source, header).X, fitted)
+        X = densified_for(fitted, read_like_training(data, source, header).X)
         X = fitted[:-1].transform(X) if isinstance(fitted, Pipeline) else X
     if what == "shapes":
         words = None if features is None else features.split(",")
@@ -140,8 +146,11 @@ def _feature(names: list[str], word: str) -> int:
 def export(model: Path, out: Path, kind: str | None) -> None:
     from widemargin import export as exports
 
-    writers = {"libsvm": exports.export_libsvm, "onnx": exports.export_onnx,
-               "shapes": exports.export_shapes}  # fmt: skip
+    writers = {
+        "libsvm": exports.export_libsvm,
+        "onnx": exports.export_onnx,
+        "shapes": exports.export_shapes,
+    }
     kind = kind or {".onnx": "onnx", ".json": "shapes"}.get(out.suffix, "libsvm")
     if kind not in writers:
         raise UsageError(f"--to {kind}: not one of {', '.join(writers)}.")

@@ -23,7 +23,7 @@ FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 show_traceback = False
 
 
-def reported(command: Callable) -> Callable:
+def exit_status_on_error(command: Callable) -> Callable:
     """A command whose errors become one line and an exit status."""
 
     @functools.wraps(command)
@@ -107,9 +107,9 @@ def print_table(header: list[str], rows: list[list], title: str = "") -> None:
     if title:
         print(title)
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
-    for row in [header, *cells]:
-        print("  ".join(f"{c:{'<' if k == 0 else '>'}{w}}" for k, (c, w) in
-                        enumerate(zip(row, widths, strict=True))).rstrip())  # fmt: skip
+    for first, *others in [header, *cells]:
+        aligned = [f"{cell:>{w}}" for cell, w in zip(others, widths[1:], strict=True)]
+        print("  ".join([f"{first:<{widths[0]}}", *aligned]).rstrip())
 
 
 def shown(value: Any) -> str:

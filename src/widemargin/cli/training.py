@@ -11,17 +11,11 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from widemargin import AdditiveSVC, KernelSVC, save
-from widemargin.cli.arguments import (
-    UsageError,
-    kernel_name,
-    make_estimator,
-    make_scaler,
-    match_weights,
-)
+from widemargin.cli.arguments import UsageError
 from widemargin.cli.datasets import (
-    Source,
     check_folder,
     default_model,
+    densified_for,
     labels_like,
     labels_of,
     load_model,
@@ -29,8 +23,9 @@ from widemargin.cli.datasets import (
     names_of,
     read_like_training,
     read_training,
-    suited,
 )
+from widemargin.cli.machines import kernel_name, make_estimator, make_scaler, match_weights
+from widemargin.cli.options import Machine, Output, Source
 from widemargin.cli.output import or_stdout, print_facts, print_json, print_table, progress_on
 from widemargin.files import text_output
 from widemargin.persistence import Header
@@ -40,27 +35,31 @@ from widemargin.selection import Candidate, behind_scaler, tune
 _CHUNK = 10_000  # rows of output formatted at once
 
 
-def train(data: Path, model: Path | None, kernel: str, options: dict, scale: str | None,
-          folds: int | None, source: Source, quiet: bool, as_json: bool) -> None:  # fmt: skip
-    kernel = kernel_name(kernel)
-    machine = make_estimator(kernel, {**options, "n_jobs": source.jobs})
-    scaler = make_scaler(scale, kernel)
-    fitted = behind_scaler(scaler, machine)
+def train(
+    data: Path,
+    model: Path | None,
+    options: Machine,
+    folds: int | None,
+    source: Source,
+    output: Output,
+) -> None:
+    kernel = kernel_name(options.kernel)
+    machine = make_estimator(kernel, options.parameters() | {"n_jobs": source.jobs})
+    scaler = make_scaler(options.scale, kernel)
     path = check_folder(model or default_model(data))
     started = time.perf_counter()
     dataset, layout = read_training(data, source, kernel_values=kernel == "precomputed")
     seconds_reading = time.perf_counter() - started
-    X, y = suited(dataset.X, fitted), labels_of(dataset)
+    X, y = densified_for(behind_scaler(scaler, machine), dataset.X), labels_of(dataset)
     match_weights(machine, y)
     if folds is not None:
         candidate = Candidate({"kernel": kernel}, machine, scaler)
-        seed = options["random_state"]
+        seed = options.random_state
         (trial,) = tune([candidate], X, y, [machine.C], folds=folds, random_state=seed)
         found = {"folds": folds, "accuracy": trial.accuracy, "spread": trial.spread}
-        _print({"cross_validation": found}, found, as_json)
+        _print({"cross_validation": found}, found, output.as_json)
         return
-    with progress_on(machine, quiet):  # which scikit-learn does not take within a pipeline
-        machine.fit(X if scaler is None else scaler.fit_transform(X), y)
+    fitted = fit_with_progress(scaler, machine, X, y, quiet=output.quiet)
     save(fitted, path, notes=layout.notes())
     facts: dict[str, Any] = {
         "model": str(path),
@@ -73,18 +72,32 @@ def train(data: Path, model: Path | None, kernel: str, options: dict, scale: str
     }
     if isinstance(machine, KernelSVC):
         facts["support vectors"] = len(machine.support_)
-    _print(facts, {} if quiet else facts, as_json)
+    _print(facts, {} if output.quiet else facts, output.as_json)
 
 
-def predict(data: Path, model: Path, out: Path | None, what: str, class_label: str | None,
-            source: Source, as_json: bool) -> None:  # fmt: skip
+def fit_with_progress(scaler, machine, X, y, *, quiet: bool):
+    """The machine, behind its scaler if it has one, fitted in sight of the user."""
+    with progress_on(machine, quiet):  # which scikit-learn does not take within a pipeline
+        machine.fit(X if scaler is None else scaler.fit_transform(X), y)
+    return behind_scaler(scaler, machine)
+
+
+def predict(
+    data: Path,
+    model: Path,
+    out: Path | None,
+    what: str,
+    class_label: str | None,
+    source: Source,
+    as_json: bool,
+) -> None:
     if as_json and or_stdout(out) is sys.stdout:
         raise UsageError("--json prints a summary; name a file OUT for the predictions.")
     if class_label is not None and what != "contributions":
         raise UsageError("--class has no meaning without --output contributions.")
     header, fitted = load_model(model, source)
     dataset = read_like_training(data, source, header)
-    X, y = suited(dataset.X, fitted), labels_like(dataset, fitted.classes_)
+    X, y = densified_for(fitted, dataset.X), labels_like(dataset, fitted.classes_)
     started = time.perf_counter()
     columns, values = _predicted(fitted, X, what, class_label, header)
     seconds = time.perf_counter() - started
@@ -153,7 +166,7 @@ def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluatio
     y = labels_like(dataset, fitted.classes_)
     if y is None:
         raise ValueError(f"{data}: its labels are text, those of the model numbers.")
-    return evaluate(fitted, suited(dataset.X, fitted), y)
+    return evaluate(fitted, densified_for(fitted, dataset.X), y)
 
 
 def evaluation(found: Evaluation) -> dict:
@@ -168,11 +181,8 @@ def evaluation(found: Evaluation) -> dict:
 
 
 def print_evaluation(found: Evaluation) -> None:
-    print_facts({
-        "accuracy": f"{100 * found.accuracy:.2f} %",
-        "rows": found.rows,
-        "time per row": f"{found.microseconds_per_row:.3g} us",
-    })  # fmt: skip
+    facts = {"accuracy": f"{100 * found.accuracy:.2f} %", "rows": found.rows}
+    print_facts(facts | {"time per row": f"{found.microseconds_per_row:.3g} us"})
     print_table(
         ["class", "rows", "precision", "recall", "F1"],
         [[c.label, c.rows, c.precision, c.recall, c.f1] for c in found.classes],

@@ -1,0 +1,125 @@
+"""From names and options to unfitted machines and scalers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from widemargin import AdditiveSVC, KernelSVC, PowerMean
+from widemargin.additive import kernels as additive_kernels
+from widemargin.cli.arguments import UsageError, number_or_text
+from widemargin.kernel import kernels as general_kernels
+
+ADDITIVE = (*additive_kernels.KERNELS, "power_mean")
+# A name that both machines know is the additive kernel; KernelSVC's then has "exp_" before it.
+_GENERAL = {f"exp_{k}" if k in ADDITIVE else k: k for k in general_kernels.KERNELS}
+GENERAL = tuple(_GENERAL)
+KERNELS = ADDITIVE + GENERAL
+LIBSVM_KERNELS = {"0": "linear", "1": "poly", "2": "rbf", "3": "sigmoid", "4": "precomputed"}
+SCALERS = {"minmax": MinMaxScaler, "maxabs": MaxAbsScaler, "standard": StandardScaler}
+
+# Which kernels an option is for, unless it is for all; by the options' names in Python.
+WITH_GAMMA = tuple(kernel for kernel in GENERAL if kernel != "precomputed")
+_KERNELS_OF = {
+    "power": ("power_mean",),
+    "loss": ADDITIVE,
+    "approximation": ADDITIVE,
+    "rank": ADDITIVE,
+    "gamma": WITH_GAMMA,
+    "degree": ("poly",),
+    "coef0": ("poly", "sigmoid"),
+    "levels": GENERAL,
+    "early": GENERAL,
+    "cache_size": GENERAL,
+}
+
+
+def kernel_name(word: str) -> str:
+    """A kernel by name (hyphens allowed) or by LIBSVM's number."""
+    name = LIBSVM_KERNELS.get(word, word.replace("-", "_"))
+    if name not in KERNELS:
+        raise UsageError(
+            f"--kernel {word}: not one of {', '.join(KERNELS)}, nor LIBSVM's 0 to 4 (linear, poly, "
+            "rbf, sigmoid, precomputed)."
+        )
+    return name
+
+
+def make_estimator(kernel: str, options: dict[str, Any]):
+    """An unfitted machine; options that it does not have are refused, None means its default.
+
+    Weights of classes go by the labels' text until the data is known (`match_weights`).
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if kernel not in _KERNELS_OF.get(name, KERNELS):
+            raise UsageError(f"--{name.replace('_', '-')} has no meaning with --kernel {kernel}.")
+    weights = given.pop("weight", None)
+    if weights:
+        given["class_weight"] = (
+            "balanced" if weights == ["balanced"] else dict(map(_weight, weights))
+        )
+    if "early" in given:
+        given["early"] = _early(given["early"])
+    try:
+        machine = _make(kernel, given)
+        with warnings.catch_warnings():  # they come again when it is fitted
+            warnings.simplefilter("ignore")
+            machine._check_params()
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"--kernel {kernel}: {error}") from None
+    return machine
+
+
+def _make(kernel: str, given: dict[str, Any]):
+    if kernel == "power_mean":
+        if "power" not in given:
+            raise UsageError("it needs --power, the exponent p (at most 0).")
+        return AdditiveSVC(PowerMean(given.pop("power")), **given)
+    if kernel in ADDITIVE:
+        return AdditiveSVC(kernel, **given)
+    return KernelSVC(_GENERAL[kernel], **given)
+
+
+def _early(word: str) -> bool | int:
+    if word != "auto" and not word.isdigit():
+        raise UsageError(f"--early {word}: write the number of a level, or auto.")
+    return True if word == "auto" else int(word)
+
+
+def _weight(pair: str) -> tuple[str, float]:
+    label, _, weight = pair.rpartition("=")
+    try:
+        factor = float(weight)
+    except ValueError:
+        factor = -1.0
+    if not (label and 0 <= factor < float("inf")):
+        raise UsageError(f"--weight {pair}: write label=factor, a number from 0 on, or balanced.")
+    return label, factor
+
+
+def match_weights(machine, y) -> None:
+    """Give weights that go by the labels' text to the labels of the data."""
+    if not isinstance(machine.class_weight, dict):
+        return
+    labels = {str(label): label for label in sorted(set(y.tolist()))}
+    matched = {}
+    for text, weight in machine.class_weight.items():
+        label = labels.get(text, number_or_text(text))
+        if label not in labels.values():
+            raise UsageError(f"--weight {text}={weight:g}: the data has no label {text}.")
+        matched[label] = weight
+    machine.set_params(class_weight=matched)
+
+
+def make_scaler(name: str | None, kernel: str | None = None):
+    """A scikit-learn scaler by its short name, or None."""
+    if name in (None, "none"):
+        return None
+    if kernel == "precomputed":
+        raise UsageError(f"--scale {name} has no meaning with --kernel precomputed.")
+    if name not in SCALERS:
+        raise UsageError(f"--scale {name}: not one of none, {', '.join(SCALERS)}.")
+    return SCALERS[name]()

@@ -1,0 +1,253 @@
+"""The options of the commands: what each is called, means, and goes together with.
+
+Nothing heavy is imported before an option is used, so that help and completion answer at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from widemargin.cli.arguments import UsageError
+
+if TYPE_CHECKING:
+    from widemargin.data import Dataset
+
+DATA, MACHINE, SHAPE = "Data", "Machine", "Output"
+
+
+def _machine_option(*names: str, help: str):
+    return typer.Option(*names, help=help, rich_help_panel=MACHINE)
+
+
+# ------------------------------------------------------------------ files
+
+Data = Annotated[
+    Path,
+    typer.Argument(
+        help="svmlight/LIBSVM text (also .gz, .bz2, .xz, .zst), "
+        "CSV, TSV, Parquet, Arrow, .npz or .npy"
+    ),
+]
+Model = Annotated[Path, typer.Argument(help="A model that train, tune or easy wrote")]
+NewModel = Annotated[
+    Path | None, typer.Argument(help="Where to write the model (default: DATA's name)")
+]
+
+# ------------------------------------------------------------------ how data are read
+
+Format = Annotated[
+    str | None, typer.Option("--format", help="Overrule the detected format", rich_help_panel=DATA)
+]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        help="Label column of a table, by name or position; none if there is none",
+        rich_help_panel=DATA,
+    ),
+]
+Split = Annotated[
+    str | None,
+    typer.Option("--split", help=".npz: train reads X_train, y_train", rich_help_panel=DATA),
+]
+Jobs = Annotated[int, typer.Option("-j", "--jobs", help="Threads; -1 is all")]
+
+
+@dataclass(frozen=True)
+class Source:
+    """How to read data, and with how many threads."""
+
+    format: Format = None
+    label: Label = None
+    split: Split = None
+    jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        from widemargin.data.reading import FORMATS
+
+        if self.format is not None and self.format not in FORMATS:
+            raise UsageError(f"--format {self.format}: not one of {', '.join(FORMATS)}.")
+        if self.jobs == 0:
+            raise UsageError("--jobs 0: write a positive number, or -1 for all.")
+
+    def read(self, path: Path, **more) -> Dataset:
+        from widemargin.data import read
+
+        options = {"format": self.format, "split": self.split, "n_jobs": self.jobs, **more}
+        return read(path, label=False if self.label == "none" else self.label, **options)
+
+
+@dataclass(frozen=True)
+class ThreadedSource(Source):
+    """The same, where the number of threads can be chosen."""
+
+    jobs: Jobs = -1
+
+
+# ------------------------------------------------------------------ what is printed
+
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no progress and no summary")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON", rich_help_panel=SHAPE)
+]
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a command prints beside its result."""
+
+    quiet: Quiet = False
+    as_json: Json = False
+
+
+# ------------------------------------------------------------------ machines
+
+Kernel = Annotated[
+    str,
+    _machine_option(
+        "-t",
+        "--kernel",
+        help="rbf, poly, sigmoid, laplacian, exp_chi2, precomputed; intersection, chi2, "
+        "hellinger, jensen_shannon, linear, power_mean; or LIBSVM's 0 to 4",
+    ),
+]
+Cost = Annotated[float | None, _machine_option("-c", "--C", help="Cost of errors")]
+Gamma = Annotated[
+    float | None,
+    _machine_option("-g", "--gamma", help="Of rbf, poly, sigmoid, laplacian, exp_chi2"),
+]
+Degree = Annotated[int | None, _machine_option("-d", "--degree", help="Of poly")]
+Coef0 = Annotated[float | None, _machine_option("-r", "--coef0", help="Of poly and sigmoid")]
+Power = Annotated[
+    float | None, _machine_option("-p", "--power", help="Exponent of power_mean, at most 0")
+]
+Tol = Annotated[
+    float | None, _machine_option("-e", "--tol", help="Relative duality gap to stop at")
+]
+MaxIter = Annotated[int | None, _machine_option("--max-iter", help="Sweeps or blocks at most")]
+Weight = Annotated[
+    list[str] | None,
+    _machine_option("--weight", help="label=factor of C, LIBSVM's -wLABEL FACTOR; or balanced"),
+]
+Cache = Annotated[
+    float | None, _machine_option("-m", "--cache-size", help="Megabytes for kernel rows")
+]
+Early = Annotated[str | None, _machine_option("--early", help="An early model: a level, or auto")]
+Levels = Annotated[int | None, _machine_option("--levels", help="Levels of division")]
+MultiClass = Annotated[
+    str | None,
+    _machine_option("--multi-class", help="ovr; ovo (general kernels); crammer_singer (additive)"),
+]
+Loss = Annotated[str | None, _machine_option("--loss", help="Additive: squared_hinge or hinge")]
+Rank = Annotated[int | None, _machine_option("--rank", help="Additive: numbers per bin")]
+Approximation = Annotated[
+    str | None,
+    _machine_option("--approximation", help="Additive: spectral, chebyshev, pmsvm, unary, fourier"),
+]
+Intercept = Annotated[
+    bool | None, _machine_option("--intercept/--no-intercept", help="Fit an intercept")
+]
+Scale = Annotated[
+    str | None, typer.Option("--scale", help="none, minmax, maxabs or standard; kept in the model")
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="Of all random choices")]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A kernel, a scaling, and by their names in Python the parameters of a machine."""
+
+    kernel: Kernel = "rbf"
+    C: Cost = None
+    gamma: Gamma = None
+    degree: Degree = None
+    coef0: Coef0 = None
+    power: Power = None
+    tol: Tol = None
+    max_iter: MaxIter = None
+    weight: Weight = None
+    cache_size: Cache = None
+    early: Early = None
+    levels: Levels = None
+    multi_class: MultiClass = None
+    loss: Loss = None
+    rank: Rank = None
+    approximation: Approximation = None
+    fit_intercept: Intercept = None
+    scale: Scale = None
+    random_state: Seed = 0
+
+    def parameters(self) -> dict:
+        return {k: v for k, v in vars(self).items() if k not in ("kernel", "scale")}
+
+
+# ------------------------------------------------------------------ searches
+
+Kernels = Annotated[str, _machine_option("-t", "--kernels", help="With commas between them")]
+Costs = Annotated[str, _machine_option("-c", "--Cs", help="Numbers, or low:high:count")]
+Gammas = Annotated[
+    str | None,
+    _machine_option("-g", "--gammas", help="Likewise (default: 1 / (features * variance))"),
+]
+Powers = Annotated[str | None, _machine_option("-p", "--powers", help="Likewise, of power_mean")]
+Folds = Annotated[int, typer.Option("-v", "--folds", min=2, help="Of cross-validation")]
+SomeRows = Annotated[
+    int | None, typer.Option("--rows", min=10, help="Search on so many rows (default: all)")
+]
+SearchPlot = Annotated[
+    Path | None, typer.Option("--plot", help="Draw accuracy against C", rich_help_panel=SHAPE)
+]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What `tune` tries, on which rows, and what all of its candidates have in common."""
+
+    kernels: Kernels = "rbf,chi2,intersection"
+    Cs: Costs = "0.1:1000:5"
+    gammas: Gammas = None
+    powers: Powers = None
+    tol: Tol = None
+    weight: Weight = None
+    multi_class: MultiClass = None
+    fit_intercept: Intercept = None
+    scale: Scale = None
+    folds: Folds = 5
+    rows: SomeRows = None
+    plot: SearchPlot = None
+    random_state: Seed = 0
+
+    def common(self) -> dict:
+        """Parameters of every machine."""
+        names = ("tol", "weight", "multi_class", "fit_intercept", "random_state")
+        return {name: getattr(self, name) for name in names}
+
+
+# ------------------------------------------------------------------ scaling
+
+Method = Annotated[str | None, typer.Option(help="minmax, maxabs or standard (default: minmax)")]
+Lower = Annotated[
+    float | None, typer.Option("-l", "--lower", help="minmax: smallest value (default: -1)")
+]
+Upper = Annotated[
+    float | None, typer.Option("-u", "--upper", help="minmax: largest value (default: 1)")
+]
+Save = Annotated[Path | None, typer.Option("-s", "--save", help="Write the factors")]
+Restore = Annotated[
+    Path | None, typer.Option("-r", "--restore", help="Use factors that --save wrote")
+]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Factors to learn, and where to keep them; or where to find them."""
+
+    method: Method = None
+    lower: Lower = None
+    upper: Upper = None
+    save: Save = None
+    restore: Restore = None
