@@ -241,7 +241,7 @@ def export(
 def demo(
     out: Annotated[Path, typer.Argument(help="Picture to draw")] = Path("demo.png"),
 ) -> None:
-    """Train on the digits that come with scikit-learn, print a table, draw a picture."""
+    """Train on digits and on a larger problem, print a table, draw a picture."""
     from widemargin.demo import run
 
     run(out)
