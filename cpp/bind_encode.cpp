@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "additive/encode.hpp"
 #include "bindings.hpp"
-#include "encode.hpp"
 
 namespace widemargin {
 namespace {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "kernel_problem.hpp"
-#include "problem.hpp"
+#include "additive/problem.hpp"
+#include "kernel/problem.hpp"
 
 namespace widemargin {
 

@@ -9,10 +9,10 @@
 
 #include <cstdlib>
 
-#include "cells.hpp"
+#include "additive/cells.hpp"
+#include "additive/problem.hpp"
+#include "additive/rows.hpp"
 #include "clock.hpp"
-#include "problem.hpp"
-#include "rows.hpp"
 #include "simd.hpp"
 
 namespace widemargin {

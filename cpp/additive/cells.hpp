@@ -8,7 +8,7 @@
 // one class (one vector per cell), and ICD's table T (L one-hot, R a row of the kernel matrix).
 #pragma once
 
-#include "problem.hpp"
+#include "additive/problem.hpp"
 #include "simd.hpp"
 
 namespace widemargin {

@@ -1,6 +1,6 @@
 // Hot loops of the kernel machine: kernel values from inner products, the two-variable solver of
 // one block, the gradient update.  Compiled once per instruction set (see isa.hpp).
-#include "kernel_problem.hpp"
+#include "kernel/problem.hpp"
 #include "simd.hpp"
 
 namespace widemargin {

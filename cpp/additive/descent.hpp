@@ -2,10 +2,10 @@
 // PmSVM and PmSVM-LUT), every class of a batch in its own lane.
 #pragma once
 
-#include "cells.hpp"
+#include "additive/cells.hpp"
+#include "additive/problem.hpp"
+#include "additive/rows.hpp"
 #include "clock.hpp"
-#include "problem.hpp"
-#include "rows.hpp"
 #include "simd.hpp"
 
 namespace widemargin {

@@ -1,7 +1,7 @@
 // One view per layout of the codes; everything above is a template over the view.
 #pragma once
 
-#include "problem.hpp"
+#include "additive/problem.hpp"
 #include "simd.hpp"
 
 namespace widemargin {

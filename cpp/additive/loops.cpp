@@ -1,7 +1,7 @@
 // The hot loops, instantiated for every layout of rows and shape of cells.  Compiled once per
 // instruction set (see isa.hpp); `kernels()` is the only name that leaves this file.
-#include "crammer_singer.hpp"
-#include "descent.hpp"
+#include "additive/crammer_singer.hpp"
+#include "additive/descent.hpp"
 
 #ifdef WIDEMARGIN_DOUBLE
 #define WIDEMARGIN_KERNELS kernels_double
