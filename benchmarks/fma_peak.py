@@ -24,6 +24,7 @@ from widemargin.additive.problem import LANES, BoxProblem, Layout, SharedProblem
 from widemargin.additive.solver import ActiveSamples
 from widemargin.additive.source import Values
 from widemargin.engine import Control
+from widemargin.losses import LOSSES
 from widemargin.multiclass import Coding
 
 PEAK = """
@@ -67,14 +68,15 @@ def first_sweep(X, y, rank) -> tuple[float, float]:
     shared = SharedProblem.of(
         learned,
         Layout(LANES, np.float32),
+        label=y,
         c=np.full(len(y), 1 / diagonal.mean()),
         kernel_diagonal=diagonal,
         bias_value=1.0,
-        loss="squared_hinge",
+        loss=LOSSES["squared_hinge"],
     )
-    label, targets, best = y.astype(np.int32), Coding("ovr", 10).targets, np.inf
+    targets, best = Coding("ovr", 10).targets, np.inf
     for _ in range(4):
-        problem = BoxProblem(shared, label, targets, shared.tables.weights(10))
+        problem = BoxProblem(shared, targets, shared.tables.weights(10))
         samples, rng = ActiveSamples(problem), np.random.default_rng(SEED)
         started = time.perf_counter()
         samples.sweep(rng, Control())

@@ -1,128 +1,12 @@
-// Bindings of the additive solver: rows of codes, tables, sweeps, and passes over the codes.
-#include <algorithm>
-#include <limits>
+// Bindings of the additive solver: tables, losses, and the two duals with their sweeps.
+#include <new>
 
-#include "bindings.hpp"
+#include "checked_rows.hpp"
 
 namespace widemargin {
 namespace {
 
-template <class T>
-bool all_below(const void* p, std::int64_t n, std::uint64_t bound) {
-  if (bound > std::numeric_limits<T>::max()) return true;
-  const T* v = static_cast<const T*>(p);
-  T top = 0;
-  for (std::int64_t k = 0; k < n; ++k) top = std::max(top, v[k]);
-  return n == 0 || top < bound;
-}
-
-bool all_below(const Array& a, std::uint64_t bound) {
-  const auto n = std::int64_t(a.size());
-  if (a.dtype() == nb::dtype<std::uint8_t>()) return all_below<std::uint8_t>(a.data(), n, bound);
-  if (a.dtype() == nb::dtype<std::uint16_t>()) return all_below<std::uint16_t>(a.data(), n, bound);
-  return all_below<std::uint32_t>(a.data(), n, bound);
-}
-
-bool all_within(const std::int32_t* p, std::int64_t n, std::int64_t bound) {
-  std::uint32_t top = 0;  // a negative number is a very large one
-  for (std::int64_t k = 0; k < n; ++k) top = std::max(top, std::uint32_t(p[k]));
-  return n <= 0 || top < bound;
-}
-
-// Codes that were checked: shapes agree, row pointers ascend, every index and code is in range.
-class Rows {
- public:
-  Rows(Array codes, std::optional<Array> index, std::optional<Array> start, std::int64_t n_features,
-       std::int64_t n_codes)
-      : codes_(codes), index_(index), start_(start), n_codes_(n_codes) {
-    require(index.has_value() == start.has_value(), "index and start go together");
-    require(n_features > 0 && n_codes > 0, "n_features and n_codes must be positive");
-    if (codes.dtype() == nb::dtype<std::uint8_t>())
-      arg_.code_type = CodeType::u8;
-    else if (codes.dtype() == nb::dtype<std::uint16_t>())
-      arg_.code_type = CodeType::u16;
-    else
-      arg_.code_type = CodeType::u32,
-      require(codes.dtype() == nb::dtype<std::uint32_t>(), "codes must be uint8/16/32");
-    arg_.codes = codes.data();
-    arg_.n_features = n_features;
-    arg_.index_type = IndexType::dense;
-    arg_.index = nullptr;
-    arg_.start = nullptr;
-    if (!index) {
-      require(codes.ndim() == 2 && std::int64_t(codes.shape(1)) == n_features,
-              "dense codes must be (n_rows, n_features)");
-      arg_.n_rows = std::int64_t(codes.shape(0));
-    } else {
-      check_sparse();
-    }
-    require(all_below(codes, std::uint64_t(n_codes)), "a code is out of range");
-  }
-
-  const RowsArg& arg() const { return arg_; }
-  std::int64_t n_rows() const { return arg_.n_rows; }
-  std::int64_t n_features() const { return arg_.n_features; }
-  std::int64_t n_codes() const { return n_codes_; }
-
-  // f(row, size, feature_of, codes) for every row, typed.
-  template <class F>
-  void for_each_row(F&& f) const {
-    if (arg_.code_type == CodeType::u8) return rows_of<std::uint8_t>(f);
-    if (arg_.code_type == CodeType::u16) return rows_of<std::uint16_t>(f);
-    rows_of<std::uint32_t>(f);
-  }
-
- private:
-  void check_sparse() {
-    const bool small = index_->dtype() == nb::dtype<std::uint16_t>();
-    require(small || index_->dtype() == nb::dtype<std::uint32_t>(), "index must be uint16/32");
-    require(!small || arg_.code_type == CodeType::u8, "a uint16 index needs uint8 codes");
-    require(start_->dtype() == nb::dtype<std::int64_t>() && start_->ndim() == 1 &&
-                start_->shape(0) >= 1,
-            "start must be int64 (n_rows + 1)");
-    require(index_->ndim() == 1 && codes_.ndim() == 1 && index_->shape(0) == codes_.shape(0),
-            "index and codes must have one length");
-    arg_.index_type = small ? IndexType::u16 : IndexType::u32;
-    arg_.index = index_->data();
-    arg_.start = static_cast<const std::int64_t*>(start_->data());
-    arg_.n_rows = std::int64_t(start_->shape(0)) - 1;
-    require(arg_.start[0] == 0 && arg_.start[arg_.n_rows] == std::int64_t(codes_.shape(0)),
-            "start must run from 0 to the number of codes");
-    for (std::int64_t i = 0; i < arg_.n_rows; ++i)
-      require(arg_.start[i] <= arg_.start[i + 1], "start must not descend");
-    require(all_below(*index_, std::uint64_t(arg_.n_features)), "an index is out of range");
-  }
-
-  template <class Code, class F>
-  void rows_of(F&& f) const {
-    const Code* code = static_cast<const Code*>(arg_.codes);
-    const auto d = arg_.n_features;
-    if (arg_.index_type == IndexType::dense) {
-      for (std::int64_t i = 0; i < arg_.n_rows; ++i)
-        f(i, d, [](std::int64_t k) { return k; }, code + i * d);
-    } else if (arg_.index_type == IndexType::u16) {
-      sparse_rows_of(static_cast<const std::uint16_t*>(arg_.index), code, f);
-    } else {
-      sparse_rows_of(static_cast<const std::uint32_t*>(arg_.index), code, f);
-    }
-  }
-  template <class Index, class Code, class F>
-  void sparse_rows_of(const Index* index, const Code* code, F&& f) const {
-    for (std::int64_t i = 0; i < arg_.n_rows; ++i) {
-      const Index* own = index + arg_.start[i];
-      f(
-          i, arg_.start[i + 1] - arg_.start[i],
-          [own](std::int64_t k) { return std::int64_t(own[k]); }, code + arg_.start[i]);
-    }
-  }
-
-  Array codes_;
-  std::optional<Array> index_, start_;
-  std::int64_t n_codes_;
-  RowsArg arg_{};
-};
-
-// The two look-up tables, checked against the codes they will be read with.
+// The two look-up tables.
 class Tables {
  public:
   Tables(std::optional<Array> left, Array right, std::optional<Array> offset, int lanes)
@@ -133,261 +17,277 @@ class Tables {
     arg_.is_double = right.dtype() == nb::dtype<double>();
     arg_.lanes = lanes;
     arg_.n_codes = std::int64_t(right.shape(0));
-    const auto size = std::int64_t(right.size());
-    arg_.right = number_pointer(right, arg_.is_double, size, "tables must be float32 or float64");
-    if (left) {
-      arg_.rank = int(right.shape(1));
-      require(arg_.rank > 0, "the rank must be positive");
-      require(lanes == 1 ? arg_.rank == 1 || arg_.rank == 4 || arg_.rank % 8 == 0
-                         : arg_.rank % 4 == 0 || (arg_.rank < 4 && !arg_.is_double),
-              "pad the rank: see solver.padded_rank");
-      arg_.left = number_pointer(*left, arg_.is_double, size, "left and right must agree");
-      arg_.offset = nullptr;
-    } else {
-      arg_.rank = 0;
-      require(right.shape(0) == right.shape(1), "the kernel matrix must be square");
-      arg_.left = nullptr;
-      require(offset->size() > 1, "offset is empty");
-      arg_.offset =
-          pointer<std::int64_t>(*offset, std::int64_t(offset->size()), "offset must be int64");
-      require(arg_.offset[0] == 0, "offset must start at 0");
-      for (std::size_t j = 1; j < offset->size(); ++j)
-        require(arg_.offset[j - 1] <= arg_.offset[j] &&
-                    arg_.offset[j] - arg_.offset[j - 1] <= arg_.n_codes,
-                "offset must ascend by at most n_codes");
-    }
+    arg_.right = number_pointer(right, arg_.is_double, std::int64_t(right.size()),
+                                "tables must be float32 or float64");
+    if (left)
+      take_factors();
+    else
+      take_unary();
   }
 
-  template <class A>
-  TablesArg with_weights(const Rows& rows, const A& weights) const {
-    TablesArg arg = arg_;
-    require(rows.n_codes() <= arg.n_codes, "the codes exceed the table");
-    require(arg.rank > 0 || std::int64_t(offset_->size()) == rows.n_features() + 1,
+  const TablesArg& arg() const { return arg_; }
+
+  // Of one block of lanes.
+  std::int64_t n_weights(const Rows& rows) const {
+    require(rows.n_codes() <= arg_.n_codes, "the codes exceed the table");
+    require(arg_.rank > 0 || std::int64_t(offset_->size()) == rows.n_features() + 1,
             "offset must have n_features + 1 entries");
     const std::int64_t cells =
-        arg.rank > 0 ? rows.n_features() * arg.rank : arg.offset[rows.n_features()];
-    arg.weights = const_cast<void*>(static_cast<const void*>(number_pointer(
-        weights, arg.is_double, cells * arg.lanes, "weights have the wrong size or dtype")));
-    return arg;
+        arg_.rank > 0 ? rows.n_features() * arg_.rank : arg_.offset[rows.n_features()];
+    return cells * arg_.lanes;
   }
-  bool is_double() const { return arg_.is_double; }
-  int lanes() const { return arg_.lanes; }
 
  private:
-  std::optional<Array> left_;
+  void take_factors() {
+    arg_.rank = int(right_.shape(1));
+    require(arg_.rank > 0, "the rank must be positive");
+    require(arg_.lanes == 1 ? arg_.rank == 1 || arg_.rank == 4 || arg_.rank % 8 == 0
+                            : arg_.rank % 4 == 0 || (arg_.rank < 4 && !arg_.is_double),
+            "pad the rank: see padded_rank");
+    arg_.left = number_pointer(*left_, arg_.is_double, std::int64_t(right_.size()),
+                               "left and right must agree");
+  }
+
+  void take_unary() {
+    require(right_.shape(0) == right_.shape(1), "the kernel matrix must be square");
+    const auto n = std::int64_t(offset_->size());
+    require(n > 1, "offset is empty");
+    arg_.offset = pointer<std::int64_t>(*offset_, n, "offset must be int64");
+    require(arg_.offset[0] == 0, "offset must start at 0");
+    for (std::int64_t j = 1; j < n; ++j)
+      require(arg_.offset[j - 1] <= arg_.offset[j] &&
+                  arg_.offset[j] - arg_.offset[j - 1] <= arg_.n_codes,
+              "offset must ascend by at most n_codes");
+  }
+
+  std::optional<Array> left_;  // what arg_ points into
   Array right_;
   std::optional<Array> offset_;
   TablesArg arg_{};
 };
 
-Sweep make_sweep(const Rows& rows, const std::optional<Array>& order, std::int64_t begin,
-                 double seconds, const Array& shrink, const std::optional<Output>& shrunk,
-                 const Output& account) {
-  Sweep s{};
-  s.begin = begin;
-  s.seconds = seconds;
-  s.end = rows.n_rows();
-  if (order) {
-    s.end = std::int64_t(order->size());
-    s.order = pointer<std::int32_t>(*order, s.end, "order must be int32");
-    require(begin >= 0 && begin <= s.end, "begin is out of range");
-    require(all_within(s.order + begin, s.end - begin, rows.n_rows()),
-            "order names a row out of range");
-    require(shrunk.has_value(), "shrunk is missing");
-    s.shrunk = pointer<std::uint8_t>(*shrunk, rows.n_rows(), "shrunk must be uint8");
+class NamedLoss {
+ public:
+  explicit NamedLoss(const std::string& name) : name_(name) {
+    require(name == "hinge" || name == "squared_hinge",
+            "the loss must be 'hinge' or 'squared_hinge'");
+    kind_ = name == "hinge" ? LossKind::hinge : LossKind::squared_hinge;
   }
-  require(begin >= 0 && begin <= s.end, "begin is out of range");
-  s.shrink_max = pointer<double>(shrink, 2 * kLanes, "shrink must be float64 (2, 16)");
-  s.shrink_min = s.shrink_max + kLanes;
-  s.account = reinterpret_cast<Account*>(
-      pointer<double>(account, 5 * kLanes, "account must be float64 (5, 16)"));
-  return s;
-}
+  LossKind kind() const { return kind_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  LossKind kind_;
+};
+
+// What the duals of a fit share; copies keep the arrays alive.
+class SharedProblem {
+ public:
+  SharedProblem(const Rows& rows, const Tables& tables, Array label, Array c, Array diagonal,
+                double bias_value, const NamedLoss& loss)
+      : rows_(rows), tables_(tables), label_(label), c_(c), diagonal_(diagonal) {
+    const std::int64_t n = rows.n_rows();
+    const bool d = tables.arg().is_double;
+    n_weights_ = tables.n_weights(rows);
+    arg_.rows = rows.arg();
+    arg_.tables = tables.arg();
+    arg_.loss = loss.kind();
+    arg_.label = pointer<std::int32_t>(label, n, "label must be int32 (n_rows)");
+    arg_.c = number_pointer(c, d, n, "c must have n_rows entries");
+    arg_.diagonal = number_pointer(diagonal, d, n, "diagonal must have n_rows entries");
+    arg_.bias_value = bias_value;
+  }
+
+  const SharedArg& arg() const { return arg_; }
+  std::int64_t n_rows() const { return arg_.rows.n_rows; }
+  int lanes() const { return arg_.tables.lanes; }
+  bool is_double() const { return arg_.tables.is_double; }
+  std::int64_t n_weights() const { return n_weights_; }
+  void check_labels(std::int64_t n) const {
+    require(all_within(arg_.label, n_rows(), n), "a label is out of range");
+  }
+
+ private:
+  Rows rows_;
+  Tables tables_;
+  Array label_, c_, diagonal_;
+  std::int64_t n_weights_;
+  SharedArg arg_{};
+};
+
 static_assert(sizeof(Account) == 5 * kLanes * sizeof(double));
 
-std::int64_t sweep_box(bool descend, const Rows& rows, const Tables& tables, const Output& weights,
-                       const Array& label, const Array& sign, const Array& c, const Array& diagonal,
-                       const Output& alpha, const Output& bias, double bias_value, bool squared,
-                       const std::optional<Array>& order, std::int64_t begin, double seconds,
-                       const Array& shrink, const std::optional<Output>& shrunk,
-                       const Output& account) {
-  const TablesArg t = tables.with_weights(rows, weights);
-  const std::int64_t n = rows.n_rows(), lanes = tables.lanes();
-  const bool d = tables.is_double();
-  ProblemArg p{};
-  p.squared = squared;
-  p.label = pointer<std::int32_t>(label, n, "label must be int32 (n_rows)");
-  const auto n_labels = std::int64_t(sign.size()) / lanes;
-  require(all_within(p.label, n, n_labels), "a label is out of range");
-  p.sign = number_pointer(sign, d, n_labels * lanes, "sign must be (n_labels, lanes)");
-  p.c = number_pointer(c, d, n, "c must have n_rows entries");
-  p.diagonal = number_pointer(diagonal, d, n, "diagonal must have n_rows entries");
-  p.alpha = number_pointer(alpha, d, n * lanes, "alpha must be (n_rows, lanes)");
-  p.bias = number_pointer(bias, d, lanes, "bias must have one entry per lane");
-  p.bias_value = bias_value;
-  require(descend == order.has_value(), "descend needs an order, certify takes none");
-  const Sweep s = make_sweep(rows, order, begin, seconds, shrink, shrunk, account);
-  const Kernels& k = kernels(d);
-  nb::gil_scoped_release release;
-  return (descend ? k.descend : k.certify)(rows.arg(), t, p, s);
-}
+// What both duals offer; each checks its own arrays when it is made.
+template <class Arg>
+class Dual {
+ public:
+  Dual(const SharedProblem& shared, Output weights, Output coef, Output bias)
+      : shared_(shared), weights_(weights), coef_(coef), bias_(bias) {}
+  Dual(const Dual&) = delete;
+  Dual& operator=(const Dual&) = delete;
 
-std::int64_t sweep_simplex(bool descend, const Rows& rows, const Tables& tables,
-                           const Output& weights, std::int32_t n_classes, const Array& label,
-                           const Array& c, const Array& diagonal, const Output& alpha,
-                           const Output& bias, double bias_value, bool squared,
-                           const std::optional<Array>& order, std::int64_t begin, double seconds,
-                           const Array& shrink, const std::optional<Output>& shrunk,
-                           const Output& account) {
-  require(tables.lanes() == kLanes && n_classes > 1, "Crammer-Singer needs 16 lanes");
-  require(weights.ndim() >= 2, "weights must have one block per 16 classes");
-  const std::int64_t n = rows.n_rows();
-  const bool d = tables.is_double();
-  CrammerSingerArg p{};
-  p.n_classes = n_classes;
-  p.n_blocks = (n_classes + kLanes - 1) / kLanes;
-  require(std::int64_t(weights.shape(0)) == p.n_blocks,
-          "weights must have one block per 16 classes");
-  p.squared = squared;
-  p.label = pointer<std::int32_t>(label, n, "label must be int32 (n_rows)");
-  require(all_within(p.label, n, n_classes), "a label is out of range");
-  p.c = number_pointer(c, d, n, "c must have n_rows entries");
-  p.diagonal = number_pointer(diagonal, d, n, "diagonal must have n_rows entries");
-  p.alpha = number_pointer(alpha, d, n * p.n_blocks * kLanes, "alpha has the wrong size");
-  p.bias = number_pointer(bias, d, p.n_blocks * kLanes, "bias has the wrong size");
-  p.bias_value = bias_value;
-
-  const auto block = std::int64_t(weights.size()) / p.n_blocks;
-  const std::size_t width = d ? sizeof(double) : sizeof(float);
-  std::vector<void*> blocks;
-  for (int b = 0; b < p.n_blocks; ++b)
-    blocks.push_back(static_cast<char*>(weights.data()) + std::size_t(b * block) * width);
-  p.weights = blocks.data();
-  const std::size_t shape[1] = {std::size_t(block)};
-  const Output first(weights.data(), 1, shape, nb::handle(), nullptr, weights.dtype());
-  const TablesArg t = tables.with_weights(rows, first);
-  require(t.rank % 4 == 0, "pad the rank of Crammer-Singer to a multiple of 4");
-  require(descend == order.has_value(), "descend needs an order, certify takes none");
-  const Sweep s = make_sweep(rows, order, begin, seconds, shrink, shrunk, account);
-  const Kernels& k = kernels(d);
-  std::int64_t reached;
-  {
+  std::int64_t sweep(const Array& order, std::int64_t begin, double seconds, const Array& shrink,
+                     const Output& shrunk, const Output& account) const {
+    const auto end = std::int64_t(order.size());
+    Sweep s = part(begin, end, seconds, account);
+    s.order = pointer<std::int32_t>(order, end, "order must be int32");
+    s.shrunk = pointer<std::uint8_t>(shrunk, shared_.n_rows(), "shrunk must be uint8, one per row");
+    s.shrink_max = pointer<double>(shrink, 2 * kLanes, "shrink must be float64 (2, 16)");
+    s.shrink_min = s.shrink_max + kLanes;
     nb::gil_scoped_release release;
-    reached = (descend ? k.descend_crammer_singer : k.certify_crammer_singer)(rows.arg(), t, p, s);
+    require(all_within(s.order + begin, end - begin, shared_.n_rows()),
+            "order names a row out of range");
+    return reached(loops().descend(shared_.arg(), arg_, s));
   }
-  if (reached < 0) throw std::bad_alloc();
-  return reached;
+
+  std::int64_t certify(std::int64_t begin, double seconds, const Output& account) const {
+    const Sweep s = part(begin, shared_.n_rows(), seconds, account);
+    nb::gil_scoped_release release;
+    return reached(loops().certify(shared_.arg(), arg_, s));
+  }
+
+  void accumulate(std::int64_t begin, std::int64_t end) const {
+    require(0 <= begin && begin <= end && end <= shared_.n_rows(), "rows out of range");
+    nb::gil_scoped_release release;
+    loops().accumulate(shared_.arg(), arg_, begin, end);
+  }
+
+ protected:
+  SharedProblem shared_;
+  Output weights_, coef_, bias_;
+  Arg arg_{};
+
+ private:
+  static Sweep part(std::int64_t begin, std::int64_t end, double seconds, const Output& account) {
+    require(begin >= 0 && begin <= end, "begin is out of range");
+    Sweep s{};
+    s.begin = begin;
+    s.end = end;
+    s.seconds = seconds;
+    s.account = reinterpret_cast<Account*>(
+        pointer<double>(account, 5 * kLanes, "account must be float64 (5, 16)"));
+    return s;
+  }
+  static std::int64_t reached(std::int64_t position) {
+    if (position < 0) throw std::bad_alloc();
+    return position;
+  }
+  const DualLoops<Arg>& loops() const {
+    const AdditiveLoops& all = additive_loops(shared_.is_double());
+    if constexpr (std::is_same_v<Arg, BoxArg>)
+      return all.box;
+    else
+      return all.simplex;
+  }
+};
+
+bool are_signs(const void* targets, bool is_double, std::int64_t n) {
+  for (std::int64_t k = 0; k < n; ++k) {
+    const double t = is_double ? static_cast<const double*>(targets)[k]
+                               : double(static_cast<const float*>(targets)[k]);
+    if (t != 1 && t != -1 && t != 0) return false;
+  }
+  return true;
 }
+
+class BoxDual : public Dual<BoxArg> {
+ public:
+  BoxDual(const SharedProblem& shared, Array targets, Output weights, Output coef, Output bias)
+      : Dual(shared, weights, coef, bias), targets_(targets) {
+    const bool d = shared.is_double();
+    const std::int64_t lanes = shared.lanes(), n_labels = std::int64_t(targets.size()) / lanes;
+    arg_.targets =
+        number_pointer(targets, d, n_labels * lanes, "targets must be (n_labels, lanes)");
+    require(are_signs(arg_.targets, d, n_labels * lanes), "targets must be +1, -1 or 0");
+    shared.check_labels(n_labels);
+    arg_.weights =
+        number_pointer(weights, d, shared.n_weights(), "weights have the wrong size or dtype");
+    arg_.coef = number_pointer(coef, d, shared.n_rows() * lanes, "coef must be (n_rows, lanes)");
+    arg_.bias = number_pointer(bias, d, lanes, "bias must have one entry per lane");
+  }
+
+ private:
+  Array targets_;
+};
+
+class SimplexDual : public Dual<SimplexArg> {
+ public:
+  SimplexDual(const SharedProblem& shared, std::int32_t n_classes, Output weights, Output coef,
+              Output bias)
+      : Dual(shared, weights, coef, bias) {
+    const bool d = shared.is_double();
+    require(shared.lanes() == kLanes && n_classes > 1, "Crammer-Singer needs 16 lanes");
+    require(shared.arg().tables.rank % 4 == 0, "pad the rank of Crammer-Singer to a multiple of 4");
+    shared.check_labels(n_classes);
+    arg_.n_classes = n_classes;
+    arg_.n_blocks = (n_classes + kLanes - 1) / kLanes;
+    const std::int64_t n = arg_.n_blocks * kLanes;
+    require(weights.ndim() >= 2 && std::int64_t(weights.shape(0)) == arg_.n_blocks,
+            "weights must have one block per 16 classes");
+    void* first = number_pointer(weights, d, arg_.n_blocks * shared.n_weights(),
+                                 "weights have the wrong size or dtype");
+    const auto block_bytes = std::size_t(shared.n_weights()) * (d ? sizeof(double) : sizeof(float));
+    for (std::int32_t b = 0; b < arg_.n_blocks; ++b)
+      blocks_.push_back(static_cast<char*>(first) + std::size_t(b) * block_bytes);
+    arg_.weights = blocks_.data();
+    arg_.coef = number_pointer(coef, d, shared.n_rows() * n, "coef has the wrong size");
+    arg_.bias = number_pointer(bias, d, n, "bias has the wrong size");
+  }
+
+ private:
+  std::vector<void*> blocks_;
+};
 
 void decide(const Rows& rows, const Tables& tables, const Array& weights, std::int64_t begin,
             std::int64_t end, const Output& out) {
   require(0 <= begin && begin <= end && end <= rows.n_rows(), "rows out of range");
-  const TablesArg t = tables.with_weights(rows, weights);
+  const TablesArg& t = tables.arg();
+  const void* from = number_pointer(weights, t.is_double, tables.n_weights(rows),
+                                    "weights have the wrong size or dtype");
   void* to =
       number_pointer(out, t.is_double, rows.n_rows() * t.lanes, "out must be (n_rows, lanes)");
   nb::gil_scoped_release release;
-  kernels(t.is_double).decide(rows.arg(), t, begin, end, to);
+  additive_loops(t.is_double).decide(rows.arg(), t, from, begin, end, to);
 }
 
-void accumulate(const Rows& rows, const Tables& tables, const Output& weights, std::int64_t begin,
-                std::int64_t end, const Array& coef) {
-  require(0 <= begin && begin <= end && end <= rows.n_rows(), "rows out of range");
-  const TablesArg t = tables.with_weights(rows, weights);
-  const void* from =
-      number_pointer(coef, t.is_double, rows.n_rows() * t.lanes, "coef must be (n_rows, lanes)");
-  nb::gil_scoped_release release;
-  kernels(t.is_double).accumulate(rows.arg(), t, begin, end, from);
-}
-
-// A random order of the given rows (Fisher-Yates), the same on every platform.
-nb::ndarray<nb::numpy, std::int32_t> shuffled(const Array& rows, std::uint64_t seed) {
-  const auto n = rows.size();
-  const auto* from = pointer<std::int32_t>(rows, std::int64_t(n), "rows must be int32");
-  std::vector<std::int32_t> out(from, from + n);
-  for (std::size_t k = n; k > 1; --k) {
-    seed += 0x9e3779b97f4a7c15u;  // splitmix64
-    std::uint64_t z = seed;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    const std::uint64_t bits = (z ^ (z >> 31)) >> 32;
-    std::swap(out[k - 1], out[(bits * k) >> 32]);  // k < 2^31, so the product fits
-  }
-  return to_numpy(std::move(out), {n});
-}
-
-nb::ndarray<nb::numpy, double> row_sums(const Rows& rows, const Array& table) {
-  const double* value = pointer<double>(table, rows.n_codes(), "table must have n_codes entries");
-  std::vector<double> out(std::size_t(rows.n_rows()));
-  {
-    nb::gil_scoped_release release;
-    rows.for_each_row([&](std::int64_t i, std::int64_t size, auto, const auto* code) {
-      double sums[4] = {};  // independent chains
-      std::int64_t k = 0;
-      for (; k + 4 <= size; k += 4)
-        for (int u = 0; u < 4; ++u) sums[u] += value[code[k + u]];
-      for (; k < size; ++k) sums[0] += value[code[k]];
-      out[i] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    });
-  }
-  return to_numpy(std::move(out), {std::size_t(rows.n_rows())});
-}
-
-nb::ndarray<nb::numpy, double> count_codes(const Rows& rows, const Array& row_weight) {
-  const double* weight = pointer<double>(row_weight, rows.n_rows(), "one weight per row");
-  const auto n = std::size_t(rows.n_codes());
-  // Images repeat a code many times in a row: four books keep the additions from queueing.
-  std::vector<double> books(4 * n);
-  {
-    nb::gil_scoped_release release;
-    rows.for_each_row([&](std::int64_t i, std::int64_t size, auto, const auto* code) {
-      std::int64_t k = 0;
-      for (; k + 4 <= size; k += 4)
-        for (int u = 0; u < 4; ++u) books[n * u + code[k + u]] += weight[i];
-      for (; k < size; ++k) books[code[k]] += weight[i];
-    });
-  }
-  for (std::size_t b = 1; b < 4; ++b)
-    for (std::size_t k = 0; k < n; ++k) books[k] += books[b * n + k];
-  books.resize(n);
-  return to_numpy(std::move(books), {n});
-}
-
-nb::ndarray<nb::numpy, std::int64_t> largest_codes(const Rows& rows) {
-  std::vector<std::int64_t> out(std::size_t(rows.n_features()));
-  {
-    nb::gil_scoped_release release;
-    rows.for_each_row([&](std::int64_t, std::int64_t size, auto feature, const auto* code) {
-      for (std::int64_t k = 0; k < size; ++k)
-        out[feature(k)] = std::max(out[feature(k)], std::int64_t(code[k]));
-    });
-  }
-  return to_numpy(std::move(out), {std::size_t(rows.n_features())});
+template <class D>
+nb::class_<D> bind_dual(nb::module_& m, const char* name, const char* doc) {
+  return nb::class_<D>(m, name, doc)
+      .def("sweep", &D::sweep, "order"_a, "begin"_a, "seconds"_a, "shrink"_a,
+           "shrunk"_a.noconvert(), "account"_a.noconvert(),
+           "Descend along order[begin:]; returns the position reached when the time is up.")
+      .def("certify", &D::certify, "begin"_a, "seconds"_a, "account"_a.noconvert(),
+           "The sums of a sweep at fixed weights, over rows from begin; returns the row reached.")
+      .def("accumulate", &D::accumulate, "begin"_a, "end"_a,
+           "Add sum_i coef_i phi(x_i) of some rows to weights and bias: how a start is taken.");
 }
 
 }  // namespace
 
 void bind_additive(nb::module_& m) {
   m.attr("LANES") = kLanes;
-  nb::class_<Rows>(m, "Rows").def(
-      nb::init<Array, std::optional<Array>, std::optional<Array>, std::int64_t, std::int64_t>(),
-      "codes"_a, "index"_a.none(), "start"_a.none(), "n_features"_a, "n_codes"_a);
-  nb::class_<Tables>(m, "Tables")
+  nb::class_<Tables>(m, "Tables", "A pair of look-up tables, or ICD's kernel matrix with offsets.")
       .def(nb::init<std::optional<Array>, Array, std::optional<Array>, int>(), "left"_a.none(),
            "right"_a, "offset"_a.none(), "lanes"_a);
-
-  m.def("sweep_box", &sweep_box, "descend"_a, "rows"_a, "tables"_a, "weights"_a, "label"_a,
-        "sign"_a, "c"_a, "diagonal"_a, "alpha"_a, "bias"_a, "bias_value"_a, "squared"_a,
-        "order"_a.none(), "begin"_a, "seconds"_a, "shrink"_a, "shrunk"_a.none(), "account"_a);
-  m.def("sweep_simplex", &sweep_simplex, "descend"_a, "rows"_a, "tables"_a, "weights"_a,
-        "n_classes"_a, "label"_a, "c"_a, "diagonal"_a, "alpha"_a, "bias"_a, "bias_value"_a,
-        "squared"_a, "order"_a.none(), "begin"_a, "seconds"_a, "shrink"_a, "shrunk"_a.none(),
-        "account"_a);
-  m.def("decide", &decide, "rows"_a, "tables"_a, "weights"_a, "begin"_a, "end"_a, "out"_a);
-  m.def("accumulate", &accumulate, "rows"_a, "tables"_a, "weights"_a, "begin"_a, "end"_a, "coef"_a);
-  m.def("shuffled", &shuffled, "rows"_a, "seed"_a);
-  m.def("row_sums", &row_sums, "rows"_a, "table"_a);
-  m.def("count_codes", &count_codes, "rows"_a, "row_weight"_a);
-  m.def("largest_codes", &largest_codes, "rows"_a);
+  nb::class_<NamedLoss>(m, "Loss", "A loss: 'hinge' or 'squared_hinge'.")
+      .def(nb::init<const std::string&>(), "name"_a)
+      .def_prop_ro("name", &NamedLoss::name);
+  nb::class_<SharedProblem>(m, "SharedProblem", "What all duals of a fit have in common, checked.")
+      .def(nb::init<const Rows&, const Tables&, Array, Array, Array, double, const NamedLoss&>(),
+           "rows"_a, "tables"_a, "label"_a, "c"_a, "diagonal"_a, "bias_value"_a, "loss"_a);
+  bind_dual<BoxDual>(m, "BoxDual",
+                     "Box-constrained duals, one per lane, in signed coefficients; the arrays are "
+                     "checked once and written in place.")
+      .def(nb::init<const SharedProblem&, Array, Output, Output, Output>(), "shared"_a, "targets"_a,
+           "weights"_a.noconvert(), "coef"_a.noconvert(), "bias"_a.noconvert());
+  bind_dual<SimplexDual>(m, "SimplexDual",
+                         "Crammer and Singer's dual, a class per lane, in blocks of 16; the arrays "
+                         "are checked once and written in place.")
+      .def(nb::init<const SharedProblem&, std::int32_t, Output, Output, Output>(), "shared"_a,
+           "n_classes"_a, "weights"_a.noconvert(), "coef"_a.noconvert(), "bias"_a.noconvert());
+  m.def("decide", &decide, "rows"_a, "tables"_a, "weights"_a, "begin"_a, "end"_a,
+        "out"_a.noconvert(), "Decision values of some rows, without the constant feature.");
 }
 
 }  // namespace widemargin

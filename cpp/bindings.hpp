@@ -9,12 +9,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "additive/problem.hpp"
 #include "kernel/problem.hpp"
+#include "require.hpp"
 
 namespace widemargin {
 
@@ -24,10 +24,6 @@ using namespace nb::literals;
 using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;  // read only
 using Output = nb::ndarray<nb::c_contig, nb::device::cpu>;         // written in place
 using Strided = nb::ndarray<nb::ro, nb::device::cpu>;
-
-inline void require(bool condition, const char* message) {
-  if (!condition) throw std::invalid_argument(message);  // ValueError in Python
-}
 
 template <class T>
 const T* pointer(const Array& a, std::int64_t size, const char* message) {
@@ -55,9 +51,10 @@ nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::vector<std::siz
 }
 
 // The loops of the instruction set in use.
-const Kernels& kernels(bool is_double);
+const AdditiveLoops& additive_loops(bool is_double);
 const KernelLoops& kernel_loops();
 
+void bind_codes(nb::module_& m);
 void bind_additive(nb::module_& m);
 void bind_encode(nb::module_& m);
 void bind_kernel(nb::module_& m);

@@ -5,10 +5,10 @@
 
 namespace widemargin {
 
-#define WIDEMARGIN_DECLARE(isa)                       \
-  namespace isa {                                     \
-  extern const Kernels kernels_float, kernels_double; \
-  extern const KernelLoops kernel_loops;              \
+#define WIDEMARGIN_DECLARE(isa)                               \
+  namespace isa {                                             \
+  extern const AdditiveLoops additive_float, additive_double; \
+  extern const KernelLoops kernel_loops;                      \
   }
 #ifdef WIDEMARGIN_X86_V4
 WIDEMARGIN_DECLARE(v4)
@@ -28,7 +28,7 @@ namespace {
 struct InstructionSet {
   const char* name;
   bool available;
-  const Kernels *single, *twice;
+  const AdditiveLoops *float32, *float64;
   const KernelLoops* kernel;
 };
 
@@ -39,19 +39,19 @@ const std::vector<InstructionSet>& instruction_sets() {  // best first
        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl"),
-       &v4::kernels_float, &v4::kernels_double, &v4::kernel_loops},
+       &v4::additive_float, &v4::additive_double, &v4::kernel_loops},
 #endif
 #ifdef WIDEMARGIN_X86_V3
       {"x86-64-v3",
        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
            __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"),
-       &v3::kernels_float, &v3::kernels_double, &v3::kernel_loops},
+       &v3::additive_float, &v3::additive_double, &v3::kernel_loops},
 #endif
 #ifdef WIDEMARGIN_X86_V2
-      {"x86-64-v2", true, &v2::kernels_float, &v2::kernels_double, &v2::kernel_loops},
+      {"x86-64-v2", true, &v2::additive_float, &v2::additive_double, &v2::kernel_loops},
 #endif
 #ifdef WIDEMARGIN_BASELINE
-      {"baseline", true, &baseline::kernels_float, &baseline::kernels_double,
+      {"baseline", true, &baseline::additive_float, &baseline::additive_double,
        &baseline::kernel_loops},
 #endif
   };
@@ -71,7 +71,9 @@ void use_instruction_set(const std::string& name) {
 
 }  // namespace
 
-const Kernels& kernels(bool is_double) { return is_double ? *chosen->twice : *chosen->single; }
+const AdditiveLoops& additive_loops(bool is_double) {
+  return is_double ? *chosen->float64 : *chosen->float32;
+}
 
 const KernelLoops& kernel_loops() { return *chosen->kernel; }
 
@@ -80,7 +82,7 @@ const KernelLoops& kernel_loops() { return *chosen->kernel; }
 NB_MODULE(_core, m) {
   using namespace widemargin;
   use_instruction_set("");
-  m.doc() = "Compiled loops of widemargin; private, see widemargin.additive.";
+  m.doc() = "Compiled loops of widemargin.additive, .kernel and .data; private.";
   m.def("instruction_sets", [] {
     std::vector<std::string> names;
     for (const auto& set : instruction_sets())
@@ -90,6 +92,7 @@ NB_MODULE(_core, m) {
   m.def("instruction_set", [] { return std::string(chosen->name); });
   m.def("use_instruction_set", &use_instruction_set, "name"_a);
 
+  bind_codes(m);
   bind_additive(m);
   bind_encode(m);
   bind_kernel(m);

@@ -27,10 +27,10 @@ struct FactorLanes {
   int runtime_rank;
   bool far;
 
-  FactorLanes(const TablesArg& a, std::int64_t n_features)
+  FactorLanes(const TablesArg& a, void* cell_weights, std::int64_t n_features)
       : left(static_cast<const T*>(a.left)),
         right(static_cast<const T*>(a.right)),
-        weights(static_cast<T*>(a.weights)),
+        weights(static_cast<T*>(cell_weights)),
         runtime_rank(a.rank),
         far(n_features * a.rank * kLanes * std::int64_t(sizeof(T)) > kPrefetchBytes) {}
 
@@ -114,10 +114,10 @@ struct FactorSingle {
   int runtime_rank;
   bool far;
 
-  FactorSingle(const TablesArg& a, std::int64_t n_features)
+  FactorSingle(const TablesArg& a, void* cell_weights, std::int64_t n_features)
       : left(static_cast<const T*>(a.left)),
         right(static_cast<const T*>(a.right)),
-        weights(static_cast<T*>(a.weights)),
+        weights(static_cast<T*>(cell_weights)),
         runtime_rank(a.rank),
         far(n_features * a.rank * std::int64_t(sizeof(T)) > kPrefetchBytes) {}
 
@@ -176,9 +176,9 @@ struct Unary {
   const std::int64_t* offset;
   std::int64_t n_codes;
 
-  Unary(const TablesArg& a, std::int64_t)
+  Unary(const TablesArg& a, void* cell_weights, std::int64_t)
       : kernel(static_cast<const T*>(a.right)),
-        weights(static_cast<T*>(a.weights)),
+        weights(static_cast<T*>(cell_weights)),
         offset(a.offset),
         n_codes(a.n_codes) {}
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "additive/cells.hpp"
+#include "additive/losses.hpp"
 #include "additive/problem.hpp"
 #include "additive/rows.hpp"
 #include "clock.hpp"
@@ -37,32 +38,33 @@ class SimplexDual {
   using T = typename Cells::Number;
   using Lanes = typename Cells::Lanes;
 
-  SimplexDual(const Rows& rows, const TablesArg& tables, const CrammerSingerArg& p,
-              std::int64_t n_features)
+  SimplexDual(const Rows& rows, const SharedArg& shared, const SimplexArg& p)
       : rows_(rows),
-        tables_(tables),
+        shared_(shared),
         p_(p),
-        n_features_(n_features),
+        loss_{shared.loss},
         gradient_(p.n_blocks * kLanes),
         next_(p.n_blocks * kLanes),
         free_(p.n_blocks * kLanes) {}
 
   bool allocated() const { return gradient_ && next_ && free_; }
 
+  std::int64_t cost() const { return p_.n_blocks * cells(0).cost(); }  // of one value
+
   // gradient_[m] = w_m . x_i + e_im (+ the squared hinge's own term for the sample's class).
   void read(std::int64_t i) {
-    label_ = p_.label[i];
-    c_ = static_cast<const T*>(p_.c)[i];
-    ridge_ = p_.squared ? 0.5 / c_ : 0.0;
-    diagonal_ = static_cast<const T*>(p_.diagonal)[i];
-    alpha_ = static_cast<T*>(p_.alpha) + i * p_.n_blocks * kLanes;
+    label_ = shared_.label[i];
+    c_ = static_cast<const T*>(shared_.c)[i];
+    ridge_ = loss_.ridge(c_);
+    diagonal_ = static_cast<const T*>(shared_.diagonal)[i];
+    coef_ = static_cast<T*>(p_.coef) + i * p_.n_blocks * kLanes;
     quadratic_ = 0;
     for (int b = 0; b < p_.n_blocks; ++b) {
       const Lanes bias = load<Lanes>(static_cast<const T*>(p_.bias) + b * kLanes);
-      const Lanes decision = cells(b).dot(rows_[i]) + T(p_.bias_value) * bias;
+      const Lanes decision = cells(b).dot(rows_[i]) + T(shared_.bias_value) * bias;
       for (int l = 0; l < kLanes; ++l) gradient_[b * kLanes + l] = decision[l];
     }
-    for (int m = 0; m < p_.n_classes; ++m) quadratic_ += alpha_[m] * gradient_[m];
+    for (int m = 0; m < p_.n_classes; ++m) quadratic_ += coef_[m] * gradient_[m];
     double others = -__builtin_huge_val();
     for (int m = 0; m < p_.n_classes; ++m) {
       if (m == label_) continue;
@@ -70,7 +72,7 @@ class SimplexDual {
       if (gradient_[m] > others) others = gradient_[m];
     }
     slack_ = others - gradient_[label_];
-    gradient_[label_] += ridge_ * alpha_[label_];
+    gradient_[label_] += ridge_ * coef_[label_];
   }
 
   // Largest violation of the optimality conditions: max_m G_m - min {G_m : a_m < U_m}.
@@ -78,7 +80,7 @@ class SimplexDual {
     double high = gradient_[label_], low = __builtin_huge_val();
     for (int m = 0; m < p_.n_classes; ++m) {
       if (gradient_[m] > high) high = gradient_[m];
-      if (alpha_[m] < upper(m) && gradient_[m] < low) low = gradient_[m];
+      if (coef_[m] < upper(m) && gradient_[m] < low) low = gradient_[m];
     }
     return high > low ? high - low : 0;
   }
@@ -113,7 +115,7 @@ class SimplexDual {
     }
     bool moved = false;
     for (int m = 0; m < p_.n_classes; ++m) {
-      next_[m] = T(next_[m]) - alpha_[m];  // from here on: the step
+      next_[m] = T(next_[m]) - coef_[m];  // from here on: the step
       moved = moved || next_[m] != 0;
     }
     return moved;
@@ -124,10 +126,10 @@ class SimplexDual {
       Lanes delta{};
       for (int l = 0; l < kLanes; ++l) delta[l] = T(next_[b * kLanes + l]);
       if (!any(delta != Lanes{})) continue;
-      T* a = alpha_ + b * kLanes;
+      T* a = coef_ + b * kLanes;
       T* bias = static_cast<T*>(p_.bias) + b * kLanes;
       store(a, load<Lanes>(a) + delta);
-      store(bias, load<Lanes>(bias) + T(p_.bias_value) * delta);
+      store(bias, load<Lanes>(bias) + T(shared_.bias_value) * delta);
       cells(b).update(rows_[i], delta);
     }
   }
@@ -135,20 +137,19 @@ class SimplexDual {
   // At zero, and right by more than the largest violation of the last sweep.
   bool at_rest(double shrink_max) {
     for (int m = 0; m < p_.n_classes; ++m)
-      if (alpha_[m] != 0) return false;
+      if (coef_[m] != 0) return false;
     return -slack_ > shrink_max;
   }
 
   // The gap of one sample, again without cancellation: (C - a_y) slack, or its square for the
   // squared hinge, plus sum over the other classes of -a_m (max G - G_m).
   void account(Account* out, double violation) {
-    const double slack = slack_ > 0 ? slack_ : 0, a = alpha_[label_];
-    const double own = gradient_[label_] - ridge_ * a, best = own + slack;
-    const double short_of = slack - ridge_ * a;
-    double gap = p_.squared ? c_ * short_of * short_of : (c_ - a) * slack;
+    const double slack = slack_ > 0 ? slack_ : 0, a = coef_[label_];
+    const double pull = ridge_ * a, own = gradient_[label_] - pull, best = own + slack;
+    double gap = loss_.gap(a, slack, 0.0, c_, pull);
     for (int m = 0; m < p_.n_classes; ++m)
-      if (m != label_) gap -= alpha_[m] * (best - gradient_[m]);
-    out->loss[0] += c_ * (p_.squared ? slack * slack : slack);
+      if (m != label_) gap -= coef_[m] * (best - gradient_[m]);
+    out->loss[0] += loss_.value(slack, c_);
     out->quadratic[0] += quadratic_;
     out->gap[0] += gap;
     if (violation > out->pg_max[0]) out->pg_max[0] = violation;
@@ -156,36 +157,33 @@ class SimplexDual {
 
  private:
   Cells cells(int block) const {
-    TablesArg t = tables_;
-    t.weights = p_.weights[block];
-    return Cells(t, n_features_);
+    return Cells(shared_.tables, p_.weights[block], shared_.rows.n_features);
   }
-  double upper(int m) const { return m != label_ ? 0 : p_.squared ? __builtin_huge_val() : c_; }
+  double upper(int m) const { return m != label_ ? 0 : loss_.largest(c_); }
   double curvature(int m, double a) const { return m == label_ ? a + ridge_ : a; }
-  double linear(int m, double a) { return gradient_[m] - curvature(m, a) * alpha_[m]; }
+  double linear(int m, double a) { return gradient_[m] - curvature(m, a) * coef_[m]; }
 
   const Rows& rows_;
-  const TablesArg& tables_;
-  const CrammerSingerArg& p_;
-  std::int64_t n_features_;
+  const SharedArg& shared_;
+  const SimplexArg& p_;
+  Loss<double> loss_;
   Buffer gradient_, next_, free_;
   std::int32_t label_ = 0;
   double c_ = 0, ridge_ = 0, diagonal_ = 0, slack_ = 0, quadratic_ = 0;
-  T* alpha_ = nullptr;
+  T* coef_ = nullptr;
 };
 
 template <class Rows, class Cells>
-std::int64_t descend_crammer_singer(const Rows& rows, const TablesArg& tables,
-                                    const CrammerSingerArg& p, const Sweep& sweep,
-                                    std::int64_t n_features) {
-  SimplexDual<Rows, Cells> dual(rows, tables, p, n_features);
+std::int64_t descend_crammer_singer(const Rows& rows, const SharedArg& shared, const SimplexArg& p,
+                                    const Sweep& sweep) {
+  SimplexDual<Rows, Cells> dual(rows, shared, p);
   if (!dual.allocated()) return -1;
   Clock clock(sweep.seconds);
   std::int64_t at = sweep.begin;
   for (; at < sweep.end; ++at) {
     const std::int64_t i = sweep.order[at];
     if (clock.is_up()) break;
-    clock.count(rows[i].size * p.n_blocks * Cells(tables, n_features).cost());
+    clock.count(rows[i].size * dual.cost());
     dual.read(i);
     const double violation = dual.violation();
     dual.account(sweep.account, violation);
@@ -199,15 +197,14 @@ std::int64_t descend_crammer_singer(const Rows& rows, const TablesArg& tables,
 }
 
 template <class Rows, class Cells>
-std::int64_t certify_crammer_singer(const Rows& rows, const TablesArg& tables,
-                                    const CrammerSingerArg& p, const Sweep& sweep,
-                                    std::int64_t n_features) {
-  SimplexDual<Rows, Cells> dual(rows, tables, p, n_features);
+std::int64_t certify_crammer_singer(const Rows& rows, const SharedArg& shared, const SimplexArg& p,
+                                    const Sweep& sweep) {
+  SimplexDual<Rows, Cells> dual(rows, shared, p);
   if (!dual.allocated()) return -1;
   Clock clock(sweep.seconds);
   std::int64_t i = sweep.begin;
   for (; i < sweep.end && !clock.is_up(); ++i) {
-    clock.count(rows[i].size * p.n_blocks * Cells(tables, n_features).cost());
+    clock.count(rows[i].size * dual.cost());
     dual.read(i);
     dual.account(sweep.account, dual.violation());
   }

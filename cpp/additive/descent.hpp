@@ -3,6 +3,7 @@
 #pragma once
 
 #include "additive/cells.hpp"
+#include "additive/losses.hpp"
 #include "additive/problem.hpp"
 #include "additive/rows.hpp"
 #include "clock.hpp"
@@ -54,49 +55,45 @@ class Accountant {
   int rows_ = 0;
 };
 
-// One sample of the box-constrained dual  min 1/2 a'(Q + D)a - e'a,  0 <= a <= U:
-// hinge has D = 0, U = C; squared hinge D = 1/(2C), U = infinity.
+// One sample of the box-constrained duals of losses.hpp, a dual per lane.
 template <class Cells>
 struct BoxDual {
   using T = typename Cells::Number;
   using Lanes = typename Cells::Lanes;
   static constexpr int kWidth = sizeof(Lanes) / sizeof(T);
-  static constexpr T kInfinity = __builtin_huge_val();
 
   const std::int32_t* label;
-  const T *sign, *c, *diagonal;
-  T *alpha, *bias;
+  const T *targets, *c, *diagonal;
+  T *coef, *bias;
   T bias_value;
-  bool squared;
+  Loss<T> loss;
 
-  explicit BoxDual(const ProblemArg& p)
-      : label(p.label),
-        sign(static_cast<const T*>(p.sign)),
-        c(static_cast<const T*>(p.c)),
-        diagonal(static_cast<const T*>(p.diagonal)),
-        alpha(static_cast<T*>(p.alpha)),
-        bias(static_cast<T*>(p.bias)),
-        bias_value(T(p.bias_value)),
-        squared(p.squared) {}
+  BoxDual(const SharedArg& shared, const BoxArg& box)
+      : label(shared.label),
+        targets(static_cast<const T*>(box.targets)),
+        c(static_cast<const T*>(shared.c)),
+        diagonal(static_cast<const T*>(shared.diagonal)),
+        coef(static_cast<T*>(box.coef)),
+        bias(static_cast<T*>(box.bias)),
+        bias_value(T(shared.bias_value)),
+        loss{shared.loss} {}
 
   struct Sample {
-    Lanes y, alpha, margin, gradient, projected, upper;
+    Lanes target, coef, decision, pull, gradient;
     T ridge, diagonal, c;
   };
 
+  // Row i, whose features decide as given, without the constant one.
   Sample at(std::int64_t i, Lanes decision) const {
     Sample s;
-    s.y = load<Lanes>(sign + label[i] * kWidth);
-    s.alpha = load<Lanes>(alpha + i * kWidth);
+    s.target = load<Lanes>(targets + label[i] * kWidth);
+    s.coef = load<Lanes>(coef + i * kWidth);
     s.c = c[i];
     s.diagonal = diagonal[i];
-    s.ridge = squared ? T(0.5) / s.c : T(0);
-    s.upper = Lanes{} + (squared ? kInfinity : s.c);
-    s.margin = s.y * (decision + bias_value * load<Lanes>(bias));
-    s.gradient = s.margin - s.y * s.y + s.ridge * s.alpha;  // y*y is 0 in an empty lane
-    const Lanes zero{};
-    const Lanes low = vmin(s.gradient, zero), high = vmax(s.gradient, zero);
-    s.projected = s.alpha <= zero ? low : (s.alpha >= s.upper ? high : s.gradient);
+    s.ridge = loss.ridge(s.c);
+    s.decision = decision + bias_value * load<Lanes>(bias);
+    s.pull = s.ridge * s.coef;
+    s.gradient = s.decision - s.target + s.pull;
     return s;
   }
 
@@ -105,34 +102,35 @@ struct BoxDual {
   Lanes minimiser(const Sample& s) const {
     const T curvature = s.diagonal + s.ridge;
     const T step = curvature > 0 ? T(1) / curvature : T(1e30);
-    return vmin(vmax(s.alpha - s.gradient * step, Lanes{}), s.upper);
+    return loss.clipped(Lanes(s.coef - s.gradient * step), s.target, s.c);
   }
 
-  // The gap of one sample, C loss(m) + ridge a^2/2 - a (1 - m), in forms without cancellation:
-  //   squared hinge  C (slack - a/2C)^2     below the margin,  ridge a^2/2 + a (m - 1) above it
-  //   hinge          (C - a) slack          below the margin,  a (m - 1)               above it
+  // LIBLINEAR's variable and its gradient, a = y b and y times that of b; 0 in an empty lane.
+  struct Unsigned {
+    Lanes a, gradient;
+  };
+  Unsigned of(const Sample& s) const { return {s.target * s.coef, s.target * s.gradient}; }
+
   void account(Accountant<Lanes, T>& book, const Sample& s) const {
-    const Lanes slack = vmax(s.y * s.y - s.margin, Lanes{});
-    const Lanes excess = vmax(s.margin - s.y * s.y, Lanes{});
-    Lanes loss, gap;
-    if (squared) {
-      const Lanes short_of = slack - s.ridge * s.alpha;
-      loss = s.c * slack * slack;
-      gap = excess > Lanes{} ? s.alpha * (T(0.5) * s.ridge * s.alpha + excess)
-                             : s.c * short_of * short_of;
-    } else {
-      loss = s.c * slack;
-      gap = s.y * s.y * (s.c - s.alpha) * slack + s.alpha * excess;
-    }
-    book.add(loss, s.alpha * s.margin, gap, s.projected);
+    const Lanes zero{}, largest = zero + loss.largest(s.c);
+    const Unsigned u = of(s);
+    const Lanes low = vmin(u.gradient, zero), high = vmax(u.gradient, zero);
+    const Lanes projected = u.a <= zero ? low : (u.a >= largest ? high : u.gradient);
+    const Lanes below =
+        s.target * (s.target - s.decision);  // 1 - y g, by which the margin is missed
+    const Lanes slack = vmax(below, zero), excess = vmax(-below, zero);
+    book.add(loss.value(slack, s.c), s.coef * s.decision,
+             loss.gap(u.a, slack, excess, s.c, Lanes(s.target * s.pull)), projected);
   }
 
   // LIBLINEAR's rule, in every lane: at a bound, and pushed outwards by more than the largest
   // violation of the last sweep.
   bool at_rest(const Sample& s, const double* shrink_max, const double* shrink_min) const {
+    const Unsigned u = of(s);
+    const T largest = loss.largest(s.c);
     for (int l = 0; l < kWidth; ++l) {
-      const T a = lane(s.alpha, l), g = lane(s.gradient, l), u = lane(s.upper, l);
-      const bool rests = (a <= 0 && g > shrink_max[l]) || (a >= u && g < shrink_min[l]);
+      const T a = lane(u.a, l), g = lane(u.gradient, l);
+      const bool rests = (a <= 0 && g > shrink_max[l]) || (a >= largest && g < shrink_min[l]);
       if (!rests) return false;
     }
     return true;
@@ -148,10 +146,10 @@ struct BoxDual {
 // Visit order[begin, end) once.  Returns the position reached: `end`, or earlier when the time
 // is up, and calling again from there continues the sweep as if it had not been cut.
 template <class Rows, class Cells>
-std::int64_t descend(const Rows& rows, Cells cells, const ProblemArg& p, const Sweep& sweep) {
+std::int64_t descend(const Rows& rows, Cells cells, const BoxDual<Cells>& dual,
+                     const Sweep& sweep) {
   using Dual = BoxDual<Cells>;
   using Lanes = typename Cells::Lanes;
-  const Dual dual(p);
   Accountant<Lanes, typename Cells::Number> book(sweep.account);
   Clock clock(sweep.seconds);
 
@@ -176,10 +174,9 @@ std::int64_t descend(const Rows& rows, Cells cells, const ProblemArg& p, const S
 
     const auto s = dual.at(i, decision);
     const Lanes next = dual.minimiser(s);
-    const Lanes step = next - s.alpha;
-    if (any(step != Lanes{})) {
-      store(dual.alpha + i * Dual::kWidth, next);
-      const Lanes delta = step * s.y;
+    const Lanes delta = next - s.coef;
+    if (any(delta != Lanes{})) {
+      store(dual.coef + i * Dual::kWidth, next);
       store(dual.bias, load<Lanes>(dual.bias) + dual.bias_value * delta);
       if constexpr (fused) {
         pending = row;
@@ -204,10 +201,8 @@ std::int64_t descend(const Rows& rows, Cells cells, const ProblemArg& p, const S
 
 // The same sums at fixed weights, for every row: what the duality gap is computed from.
 template <class Rows, class Cells>
-std::int64_t certify(const Rows& rows, const Cells& cells, const ProblemArg& p,
+std::int64_t certify(const Rows& rows, const Cells& cells, const BoxDual<Cells>& dual,
                      const Sweep& sweep) {
-  using Dual = BoxDual<Cells>;
-  const Dual dual(p);
   Accountant<typename Cells::Lanes, typename Cells::Number> book(sweep.account);
   Clock clock(sweep.seconds);
   std::int64_t i = sweep.begin;

@@ -1,12 +1,12 @@
 // The hot loops, instantiated for every layout of rows and shape of cells.  Compiled once per
-// instruction set (see isa.hpp); `kernels()` is the only name that leaves this file.
+// instruction set (see isa.hpp); the table of functions at the end is all that leaves this file.
 #include "additive/crammer_singer.hpp"
 #include "additive/descent.hpp"
 
 #ifdef WIDEMARGIN_DOUBLE
-#define WIDEMARGIN_KERNELS kernels_double
+#define WIDEMARGIN_LOOPS additive_double
 #else
-#define WIDEMARGIN_KERNELS kernels_float
+#define WIDEMARGIN_LOOPS additive_float
 #endif
 
 namespace widemargin {
@@ -68,39 +68,40 @@ auto with_types(const RowsArg& r, const TablesArg& t, F&& f) {
   return go(SparseRows<u32, u32>(r));
 }
 
-std::int64_t descend_box(const RowsArg& r, const TablesArg& t, const ProblemArg& p,
-                         const Sweep& s) {
-  return with_types(r, t, [&](auto rows, auto cells) {
-    return descend(rows, typename decltype(cells)::type(t, r.n_features), p, s);
+std::int64_t descend_box(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
+  return with_types(p.rows, p.tables, [&](auto rows, auto tag) {
+    using Cells = typename decltype(tag)::type;
+    const Cells cells(p.tables, box.weights, p.rows.n_features);
+    return descend(rows, cells, BoxDual<Cells>(p, box), sweep);
   });
 }
 
-std::int64_t certify_box(const RowsArg& r, const TablesArg& t, const ProblemArg& p,
-                         const Sweep& s) {
-  return with_types(r, t, [&](auto rows, auto cells) {
-    return certify(rows, typename decltype(cells)::type(t, r.n_features), p, s);
+std::int64_t certify_box(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
+  return with_types(p.rows, p.tables, [&](auto rows, auto tag) {
+    using Cells = typename decltype(tag)::type;
+    const Cells cells(p.tables, box.weights, p.rows.n_features);
+    return certify(rows, cells, BoxDual<Cells>(p, box), sweep);
   });
 }
 
-std::int64_t descend_simplex(const RowsArg& r, const TablesArg& t, const CrammerSingerArg& p,
-                             const Sweep& s) {
-  return with_types<true>(r, t, [&](auto rows, auto cells) {
-    using Cells = typename decltype(cells)::type;
-    return descend_crammer_singer<decltype(rows), Cells>(rows, t, p, s, r.n_features);
+std::int64_t descend_simplex(const SharedArg& p, const SimplexArg& simplex, const Sweep& sweep) {
+  return with_types<true>(p.rows, p.tables, [&](auto rows, auto tag) {
+    using Cells = typename decltype(tag)::type;
+    return descend_crammer_singer<decltype(rows), Cells>(rows, p, simplex, sweep);
   });
 }
 
-std::int64_t certify_simplex(const RowsArg& r, const TablesArg& t, const CrammerSingerArg& p,
-                             const Sweep& s) {
-  return with_types<true>(r, t, [&](auto rows, auto cells) {
-    using Cells = typename decltype(cells)::type;
-    return certify_crammer_singer<decltype(rows), Cells>(rows, t, p, s, r.n_features);
+std::int64_t certify_simplex(const SharedArg& p, const SimplexArg& simplex, const Sweep& sweep) {
+  return with_types<true>(p.rows, p.tables, [&](auto rows, auto tag) {
+    using Cells = typename decltype(tag)::type;
+    return certify_crammer_singer<decltype(rows), Cells>(rows, p, simplex, sweep);
   });
 }
 
-void decide(const RowsArg& r, const TablesArg& t, std::int64_t begin, std::int64_t end, void* out) {
+void decide(const RowsArg& r, const TablesArg& t, const void* weights, std::int64_t begin,
+            std::int64_t end, void* out) {
   with_types(r, t, [&](auto rows, auto tag) {
-    const typename decltype(tag)::type cells(t, r.n_features);
+    const typename decltype(tag)::type cells(t, const_cast<void*>(weights), r.n_features);
     for (std::int64_t i = begin; i < end; ++i) {
       if (i + 1 < end) cells.prefetch(rows[i + 1]);
       store(static_cast<Number*>(out) + i * t.lanes, cells.dot(rows[i]));
@@ -108,24 +109,43 @@ void decide(const RowsArg& r, const TablesArg& t, std::int64_t begin, std::int64
   });
 }
 
-void accumulate(const RowsArg& r, const TablesArg& t, std::int64_t begin, std::int64_t end,
-                const void* coef) {
-  with_types(r, t, [&](auto rows, auto tag) {
+// One block of lanes; its coefficients of the next row are `stride` numbers away.
+void accumulate(const SharedArg& p, std::int64_t begin, std::int64_t end, const Number* coef,
+                std::int64_t stride, void* weights, Number* bias) {
+  with_types(p.rows, p.tables, [&](auto rows, auto tag) {
     using Cells = typename decltype(tag)::type;
     using Lanes = typename Cells::Lanes;
-    Cells cells(t, r.n_features);
+    Cells cells(p.tables, weights, p.rows.n_features);
+    double sums[kLanes] = {};
     for (std::int64_t i = begin; i < end; ++i) {
-      const auto delta = load<Lanes>(static_cast<const Number*>(coef) + i * t.lanes);
-      if (any(delta != Lanes{})) cells.update(rows[i], delta);
+      const auto delta = load<Lanes>(coef + i * stride);
+      if (!any(delta != Lanes{})) continue;
+      cells.update(rows[i], delta);
+      for (int l = 0; l < p.tables.lanes; ++l) sums[l] += double(coef[i * stride + l]);
     }
+    for (int l = 0; l < p.tables.lanes; ++l) bias[l] = Number(bias[l] + p.bias_value * sums[l]);
   });
+}
+
+void accumulate_box(const SharedArg& p, const BoxArg& box, std::int64_t begin, std::int64_t end) {
+  accumulate(p, begin, end, static_cast<const Number*>(box.coef), p.tables.lanes, box.weights,
+             static_cast<Number*>(box.bias));
+}
+
+void accumulate_simplex(const SharedArg& p, const SimplexArg& simplex, std::int64_t begin,
+                        std::int64_t end) {
+  for (std::int64_t b = 0; b < simplex.n_blocks; ++b)
+    accumulate(p, begin, end, static_cast<const Number*>(simplex.coef) + b * kLanes,
+               simplex.n_blocks * kLanes, simplex.weights[b],
+               static_cast<Number*>(simplex.bias) + b * kLanes);
 }
 
 }  // namespace
 
-extern const Kernels WIDEMARGIN_KERNELS;
-const Kernels WIDEMARGIN_KERNELS = {descend_box,     certify_box, descend_simplex,
-                                    certify_simplex, decide,      accumulate};
+extern const AdditiveLoops WIDEMARGIN_LOOPS = {
+    {descend_box, certify_box, accumulate_box},
+    {descend_simplex, certify_simplex, accumulate_simplex},
+    decide};
 
 }  // namespace WIDEMARGIN_ISA
 }  // namespace widemargin

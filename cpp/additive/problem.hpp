@@ -1,5 +1,5 @@
-// The plain structs that cross from `core.cpp` (arrays checked, Python outside) to the hot
-// loops (pointers only).  Compiled once, shared by every instruction set.
+// The plain structs that cross from bind_additive.cpp (arrays checked, Python outside) to the hot
+// loops (pointers only).  `void*` points at numbers of the tables' precision, float or double.
 #pragma once
 
 #include <cstdint>
@@ -21,38 +21,55 @@ struct RowsArg {
   std::int64_t n_rows, n_features;
 };
 
-// A pair of look-up tables and the weights they act on.  rank > 0: left and right are
-// [n_codes][rank] and weights [feature][rank][lanes].  rank == 0 (unary): right is the
-// [n_codes][n_codes] kernel matrix, weights the tables [offset[feature] + code][lanes].
+// A pair of look-up tables.  rank > 0: left and right are [n_codes][rank] and act on weights
+// [feature][rank][lanes].  rank == 0 (unary): right is the [n_codes][n_codes] kernel matrix, and
+// the weights are tables [offset[feature] + code][lanes].
 struct TablesArg {
   bool is_double;
   int rank, lanes;  // lanes is 1 or kLanes
   std::int64_t n_codes;
   const void *left, *right;
   const std::int64_t* offset;  // unary only: [n_features + 1]
-  void* weights;
 };
 
-// One-vs-rest box-constrained duals, one per lane; or, for Crammer-Singer, one lane per class.
-struct ProblemArg {
-  bool squared;               // squared hinge, else hinge
-  const std::int32_t* label;  // [n_rows], row of `sign`
-  const void* sign;           // [n_labels][lanes]: +1, -1, or 0 for a lane without a class
-  const void* c;              // [n_rows], upper weight of each sample
-  const void* diagonal;       // [n_rows], Q_ii without the loss's own term
-  void* alpha;                // [n_rows][lanes]
-  void* bias;                 // [lanes], weight of the constant feature
+enum class LossKind { hinge, squared_hinge };  // see losses.hpp
+
+// What all duals of a fit have in common.
+struct SharedArg {
+  RowsArg rows;
+  TablesArg tables;
+  LossKind loss;
+  const std::int32_t* label;  // [n_rows]: row of BoxArg::targets, or class of SimplexArg
+  const void* c;              // [n_rows], weight of each sample's loss
+  const void* diagonal;       // [n_rows], k(x_i, x_i), the constant feature's share included
   double bias_value;          // value of the constant feature (0: no intercept)
 };
 
-// Per-lane sums over the samples seen; the duality module turns them into objectives.
-struct Account {
-  double loss[kLanes];       // sum of C_i loss_i
-  double quadratic[kLanes];  // a'Qa = |w|^2
-  double gap[kLanes];        // primal minus dual, a sum of terms that are each non-negative
-  double pg_max[kLanes], pg_min[kLanes];
+// Box-constrained duals, one per lane, in signed coefficients b_i = y_i a_i (see losses.hpp).
+struct BoxArg {
+  const void* targets;  // [n_labels][lanes]: +1, -1, or 0 for a lane without a problem
+  void* weights;        // as TablesArg says
+  void* coef;           // [n_rows][lanes]
+  void* bias;           // [lanes], weight of the constant feature
 };
 
+// Crammer and Singer's dual: a class per lane, in blocks of lanes.
+struct SimplexArg {
+  std::int32_t n_classes, n_blocks;  // n_blocks = ceil(n_classes / kLanes)
+  void* const* weights;              // [n_blocks] pointers, each as TablesArg says
+  void* coef;                        // [n_rows][n_blocks][lanes]
+  void* bias;                        // [n_blocks][lanes]
+};
+
+// Per-lane sums over the samples seen; duality.py turns them into objectives.
+struct Account {
+  double loss[kLanes];       // sum of C_i loss_i
+  double quadratic[kLanes];  // b'Kb = |w|^2
+  double gap[kLanes];        // primal minus dual, a sum of terms that are each non-negative
+  double pg_max[kLanes], pg_min[kLanes];  // LIBLINEAR's: of the projected gradient in a_i = y_i b_i
+};
+
+// Some rows in turn: those that `order` names, or without it the rows begin .. end themselves.
 struct Sweep {
   const std::int32_t* order;
   std::int64_t begin, end;
@@ -62,31 +79,22 @@ struct Sweep {
   Account* account;
 };
 
-struct CrammerSingerArg {
-  const std::int32_t* label;
-  std::int32_t n_classes, n_blocks;  // n_blocks = ceil(n_classes / kLanes)
-  bool squared;
-  const void* c;
-  const void* diagonal;
-  void* alpha;  // [n_rows][n_blocks][lanes]
-  void* bias;   // [n_blocks][lanes]
-  double bias_value;
-  void* const* weights;  // [n_blocks] pointers, each as TablesArg::weights
+// What can be done with a dual.  Sweeps return how far they came, or -1 without memory.
+template <class DualArg>
+struct DualLoops {
+  std::int64_t (*descend)(const SharedArg&, const DualArg&, const Sweep&);
+  std::int64_t (*certify)(const SharedArg&, const DualArg&, const Sweep&);
+  // weights and bias += sum_i coef_i phi(x_i), rows begin .. end: what a start needs
+  void (*accumulate)(const SharedArg&, const DualArg&, std::int64_t begin, std::int64_t end);
 };
 
-// What one instruction set offers.
-struct Kernels {
-  std::int64_t (*descend)(const RowsArg&, const TablesArg&, const ProblemArg&, const Sweep&);
-  std::int64_t (*certify)(const RowsArg&, const TablesArg&, const ProblemArg&, const Sweep&);
-  std::int64_t (*descend_crammer_singer)(const RowsArg&, const TablesArg&, const CrammerSingerArg&,
-                                         const Sweep&);
-  std::int64_t (*certify_crammer_singer)(const RowsArg&, const TablesArg&, const CrammerSingerArg&,
-                                         const Sweep&);
-  // out[i][lane] = sum_j L[code_ij] . w_j, rows [begin, end)
-  void (*decide)(const RowsArg&, const TablesArg&, std::int64_t begin, std::int64_t end, void* out);
-  // weights += sum_i coef[i][lane] R[code_ij], rows [begin, end)
-  void (*accumulate)(const RowsArg&, const TablesArg&, std::int64_t begin, std::int64_t end,
-                     const void* coef);
+// What one instruction set offers in one precision.
+struct AdditiveLoops {
+  DualLoops<BoxArg> box;
+  DualLoops<SimplexArg> simplex;
+  // out[i][lane] = sum_j L[code_ij] . w_j, rows begin .. end
+  void (*decide)(const RowsArg&, const TablesArg&, const void* weights, std::int64_t begin,
+                 std::int64_t end, void* out);
 };
 
 }  // namespace widemargin

@@ -13,16 +13,61 @@ class Rows:
 class Tables:
     def __init__(self, left: Any, right: Any, offset: Any, lanes: int) -> None: ...
 
+class Loss:
+    def __init__(self, name: str) -> None: ...
+    @property
+    def name(self) -> str: ...
+
+class SharedProblem:
+    def __init__(
+        self,
+        rows: Rows,
+        tables: Tables,
+        label: np.ndarray,
+        c: np.ndarray,
+        diagonal: np.ndarray,
+        bias_value: float,
+        loss: Loss,
+    ) -> None: ...
+
+class _Dual:
+    def sweep(
+        self,
+        order: np.ndarray,
+        begin: int,
+        seconds: float,
+        shrink: np.ndarray,
+        shrunk: np.ndarray,
+        account: np.ndarray,
+    ) -> int: ...
+    def certify(self, begin: int, seconds: float, account: np.ndarray) -> int: ...
+    def accumulate(self, begin: int, end: int) -> None: ...
+
+class BoxDual(_Dual):
+    def __init__(
+        self,
+        shared: SharedProblem,
+        targets: np.ndarray,
+        weights: np.ndarray,
+        coef: np.ndarray,
+        bias: np.ndarray,
+    ) -> None: ...
+
+class SimplexDual(_Dual):
+    def __init__(
+        self,
+        shared: SharedProblem,
+        n_classes: int,
+        weights: np.ndarray,
+        coef: np.ndarray,
+        bias: np.ndarray,
+    ) -> None: ...
+
 def instruction_sets() -> list[str]: ...
 def instruction_set() -> str: ...
 def use_instruction_set(name: str) -> None: ...
-def sweep_box(*args: Any) -> int: ...
-def sweep_simplex(*args: Any) -> int: ...
 def decide(
     rows: Rows, tables: Tables, weights: np.ndarray, begin: int, end: int, out: np.ndarray
-) -> None: ...
-def accumulate(
-    rows: Rows, tables: Tables, weights: np.ndarray, begin: int, end: int, coef: np.ndarray
 ) -> None: ...
 def shuffled(rows: np.ndarray, seed: int) -> np.ndarray: ...
 def row_sums(rows: Rows, table: np.ndarray) -> np.ndarray: ...

@@ -54,8 +54,8 @@ def test_a_task_that_has_travelled_has_the_same_solution_to_the_bit(
         back = pickle.loads(pickle.dumps(there))
         np.testing.assert_array_equal(back.weights, model.model_.weights[task.blocks])
         assert back.outcome.history == model.history_[task.number]
-    alpha = np.hstack([solve_batch(task, Control()).coef for task in tasks])
-    np.testing.assert_array_equal(alpha, model._dual.alpha)
+    coef = np.hstack([solve_batch(task, Control()).coef for task in tasks])
+    np.testing.assert_array_equal(coef, model._dual.coef)
 
 
 def test_a_fit_in_other_processes_is_the_same_to_the_bit(monkeypatch):

@@ -33,7 +33,7 @@ def test_gap_is_the_one_recomputed_from_the_dual_variables(n_classes, loss, n_sw
     X, y = histograms(n_classes)
     model = svc(loss=loss, max_iter=n_sweeps).fit(X, y)
     K, sign, c = reference.gram(model, X), reference.signs(y), c_of(model, len(X))
-    coef = model._dual.alpha * sign
+    coef = model._dual.coef
     primal = reference.primal(K, coef, sign, c, squared(model))
     gap = primal - reference.dual(K, coef, c, squared(model))
     assert model.objective_ == pytest.approx(primal.sum(), rel=1e-10)
@@ -46,7 +46,7 @@ def test_gap_is_the_one_recomputed_from_the_dual_variables(n_classes, loss, n_sw
 def test_crammer_singer_gap_is_the_one_recomputed_from_the_dual_variables(loss, n_sweeps):
     X, y = histograms(3)
     model = svc(loss=loss, max_iter=n_sweeps, multi_class="crammer_singer").fit(X, y)
-    problem = reference.gram(model, X), model._dual.alpha, y, c_of(model, len(X)), squared(model)
+    problem = reference.gram(model, X), model._dual.coef, y, c_of(model, len(X)), squared(model)
     reference.assert_crammer_singer_feasible(*problem[1:])
     primal = reference.crammer_singer_primal(*problem)
     gap = 1 - reference.crammer_singer_dual(*problem) / primal
@@ -74,7 +74,7 @@ def test_violation_is_the_spread_of_the_projected_gradient(loss, n_sweeps):
     X, y = histograms(2)
     model = svc(loss=loss, max_iter=n_sweeps).fit(X, y)
     K, sign, c = reference.gram(model, X), reference.signs(y), c_of(model, len(X))
-    pg = reference.projected_gradient(K, model._dual.alpha * sign, sign, c, squared(model))
+    pg = reference.projected_gradient(K, model._dual.coef, sign, c, squared(model))
     spread = max(pg.max(), 0) - min(pg.min(), 0)
     assert model.violation_ == pytest.approx(spread, abs=1e-12, rel=1e-8)
 

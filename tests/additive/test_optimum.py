@@ -33,8 +33,8 @@ def test_decision_values_are_those_of_the_reference_expansion(model_key, n_class
 
 @each_problem
 def test_decision_values_are_the_expansion_of_the_models_own_dual_variables(model_key, n_classes):
-    model, X, y, _ = optimum(model_key, n_classes)
-    coef = model._dual.alpha * reference.signs(y)
+    model, X, _, _ = optimum(model_key, n_classes)
+    coef = model._dual.coef
     decision = model.decision_function(X).reshape(len(X), -1)
     np.testing.assert_allclose(decision, reference.gram(model, X) @ coef, atol=1e-10)
 
@@ -128,7 +128,7 @@ def _centred(scores):
 def test_crammer_singer_with_more_classes_than_lanes_is_optimal_by_weak_duality(loss):
     X, y = histograms(18, n_rows=72)
     model = svc(loss=loss, multi_class="crammer_singer", tol=1e-9).fit(X, y)
-    problem = reference.gram(model, X), model._dual.alpha, y, c_of(model, len(X)), squared(model)
+    problem = reference.gram(model, X), model._dual.coef, y, c_of(model, len(X)), squared(model)
     reference.assert_crammer_singer_feasible(*problem[1:])
     primal = reference.crammer_singer_primal(*problem)
     assert reference.crammer_singer_dual(*problem) == pytest.approx(primal, rel=1e-8)

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+from widemargin import losses
 from widemargin.additive.learn import Settings, learn
 from widemargin.additive.problem import LANES, BoxProblem, Layout, SharedProblem, aligned
 from widemargin.additive.solver import measure
@@ -17,12 +18,17 @@ from .problems import LOSSES, histograms
 each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
-def shared_problem(X, layout, loss="squared_hinge", **settings):
+def shared_problem(X, y, layout, loss="squared_hinge", **settings):
     learned = learn(Values.of(X), np.ones(len(X)), Settings("chi2", **settings))
     diagonal = learned.diagonal()
-    c = np.full(len(X), 1 / diagonal.mean())
     return SharedProblem.of(
-        learned, layout, c=c, kernel_diagonal=diagonal, bias_value=0.5, loss=loss
+        learned,
+        layout,
+        label=y,
+        c=np.full(len(X), 1 / diagonal.mean()),
+        kernel_diagonal=diagonal,
+        bias_value=0.5,
+        loss=losses.LOSSES[loss],
     )
 
 
@@ -52,8 +58,8 @@ def test_ranks_are_padded_to_those_that_have_a_loop(layout, ranks):
 @each_dtype
 @pytest.mark.parametrize("approximation", ["spectral", "chebyshev", "unary"])
 def test_tables_are_aligned_again_where_they_arrive(approximation, dtype):
-    X, _ = histograms(3)
-    tables = shared_problem(X, Layout(LANES, dtype), approximation=approximation).tables
+    X, y = histograms(3)
+    tables = shared_problem(X, y, Layout(LANES, dtype), approximation=approximation).tables
     assert tables.core is not None  # which cannot travel
     there = pickle.loads(pickle.dumps(tables))
     for name in ("left", "right", "offset"):
@@ -65,19 +71,19 @@ def test_tables_are_aligned_again_where_they_arrive(approximation, dtype):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_start_is_the_expansion_of_its_variables(n_classes, loss):
+def test_a_start_is_brought_into_the_box_and_is_its_expansion(n_classes, loss):
     X, y = histograms(n_classes)
     coding = Coding("ovr", n_classes)
     lanes = 1 if coding.n_outputs == 1 else LANES
-    shared = shared_problem(X, Layout(lanes, np.float64), loss)
-    problem = BoxProblem(shared, y.astype(np.int32), coding.targets, shared.tables.weights(3))
+    shared = shared_problem(X, y, Layout(lanes, np.float64), loss)
+    problem = BoxProblem(shared, coding.targets, shared.tables.weights(coding.n_outputs))
     assert not problem.started
-    alpha = np.random.default_rng(0).uniform(-1, 2, (len(X), coding.n_outputs)) * shared.c[:, None]
-    problem.start(alpha, Control())
-    upper = np.inf if loss == "squared_hinge" else shared.c[:, None]
-    np.testing.assert_array_equal(problem.coef, np.clip(alpha, 0, upper))
+    sign, c = coding.targets[y], shared.c[:, None]
+    coef = sign * c * np.random.default_rng(0).uniform(-1, 2, sign.shape)
+    problem.start(coef, Control())
+    upper = np.inf if loss == "squared_hinge" else c
+    np.testing.assert_array_equal(problem.coef, sign * np.clip(sign * coef, 0, upper))
     assert problem.started
-    signed = problem.coef * coding.targets[y]
-    np.testing.assert_allclose(problem.bias[: coding.n_outputs], 0.5 * signed.sum(axis=0))
+    np.testing.assert_allclose(problem.bias[: sign.shape[1]], 0.5 * problem.coef.sum(axis=0))
     # At weights that are the expansion of the variables, no gap is negative.
     assert np.all(measure(problem, Control()).gap >= 0)

@@ -31,9 +31,9 @@ def precision(tol: float, c: np.ndarray, diagonal: np.ndarray) -> type:
 
 @dataclass(frozen=True)
 class Dual:
-    """The dual variables of a fit, and what they belong to."""
+    """The signed dual variables of a fit, and what they belong to."""
 
-    alpha: np.ndarray  # (n_rows, n_outputs)
+    coef: np.ndarray  # (n_rows, n_outputs)
     C: float  # in the kernel's own unit
     multi_class: str
     label: np.ndarray
@@ -47,7 +47,6 @@ class BatchTask:
     number: int
     blocks: slice  # of the model's weights
     shared: SharedProblem
-    label: np.ndarray
     targets: np.ndarray  # of each class in these outputs
     start: np.ndarray | None  # dual variables to begin at
     seed: np.random.SeedSequence
@@ -55,7 +54,7 @@ class BatchTask:
 
     def problem(self, weights: np.ndarray) -> BoxProblem | SimplexProblem:
         kind = SimplexProblem if self.shared.layout.simplex else BoxProblem
-        return kind(self.shared, self.label, self.targets, weights)
+        return kind(self.shared, self.targets, weights)
 
 
 @dataclass(frozen=True)
@@ -64,14 +63,13 @@ class BatchSolution:
 
     weights: np.ndarray
     bias: np.ndarray
-    coef: np.ndarray  # dual variables, (n_rows, n_outputs)
+    coef: np.ndarray  # signed dual variables, (n_rows, n_outputs)
     outcome: Outcome
 
 
 def make_batches(
     shared: SharedProblem,
     coding: Coding,
-    label: np.ndarray,
     *,
     start: np.ndarray | None,
     seed: int,
@@ -89,7 +87,6 @@ def make_batches(
             number=k,
             blocks=slice(n_blocks) if shared.layout.simplex else slice(k, k + 1),
             shared=shared,
-            label=label,
             targets=targets[:, mine],
             start=None if start is None else start[:, mine],
             seed=seeds[k],

@@ -27,6 +27,7 @@ from widemargin.additive.problem import LANES, Layout, SharedProblem
 from widemargin.additive.solver import Stopping
 from widemargin.additive.source import Values
 from widemargin.classifier import MarginClassifier
+from widemargin.losses import LOSSES
 from widemargin.multiclass import Coding
 from widemargin.progress import log, progress_of
 from widemargin.validation import (
@@ -310,7 +311,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         return TrainingSet(
             learned,
             data.classes,
-            data.label.astype(np.int32),
+            data.label,
             data.weight,
             learned.diagonal(),
             data.present,
@@ -327,9 +328,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         tasks = make_batches(
             shared,
             coding,
-            training.label,
             # The variables grow with C, bounded ones exactly so.
-            start=None if start is None else start.alpha * (C / start.C),
+            start=None if start is None else start.coef * (C / start.C),
             seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
             stopping=Stopping(self.tol, self.max_iter),
         )
@@ -343,8 +343,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         self.fit_record_ = fit_record(solutions, shared, time.perf_counter() - started)
         self.C_ = C
         if keep_dual:
-            alpha = np.hstack([solution.coef for solution in solutions])
-            self._dual = Dual(alpha, C, self.multi_class, training.label, training.present)
+            coef = np.hstack([solution.coef for solution in solutions])
+            self._dual = Dual(coef, C, self.multi_class, training.label, training.present)
         context.call_on_fit_task_end(
             estimator=self, X=training.X, y=training.y, reconstruction_attributes=dict
         )
@@ -368,10 +368,11 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         return C, SharedProblem.of(
             training.learned,
             layout,
+            label=training.label,
             c=c,
             kernel_diagonal=training.diagonal,
             bias_value=bias_value,
-            loss=self.loss,
+            loss=LOSSES[self.loss],
         )
 
     def _fitted(self, training: TrainingSet, shared: SharedProblem, weights, bias) -> dict:
@@ -418,7 +419,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier):
         if not self.warm_start or dual is None:
             return None
         shape = (len(training.label), training.coding(self.multi_class).n_outputs)
-        if dual.alpha.shape != shape or dual.multi_class != self.multi_class:
+        if dual.coef.shape != shape or dual.multi_class != self.multi_class:
             warn_user(
                 "warm_start=True, but the number of rows or classes changed, or multi_class did: "
                 "starting afresh."

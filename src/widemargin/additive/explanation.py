@@ -131,11 +131,8 @@ class ExplanationMixin:
         dual = self._dual
         if X.shape[0] <= dual.present.max():
             raise ValueError("X must be the rows that the model was fitted on.")
-        coef = dual.alpha
-        if dual.multi_class == "ovr":
-            coef = coef * Coding.of(self).targets[dual.label]
         features = range(self.n_features_in_) if features is None else features
-        return shape_errors(self.model_, Values.of(X[dual.present]), coef, features)
+        return shape_errors(self.model_, Values.of(X[dual.present]), dual.coef, features)
 
 
 def importance(model: ExplanationMixin, X=None) -> np.ndarray:

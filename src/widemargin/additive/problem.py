@@ -7,7 +7,7 @@ The solver asks them for sweeps and certificates, and knows nothing of tables.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from widemargin.additive.codes import Codes
 from widemargin.additive.learn import Approximation
 from widemargin.additive.tables import Tables
 from widemargin.engine import Control
+from widemargin.losses import Loss
 
 LANES: int = _core.LANES
 SLICE_SECONDS = 0.1
@@ -123,14 +124,15 @@ def _unary_offsets(tables: Tables, codes: Codes) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SharedProblem:
-    """What every class of a fit shares: codes, tables, C of each sample, the constant feature."""
+    """What every class of a fit shares: codes, labels, tables, loss, the constant feature."""
 
     codes: Codes
     tables: CoreTables
-    diagonal: np.ndarray  # k(x_i, x_i), the intercept's share included
+    label: np.ndarray
     c: np.ndarray  # C_i of each sample
+    diagonal: np.ndarray  # k(x_i, x_i), the intercept's share included
     bias_value: float
-    squared: bool
+    loss: Loss
     symmetric: bool
 
     @classmethod
@@ -139,39 +141,44 @@ class SharedProblem:
         learned: Approximation,
         layout: Layout,
         *,
+        label: np.ndarray,
         c: np.ndarray,
         kernel_diagonal: np.ndarray,
         bias_value: float,
-        loss: str,
+        loss: Loss,
     ) -> SharedProblem:
         return cls(
             learned.codes,
             CoreTables.of(learned.tables, learned.codes, layout),
-            (kernel_diagonal + bias_value**2).astype(layout.dtype),
+            label.astype(np.int32),
             c.astype(layout.dtype),
+            (kernel_diagonal + bias_value**2).astype(layout.dtype),
             float(bias_value),
-            loss == "squared_hinge",
+            loss,
             learned.tables.symmetric,
         )
+
+    @cached_property
+    def core(self) -> _core.SharedProblem:
+        """What the core's duals have in common, checked once."""
+        parts = (self.label, self.c, self.diagonal, self.bias_value, self.loss.core)
+        return _core.SharedProblem(self.codes.core, self.tables.core, *parts)
 
     @property
     def layout(self) -> Layout:
         return self.tables.layout
 
-    def add_to(self, weights: np.ndarray, bias: np.ndarray, coef: np.ndarray, control) -> None:
-        """Add sum_i coef_i phi(x_i), in slices that can be interrupted."""
-        for begin in range(0, self.codes.n_rows, _ROWS_PER_SLICE):
-            control.check()
-            end = min(begin + _ROWS_PER_SLICE, self.codes.n_rows)
-            _core.accumulate(self.codes.core, self.tables.core, weights, begin, end, coef)
-        bias += self.bias_value * coef.sum(axis=0, dtype=np.float64)
+    def __getstate__(self) -> dict:
+        """Without the core's view, which belongs to this process."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-class _Problem:
-    """What both kinds of dual answer alike."""
+class _DualProblem:
+    """A problem whose sweeps are the core's."""
 
     shared: SharedProblem
-    alpha: np.ndarray
+    core: _core.BoxDual | _core.SimplexDual
+    coef: np.ndarray
 
     @property
     def n_rows(self) -> int:
@@ -183,93 +190,66 @@ class _Problem:
 
     @property
     def started(self) -> bool:
-        return bool(np.any(self.alpha))
+        return bool(np.any(self.coef))
+
+    def start(self, coef: np.ndarray, control: Control) -> None:
+        """Begin at the variables of another fit, in slices that can be interrupted."""
+        self.coef[...] = self._feasible(coef)
+        for begin in range(0, self.n_rows, _ROWS_PER_SLICE):
+            control.check()
+            self.core.accumulate(begin, min(begin + _ROWS_PER_SLICE, self.n_rows))
+
+    def _feasible(self, coef: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
 
     def sweep(self, order, begin: int, bounds, shrunk, account) -> int:
         """Coordinate descent along ``order`` from ``begin``, for a while; where to go on."""
-        return self._pass(order, begin, bounds, shrunk, account)
+        return self.core.sweep(order, begin, SLICE_SECONDS, bounds, shrunk, account)
 
     def certify(self, begin: int, account) -> int:
         """Add up what all samples from ``begin`` say at fixed weights, for a while; likewise."""
-        bounds = np.stack([np.full(LANES, np.inf), np.full(LANES, -np.inf)])
-        return self._pass(None, begin, bounds, None, account)
-
-    def _pass(self, order, begin, bounds, shrunk, account) -> int:
-        raise NotImplementedError
+        return self.core.certify(begin, SLICE_SECONDS, account)
 
 
-class BoxProblem(_Problem):
-    """One-vs-rest duals of one batch of classes: min 1/2 a'(Q + R)a - e'a, 0 <= a <= U."""
+class BoxProblem(_DualProblem):
+    """One-vs-rest duals of one batch of classes, in signed coefficients (see losses.py)."""
 
-    def __init__(self, shared: SharedProblem, label, targets: np.ndarray, weights: np.ndarray):
+    def __init__(self, shared: SharedProblem, targets: np.ndarray, weights: np.ndarray):
         lanes, dtype = shared.layout.lanes, shared.layout.dtype
-        self.shared, self.label, self.weights = shared, label, weights[0]
+        self.shared, self.targets, self.weights = shared, targets, weights[0]
         self.n_problems = targets.shape[1]
-        self.sign = aligned((len(targets), lanes), dtype)
-        self.sign[:, : self.n_problems] = targets
-        self.bias = aligned(lanes, dtype)
-        self.alpha = aligned((self.n_rows, lanes), dtype)
+        padded = aligned((len(targets), lanes), dtype)  # 0 in lanes without a problem
+        padded[:, : self.n_problems] = targets
+        self.bias, lane_coef = aligned(lanes, dtype), aligned((self.n_rows, lanes), dtype)
+        self.coef = lane_coef[:, : self.n_problems]
+        self.core = _core.BoxDual(shared.core, padded, self.weights, lane_coef, self.bias)
 
-    @property
-    def coef(self) -> np.ndarray:
-        """The variables, (n_rows, n_problems)."""
-        return self.alpha[:, : self.n_problems]
-
-    def start(self, coef: np.ndarray, control: Control) -> None:
-        """Begin at the variables of another fit, brought into the box."""
-        upper = np.inf if self.shared.squared else self.shared.c[:, None]
-        self.alpha[:, : self.n_problems] = np.clip(coef, 0, upper)
-        signed = self.alpha * self.sign[self.label]
-        self.shared.add_to(self.weights, self.bias, signed, control)
-
-    def _pass(self, order, begin, bounds, shrunk, account) -> int:
-        s = self.shared
-        model = (s.codes.core, s.tables.core, self.weights, self.label, self.sign)
-        dual = (s.c, s.diagonal, self.alpha, self.bias, s.bias_value, s.squared)
-        run = (order, begin, SLICE_SECONDS, bounds, shrunk, account)
-        return _core.sweep_box(order is not None, *model, *dual, *run)
+    def _feasible(self, coef: np.ndarray) -> np.ndarray:
+        """A starting point brought into the box."""
+        shared = self.shared
+        return np.clip(coef, *shared.loss.bounds(self.targets[shared.label], shared.c[:, None]))
 
 
-class SimplexProblem(_Problem):
+class SimplexProblem(_DualProblem):
     """Crammer and Singer's dual: all classes of a sample at once, in blocks of 16 lanes."""
 
     n_problems = 1
 
-    def __init__(self, shared: SharedProblem, label, targets: np.ndarray, weights: np.ndarray):
-        dtype, blocks = shared.layout.dtype, len(weights)
-        self.shared, self.label, self.weights = shared, label, weights
-        self.n_classes = len(targets)
+    def __init__(self, shared: SharedProblem, targets: np.ndarray, weights: np.ndarray):
+        dtype, blocks, n_classes = shared.layout.dtype, len(weights), len(targets)
+        self.shared, self.weights = shared, weights
         self.bias = aligned((blocks, LANES), dtype)
-        self.alpha = aligned((self.n_rows, blocks, LANES), dtype)
-
-    @property
-    def coef(self) -> np.ndarray:
-        """The variables, (n_rows, n_classes)."""
-        return self.alpha.reshape(self.n_rows, -1)[:, : self.n_classes]
-
-    def start(self, coef: np.ndarray, control: Control) -> None:
-        """Begin at the variables of another fit, brought into the feasible set."""
-        self.coef[...] = self._feasible(coef)
-        for block, weights in enumerate(self.weights):
-            lanes = np.ascontiguousarray(self.alpha[:, block])
-            self.shared.add_to(weights, self.bias[block], lanes, control)
+        lane_coef = aligned((self.n_rows, blocks, LANES), dtype)
+        self.coef = lane_coef.reshape(self.n_rows, -1)[:, :n_classes]
+        self.core = _core.SimplexDual(shared.core, n_classes, weights, lane_coef, self.bias)
 
     def _feasible(self, coef: np.ndarray) -> np.ndarray:
         """A starting point brought into the feasible set of each sample, or to zero."""
-        rows = np.arange(len(coef))
-        of_label = coef[rows, self.label]
-        others = coef.copy()
-        others[rows, self.label] = 0
+        rows, label = np.arange(len(coef)), self.shared.label
+        of_label, others = coef[rows, label], coef.copy()
+        others[rows, label] = 0
         scale = np.abs(coef).max(axis=1)
         bad = (others.max(axis=1) > 0) | (np.abs(coef.sum(axis=1)) > 1e-4 * scale)
-        coef = np.where(bad[:, None], 0.0, coef)
-        if self.shared.squared:
-            return coef
-        return coef * np.minimum(1.0, self.shared.c / np.maximum(of_label, 1e-30))[:, None]
-
-    def _pass(self, order, begin, bounds, shrunk, account) -> int:
-        s = self.shared
-        model = (s.codes.core, s.tables.core, self.weights, self.n_classes, self.label)
-        dual = (s.c, s.diagonal, self.alpha, self.bias, s.bias_value, s.squared)
-        run = (order, begin, SLICE_SECONDS, bounds, shrunk, account)
-        return _core.sweep_simplex(order is not None, *model, *dual, *run)
+        largest = self.shared.loss.largest(self.shared.c)
+        share = np.minimum(1.0, largest / np.maximum(of_label, 1e-30))
+        return np.where(bad[:, None], 0.0, coef) * share[:, None]

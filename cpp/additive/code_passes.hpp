@@ -1,0 +1,132 @@
+// Plain passes over rows of codes: their check, sums and counts, and a random order of rows.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "additive/problem.hpp"
+#include "require.hpp"
+
+namespace widemargin {
+
+template <class T>
+bool all_below(const T* values, std::int64_t n, std::uint64_t bound) {
+  if (bound > std::numeric_limits<T>::max()) return true;
+  T top = 0;
+  for (std::int64_t k = 0; k < n; ++k) top = std::max(top, values[k]);
+  return n == 0 || top < bound;
+}
+
+inline bool all_within(const std::int32_t* values, std::int64_t n, std::int64_t bound) {
+  std::uint32_t top = 0;  // a negative number is a very large one
+  for (std::int64_t k = 0; k < n; ++k) top = std::max(top, std::uint32_t(values[k]));
+  return n <= 0 || top < bound;
+}
+
+// f(codes) with the type of the codes.
+template <class F>
+auto with_codes(const RowsArg& rows, F&& f) {
+  if (rows.code_type == CodeType::u8) return f(static_cast<const std::uint8_t*>(rows.codes));
+  if (rows.code_type == CodeType::u16) return f(static_cast<const std::uint16_t*>(rows.codes));
+  return f(static_cast<const std::uint32_t*>(rows.codes));
+}
+
+// Row pointers ascend from 0 to `n_stored`, and every index and code is in range.
+inline void check_rows(const RowsArg& rows, std::int64_t n_stored, std::int64_t n_codes) {
+  if (rows.index_type != IndexType::dense) {
+    require(rows.start[0] == 0 && rows.start[rows.n_rows] == n_stored,
+            "start must run from 0 to the number of codes");
+    for (std::int64_t i = 0; i < rows.n_rows; ++i)
+      require(rows.start[i] <= rows.start[i + 1], "start must not descend");
+    const auto bound = std::uint64_t(rows.n_features);
+    require(rows.index_type == IndexType::u16
+                ? all_below(static_cast<const std::uint16_t*>(rows.index), n_stored, bound)
+                : all_below(static_cast<const std::uint32_t*>(rows.index), n_stored, bound),
+            "an index is out of range");
+  }
+  require(
+      with_codes(rows,
+                 [&](auto* codes) { return all_below(codes, n_stored, std::uint64_t(n_codes)); }),
+      "a code is out of range");
+}
+
+// f(row, size, feature, codes) for every row: feature(k) is that of the row's value k.
+template <class F>
+void for_each_row(const RowsArg& rows, F&& f) {
+  const auto sparse = [&](const auto* index, const auto* codes) {
+    for (std::int64_t i = 0; i < rows.n_rows; ++i) {
+      const auto* features = index + rows.start[i];
+      f(
+          i, rows.start[i + 1] - rows.start[i],
+          [features](std::int64_t k) { return std::int64_t(features[k]); }, codes + rows.start[i]);
+    }
+  };
+  with_codes(rows, [&](const auto* codes) {
+    if (rows.index_type == IndexType::u16)
+      return sparse(static_cast<const std::uint16_t*>(rows.index), codes);
+    if (rows.index_type == IndexType::u32)
+      return sparse(static_cast<const std::uint32_t*>(rows.index), codes);
+    for (std::int64_t i = 0; i < rows.n_rows; ++i)
+      f(i, rows.n_features, [](std::int64_t k) { return k; }, codes + i * rows.n_features);
+  });
+}
+
+// A sum over each row's codes of the table's entries.
+inline std::vector<double> row_sums(const RowsArg& rows, const double* table) {
+  std::vector<double> out(std::size_t(rows.n_rows));
+  for_each_row(rows, [&](std::int64_t i, std::int64_t size, auto, const auto* code) {
+    double sums[4] = {};  // independent chains
+    std::int64_t k = 0;
+    for (; k + 4 <= size; k += 4)
+      for (int u = 0; u < 4; ++u) sums[u] += table[code[k + u]];
+    for (; k < size; ++k) sums[0] += table[code[k]];
+    out[std::size_t(i)] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  });
+  return out;
+}
+
+// How often each code occurs, every row counted by its weight.
+inline std::vector<double> count_codes(const RowsArg& rows, std::int64_t n_codes,
+                                       const double* row_weight) {
+  const auto n = std::size_t(n_codes);
+  // Images repeat a code many times in a row: four books keep the additions from queueing.
+  std::vector<double> books(4 * n);
+  for_each_row(rows, [&](std::int64_t i, std::int64_t size, auto, const auto* code) {
+    std::int64_t k = 0;
+    for (; k + 4 <= size; k += 4)
+      for (int u = 0; u < 4; ++u) books[n * u + code[k + u]] += row_weight[i];
+    for (; k < size; ++k) books[code[k]] += row_weight[i];
+  });
+  for (std::size_t b = 1; b < 4; ++b)
+    for (std::size_t k = 0; k < n; ++k) books[k] += books[b * n + k];
+  books.resize(n);
+  return books;
+}
+
+inline std::vector<std::int64_t> largest_codes(const RowsArg& rows) {  // of each feature
+  std::vector<std::int64_t> out(std::size_t(rows.n_features));
+  for_each_row(rows, [&](std::int64_t, std::int64_t size, auto feature, const auto* code) {
+    for (std::int64_t k = 0; k < size; ++k) {
+      auto& largest = out[std::size_t(feature(k))];
+      largest = std::max(largest, std::int64_t(code[k]));
+    }
+  });
+  return out;
+}
+
+// A random order (Fisher-Yates), the same on every platform.
+inline void shuffle(std::vector<std::int32_t>& rows, std::uint64_t seed) {
+  for (std::size_t k = rows.size(); k > 1; --k) {
+    seed += 0x9e3779b97f4a7c15u;  // splitmix64
+    std::uint64_t z = seed;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    const std::uint64_t bits = (z ^ (z >> 31)) >> 32;
+    std::swap(rows[k - 1], rows[(bits * k) >> 32]);  // k < 2^31, so the product fits
+  }
+}
+
+}  // namespace widemargin
