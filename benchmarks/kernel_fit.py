@@ -18,7 +18,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from benchmarks import data
-from benchmarks.report import SEED, alternate, write
+from benchmarks.report import SEED, accuracy, alternate, table, write
 from widemargin import KernelSVC
 
 REPEATS = 3
@@ -56,15 +56,22 @@ def compare(name, C, gamma, X, y, X_test, y_test, bars, intercepts=(False,)) -> 
         f"Bars: {bars}. Levels chosen by KernelSVC: "
         f"{[level.n_clusters for level in models[ours].levels_]} clusters.",
         "",
-        "| | seconds | its time / ours | accuracy, % | support vectors | dual objective |",
-        "|---|---|---|---|---|---|",
     ]
-    for key, model in models.items():
-        accuracy = 100 * float(np.mean(model.predict(X_test) == y_test))
-        lines.append(
-            f"| {key} | {seconds[key]:.2f} | {seconds[key] / seconds[ours]:.1f} | {accuracy:.2f} | "
-            f"{len(model.support_)} | {dual_objective(model, X, gamma):.2f} |"
-        )
+    columns = "its time / ours", "accuracy, %", "support vectors", "dual objective"
+    lines += table(
+        ["", "seconds", *columns],
+        [
+            [
+                key,
+                f"{seconds[key]:.2f}",
+                f"{seconds[key] / seconds[ours]:.1f}",
+                accuracy(model, X_test, y_test),
+                str(len(model.support_)),
+                f"{dual_objective(model, X, gamma):.2f}",
+            ]
+            for key, model in models.items()
+        ],
+    )
     gaps = [f"{m.duality_gap_:.1e}" for m in models.values() if isinstance(m, KernelSVC)]
     return [*lines, "", f"Relative duality gap of ours: {', '.join(gaps)}.", ""]
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 from sklearn.svm import SVC
 
 from benchmarks import data
-from benchmarks.report import SEED, alternate, write
+from benchmarks.report import SEED, accuracy, alternate, table, write
 from widemargin import KernelSVC
 
 
@@ -21,16 +20,14 @@ def main() -> None:
     models = {"KernelSVC": ours, "scikit-learn-intelex": intel, "SVC": libsvm}
     seconds = alternate({n: (lambda m=m: m.predict(X_test)) for n, m in models.items()}, 3)
     bars = {"KernelSVC": "", "scikit-learn-intelex": "1", "SVC": "30"}
-    lines = [
-        "| | seconds | its time / ours | bar | accuracy, % | support vectors |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, model in models.items():
-        accuracy = 100 * float(np.mean(model.predict(X_test) == y_test))
-        lines.append(
-            f"| {name} | {seconds[name]:.3f} | {seconds[name] / seconds['KernelSVC']:.1f} | "
-            f"{bars[name]} | {accuracy:.2f} | {len(model.support_)} |"
-        )
+    times = {n: [f"{s:.3f}", f"{s / seconds['KernelSVC']:.1f}"] for n, s in seconds.items()}
+    lines = table(
+        ["", "seconds", "its time / ours", "bar", "accuracy, %", "support vectors"],
+        [
+            [n, *times[n], bars[n], accuracy(m, X_test, y_test), str(len(m.support_))]
+            for n, m in models.items()
+        ],
+    )
     write("kernel_predict", "Prediction of 20,000 covtype rows, two threads", lines)
 
 

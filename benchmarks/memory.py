@@ -10,7 +10,7 @@ import warnings
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks import data
-from benchmarks.report import write
+from benchmarks.report import table, write
 
 
 def growth(method: str) -> float:
@@ -35,14 +35,9 @@ def child(method: str) -> None:
 
 def main() -> None:
     ours, linear = growth("ours"), growth("linear")
-    lines = [
-        "| method | growth of the peak, MiB |",
-        "|---|---|",
-        f"| AdditiveSVC chi2 | {ours:.1f} |",
-        f"| LinearSVC | {linear:.0f} |",
-        "",
-        f"Ratio {ours / linear:.3f} (bar: at most 0.15).",
-    ]
+    rows = [["AdditiveSVC chi2", f"{ours:.1f}"], ["LinearSVC", f"{linear:.0f}"]]
+    lines = table(["method", "growth of the peak, MiB"], rows)
+    lines += ["", f"Ratio {ours / linear:.3f} (bar: at most 0.15)."]
     write("memory", "Memory during fit", lines)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -42,6 +42,23 @@ def cpu() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lines of a table in Markdown.
+
+    >>> print(*table(["data", "seconds"], [["letter", "0.31"]]), sep="\\n")
+    | data | seconds |
+    |---|---|
+    | letter | 0.31 |
+    """
+    lined = [f"| {' | '.join(cells)} |" for cells in (columns, *rows)]
+    return [lined[0], "|" + "---|" * len(columns), *lined[1:]]
+
+
+def accuracy(model, X, y) -> str:
+    """Of predictions, in per cent with two digits."""
+    return f"{100 * float(np.mean(model.predict(X) == y)):.2f}"
 
 
 def write(name: str, title: str, lines: list[str], part: str = "") -> None:

@@ -26,6 +26,9 @@ from widemargin.cli.options import (
     Model,
     NewModel,
     Output,
+    Picture,
+    Predictions,
+    Scaled,
     Scaling,
     Search,
     Source,
@@ -121,9 +124,7 @@ def predict(
     *,
     data: Data,
     model: Model,
-    out: Annotated[
-        Path | None, typer.Argument(help="Where to write (default: standard output)")
-    ] = None,
+    out: Predictions = None,
     what: Annotated[
         str,
         typer.Option("--output", help="labels, decision or contributions", rich_help_panel=SHAPE),
@@ -182,9 +183,7 @@ def easy(
 def scale(
     *,
     data: Data,
-    out: Annotated[
-        Path | None, typer.Argument(help="svmlight text (default: standard output)")
-    ] = None,
+    out: Scaled = None,
     scaling: Scaling,
     source: Source,
 ) -> None:
@@ -206,9 +205,7 @@ def info(model: Model, as_json: Json = False) -> None:
 def plot(
     *,
     model: Model,
-    out: Annotated[
-        Path | None, typer.Argument(help="Picture, .png, .svg or .pdf (default: MODEL's name)")
-    ] = None,
+    out: Picture = None,
     what: Annotated[str | None, typer.Option(help="shapes, importance or convergence")] = None,
     data: Annotated[Path | None, typer.Option(help="Data to measure importance on")] = None,
     features: Annotated[str | None, typer.Option(help="Names or numbers, with commas")] = None,

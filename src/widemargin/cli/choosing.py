@@ -150,13 +150,8 @@ def _described(trial: Trial) -> str:
 
 
 def _trial(trial: Trial) -> dict:
-    return {
-        **trial.candidate.settings,
-        "C": trial.C,
-        "accuracy": trial.accuracy,
-        "spread": trial.spread,
-        "path_seconds": trial.seconds,
-    }
+    found = {name: getattr(trial, name) for name in ("C", "accuracy", "spread")}
+    return {**trial.candidate.settings, **found, "path_seconds": trial.seconds}
 
 
 def _searched(path: Path, trials: list[Trial]) -> dict:

@@ -36,6 +36,13 @@ Model = Annotated[Path, typer.Argument(help="A model that train, tune or easy wr
 NewModel = Annotated[
     Path | None, typer.Argument(help="Where to write the model (default: DATA's name)")
 ]
+Predictions = Annotated[
+    Path | None, typer.Argument(help="Where to write (default: standard output)")
+]
+Scaled = Annotated[Path | None, typer.Argument(help="svmlight text (default: standard output)")]
+Picture = Annotated[
+    Path | None, typer.Argument(help="Picture, .png, .svg or .pdf (default: MODEL's name)")
+]
 
 # ------------------------------------------------------------------ how data are read
 
@@ -211,15 +218,15 @@ class Search:
     Cs: Costs = "0.1:1000:5"
     gammas: Gammas = None
     powers: Powers = None
+    scale: Scale = None
+    folds: Folds = 5
+    rows: SomeRows = None
+    random_state: Seed = 0
     tol: Tol = None
     weight: Weight = None
     multi_class: MultiClass = None
     fit_intercept: Intercept = None
-    scale: Scale = None
-    folds: Folds = 5
-    rows: SomeRows = None
     plot: SearchPlot = None
-    random_state: Seed = 0
 
     def common(self) -> dict:
         """Parameters of every machine."""

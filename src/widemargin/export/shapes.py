@@ -86,15 +86,12 @@ def export_shapes(model: AdditiveSVC, path: str | os.PathLike) -> None:
 
     Examples
     --------
-    >>> import json
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from sklearn.datasets import load_iris
+    >>> import json, pathlib, tempfile
     >>> from widemargin import AdditiveSVC
     >>> from widemargin.export import export_shapes
-    >>> model = AdditiveSVC(random_state=0).fit(*load_iris(return_X_y=True))
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "shapes.json"
+    >>> model = AdditiveSVC(random_state=0).fit([[0.0, 1.0], [2.0, 0.0]], ["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "shapes.json")
     ...     export_shapes(model, path)
     ...     list(json.loads(path.read_text()))
     ['widemargin', 'classes', 'outputs', 'intercepts', 'features']

@@ -16,16 +16,14 @@ from widemargin.kernel.partition import KernelRouter, PointRouter, Router
 from widemargin.kernel.rows import CompressedRows, DenseRows, GivenRows, MatrixRows, Rows
 from widemargin.multiclass import Coding
 from widemargin.persistence.container import Arrays, Fields, pack_number
-from widemargin.persistence.parameters import MissingKernelError, NotStored
+from widemargin.persistence.parameters import WHOLE_DTYPES, MissingKernelError, NotStored
 
 _LARGEST_DEGREE = 2**31 - 1
 _DTYPES: dict[str, type] = {"float32": np.float32, "float64": np.float64}
-_GIVEN = ("bool", "float16", "float32", "float64",  # what a user's function may be given
-          *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)))  # fmt: skip
-_MEASURES = tuple(
-    f.name for f in fields_of(Level) if f.name not in ("level", "n_clusters", "n_support", "sizes",
-                                                       "alpha", "label")
-)  # fmt: skip
+# What a user's function may be given.
+_GIVEN = ("bool", "float16", "float32", "float64", *WHOLE_DTYPES)
+_NO_MEASURES = ("level", "n_clusters", "n_support", "sizes", "alpha", "label")
+_MEASURES = tuple(f.name for f in fields_of(Level) if f.name not in _NO_MEASURES)
 
 
 def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:

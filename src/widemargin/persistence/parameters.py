@@ -12,8 +12,16 @@ from widemargin.persistence.container import Fields, pack_number, unpack_number
 
 _MOST_JOBS = 1024
 _MOST_CHARACTERS = 1 << 26  # of text labels, each as long as the longest
-_LABEL_DTYPES = ("bool", "float32", "float64", "str", "object",
-                 *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)))  # fmt: skip
+WHOLE_DTYPES = tuple(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64))
+_LABEL_DTYPES = ("bool", "float32", "float64", "str", "object", *WHOLE_DTYPES)
+_LABEL_TYPES: dict[str, tuple[type, ...]] = {  # in JSON, by dtype without its number of bits
+    "bool": (bool,),
+    "float": (int, float),
+    "int": (int,),
+    "object": (str,),
+    "str": (str,),
+    "uint": (int,),
+}
 
 
 class MissingKernelError(ValueError):
@@ -147,8 +155,7 @@ def _characters(values: list[str]) -> int:
 def unpack_labels(fields: Fields) -> np.ndarray:
     """Two or more labels in ascending order, as `numpy.unique` gave them."""
     dtype, values = fields.text("dtype", _LABEL_DTYPES), fields.items("values")
-    kinds = {"bool": (bool,), "float": (int, float), "str": (str,), "int": (int,), "uint": (int,),
-             "object": (str,)}[dtype.rstrip("0123456789")]  # fmt: skip
+    kinds = _LABEL_TYPES[dtype.rstrip("0123456789")]
     if not all(type(v) in kinds for v in values):
         raise fields.fault("values", f"labels of type {dtype}")
     if dtype == "str" and _characters(values) > _MOST_CHARACTERS:
