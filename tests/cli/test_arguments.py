@@ -17,7 +17,7 @@ from widemargin.additive.kernels import KERNELS as ADDITIVE_KERNELS
 from widemargin.cli import app
 from widemargin.cli.arguments import UsageError, number_or_text, numbers, with_long_weights
 from widemargin.cli.groups import grouped
-from widemargin.cli.machines import ADDITIVE, GENERAL, kernel_name
+from widemargin.cli.machines import _KERNELS_OF, ADDITIVE, GENERAL, kernel_name
 from widemargin.kernel.kernels import KERNELS as GENERAL_KERNELS
 
 from .helpers import IRIS, SIGN, TWO, files, refused, run, run_json, write, write_lines
@@ -37,6 +37,12 @@ def test_kernels_are_those_of_the_machines():
     assert (*ADDITIVE_KERNELS, "power_mean") == ADDITIVE
     assert GENERAL == ("rbf", "poly", "sigmoid", "laplacian", "exp_chi2", "precomputed")
     assert set(GENERAL) == {k if k not in ADDITIVE else f"exp_{k}" for k in GENERAL_KERNELS}
+
+
+def test_options_of_a_kernel_are_its_parameters():
+    assert _KERNELS_OF["gamma"] == ("rbf", "poly", "sigmoid", "laplacian", "exp_chi2")
+    assert _KERNELS_OF["degree"] == ("poly",)
+    assert _KERNELS_OF["coef0"] == ("poly", "sigmoid")
 
 
 def test_help_names_every_kernel():

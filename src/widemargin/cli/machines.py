@@ -20,16 +20,23 @@ KERNELS = ADDITIVE + GENERAL
 LIBSVM_KERNELS = {"0": "linear", "1": "poly", "2": "rbf", "3": "sigmoid", "4": "precomputed"}
 SCALERS = {"minmax": MinMaxScaler, "maxabs": MaxAbsScaler, "standard": StandardScaler}
 
+
+def _with(parameter: str) -> tuple[str, ...]:
+    """The general kernels that have a parameter."""
+    traits = general_kernels.KERNELS
+    return tuple(name for name, own in _GENERAL.items() if parameter in traits[own].parameters)
+
+
 # Which kernels an option is for, unless it is for all; by the options' names in Python.
-WITH_GAMMA = tuple(kernel for kernel in GENERAL if kernel != "precomputed")
+WITH_GAMMA = _with("gamma")
 _KERNELS_OF = {
     "power": ("power_mean",),
     "loss": ADDITIVE,
     "approximation": ADDITIVE,
     "rank": ADDITIVE,
     "gamma": WITH_GAMMA,
-    "degree": ("poly",),
-    "coef0": ("poly", "sigmoid"),
+    "degree": _with("degree"),
+    "coef0": _with("coef0"),
     "levels": GENERAL,
     "early": GENERAL,
     "cache_size": GENERAL,
