@@ -4,21 +4,39 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
 
-from widemargin.machine import Machine
-from widemargin.multiclass import Coding
+from widemargin.multiclass import Coding, Targets
+from widemargin.validation import sample_weights
 
 
-class MarginClassifier(ClassifierMixin, Machine):
-    """Classes from decision values.
+class MarginClassifier(ClassifierMixin):
+    """Classes to targets before a `Machine` fits, and classes from decision values after.
 
-    A subclass has ``decision_function``, ``classes_`` and a parameter ``multi_class``.
+    The estimator has ``decision_function`` and the parameters ``multi_class`` and ``class_weight``.
     """
 
     classes_: np.ndarray
     multi_class: str
+    class_weight: dict | str | None
 
     def predict(self, X):
         """Class labels of X."""
         scores = self.decision_function(X)
         return self.classes_[Coding.of(self).classes(scores)]
+
+    def _targets(self, X, y, sample_weight) -> Targets:
+        """Leave out samples of weight 0; at least two classes must remain."""
+        check_classification_targets(y)
+        weight = sample_weights(sample_weight, X, y, self.class_weight)
+        present = np.flatnonzero(weight > 0)
+        if len(present) < len(weight):
+            X, y, weight = X[present], np.asarray(y)[present], weight[present]
+        classes, label = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes, but the data has "
+                f"{len(classes)} class: {classes.tolist()!r} (samples of weight 0 do not count)."
+            )
+        coding = Coding(self.multi_class, len(classes))
+        return Targets(X, weight, present, label, coding, {"classes_": classes})

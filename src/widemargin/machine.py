@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from typing import Any
 
 from sklearn.base import BaseEstimator, clone
-from sklearn.callback import CallbackSupportMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 from widemargin.engine import Threads
+from widemargin.multiclass import Targets
 
 
 @dataclass(frozen=True)
@@ -30,48 +32,101 @@ class FitRecord:
     history: list[list[dict]] = field(default_factory=list, repr=False)
 
 
-class Machine(CallbackSupportMixin, BaseEstimator):
-    """An estimator with parameters ``C`` and ``n_jobs``, and a `FitRecord` once fitted."""
+def recorded(name: str) -> Any:
+    """An attribute of a fitted machine that its `FitRecord` holds."""
+    return property(lambda machine: getattr(machine.fit_record_, name))
 
+
+class Machine(CallbackSupportMixin, BaseEstimator):
+    """An estimator with parameters ``C`` and ``n_jobs``, and a `FitRecord` once fitted.
+
+    What it fits to comes from a mixin, such as `MarginClassifier`; how, from a subclass: checks of
+    its parameters, all that does not depend on C (``_prepare``), and the fit itself (``_solve``),
+    which starts from the dual variables of another one and returns its own.
+    """
+
+    C: float
     n_jobs: int | None
     fit_record_: FitRecord
+    n_iter_ = recorded("n_iter")
+    duality_gap_ = recorded("gap")
+    objective_ = recorded("objective")
+    history_ = recorded("history")
 
-    @property
-    def n_iter_(self) -> int:
-        return self.fit_record_.n_iter
+    _check_params: Callable[[], None]
+    _targets: Callable[..., Targets]
+    _prepare: Callable[..., Any]
+    _solve: Callable[..., Any]
 
-    @property
-    def duality_gap_(self) -> float:
-        return self.fit_record_.gap
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model.
 
-    @property
-    def objective_(self) -> float:
-        return self.fit_record_.objective
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Any real or integer dtype.  For ``kernel="precomputed"``, the kernel matrix of shape
+            (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies C: 2 is the same as two copies, 0 as absence.
 
-    @property
-    def history_(self) -> list[list[dict]]:
-        return self.fit_record_.history
+        Returns
+        -------
+        self : estimator
+        """
+        self._check_params()
+        self._solve(self._prepare(X, y, sample_weight), None)
+        return self
 
-    def _executor(self) -> Threads | Executor:
-        """Where the tasks of a fit run."""
-        return Threads(self.n_jobs)
+    def fit_path(self, X, y, Cs, sample_weight=None):
+        """Fit one model per value of C, each started from the one before.
 
-    def _fit_along(self, Cs, prepare: Callable, solve: Callable, **changes) -> list:
-        """One model per C: ``prepare(first)`` once, then ``solve(model, prepared, last)``."""
+        What does not depend on C (codes and tables, or kernel rows as far as the cache holds them)
+        is computed once.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        Cs : sequence of float
+            Values of C, best in ascending order.
+
+        Returns
+        -------
+        models : list of estimators
+            Fitted copies of this one, in the order of ``Cs``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from widemargin import AdditiveSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> [m.C for m in AdditiveSVC(random_state=0).fit_path(X, y, [0.1, 1.0])]
+        [0.1, 1.0]
+        """
         models: list = []
-        prepared = None
+        training = start = None
         for C in Cs:
-            model = clone(self).set_params(C=C, **changes)
+            model = clone(self).set_params(C=C)
             model._check_params()
-            if prepared is None:
-                prepared = prepare(model)
+            if training is None:
+                training = model._prepare(X, y, sample_weight, several=True)
             else:
                 model.n_features_in_ = models[0].n_features_in_
                 if hasattr(models[0], "feature_names_in_"):
                     model.feature_names_in_ = models[0].feature_names_in_
-            solve(model, prepared, models[-1] if models else None)
+            start = model._solve_managed(training, start)
             models.append(model)
         return models
+
+    @with_callbacks
+    def _solve_managed(self, training, start):
+        return self._solve(training, start)
+
+    def _executor(self) -> Threads | Executor:
+        """Where the tasks of a fit run."""
+        return Threads(self.n_jobs)
 
 
 def feature_names(model, names: Sequence[str] | None = None) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import _ovr_decision_function
@@ -96,3 +97,15 @@ class Coding:
     def classes(self, scores: np.ndarray) -> np.ndarray:
         """The number of the class with the highest score."""
         return (scores > 0).astype(np.intp) if self.n_classes == 2 else scores.argmax(axis=1)
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The rows that take part in a fit, and what each of them is to become."""
+
+    X: Any
+    weight: np.ndarray  # positive
+    present: np.ndarray  # where the rows stand among those given
+    label: np.ndarray  # of each row: which row of ``coding.targets`` it has
+    coding: Coding
+    fitted: dict[str, np.ndarray]  # attributes that the estimator gets, such as ``classes_``

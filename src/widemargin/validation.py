@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import compute_class_weight, get_tags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from widemargin.warning import warn_user
@@ -128,34 +125,6 @@ def _weights_by_name(class_weight: dict, classes: np.ndarray) -> np.ndarray:
             "is one."
         )
     return np.array([class_weight.get(c, 1.0) for c in labels], dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """Samples of positive weight, their classes as numbers, and where they came from."""
-
-    X: Any
-    classes: np.ndarray
-    label: np.ndarray
-    weight: np.ndarray
-    present: np.ndarray
-
-
-def labelled(estimator, X, y, weight: np.ndarray) -> Labelled:
-    """Leave out samples of weight 0; at least two classes must remain."""
-    check_classification_targets(y)
-    present = np.flatnonzero(weight > 0)
-    if len(present) < len(weight):
-        X, y, weight = X[present], np.asarray(y)[present], weight[present]
-    classes, label = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(
-            f"{type(estimator).__name__} needs samples of at least 2 classes, but the data has "
-            f"{len(classes)} class: {classes.tolist()!r} (samples of weight 0 do not count)."
-        )
-    if X.shape[0] > np.iinfo(np.int32).max:
-        raise ValueError(f"{X.shape[0]} rows are more than the 2^31 - 1 that fit supports.")
-    return Labelled(X, classes, label, weight, present)
 
 
 def check_unscaled(estimator, X) -> None:

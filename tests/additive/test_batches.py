@@ -22,7 +22,7 @@ def tasks_of(monkeypatch):
     made = []
     make = batches.solve_batches
     monkeypatch.setattr(
-        "widemargin.additive.estimator.solve_batches",
+        "widemargin.additive.machine.solve_batches",
         lambda tasks, *rest: made.append(tasks) or make(tasks, *rest),
     )
 

@@ -260,7 +260,7 @@ def test_another_version_is_refused(folder, monkeypatch):
     data = points(160)
     svc(checkpoint=folder).fit(*data)
     before = snapshot(folder)
-    monkeypatch.setattr("widemargin.kernel.estimator.version", lambda name: "0.0.0")
+    monkeypatch.setattr("widemargin.kernel.machine.version", lambda name: "0.0.0")
     with pytest.raises(ValueError, match="a fit with other version"):
         svc(checkpoint=folder).fit(*data)
     with pytest.raises(ValueError, match="a fit with other parameters and version"):

@@ -163,7 +163,7 @@ def test_a_committee_weighs_clusters_by_their_certainty(name, three):
 
 def test_early_true_is_the_level_of_eight_thousand_rows(monkeypatch, two):
     assert [level.level for level in svc(early=True).fit(*two).levels_] == [1]
-    monkeypatch.setattr("widemargin.kernel.estimator.EARLY_ROWS", 8)
+    monkeypatch.setattr("widemargin.kernel.machine.EARLY_ROWS", 8)
     model = svc(early=True).fit(*two)  # 120 rows: round(log4(15)) = 2
     assert [level.level for level in model.levels_] == [2]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -33,11 +34,16 @@ def precision(tol: float, c: np.ndarray, diagonal: np.ndarray) -> type:
 class Dual:
     """The signed dual variables of a fit, and what they belong to."""
 
-    coef: np.ndarray  # (n_rows, n_outputs)
+    parts: list[np.ndarray]  # of each batch, (n_rows, its outputs)
     C: float  # in the kernel's own unit
     multi_class: str
     label: np.ndarray
     present: np.ndarray
+
+    @cached_property
+    def coef(self) -> np.ndarray:
+        """(n_rows, n_outputs), put together when another fit starts from it."""
+        return np.hstack(self.parts)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ _DIGEST = 32
 class NoCheckpoint:
     """What a checkpoint is when none was asked for."""
 
+    seed: int | None = None
+
     def load(self, name: str) -> None:
         return None
 

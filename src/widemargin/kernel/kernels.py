@@ -267,36 +267,21 @@ class PrecomputedKernel:
         return MatrixRows.of_columns(a.column[support])
 
 
+def _of_kernel(name: str) -> Any:
+    return property(lambda wrapped: getattr(wrapped.kernel, name))
+
+
 class WrappedKernel:
     """What a kernel made of another one has from it."""
 
     kernel: Kernel
-
-    @property
-    def name(self) -> str:
-        return self.kernel.name
-
-    @property
-    def traits(self) -> Traits:
-        return self.kernel.traits
-
-    @property
-    def dtype(self) -> type:
-        return self.kernel.dtype
-
-    @property
-    def cost(self) -> float:
-        return self.kernel.cost
-
-    @property
-    def tile(self) -> int:
-        return self.kernel.tile
-
-    def prepare(self, X) -> Any:
-        return self.kernel.prepare(X)
-
-    def training_rows(self, X, present: np.ndarray) -> Any:
-        return self.kernel.training_rows(X, present)
+    name = _of_kernel("name")
+    traits = _of_kernel("traits")
+    dtype = _of_kernel("dtype")
+    cost = _of_kernel("cost")
+    tile = _of_kernel("tile")
+    prepare = _of_kernel("prepare")
+    training_rows = _of_kernel("training_rows")
 
 
 @dataclass(frozen=True)

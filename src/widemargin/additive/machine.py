@@ -1,0 +1,229 @@
+"""How `AdditiveSVC` fits: all of it but the parameters and the classes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from widemargin.additive.batches import (
+    BatchSolution,
+    BatchTask,
+    Dual,
+    fit_record,
+    make_batches,
+    precision,
+    solve_batches,
+)
+from widemargin.additive.learn import Approximation, Settings, learn
+from widemargin.additive.model import AdditiveModel
+from widemargin.additive.problem import LANES, Layout, SharedProblem
+from widemargin.additive.solver import Stopping
+from widemargin.additive.source import Values
+from widemargin.losses import LOSSES
+from widemargin.machine import Machine, recorded
+from widemargin.multiclass import Targets
+from widemargin.progress import log, progress_of
+from widemargin.validation import check_X_y
+from widemargin.warning import warn_user
+
+INTERCEPT_SHARE = 0.1
+"""The constant feature's share of the mean kernel diagonal.  A larger one lets the intercept
+move more freely but couples all samples, which costs sweeps."""
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Everything that does not depend on C: what a path over C computes once."""
+
+    learned: Approximation
+    diagonal: np.ndarray  # k(x, x) of each sample
+    targets: Targets
+    X: object
+    y: object
+
+
+class AdditiveMachine(Machine):
+    """Coordinate descent on look-up tables, for the targets that a mixin makes of y.
+
+    Attributes are the parameters of `AdditiveSVC`.
+    """
+
+    kernel: Any
+    loss: str
+    approximation: str
+    rank: Any
+    n_bins: Any
+    binning: str
+    scaling: str | None
+    multi_class: str
+    fit_intercept: bool
+    C_unit: str
+    tol: float
+    max_iter: int
+    warm_start: bool
+    random_state: Any
+    verbose: Any
+    model_: AdditiveModel
+    violation_ = recorded("violation")
+
+    def _settings(self) -> Settings:
+        return Settings(
+            self.kernel, self.approximation, self.rank, self.n_bins, self.binning, self.scaling
+        )
+
+    def _prepare(self, X, y, sample_weight, *, several: bool = False) -> TrainingSet:
+        """Validate, encode and factorise; there is nothing more to keep for several C."""
+        X, y = check_X_y(self, X, y)
+        targets = self._targets(X, y, sample_weight)
+        learned = learn(Values.of(targets.X), targets.weight, self._settings())
+        return TrainingSet(learned, learned.diagonal(), targets, X, y)
+
+    def _solve(self, training: TrainingSet, start: Dual | None) -> Dual:
+        """Minimise, from the dual variables of another fit if there are any."""
+        started = time.perf_counter()
+        start = start or self._warm_start(training)
+        C, shared = self._shared_problem(training)
+        coding = training.targets.coding
+        weights = shared.tables.weights(coding.n_outputs)
+        tasks = make_batches(
+            shared,
+            coding,
+            # The variables grow with C, bounded ones exactly so.
+            start=None if start is None else start.coef * (C / start.C),
+            seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
+            stopping=Stopping(self.tol, self.max_iter),
+        )
+        context = self._init_callback_context(max_subtasks=len(tasks), sequential_subtasks=False)
+        context.call_on_fit_task_begin(estimator=self, X=training.X, y=training.y)
+        fit = _FitWatch(self, training, context, len(tasks))
+        solutions = solve_batches(tasks, weights, self._executor(), fit.batch)
+        bias = np.concatenate([solution.bias.ravel() for solution in solutions])
+        for name, value in self._fitted(training, shared, weights, bias).items():
+            setattr(self, name, value)
+        self.fit_record_ = fit_record(solutions, shared, time.perf_counter() - started)
+        self.C_ = C
+        parts = [solution.coef for solution in solutions]
+        dual = Dual(parts, C, coding.multi_class, training.targets.label, training.targets.present)
+        if self.warm_start:
+            self._dual = dual
+        context.call_on_fit_task_end(
+            estimator=self, X=training.X, y=training.y, reconstruction_attributes=dict
+        )
+        self._report(solutions)
+        return dual
+
+    def _shared_problem(self, training: TrainingSet) -> tuple[float, SharedProblem]:
+        """C in the kernel's own unit, and what all classes have in common."""
+        targets = training.targets
+        mean = float(np.average(training.diagonal, weights=targets.weight))
+        scaled = self.C_unit == "diagonal" and mean > 0
+        C = self.C / mean if scaled else float(self.C)
+        bias_value = 0.0
+        if self.fit_intercept:
+            bias_value = np.sqrt(INTERCEPT_SHARE * mean) if scaled else 1.0
+        c = C * targets.weight
+        layout = Layout(
+            lanes=1 if targets.coding.n_outputs == 1 else LANES,
+            dtype=precision(self.tol, c, training.diagonal),
+            simplex=self.multi_class == "crammer_singer",
+        )
+        return C, SharedProblem.of(
+            training.learned,
+            layout,
+            label=targets.label,
+            c=c,
+            kernel_diagonal=training.diagonal,
+            bias_value=bias_value,
+            loss=LOSSES[self.loss],
+        )
+
+    def _fitted(self, training: TrainingSet, shared: SharedProblem, weights, bias) -> dict:
+        """The attributes that prediction needs."""
+        n_outputs = training.targets.coding.n_outputs
+        intercept = shared.bias_value * bias[:n_outputs].astype(np.float64)
+        model = AdditiveModel.of(training.learned, shared.tables, weights, intercept)
+        return {
+            **training.targets.fitted,
+            "model_": model,
+            "intercept_": model.intercept,
+            "rank_": model.tables.rank,
+        }
+
+    def _report(self, solutions: list[BatchSolution]) -> None:
+        symmetric = self.model_.tables.symmetric
+        converged = all(solution.outcome.converged for solution in solutions)
+        what = "relative duality gap" if symmetric else "projected gradient violation"
+        reached = self.duality_gap_ if symmetric else self.violation_
+        if self.verbose > 0:
+            seconds = self.fit_record_.seconds
+            log("%d sweeps in %.2f s, %s %.2g", self.n_iter_, seconds, what, reached)
+        if not np.all(np.isfinite(self.model_.intercept)) or not np.isfinite(reached):
+            warn_user(
+                f"AdditiveSVC diverged after {self.n_iter_} sweeps: tables that are not symmetric "
+                'have no objective. Decrease C, or use approximation="spectral".',
+                ConvergenceWarning,
+            )
+        elif not converged and self.n_iter_ >= self.max_iter:
+            warn_user(
+                f"AdditiveSVC stopped after max_iter={self.max_iter} sweeps with a {what} of "
+                f"{reached:.2g}, above tol={self.tol:g}. Increase max_iter, decrease C, or accept "
+                "a larger tol.",
+                ConvergenceWarning,
+            )
+
+    def _warm_start(self, training: TrainingSet) -> Dual | None:
+        """The dual variables of the last fit, if they suit this one."""
+        dual = getattr(self, "_dual", None)
+        if not self.warm_start or dual is None:
+            return None
+        targets = training.targets
+        shape = (len(targets.label), targets.coding.n_outputs)
+        if dual.coef.shape != shape or dual.multi_class != self.multi_class:
+            warn_user(
+                "warm_start=True, but the number of rows or classes changed, or multi_class did: "
+                "starting afresh."
+            )
+            return None
+        return dual
+
+
+class _FitWatch:
+    """Tells scikit-learn's callbacks of the batches of a fit."""
+
+    def __init__(self, estimator: AdditiveMachine, training: TrainingSet, context, n_batches: int):
+        self.estimator, self.training, self.n_batches = estimator, training, n_batches
+        self.progress = progress_of(estimator, context, training.X, training.y)
+
+    def batch(self, task: BatchTask) -> _BatchWatch:
+        return _BatchWatch(self, task)
+
+
+class _BatchWatch:
+    """Tells them of the epochs of one batch."""
+
+    def __init__(self, fit: _FitWatch, task: BatchTask):
+        self._fit, self._task = fit, task
+        self._progress = fit.progress.task(
+            f"batch {task.number}", task.number, task.stopping.max_iter
+        )
+
+    def epoch(self, state=None) -> bool:
+        fit = self._fit
+        if fit.estimator.verbose > 1:
+            log("batch %d of %d: sweep done", self._task.number + 1, fit.n_batches)
+        # A model in the making can be scored only where one batch holds all classes.
+        return self._progress.epoch((lambda: self._fitted(state)) if fit.n_batches == 1 else None)
+
+    def end(self) -> bool:
+        return self._progress.end()
+
+    def _fitted(self, problem) -> dict:
+        """What the callbacks may keep: the problem's weights will change."""
+        fit = self._fit
+        weights = problem.weights.reshape(-1, *problem.shared.tables.block_shape).copy()
+        return fit.estimator._fitted(fit.training, problem.shared, weights, problem.bias.ravel())
