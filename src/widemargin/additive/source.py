@@ -173,31 +173,19 @@ def filled_in(source: Source, scale: Scale) -> Source:
             "Make the data non-negative, for example with MaxAbsScaler and two columns per "
             "signed feature."
         )
-    # One block is filled in here, once; several are, one at a time, in each pass.
-    return source.filled_in() if isinstance(source, Values) else _FilledIn(source)
+    if isinstance(source, Values):
+        return source.filled_in()
+    return Blocks(_Dense(source), source.n_rows, source.n_features, False, source.dtype)
 
 
 @dataclass(frozen=True)
-class _FilledIn:
-    """A sparse source whose blocks are read as dense ones."""
+class _Dense:
+    """The matrices of a sparse source, each filled in when its turn comes."""
 
     source: Source
-    sparse = False
 
-    @property
-    def n_rows(self) -> int:
-        return self.source.n_rows
-
-    @property
-    def n_features(self) -> int:
-        return self.source.n_features
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.source.dtype
-
-    def blocks(self) -> Iterator[Values]:
-        return (block.filled_in() for block in self.source.blocks())
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (block.filled_in().data for block in self.source.blocks())
 
 
 def ranges(source: Source) -> tuple[np.ndarray, np.ndarray]:
