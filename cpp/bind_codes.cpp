@@ -4,12 +4,6 @@
 namespace widemargin {
 namespace {
 
-template <class T>
-nb::ndarray<nb::numpy, T> vector_to_numpy(std::vector<T>&& values) {
-  const std::size_t n = values.size();
-  return to_numpy(std::move(values), {n});
-}
-
 nb::ndarray<nb::numpy, std::int32_t> py_shuffled(const Array& rows, std::uint64_t seed) {
   const auto n = std::int64_t(rows.size());
   const auto* from = pointer<std::int32_t>(rows, n, "rows must be int32");

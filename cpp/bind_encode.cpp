@@ -1,5 +1,4 @@
 // Bindings of the encoder: raw values of any dtype and layout to codes.
-#include <algorithm>
 #include <type_traits>
 
 #include "additive/encode.hpp"
@@ -8,186 +7,170 @@
 namespace widemargin {
 namespace {
 
-// Calls f(values) with the typed view of a dense matrix or of a CSR triple.
+// f(T) with the type of the array's numbers.
 template <class F>
-auto with_values(const Strided& data, const std::optional<Array>& index,
-                 const std::optional<Array>& start, std::int64_t n_features, F&& f) {
-  const auto typed = [&](auto zero) {
-    using V = decltype(zero);
-    const V* p = static_cast<const V*>(data.data());
+auto with_number(nb::dlpack::dtype t, F&& f) {
+  if (t == nb::dtype<float>()) return f(float{});
+  if (t == nb::dtype<double>()) return f(double{});
+  if (t == nb::dtype<std::uint8_t>()) return f(std::uint8_t{});
+  if (t == nb::dtype<std::int8_t>()) return f(std::int8_t{});
+  if (t == nb::dtype<std::uint16_t>()) return f(std::uint16_t{});
+  if (t == nb::dtype<std::int16_t>()) return f(std::int16_t{});
+  if (t == nb::dtype<std::int32_t>()) return f(std::int32_t{});
+  if (t == nb::dtype<std::uint32_t>()) return f(std::uint32_t{});
+  if (t == nb::dtype<std::uint64_t>()) return f(std::uint64_t{});
+  require(t == nb::dtype<std::int64_t>(), "values must be real numbers or integers");
+  return f(std::int64_t{});
+}
+
+// Raw values, checked once: dense with any strides, or the three arrays of CSR.
+class Values {
+ public:
+  Values(Strided data, const std::optional<Array>& index, const std::optional<Array>& start,
+         std::int64_t n_features)
+      : data_(data), index_(index), start_(start), n_features_(n_features) {
+    with_number(data.dtype(), [](auto) {});
+    require(index.has_value() == start.has_value(), "index and start go together");
     if (!index) {
       require(data.ndim() == 2 && std::int64_t(data.shape(1)) == n_features,
               "dense values must be (n_rows, n_features)");
-      return f(DenseValues<V>{p, std::int64_t(data.shape(0)), n_features, data.stride(0),
-                              data.stride(1)});
+      return;
     }
-    require(start.has_value() && data.ndim() == 1 && index->size() == data.size() &&
+    require(data.ndim() == 1 && index->size() == data.size() &&
                 (data.size() < 2 || data.stride(0) == 1),
             "sparse values need index and start of matching sizes");
-    const auto sparse = [&](auto one) {
-      using Index = decltype(one);
-      const auto n = std::int64_t(start->size()) - 1;
-      const Index* at = pointer<Index>(*index, std::int64_t(index->size()), "index dtype");
-      const Index* from = pointer<Index>(*start, n + 1, "index and start must share a dtype");
-      require(n >= 0 && from[0] == 0 && std::int64_t(from[n]) <= std::int64_t(data.size()),
-              "start does not fit the values");
-      for (std::int64_t i = 0; i < n; ++i) require(from[i] <= from[i + 1], "start descends");
-      for (Index k = 0; k < from[n]; ++k)
-        require(at[k] >= 0 && std::int64_t(at[k]) < n_features, "an index is out of range");
-      return f(SparseValues<V, Index>{p, at, from, n, n_features});
-    };
-    if (index->dtype() == nb::dtype<std::int32_t>()) return sparse(std::int32_t{});
-    return sparse(std::int64_t{});
-  };
-  const auto t = data.dtype();
-  if (t == nb::dtype<float>()) return typed(float{});
-  if (t == nb::dtype<double>()) return typed(double{});
-  if (t == nb::dtype<std::uint8_t>()) return typed(std::uint8_t{});
-  if (t == nb::dtype<std::int8_t>()) return typed(std::int8_t{});
-  if (t == nb::dtype<std::uint16_t>()) return typed(std::uint16_t{});
-  if (t == nb::dtype<std::int16_t>()) return typed(std::int16_t{});
-  if (t == nb::dtype<std::int32_t>()) return typed(std::int32_t{});
-  if (t == nb::dtype<std::uint32_t>()) return typed(std::uint32_t{});
-  if (t == nb::dtype<std::uint64_t>()) return typed(std::uint64_t{});
-  require(t == nb::dtype<std::int64_t>(), "values must be real numbers or integers");
-  return typed(std::int64_t{});
-}
+    if (index->dtype() == nb::dtype<std::int32_t>())
+      check_sparse<std::int32_t>();
+    else
+      check_sparse<std::int64_t>();
+  }
 
-template <class Values>
-struct ValueType;
-template <class V>
-struct ValueType<DenseValues<V>> {
-  using type = V;
+  std::int64_t n_rows() const {
+    return index_ ? std::int64_t(start_->size()) - 1 : std::int64_t(data_.shape(0));
+  }
+  std::int64_t n_features() const { return n_features_; }
+  bool is_sparse() const { return index_.has_value(); }
+
+  // f(values) with the typed view.
+  template <class F>
+  auto visit(F&& f) const {
+    if (!index_) return visit_dense(f);
+    return visit_sparse(f);
+  }
+  template <class F>
+  auto visit_dense(F&& f) const {
+    return with_number(data_.dtype(), [&](auto zero) {
+      using V = decltype(zero);
+      return f(DenseValues<V>{static_cast<const V*>(data_.data()), n_rows(), n_features_,
+                              data_.stride(0), data_.stride(1)});
+    });
+  }
+  template <class F>
+  auto visit_sparse(F&& f) const {
+    return with_number(data_.dtype(), [&](auto zero) {
+      using V = decltype(zero);
+      if (index_->dtype() == nb::dtype<std::int32_t>()) return f(sparse<V, std::int32_t>());
+      return f(sparse<V, std::int64_t>());
+    });
+  }
+
+ private:
+  template <class Index>
+  void check_sparse() const {
+    const auto n = n_rows(), n_stored = std::int64_t(data_.size());
+    const Index* at = pointer<Index>(*index_, n_stored, "index must be int32 or int64");
+    const Index* from = pointer<Index>(*start_, n + 1, "index and start must share a dtype");
+    nb::gil_scoped_release release;
+    require(n >= 0 && from[0] == 0 && std::int64_t(from[n]) <= n_stored,
+            "start does not fit the values");
+    for (std::int64_t i = 0; i < n; ++i) require(from[i] <= from[i + 1], "start descends");
+    for (Index k = 0; k < from[n]; ++k)
+      require(at[k] >= 0 && std::int64_t(at[k]) < n_features_, "an index is out of range");
+  }
+  template <class V, class Index>
+  SparseValues<V, Index> sparse() const {
+    return {static_cast<const V*>(data_.data()), static_cast<const Index*>(index_->data()),
+            static_cast<const Index*>(start_->data()), n_rows(), n_features_};
+  }
+
+  Strided data_;
+  std::optional<Array> index_, start_;
+  std::int64_t n_features_;
 };
-template <class V, class Index>
-struct ValueType<SparseValues<V, Index>> {
-  using type = V;
+
+// t = (value - shift) * factor, with one shift and factor or one per feature.
+class ValueScale {
+ public:
+  ValueScale(Array shift, Array factor) : shift_(shift), factor_(factor) {
+    const auto n = std::int64_t(shift.size());
+    arg_ = {pointer<double>(shift, n, "shift must be float64"),
+            pointer<double>(factor, n, "factor must match shift"), n != 1};
+  }
+  const Scale& arg(const Values& values) const {
+    require(!arg_.per_feature || std::int64_t(shift_.size()) == values.n_features(),
+            "shift must have 1 or n_features entries");
+    return arg_;
+  }
+
+ private:
+  Array shift_, factor_;
+  Scale arg_{};
 };
-template <class Values>
-struct IsSparse : std::false_type {};
-template <class V, class Index>
-struct IsSparse<SparseValues<V, Index>> : std::true_type {};
 
-Scale make_scale(const Array& shift, const Array& factor, std::int64_t n_features) {
-  const auto n = std::int64_t(shift.size());
-  require(n == 1 || n == n_features, "shift must have 1 or n_features entries");
-  return {pointer<double>(shift, n, "shift must be float64"),
-          pointer<double>(factor, n, "factor must match shift"), n != 1};
-}
-
-nb::ndarray<nb::numpy, double> distinct_values(Strided data, std::optional<Array> index,
-                                               std::optional<Array> start, std::int64_t n_features,
-                                               Array shift, Array factor, std::size_t limit) {
-  const Scale scale = make_scale(shift, factor, n_features);
-  auto out = with_values(data, index, start, n_features, [&](auto values) {
-    using V = typename ValueType<decltype(values)>::type;
+nb::ndarray<nb::numpy, double> distinct_values(const Values& values, const ValueScale& scale,
+                                               std::size_t limit) {
+  const Scale& s = scale.arg(values);
+  return vector_to_numpy(values.visit([&](auto view) {
+    using V = typename decltype(view)::Value;
     nb::gil_scoped_release release;
     if constexpr (std::is_integral_v<V> && sizeof(V) <= 2)
-      if (!scale.per_feature) return distinct_small<V>(values, scale);
-    return distinct(values, scale, limit);
-  });
-  const auto n = out.size();
-  return to_numpy(std::move(out), {n});
+      if (!s.per_feature) return distinct_small<V>(view, s);
+    return distinct(view, s, limit);
+  }));
 }
 
-nb::ndarray<nb::numpy, double> value_histogram(Strided data, std::optional<Array> index,
-                                               std::optional<Array> start, std::int64_t n_features,
-                                               Array shift, Array factor, Array row_weight,
-                                               double top, bool skip_zeros, std::int64_t n_cells) {
-  const Scale scale = make_scale(shift, factor, n_features);
+nb::ndarray<nb::numpy, double> value_histogram(const Values& values, const ValueScale& scale,
+                                               const Array& row_weight, double top, bool skip_zeros,
+                                               std::int64_t n_cells) {
+  const Scale& s = scale.arg(values);
   require(top > 0 && n_cells > 0, "top and n_cells must be positive");
+  const double* weight = pointer<double>(row_weight, values.n_rows(), "one weight per row");
   std::vector<double> out(std::size_t(2 * n_cells));
-  with_values(data, index, start, n_features, [&](auto values) {
-    const double* weight = pointer<double>(row_weight, values.n_rows, "one weight per row");
+  values.visit([&](auto view) {
     nb::gil_scoped_release release;
-    histogram(values, scale, weight, top, skip_zeros, n_cells, out.data(), out.data() + n_cells);
+    histogram(view, s, weight, top, skip_zeros, n_cells, out.data(), out.data() + n_cells);
   });
   return to_numpy(std::move(out), {2, std::size_t(n_cells)});
 }
 
-// (min, max, number of stored values) of each column.
-nb::ndarray<nb::numpy, double> column_ranges(Strided data, std::optional<Array> index,
-                                             std::optional<Array> start, std::int64_t n_features) {
-  const auto d = std::size_t(n_features);
-  std::vector<double> out(3 * d);
-  std::fill_n(out.begin(), d, HUGE_VAL);
-  std::fill_n(out.begin() + std::ptrdiff_t(d), d, -HUGE_VAL);
-  with_values(data, index, start, n_features, [&](auto values) {
+nb::ndarray<nb::numpy, double> py_column_ranges(const Values& values) {
+  auto out = values.visit([&](auto view) {
     nb::gil_scoped_release release;
-    values.for_each([&](std::int64_t, std::int64_t j, auto v) {
-      out[j] = std::min(out[j], double(v));
-      out[d + j] = std::max(out[d + j], double(v));
-      out[2 * d + j] += 1;
-    });
+    return column_ranges(view);
   });
-  return to_numpy(std::move(out), {3, d});
+  return to_numpy(std::move(out), {3, std::size_t(values.n_features())});
 }
 
-template <class Code>
-void encode_into(Strided data, std::int64_t n_features, const Scale& scale,
-                 const double* thresholds, std::int64_t n_thresholds, Code* out) {
-  with_values(data, std::nullopt, std::nullopt, n_features, [&](auto values) {
-    using V = typename ValueType<decltype(values)>::type;
-    nb::gil_scoped_release release;
-    const Encoder<V> encode(scale, thresholds, n_thresholds);
-    values.for_each(
-        [&](std::int64_t i, std::int64_t j, V v) { out[i * n_features + j] = Code(encode(v, j)); });
-  });
-}
-
-nb::object encode_dense(Strided data, std::int64_t n_features, Array shift, Array factor,
-                        Array thresholds) {
-  const Scale scale = make_scale(shift, factor, n_features);
-  const auto b = std::int64_t(thresholds.size());
-  const double* t = pointer<double>(thresholds, b, "thresholds must be float64");
-  const auto n = data.shape(0);
+nb::object py_encode_dense(const Values& values, const ValueScale& scale, const Array& thresholds) {
+  require(!values.is_sparse(), "these values are sparse");
+  const Scale& s = scale.arg(values);
+  const auto n = std::int64_t(thresholds.size());
+  const double* t = pointer<double>(thresholds, n, "thresholds must be float64");
   const auto run = [&](auto zero) {
-    using Code = decltype(zero);
-    std::vector<Code> out(n * std::size_t(n_features));
-    encode_into<Code>(data, n_features, scale, t, b, out.data());
-    return nb::cast(to_numpy(std::move(out), {n, std::size_t(n_features)}));
+    auto codes = values.visit_dense([&](auto view) {
+      nb::gil_scoped_release release;
+      return encode_dense<decltype(zero)>(view, Encoder<typename decltype(view)::Value>(s, t, n));
+    });
+    const std::vector<std::size_t> shape{std::size_t(values.n_rows()),
+                                         std::size_t(values.n_features())};
+    return nb::cast(to_numpy(std::move(codes), shape));
   };
-  if (b <= 0xff) return run(std::uint8_t{});
-  if (b <= 0xffff) return run(std::uint16_t{});
+  if (n <= 0xff) return run(std::uint8_t{});
+  if (n <= 0xffff) return run(std::uint16_t{});
   return run(std::uint32_t{});
 }
 
-// CSR without the zeros: (start, index, codes), in the smallest types that hold them.
-// `each_row(i, emit)` calls emit(feature, code) for every value of row i.
-template <class Index, class Code, class EachRow>
-nb::object compressed(std::int64_t n_rows, EachRow&& each_row) {
-  std::vector<std::int64_t> start(std::size_t(n_rows) + 1);
-  std::vector<Index> index;
-  std::vector<Code> codes;
-  {
-    nb::gil_scoped_release release;
-    Breath breath;
-    for (std::int64_t i = 0; i < n_rows; ++i) {
-      std::int64_t count = 0;
-      each_row(i, [&](std::int64_t, std::uint32_t code) { count += code != 0; });
-      start[i + 1] = start[i] + count;
-      breath.after(count + 64);
-    }
-    const auto stored = std::size_t(start.back());
-    index.resize(stored + 1);  // one more: the write below is unconditional, only the step is not
-    codes.resize(stored + 1);
-    std::size_t at = 0;
-    for (std::int64_t i = 0; i < n_rows; ++i) {
-      each_row(i, [&](std::int64_t feature, std::uint32_t code) {
-        index[at] = Index(feature);
-        codes[at] = Code(code);
-        at += code != 0;
-      });
-      breath.after(start[i + 1] - start[i] + 64);
-    }
-    index.pop_back();
-    codes.pop_back();
-  }
-  const auto rows = start.size(), stored = codes.size();
-  return nb::make_tuple(to_numpy(std::move(start), {rows}), to_numpy(std::move(index), {stored}),
-                        to_numpy(std::move(codes), {stored}));
-}
-
+// (start, index, codes) without the zeros, in the smallest types that hold them.
 template <class EachRow>
 nb::object compressed(std::int64_t n_rows, std::int64_t n_features, std::int64_t n_codes,
                       EachRow&& each_row) {
@@ -195,33 +178,37 @@ nb::object compressed(std::int64_t n_rows, std::int64_t n_features, std::int64_t
   using u8 = std::uint8_t;
   using u16 = std::uint16_t;
   using u32 = std::uint32_t;
-  if (n_codes <= 0x100 && n_features <= 0x10000) return compressed<u16, u8>(n_rows, each_row);
-  if (n_codes <= 0x100) return compressed<u32, u8>(n_rows, each_row);
-  if (n_codes <= 0x10000) return compressed<u32, u16>(n_rows, each_row);
-  return compressed<u32, u32>(n_rows, each_row);
+  const auto run = [&](auto index, auto code) -> nb::object {
+    CompressedCodes<decltype(index), decltype(code)> out;
+    {
+      nb::gil_scoped_release release;
+      out = compress_codes<decltype(index), decltype(code)>(n_rows, each_row);
+    }
+    return nb::make_tuple(vector_to_numpy(std::move(out.start)),
+                          vector_to_numpy(std::move(out.index)),
+                          vector_to_numpy(std::move(out.codes)));
+  };
+  if (n_codes <= 0x100 && n_features <= 0x10000) return run(u16{}, u8{});
+  if (n_codes <= 0x100) return run(u32{}, u8{});
+  if (n_codes <= 0x10000) return run(u32{}, u16{});
+  return run(u32{}, u32{});
 }
 
-nb::object encode_sparse(Strided data, Array index, Array start, std::int64_t n_features,
-                         Array shift, Array factor, Array thresholds) {
-  const Scale scale = make_scale(shift, factor, n_features);
-  const auto b = std::int64_t(thresholds.size());
-  const double* t = pointer<double>(thresholds, b, "thresholds must be float64");
-  return with_values(data, index, start, n_features, [&](auto values) -> nb::object {
-    if constexpr (IsSparse<decltype(values)>::value) {
-      using V = typename ValueType<decltype(values)>::type;
-      const Encoder<V> encode(scale, t, b);
-      return compressed(values.n_rows, n_features, b + 1, [&](std::int64_t i, auto&& emit) {
-        for (auto k = values.start[i]; k < values.start[i + 1]; ++k)
-          emit(values.index[k], encode(values.data[k], values.index[k]));
-      });
-    } else {
-      return nb::none();
-    }
+nb::object encode_sparse(const Values& values, const ValueScale& scale, const Array& thresholds) {
+  require(values.is_sparse(), "these values are dense");
+  const Scale& s = scale.arg(values);
+  const auto n = std::int64_t(thresholds.size());
+  const double* t = pointer<double>(thresholds, n, "thresholds must be float64");
+  return values.visit_sparse([&](auto view) -> nb::object {
+    const Encoder<typename decltype(view)::Value> encode(s, t, n);
+    return compressed(view.n_rows, view.n_features, n + 1, [&](std::int64_t i, auto&& emit) {
+      for (auto k = view.start[i]; k < view.start[i + 1]; ++k)
+        emit(view.index[k], encode(view.data[k], view.index[k]));
+    });
   });
 }
 
-// Dense codes whose zeros are many, as compressed rows.
-nb::object compress(Array codes, std::int64_t n_codes) {
+nb::object compress(const Array& codes, std::int64_t n_codes) {
   require(codes.ndim() == 2, "codes must be (n_rows, n_features)");
   const auto n = std::int64_t(codes.shape(0)), d = std::int64_t(codes.shape(1));
   const auto run = [&](auto zero) {
@@ -239,22 +226,29 @@ nb::object compress(Array codes, std::int64_t n_codes) {
 }  // namespace
 
 void bind_encode(nb::module_& m) {
-  breathe = [] {  // Ctrl-C during a long pass; signals reach the main thread only
+  check_interrupt = [] {  // Ctrl-C during a long pass; signals reach the main thread only
     nb::gil_scoped_acquire acquire;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   };
-  m.def("distinct_values", &distinct_values, "data"_a, "index"_a.none(), "start"_a.none(),
-        "n_features"_a, "shift"_a, "factor"_a, "limit"_a);
-  m.def("value_histogram", &value_histogram, "data"_a, "index"_a.none(), "start"_a.none(),
-        "n_features"_a, "shift"_a, "factor"_a, "row_weight"_a, "top"_a, "skip_zeros"_a,
-        "n_cells"_a);
-  m.def("column_ranges", &column_ranges, "data"_a, "index"_a.none(), "start"_a.none(),
-        "n_features"_a);
-  m.def("encode_dense", &encode_dense, "data"_a, "n_features"_a, "shift"_a, "factor"_a,
-        "thresholds"_a);
-  m.def("encode_sparse", &encode_sparse, "data"_a, "index"_a, "start"_a, "n_features"_a, "shift"_a,
-        "factor"_a, "thresholds"_a);
-  m.def("compress", &compress, "codes"_a, "n_codes"_a);
+  nb::class_<Values>(m, "Values", "Raw values, checked: dense, or CSR with index and start.")
+      .def(nb::init<Strided, const std::optional<Array>&, const std::optional<Array>&,
+                    std::int64_t>(),
+           "data"_a, "index"_a.none(), "start"_a.none(), "n_features"_a);
+  nb::class_<ValueScale>(m, "Scale", "t = (value - shift) * factor, one for all or per feature.")
+      .def(nb::init<Array, Array>(), "shift"_a, "factor"_a);
+  m.def("distinct_values", &distinct_values, "values"_a, "scale"_a, "limit"_a,
+        "The distinct scaled values in order; of many, more than limit.");
+  m.def("value_histogram", &value_histogram, "values"_a, "scale"_a, "row_weight"_a, "top"_a,
+        "skip_zeros"_a, "n_cells"_a,
+        "Weight and sum of the scaled values in cells that are even in sqrt(t / top).");
+  m.def("column_ranges", &py_column_ranges, "values"_a,
+        "Smallest and largest stored value of each column, and how many there are.");
+  m.def("encode_dense", &py_encode_dense, "values"_a, "scale"_a, "thresholds"_a,
+        "Codes of dense values.");
+  m.def("encode_sparse", &encode_sparse, "values"_a, "scale"_a, "thresholds"_a,
+        "Codes of sparse values, without the zeros: start, index and codes.");
+  m.def("compress", &compress, "codes"_a, "n_codes"_a,
+        "Dense codes whose zeros are many, as start, index and codes.");
 }
 
 }  // namespace widemargin

@@ -92,11 +92,11 @@ nb::tuple parse(const Array& text, const std::optional<Output>& label,
     if (fits) result = SvmlightParser<Value, Index>(p, size, out).parse();
   };
   const bool wide = index.dtype() == nb::dtype<std::int64_t>();
-  const bool twice = value.dtype() == nb::dtype<double>();
-  if (twice && wide) run(double{}, std::int64_t{});
-  if (twice && !wide) run(double{}, std::int32_t{});
-  if (!twice && wide) run(float{}, std::int64_t{});
-  if (!twice && !wide) run(float{}, std::int32_t{});
+  const bool float64 = value.dtype() == nb::dtype<double>();
+  if (float64 && wide) run(double{}, std::int64_t{});
+  if (float64 && !wide) run(double{}, std::int32_t{});
+  if (!float64 && wide) run(float{}, std::int64_t{});
+  if (!float64 && !wide) run(float{}, std::int32_t{});
   require(fits, "the outputs are too small for this text");
   const bool fault = result.fault != Fault::none;
   return nb::make_tuple(result.rows, result.values, result.lines, result.with_qid, result.least,
@@ -107,9 +107,11 @@ nb::tuple parse(const Array& text, const std::optional<Output>& label,
 }  // namespace
 
 void bind_svmlight(nb::module_& m) {
-  m.def("measure_svmlight", &measure, "text"_a);
-  m.def("parse_svmlight", &parse, "text"_a, "label"_a.none(), "span"_a.none(), "qid"_a, "end"_a,
-        "index"_a, "value"_a);
+  m.def("measure_svmlight", &measure, "text"_a, "The most rows and values that a text can hold.");
+  m.def("parse_svmlight", &parse, "text"_a, "label"_a.none().noconvert(),
+        "span"_a.none().noconvert(), "qid"_a.noconvert(), "end"_a.noconvert(),
+        "index"_a.noconvert(), "value"_a.noconvert(),
+        "Parse into arrays with room for what was measured; returns what was found, and a fault.");
 }
 
 }  // namespace widemargin

@@ -50,6 +50,12 @@ nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::vector<std::siz
   return nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner);
 }
 
+template <class T>
+nb::ndarray<nb::numpy, T> vector_to_numpy(std::vector<T>&& values) {
+  const std::size_t n = values.size();
+  return to_numpy(std::move(values), {n});
+}
+
 // The loops of the instruction set in use.
 const AdditiveLoops& additive_loops(bool is_double);
 const KernelLoops& kernel_loops();
@@ -58,6 +64,7 @@ void bind_codes(nb::module_& m);
 void bind_additive(nb::module_& m);
 void bind_encode(nb::module_& m);
 void bind_kernel(nb::module_& m);
+void bind_working_set(nb::module_& m);
 void bind_svmlight(nb::module_& m);
 
 }  // namespace widemargin

@@ -83,18 +83,22 @@ NB_MODULE(_core, m) {
   using namespace widemargin;
   use_instruction_set("");
   m.doc() = "Compiled loops of widemargin.additive, .kernel and .data; private.";
-  m.def("instruction_sets", [] {
-    std::vector<std::string> names;
-    for (const auto& set : instruction_sets())
-      if (set.available) names.push_back(set.name);
-    return names;
-  });
-  m.def("instruction_set", [] { return std::string(chosen->name); });
-  m.def("use_instruction_set", &use_instruction_set, "name"_a);
+  m.def(
+      "instruction_sets",
+      [] {
+        std::vector<std::string> names;
+        for (const auto& set : instruction_sets())
+          if (set.available) names.push_back(set.name);
+        return names;
+      },
+      "Those that this build has and this CPU runs, best first.");
+  m.def("instruction_set", [] { return std::string(chosen->name); }, "The one in use.");
+  m.def("use_instruction_set", &use_instruction_set, "name"_a, "Choose one by name.");
 
   bind_codes(m);
   bind_additive(m);
   bind_encode(m);
   bind_kernel(m);
+  bind_working_set(m);
   bind_svmlight(m);
 }

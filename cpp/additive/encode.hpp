@@ -13,15 +13,16 @@
 
 namespace widemargin {
 
-// Called every few million values, so that a long pass can be interrupted (set by the bindings).
-inline void (*breathe)() = [] {};
+// Called every few million values, so that a long pass can be interrupted; throws to end it.  Set
+// by the bindings.
+inline void (*check_interrupt)() = [] {};
 
-class Breath {
+class InterruptCheck {
  public:
   void after(std::int64_t values) {
     if ((work_ += values) < (1 << 22)) return;
     work_ = 0;
-    breathe();
+    check_interrupt();
   }
 
  private:
@@ -31,6 +32,7 @@ class Breath {
 // A matrix of raw values: dense with strides (in elements), or CSR.
 template <class V>
 struct DenseValues {
+  using Value = V;
   const V* data;
   std::int64_t n_rows, n_features, row_stride, column_stride;
 
@@ -50,6 +52,7 @@ struct DenseValues {
 
 template <class V, class Index>
 struct SparseValues {
+  using Value = V;
   const V* data;
   const Index* index;
   const Index* start;
@@ -57,10 +60,10 @@ struct SparseValues {
 
   template <class F>
   void for_each(F&& f) const {
-    Breath breath;
+    InterruptCheck interrupt;
     for (std::int64_t i = 0; i < n_rows; ++i) {
       for (Index k = start[i]; k < start[i + 1]; ++k) f(i, std::int64_t(index[k]), data[k]);
-      breath.after(start[i + 1] - start[i]);
+      interrupt.after(start[i + 1] - start[i]);
     }
   }
 };
@@ -191,6 +194,67 @@ void histogram(const Values& values, const Scale& scale, const double* row_weigh
     weight[cell] += row_weight[i];
     total[cell] += row_weight[i] * t;
   });
+}
+
+// (min, max, number of stored values) of each column: three times n_features numbers.
+template <class Values>
+std::vector<double> column_ranges(const Values& values) {
+  const auto d = std::size_t(values.n_features);
+  std::vector<double> out(3 * d);
+  std::fill_n(out.begin(), d, HUGE_VAL);
+  std::fill_n(out.begin() + std::ptrdiff_t(d), d, -HUGE_VAL);
+  values.for_each([&](std::int64_t, std::int64_t j, auto v) {
+    out[j] = std::min(out[j], double(v));
+    out[d + j] = std::max(out[d + j], double(v));
+    out[2 * d + j] += 1;
+  });
+  return out;
+}
+
+template <class Code, class V>
+std::vector<Code> encode_dense(const DenseValues<V>& values, const Encoder<V>& encode) {
+  std::vector<Code> out(std::size_t(values.n_rows * values.n_features));
+  values.for_each([&](std::int64_t i, std::int64_t j, V v) {
+    out[i * values.n_features + j] = Code(encode(v, j));
+  });
+  return out;
+}
+
+// Codes without the zeros.
+template <class Index, class Code>
+struct CompressedCodes {
+  std::vector<std::int64_t> start;
+  std::vector<Index> index;
+  std::vector<Code> codes;
+};
+
+// `each_row(i, emit)` calls emit(feature, code) for every value of row i; it is asked twice.
+template <class Index, class Code, class EachRow>
+CompressedCodes<Index, Code> compress_codes(std::int64_t n_rows, EachRow&& each_row) {
+  CompressedCodes<Index, Code> out;
+  out.start.resize(std::size_t(n_rows) + 1);
+  InterruptCheck interrupt;
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    std::int64_t count = 0;
+    each_row(i, [&](std::int64_t, std::uint32_t code) { count += code != 0; });
+    out.start[i + 1] = out.start[i] + count;
+    interrupt.after(count + 64);
+  }
+  const auto stored = std::size_t(out.start.back());
+  out.index.resize(stored + 1);  // one more: the write is unconditional, only the step is not
+  out.codes.resize(stored + 1);
+  std::size_t at = 0;
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    each_row(i, [&](std::int64_t feature, std::uint32_t code) {
+      out.index[at] = Index(feature);
+      out.codes[at] = Code(code);
+      at += code != 0;
+    });
+    interrupt.after(out.start[i + 1] - out.start[i] + 64);
+  }
+  out.index.pop_back();
+  out.codes.pop_back();
+  return out;
 }
 
 }  // namespace widemargin

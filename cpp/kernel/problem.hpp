@@ -1,5 +1,5 @@
-// The plain structs that cross to the hot loops of the kernel machine.  T is float or double: the
-// type of the kernel values; gradients and variables are always double.
+// The plain structs that cross from bind_kernel.cpp to the hot loops of the kernel machine.  T is
+// float or double: the type of the kernel values; gradients and variables are always double.
 #pragma once
 
 #include <cstdint>
@@ -7,65 +7,77 @@
 namespace widemargin {
 
 // What turns a block of inner products <a_i, b_j> into kernel values, in place.
-enum class Finish { none, rbf, polynomial, sigmoid };
+enum class FinishKind { none, rbf, polynomial, sigmoid };
 
 template <class T>
 struct FinishArg {
-  Finish kind;
+  FinishKind kind;
   T gamma, coef0;
   int degree;
 };
 
+// A block of kernel values, of which the first n_columns of each row count.
 template <class T>
-struct BlockArg {
-  FinishArg<T> finish;
-  T* values;  // [n_rows][row_stride], the first n_columns of each row
+struct MatrixArg {
+  T* values;  // [n_rows][row_stride]
   std::int64_t n_rows, n_columns, row_stride;
-  const T *row_norms, *column_norms;  // squared norms
 };
 
-// Kernel values of compressed rows and a block of dense rows.  The dense ones lie in panels of
-// kPanel: value d of row p * kPanel + l is panels[(p * n_features + d) * kPanel + l], padded with
-// zeros.
+// Rows of which only the non-zero values are kept.
+template <class T>
+struct CompressedArg {
+  const std::int64_t* start;  // n_rows + 1 positions in index and value
+  const std::int32_t* index;
+  const T *value, *norms;  // norms: squared, one per row
+  std::int64_t n_rows, n_features;
+};
+
+// Rows written out in panels of kPanel: value d of row p * kPanel + l is
+// values[(p * n_features + d) * kPanel + l], padded with zeros.
 constexpr int kPanel = 64;
 
 template <class T>
-struct SparseBlockArg {
-  const std::int64_t* start;  // n_columns + 1 positions in index and value
-  const std::int32_t* index;
-  const T* value;
+struct PanelsArg {
+  const T *values, *norms;    // norms: squared, padded to whole panels
   const std::int32_t* place;  // where a feature lies in the panels (-1: absent), or null
-  const T* panels;
-  std::int64_t n_features, n_rows, n_columns, row_stride;
-  FinishArg<T> finish;
-  const T *row_norms, *column_norms;  // the row norms padded to whole panels
-  T* out;  // [n_rows][row_stride]: a row per dense row, a column per compressed one
+  std::int64_t n_panels, n_features;
 };
 
-// A block of variables of  min 1/2 a'Qa - e'a,  0 <= a <= upper.
+// The variables of  min 1/2 a'Qa - e'a,  0 <= a <= upper,  Q_ij = sign_i sign_j k(x_i, x_j).
+struct VariablesArg {
+  std::int64_t n;
+  double *alpha, *gradient;
+  const double *sign, *upper, *diagonal;  // the diagonal is bounded away from zero
+};
+
+// A working set of them, as the loops take it.
 template <class T>
 struct WorkingSetArg {
-  std::int64_t size;               // a multiple of 8, padded with variables whose upper bound is 0
-  const T* q;                      // [size][size], q_ij = y_i y_j k(x_i, x_j)
-  const double *diagonal, *upper;  // of q, bounded away from zero
-  double *alpha, *gradient;        // gradient of the whole problem at these variables
-  double tol;                      // stop when no projected gradient exceeds it
+  std::int64_t size;  // a multiple of 8, padded with variables whose upper bound is 0
+  const T* q;         // [size][size]
+  const double *diagonal, *upper;
+  double *alpha, *gradient;  // gradient of the whole problem at these variables
+  double tol;                // stop when no projected gradient exceeds it
   std::int64_t max_steps;
 };
 
 template <class T>
 struct KernelLoopsOf {
-  void (*finish)(const BlockArg<T>&);
-  void (*sparse_block)(const SparseBlockArg<T>&);
-  std::int64_t (*solve_block)(const WorkingSetArg<T>&);
+  // Inner products to kernel values, in place; norms of the rows and of the columns.
+  void (*finish)(const FinishArg<T>&, const T* row_norms, const T* column_norms,
+                 const MatrixArg<T>& values);
+  // out[r][c] = k(row r of the panels, compressed row c)
+  void (*fill)(const PanelsArg<T>&, const CompressedArg<T>&, const FinishArg<T>&,
+               const MatrixArg<T>& out);
+  std::int64_t (*solve_pairs)(const WorkingSetArg<T>&);  // returns the number of steps
   // out[j] += sum_i coef[i] rows[i][j]
   void (*add_rows)(const T* const* rows, const double* coef, std::int64_t n_rows,
                    std::int64_t n_columns, double* out);
 };
 
 struct KernelLoops {
-  KernelLoopsOf<float> single;
-  KernelLoopsOf<double> twice;
+  KernelLoopsOf<float> float32;
+  KernelLoopsOf<double> float64;
 };
 
 }  // namespace widemargin

@@ -1,17 +1,75 @@
-from typing import Any
+"""What the compiled core offers, as cpp/bind_*.cpp bind it (tests/test_core_stub.py compares)."""
 
 import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.float32] | npt.NDArray[np.float64]
+Codes = npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+Places = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+CodedRows = tuple[npt.NDArray[np.int64], Places, Codes]
+
+# ------------------------------------------------------------------ the module
 
 LANES: int
 PANEL: int
 
-class Rows:
+def instruction_sets() -> list[str]: ...
+def instruction_set() -> str: ...
+def use_instruction_set(name: str) -> None: ...
+
+# ------------------------------------------------------------------ additive: values to codes
+
+class Values:
     def __init__(
-        self, codes: Any, index: Any, start: Any, n_features: int, n_codes: int
+        self, data: np.ndarray, index: np.ndarray | None, start: np.ndarray | None, n_features: int
     ) -> None: ...
 
+class Scale:
+    def __init__(self, shift: npt.NDArray[np.float64], factor: npt.NDArray[np.float64]) -> None: ...
+
+def distinct_values(values: Values, scale: Scale, limit: int) -> npt.NDArray[np.float64]: ...
+def value_histogram(
+    values: Values,
+    scale: Scale,
+    row_weight: npt.NDArray[np.float64],
+    top: float,
+    skip_zeros: bool,
+    n_cells: int,
+) -> npt.NDArray[np.float64]: ...
+def column_ranges(values: Values) -> npt.NDArray[np.float64]: ...
+def encode_dense(values: Values, scale: Scale, thresholds: npt.NDArray[np.float64]) -> Codes: ...
+def encode_sparse(
+    values: Values, scale: Scale, thresholds: npt.NDArray[np.float64]
+) -> CodedRows: ...
+def compress(codes: Codes, n_codes: int) -> CodedRows: ...
+
+# ------------------------------------------------------------------ additive: passes over codes
+
+class Rows:
+    def __init__(
+        self,
+        codes: Codes,
+        index: Places | None,
+        start: npt.NDArray[np.int64] | None,
+        n_features: int,
+        n_codes: int,
+    ) -> None: ...
+
+def shuffled(rows: npt.NDArray[np.int32], seed: int) -> npt.NDArray[np.int32]: ...
+def row_sums(rows: Rows, table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+def count_codes(rows: Rows, row_weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+def largest_codes(rows: Rows) -> npt.NDArray[np.int64]: ...
+
+# ------------------------------------------------------------------ additive: duals
+
 class Tables:
-    def __init__(self, left: Any, right: Any, offset: Any, lanes: int) -> None: ...
+    def __init__(
+        self,
+        left: Numbers | None,
+        right: Numbers,
+        offset: npt.NDArray[np.int64] | None,
+        lanes: int,
+    ) -> None: ...
 
 class Loss:
     def __init__(self, name: str) -> None: ...
@@ -23,136 +81,151 @@ class SharedProblem:
         self,
         rows: Rows,
         tables: Tables,
-        label: np.ndarray,
-        c: np.ndarray,
-        diagonal: np.ndarray,
+        label: npt.NDArray[np.int32],
+        c: Numbers,
+        diagonal: Numbers,
         bias_value: float,
         loss: Loss,
     ) -> None: ...
 
-class _Dual:
+class BoxDual:
+    def __init__(
+        self,
+        shared: SharedProblem,
+        targets: Numbers,
+        weights: Numbers,
+        coef: Numbers,
+        bias: Numbers,
+    ) -> None: ...
     def sweep(
         self,
-        order: np.ndarray,
+        order: npt.NDArray[np.int32],
         begin: int,
         seconds: float,
-        shrink: np.ndarray,
-        shrunk: np.ndarray,
-        account: np.ndarray,
+        shrink: npt.NDArray[np.float64],
+        shrunk: npt.NDArray[np.uint8],
+        account: npt.NDArray[np.float64],
     ) -> int: ...
-    def certify(self, begin: int, seconds: float, account: np.ndarray) -> int: ...
+    def certify(self, begin: int, seconds: float, account: npt.NDArray[np.float64]) -> int: ...
     def accumulate(self, begin: int, end: int) -> None: ...
 
-class BoxDual(_Dual):
+class SimplexDual:
     def __init__(
-        self,
-        shared: SharedProblem,
-        targets: np.ndarray,
-        weights: np.ndarray,
-        coef: np.ndarray,
-        bias: np.ndarray,
+        self, shared: SharedProblem, n_classes: int, weights: Numbers, coef: Numbers, bias: Numbers
     ) -> None: ...
-
-class SimplexDual(_Dual):
-    def __init__(
+    def sweep(
         self,
-        shared: SharedProblem,
-        n_classes: int,
-        weights: np.ndarray,
-        coef: np.ndarray,
-        bias: np.ndarray,
-    ) -> None: ...
+        order: npt.NDArray[np.int32],
+        begin: int,
+        seconds: float,
+        shrink: npt.NDArray[np.float64],
+        shrunk: npt.NDArray[np.uint8],
+        account: npt.NDArray[np.float64],
+    ) -> int: ...
+    def certify(self, begin: int, seconds: float, account: npt.NDArray[np.float64]) -> int: ...
+    def accumulate(self, begin: int, end: int) -> None: ...
 
-def instruction_sets() -> list[str]: ...
-def instruction_set() -> str: ...
-def use_instruction_set(name: str) -> None: ...
 def decide(
-    rows: Rows, tables: Tables, weights: np.ndarray, begin: int, end: int, out: np.ndarray
+    rows: Rows, tables: Tables, weights: Numbers, begin: int, end: int, out: Numbers
 ) -> None: ...
-def shuffled(rows: np.ndarray, seed: int) -> np.ndarray: ...
-def row_sums(rows: Rows, table: np.ndarray) -> np.ndarray: ...
-def count_codes(rows: Rows, row_weight: np.ndarray) -> np.ndarray: ...
-def largest_codes(rows: Rows) -> np.ndarray: ...
-def distinct_values(*args: Any) -> np.ndarray: ...
-def value_histogram(*args: Any) -> np.ndarray: ...
-def column_ranges(*args: Any) -> np.ndarray: ...
-def encode_dense(*args: Any) -> np.ndarray: ...
-def encode_sparse(*args: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
-def compress(codes: np.ndarray, n_codes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
-def finish_block(
-    values: np.ndarray,
-    row_norms: np.ndarray,
-    column_norms: np.ndarray,
-    name: str,
-    gamma: float,
-    coef0: float,
-    degree: int,
-) -> None: ...
-def select_block(
-    alpha: np.ndarray,
-    gradient: np.ndarray,
-    upper: np.ndarray,
-    diagonal: np.ndarray,
-    last: np.ndarray,
-    size: int,
-) -> tuple[np.ndarray, float, float]: ...
-def minimise_block(
-    q: np.ndarray,
-    block: np.ndarray,
-    sign: np.ndarray,
-    alpha: np.ndarray,
-    gradient: np.ndarray,
-    upper: np.ndarray,
-    diagonal: np.ndarray,
-    tol: float,
-    coef: np.ndarray,
-) -> float: ...
+
+# ------------------------------------------------------------------ kernel: values
+
+class Finish:
+    def __init__(self, name: str, gamma: float, coef0: float, degree: int) -> None: ...
+    def apply(self, values: Numbers, row_norms: Numbers, column_norms: Numbers) -> None: ...
+
+class CompressedRows:
+    def __init__(
+        self,
+        start: npt.NDArray[np.int64],
+        index: npt.NDArray[np.int32],
+        value: Numbers,
+        norms: Numbers,
+        n_features: int,
+    ) -> None: ...
+
+class Panels:
+    def __init__(
+        self, values: Numbers, place: npt.NDArray[np.int32] | None, norms: Numbers
+    ) -> None: ...
+    def fill(self, rows: CompressedRows, finish: Finish, out: Numbers) -> None: ...
+
+def take_rows(
+    start: npt.NDArray[np.int64],
+    index: npt.NDArray[np.int32],
+    value: Numbers,
+    rows: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], Numbers]: ...
+def make_panels(
+    rows: CompressedRows, place: npt.NDArray[np.int32] | None, n_features: int
+) -> Numbers: ...
+
+# ------------------------------------------------------------------ kernel: working sets
+
+class WorkingSet:
+    def __init__(
+        self,
+        alpha: npt.NDArray[np.float64],
+        gradient: npt.NDArray[np.float64],
+        sign: npt.NDArray[np.float64],
+        upper: npt.NDArray[np.float64],
+        diagonal: npt.NDArray[np.float64],
+    ) -> None: ...
+    def select(
+        self, last: npt.NDArray[np.int64], size: int
+    ) -> tuple[npt.NDArray[np.int64], float, float]: ...
+    def minimise(
+        self,
+        q: Numbers,
+        block: npt.NDArray[np.int64],
+        tol: float,
+        coef: npt.NDArray[np.float64],
+    ) -> float: ...
+    def add_rows(
+        self,
+        pool: Numbers,
+        slots: npt.NDArray[np.int64],
+        coef: npt.NDArray[np.float64],
+        begin: int,
+        end: int,
+    ) -> None: ...
+
 def add_rows(
-    pool: np.ndarray,
-    slots: np.ndarray,
-    coef: np.ndarray,
-    sign: np.ndarray,
+    pool: Numbers,
+    slots: npt.NDArray[np.int64],
+    coef: npt.NDArray[np.float64],
+    sign: npt.NDArray[np.float64],
     begin: int,
     end: int,
-    out: np.ndarray,
+    out: npt.NDArray[np.float64],
 ) -> None: ...
 def gather(
-    pool: np.ndarray,
-    slots: np.ndarray,
-    columns: np.ndarray,
-    row_sign: np.ndarray,
-    column_sign: np.ndarray,
-    out: np.ndarray,
+    pool: Numbers,
+    slots: npt.NDArray[np.int64],
+    columns: npt.NDArray[np.int64],
+    row_sign: npt.NDArray[np.float64],
+    column_sign: npt.NDArray[np.float64],
+    out: Numbers,
 ) -> None: ...
 def compact_rows(
-    buffer: np.ndarray, slots: np.ndarray, columns: np.ndarray, old_stride: int, new_stride: int
+    buffer: Numbers,
+    slots: npt.NDArray[np.int64],
+    columns: npt.NDArray[np.int64],
+    old_stride: int,
+    new_stride: int,
 ) -> None: ...
-def widen_rows(buffer: np.ndarray, n_rows: int, old_stride: int, new_stride: int) -> None: ...
-def sparse_block(
-    start: np.ndarray,
-    index: np.ndarray,
-    value: np.ndarray,
-    column_norms: np.ndarray,
-    place: np.ndarray | None,
-    panels: np.ndarray,
-    row_norms: np.ndarray,
-    name: str,
-    gamma: float,
-    coef0: float,
-    degree: int,
-    out: np.ndarray,
-) -> None: ...
-def take_rows(
-    start: np.ndarray, index: np.ndarray, value: np.ndarray, rows: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
-def make_panels(
-    start: np.ndarray,
-    index: np.ndarray,
-    value: np.ndarray,
-    place: np.ndarray | None,
-    n_features: int,
-) -> np.ndarray: ...
-def measure_svmlight(text: Any) -> tuple[int, int]: ...
+def widen_rows(buffer: Numbers, n_rows: int, old_stride: int, new_stride: int) -> None: ...
+
+# ------------------------------------------------------------------ text
+
+def measure_svmlight(text: npt.NDArray[np.uint8] | bytes) -> tuple[int, int]: ...
 def parse_svmlight(
-    text: Any, label: Any, span: Any, qid: Any, end: Any, index: Any, value: Any
-) -> tuple: ...
+    text: npt.NDArray[np.uint8] | bytes,
+    label: npt.NDArray[np.float64] | None,
+    span: npt.NDArray[np.int64] | None,
+    qid: npt.NDArray[np.int64],
+    end: npt.NDArray[np.int64],
+    index: npt.NDArray[np.int32] | npt.NDArray[np.int64],
+    value: Numbers,
+) -> tuple[int, int, int, int, int, int, str, int, int]: ...

@@ -294,3 +294,14 @@ def block_problem(n, n_all, dtype=np.float64, seed=0):
             "upper": upper, "diagonal": np.diag(Q).copy(), "tol": 1e-10,
             "coef": np.full(n, np.nan)}  # fmt: skip
     return Q.astype(np.float64), call
+
+
+def working_set(call):
+    """The core's view of the variables in such a call."""
+    names = ("alpha", "gradient", "sign", "upper", "diagonal")
+    return _core.WorkingSet(*(call[name] for name in names))
+
+
+def minimised(call):
+    """The gain of a step on the block of such a call."""
+    return working_set(call).minimise(call["q"], call["block"], call["tol"], call["coef"])

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from widemargin import _core
 from widemargin.kernel import cache as cache_module
 from widemargin.kernel.backend import Host
 from widemargin.kernel.cache import LEAST_SLOTS, RowCache
@@ -55,7 +56,9 @@ class Checked:
         sign = self.rng.choice([-1.0, 1.0], len(self.ids))
         out = self.rng.normal(size=len(self.ids))
         expected = out + sign * (coef @ self.active[wanted])
-        self.cache.add(self.want(wanted), coef, sign, out)
+        ones = np.ones(len(out))
+        active = _core.WorkingSet(np.zeros(len(out)), out, sign, ones, ones)
+        self.cache.add(self.want(wanted), coef, active)
         scale = 1 + np.abs(coef) @ np.abs(self.active[wanted]) + np.abs(coef).sum()
         assert np.all(np.abs(out - expected) <= (self.rtol + 1e-14) * scale)
 

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from widemargin import _core
 from widemargin.kernel.problem import gap_terms
 
-from .helpers import block_problem, each_dtype
+from .helpers import block_problem, each_dtype, minimised, working_set
 
 # ------------------------------------------------------------------ rows
 
@@ -30,10 +30,14 @@ def test_signed_rows_are_added_in_double_to_some_columns(dtype, n_rows, width, d
     out = rng.normal(size=width)
     expected, at = out.copy(), slice(begin, end)
     expected[at] += sign[at] * (coef @ pool[slots, at].astype(np.float64))
+    gradient, ones = out.copy(), np.ones(width)
     _core.add_rows(pool, slots, coef, sign, begin, end, out)
     assert_allclose(out, expected, rtol=0, atol=1e-14)
     untouched = np.r_[0:begin, end:width]
     assert_array_equal(out[untouched], expected[untouched])
+    working = _core.WorkingSet(np.zeros(width), gradient, sign, ones, ones)
+    working.add_rows(pool, slots, coef, begin, end)
+    assert_array_equal(gradient, out)
 
 
 def test_a_sum_over_more_than_a_tile_of_columns_is_that_of_numpy():
@@ -144,7 +148,7 @@ def test_a_block_is_minimised_to_the_optimum_of_its_quadratic_programme(
     use_instruction_set(instructions)
     Q, call = block_problem(n, n_all, dtype)
     block, before, gradient = call["block"], call["alpha"].copy(), call["gradient"].copy()
-    gain = _core.minimise_block(**call)
+    gain = minimised(call)
     after, upper = call["alpha"], call["upper"]
     others = np.setdiff1d(np.arange(n_all), block)
     assert_array_equal(after[others], before[others])
@@ -163,7 +167,7 @@ def test_a_block_within_its_tolerance_stays_as_it_is():
     _, call = block_problem(12, 20)
     before = call["alpha"].copy()
     call["tol"] = np.abs(call["gradient"]).max()
-    assert _core.minimise_block(**call) == 0
+    assert minimised(call) == 0
     assert_array_equal(call["alpha"], before)
     assert_array_equal(call["coef"], np.zeros(12))
 
@@ -171,7 +175,7 @@ def test_a_block_within_its_tolerance_stays_as_it_is():
 def test_an_empty_block_gains_nothing():
     _, call = block_problem(0, 5)
     before = call["alpha"].copy()
-    assert _core.minimise_block(**call) == 0
+    assert minimised(call) == 0
     assert_array_equal(call["alpha"], before)
 
 
@@ -181,10 +185,9 @@ def test_blocks_of_no_numbers_end_and_stay_within_bounds_of_memory(name, poison)
     """Such values are refused far above; here it matters that the core returns."""
     _, call = block_problem(30, 40)
     call[name].ravel()[3::7] = poison
-    _core.minimise_block(**call)
+    minimised(call)
     last = np.arange(0, 40, 3)
-    parts = [call[k] for k in ("alpha", "gradient", "upper", "diagonal")]
-    block, _, _ = _core.select_block(*parts, last, 20)
+    block, _, _ = working_set(call).select(last, 20)
     assert len(block) <= 20
     assert np.all((block >= 0) & (block < 40))
 
@@ -199,7 +202,7 @@ def test_the_chosen_block_is_half_free_variables_and_then_the_worst_violators(se
     alpha = upper * rng.choice([0.0, 0.3, 1.0], n)
     gradient = rng.integers(-2, 3, n) * rng.choice([1.0, 0.5], n)
     last = np.sort(rng.permutation(n)[: rng.integers(0, n + 1)])
-    block, violation, gap = _core.select_block(alpha, gradient, upper, diagonal, last, size)
+    block, violation, gap = chosen(alpha, gradient, upper, diagonal, last, size)
 
     projected = np.where(alpha <= 0, np.minimum(gradient, 0), gradient)
     projected = np.where(alpha >= upper, np.maximum(gradient, 0), projected)
@@ -216,7 +219,9 @@ def test_the_chosen_block_is_half_free_variables_and_then_the_worst_violators(se
 
 def chosen(alpha, gradient, upper, diagonal, last, size):
     last = np.array(last, dtype=np.int64)
-    return _core.select_block(alpha, gradient, upper, diagonal, last, size)
+    return _core.WorkingSet(alpha, gradient, np.ones(len(alpha)), upper, diagonal).select(
+        last, size
+    )
 
 
 def test_a_block_keeps_free_variables_of_the_last_one_and_adds_the_worst_violators():

@@ -25,56 +25,114 @@ def overlapping(shape, strides, dtype=np.float64):
     return np.lib.stride_tricks.as_strided(base, shape, strides)
 
 
+def select(last, size, **variables):
+    return _core.WorkingSet(**variables).select(last, size)
+
+
+def minimise(q, block, tol, coef, **variables):
+    return _core.WorkingSet(**variables).minimise(q, block, tol, coef)
+
+
+def add_to_gradient(pool, slots, coef, begin, end, **variables):
+    _core.WorkingSet(**variables).add_rows(pool, slots, coef, begin, end)
+
+
+def finish(values, row_norms, column_norms, **parameters):
+    _core.Finish(**parameters).apply(values, row_norms, column_norms)
+
+
+def fill(rows, panels, out, **parameters):
+    panels = _core.Panels(*panels)
+    panels.fill(_core.CompressedRows(*rows), _core.Finish(**parameters), out)
+
+
+def fill_from(start, index, value, column_norms, n_features, place, panels, row_norms, **rest):
+    rows = (start, index, value, column_norms, n_features)
+    fill(rows, (panels, place, row_norms), **rest)
+
+
+def panels_of(start, index, value, norms, n_features, place, n_places):
+    rows = _core.CompressedRows(start, index, value, norms, n_features)
+    return _core.make_panels(rows, place, n_places)
+
+
+FUNCTIONS = {"add_rows": _core.add_rows, "gather": _core.gather, "select": select,
+             "compact_rows": _core.compact_rows, "widen_rows": _core.widen_rows,
+             "minimise": minimise, "add_to_gradient": add_to_gradient, "finish": finish,
+             "fill": fill_from, "take_rows": _core.take_rows,
+             "make_panels": panels_of}  # fmt: skip
+
+
 def good_call(name, dtype=np.float32):
     """Arguments that are answered; values and panels of a type, all else in double precision."""
-    if name == "minimise_block":
+    if name == "minimise":
         return block_problem(7, 9)[1]
     return {
         "add_rows": {"pool": np.ones((3, 5)), "slots": np.array([0, 2]), "coef": np.ones(2),
                      "sign": np.ones(5), "begin": 1, "end": 4, "out": np.zeros(5)},
-        "select_block": {"alpha": np.zeros(4), "gradient": -np.ones(4), "upper": np.ones(4),
-                         "diagonal": np.ones(4), "last": np.array([0, 3]), "size": 2},
+        "add_to_gradient": {"alpha": np.zeros(5), "gradient": np.zeros(5), "sign": np.ones(5),
+                            "upper": np.ones(5), "diagonal": np.ones(5), "pool": np.ones((3, 5)),
+                            "slots": np.array([0, 2]), "coef": np.ones(2), "begin": 1, "end": 4},
+        "select": {"alpha": np.zeros(4), "gradient": -np.ones(4), "sign": np.ones(4),
+                   "upper": np.ones(4), "diagonal": np.ones(4), "last": np.array([0, 3]),
+                   "size": 2},
         "gather": {"pool": np.ones((3, 5)), "slots": np.array([0, 2]),
                    "columns": np.array([4, 0, 1]), "row_sign": np.ones(2),
                    "column_sign": np.ones(3), "out": np.zeros((2, 3))},
         "compact_rows": {"buffer": np.arange(20.0), "slots": np.array([1, 3]),
                          "columns": np.array([0, 2, 4]), "old_stride": 5, "new_stride": 4},
         "widen_rows": {"buffer": np.arange(20.0), "n_rows": 3, "old_stride": 4, "new_stride": 6},
-        "finish_block": {"values": np.ones((3, 5), dtype), "row_norms": np.full(3, 2, dtype),
-                         "column_norms": np.full(5, 2, dtype), "name": "rbf", "gamma": 1.0,
-                         "coef0": 0.0, "degree": 3},
+        "finish": {"values": np.ones((3, 5), dtype), "row_norms": np.full(3, 2, dtype),
+                   "column_norms": np.full(5, 2, dtype), "name": "rbf", "gamma": 1.0,
+                   "coef0": 0.0, "degree": 3},
         # three dense rows of four features and two compressed rows
-        "sparse_block": {"start": np.array([0, 2, 3]), "index": np.array([0, 3, 1], np.int32),
-                         "value": np.ones(3, dtype), "column_norms": np.ones(2, dtype),
-                         "place": None, "panels": np.ones((1, 4, 64), dtype),
-                         "row_norms": np.ones(64, dtype), "name": "linear", "gamma": 1.0,
-                         "coef0": 0.0, "degree": 3, "out": np.zeros((3, 2), dtype)},
+        "fill": {"start": np.array([0, 2, 3]), "index": np.array([0, 3, 1], np.int32),
+                 "value": np.ones(3, dtype), "column_norms": np.ones(2, dtype), "n_features": 4,
+                 "place": None, "panels": np.ones((1, 4, 64), dtype),
+                 "row_norms": np.ones(64, dtype), "name": "linear", "gamma": 1.0, "coef0": 0.0,
+                 "degree": 3, "out": np.zeros((3, 2), dtype)},
+        "take_rows": {"start": np.array([0, 2, 3]), "index": np.array([0, 3, 1], np.int32),
+                      "value": np.ones(3, dtype), "rows": np.array([1, 0, 1])},
+        "make_panels": {"start": np.array([0, 2, 3]), "index": np.array([0, 3, 1], np.int32),
+                        "value": np.ones(3, dtype), "norms": np.ones(2, dtype), "n_features": 4,
+                        "place": None, "n_places": 4},
     }[name]  # fmt: skip
 
 
 WRITTEN = {"add_rows": ["out"], "gather": ["out"], "compact_rows": ["buffer"],
-           "widen_rows": ["buffer"], "minimise_block": ["alpha", "coef"], "select_block": [],
-           "finish_block": ["values"], "sparse_block": ["out"]}  # fmt: skip
+           "widen_rows": ["buffer"], "minimise": ["alpha", "coef"], "select": [],
+           "add_to_gradient": ["gradient"], "finish": ["values"], "fill": ["out"],
+           "take_rows": [], "make_panels": []}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_the_calls_that_the_refused_ones_differ_from_are_answered(name):
     call = good_call(name)
-    getattr(_core, name)(**call)
+    FUNCTIONS[name](**call)
     for output in WRITTEN[name]:
         assert not np.array_equal(call[output], good_call(name)[output], equal_nan=True)
-    if name == "select_block":
-        assert_array_equal(_core.select_block(**call)[0], [0, 1])
+
+
+def test_the_answers_of_calls_that_write_nothing_are_those_worked_out_by_hand():
+    assert_array_equal(select(**good_call("select"))[0], [0, 1])
+    start, index, value = _core.take_rows(**good_call("take_rows"))
+    assert_array_equal(start, [0, 1, 3, 4])
+    assert_array_equal(index, [1, 0, 3, 1])
+    assert_array_equal(value, np.ones(4))
+    panels = panels_of(**good_call("make_panels"))
+    expected = np.zeros((1, 4, 64))
+    expected[0, [0, 3], 0] = expected[0, 1, 1] = 1
+    assert_array_equal(panels, expected)
 
 
 @each_dtype
 def test_the_answers_of_small_blocks_are_those_worked_out_by_hand(dtype):
-    call = good_call("finish_block", dtype)
-    _core.finish_block(**call)
+    call = good_call("finish", dtype)
+    finish(**call)
     assert_allclose(call["values"], np.exp(-2.0), rtol=RELATIVE[dtype])
     for place, expected in ((None, [2, 1]), (np.array([-1, 0, 0, 3], np.int32), [1, 1])):
-        call = good_call("sparse_block", dtype) | {"place": place}
-        _core.sparse_block(**call)
+        call = good_call("fill", dtype) | {"place": place}
+        fill_from(**call)
         assert_array_equal(call["out"], [expected] * 3)
 
 
@@ -154,7 +212,7 @@ REFUSED = {
         ({"old_stride": 0}, ValueError, "only become longer"),
         ({"new_stride": 2**62}, ValueError, "the buffer is too small"),
     ],
-    "minimise_block": [
+    "minimise": [
         ({"q": np.ones((8, 7))}, ValueError, "q must be square"),
         ({"q": np.ones((7, 7))}, ValueError, "q must be square"),
         ({"q": np.ones((8, 8), int)}, ValueError, "float32 or float64"),
@@ -170,7 +228,7 @@ REFUSED = {
         ({"diagonal": np.ones(9, np.float32)}, ValueError, "diagonal must be"),
         ({"upper": np.ones(16)}, ValueError, "upper must be float64"),
         ({"gradient": np.zeros(7)}, ValueError, "gradient must be float64"),
-        ({"alpha": np.zeros(16)}, ValueError, "sign must be float64"),
+        ({"alpha": np.zeros(16)}, ValueError, "gradient must be float64"),
         ({"alpha": np.zeros(9, np.float32)}, ValueError, "alpha must be"),
         ({"alpha": np.zeros(18)[::2]}, TypeError, "incompatible"),
         ({"alpha": read_only(np.zeros(9))}, TypeError, "incompatible"),
@@ -179,7 +237,7 @@ REFUSED = {
         ({"coef": np.zeros(14)[::2]}, TypeError, "incompatible"),
         ({"tol": None}, TypeError, "incompatible"),
     ],
-    "select_block": [
+    "select": [
         ({"alpha": np.zeros(3)}, ValueError, "gradient must be float64"),
         ({"alpha": np.zeros(4, int)}, ValueError, "alpha must be float64"),
         ({"gradient": np.zeros(5)}, ValueError, "gradient must be float64"),
@@ -191,8 +249,22 @@ REFUSED = {
         ({"size": 0}, ValueError, "at least one variable"),
         ({"size": -3}, ValueError, "at least one variable"),
         ({"size": 1.5}, TypeError, "incompatible"),
+        ({"sign": np.ones(5)}, ValueError, "sign must be float64"),
+        ({"gradient": np.zeros(8)[::2]}, TypeError, "incompatible"),
+        ({"alpha": read_only(np.zeros(4))}, TypeError, "incompatible"),
+        ({"gradient": read_only(np.zeros(4))}, TypeError, "incompatible"),
     ],
-    "finish_block": [
+    "add_to_gradient": [
+        ({"pool": np.ones(15)}, ValueError, "pool must be a matrix"),
+        ({"pool": np.ones((3, 5), int)}, ValueError, "float32 or float64"),
+        ({"slots": np.array([0, 3])}, ValueError, "a slot is out of range"),
+        ({"coef": np.ones(3)}, ValueError, "coef: one per slot"),
+        ({"begin": -1}, ValueError, "columns out of range"),
+        ({"begin": 5}, ValueError, "columns out of range"),
+        ({"end": 6}, ValueError, "columns out of range"),
+        ({"pool": np.ones((3, 3))}, ValueError, "columns out of range"),
+    ],
+    "finish": [
         ({"values": np.ones((3, 5))}, ValueError, "row_norms: one per row, of the values' type"),
         ({"values": np.ones((3, 5), np.float16)}, ValueError, "float32 or float64"),
         ({"values": np.ones((3, 5), np.int32)}, ValueError, "float32 or float64"),
@@ -216,9 +288,14 @@ REFUSED = {
         ({"degree": 2**40}, TypeError, "incompatible"),
         ({"gamma": "scale"}, TypeError, "incompatible"),
     ],
-    "sparse_block": [
-        ({"start": np.array([0, 2])}, ValueError, "a column per row"),
-        ({"start": np.array([], np.int64)}, ValueError, "a column per row"),
+    "fill": [
+        ({"start": np.array([0, 2])}, ValueError, "norms: one per row"),
+        (
+            {"start": np.array([0, 2]), "column_norms": np.ones(1, np.float32)},
+            ValueError,
+            "a column per row",
+        ),
+        ({"start": np.array([], np.int64)}, ValueError, "start must not be empty"),
         ({"start": np.array([0, 2, 3], np.int32)}, ValueError, "start must be int64"),
         ({"start": np.array([0, 2, 3.0])}, ValueError, "start must be int64"),
         ({"start": np.array([0, 3, 2])}, ValueError, "start must not descend"),
@@ -230,30 +307,63 @@ REFUSED = {
         ({"index": np.array([0, 4, 1], np.int32)}, ValueError, "a feature is out of range"),
         ({"index": np.array([0, -1, 1], np.int32)}, ValueError, "a feature is out of range"),
         ({"index": np.array([0, 3, 1])}, ValueError, "index must be int32"),
-        ({"index": np.array([0, 3], np.int32)}, ValueError, "value must have the type of out"),
-        ({"value": np.ones(3)}, ValueError, "value must have the type of out"),
+        ({"index": np.array([0, 3], np.int32)}, ValueError, "value: one per index"),
+        ({"value": np.ones(3)}, ValueError, "norms: one per row, of the values' type"),
+        ({"value": np.ones(3), "column_norms": np.ones(2)}, ValueError, "rows must have the type"),
+        ({"value": np.ones(3, np.int32)}, ValueError, "float32 or float64"),
+        ({"n_features": 3}, ValueError, "a feature is out of range"),
+        ({"n_features": -1}, ValueError, "n_features must not be negative"),
+        ({"n_features": 5}, ValueError, "the same features"),
         ({"place": np.array([0, 1, 2, 4], np.int32)}, ValueError, "a place is out of range"),
-        ({"place": np.array([0, 1, 2], np.int32)}, ValueError, "a feature is out of range"),
+        ({"place": np.array([0, 1, 2], np.int32)}, ValueError, "the same features"),
         ({"place": np.array([0, 1, 2, 3])}, ValueError, "place must be int32"),
-        ({"column_norms": np.ones(3, np.float32)}, ValueError, "column_norms: one per"),
-        ({"column_norms": np.ones(2)}, ValueError, "column_norms: one per"),
-        ({"row_norms": np.ones(3, np.float32)}, ValueError, "row_norms: one per row of the panels"),
-        ({"row_norms": np.ones(64)}, ValueError, "row_norms: one per row of the panels"),
+        ({"column_norms": np.ones(3, np.float32)}, ValueError, "norms: one per"),
+        ({"column_norms": np.ones(2)}, ValueError, "norms: one per"),
+        ({"row_norms": np.ones(3, np.float32)}, ValueError, "norms: one per row of the panels"),
+        ({"row_norms": np.ones(64)}, ValueError, "norms: one per row of the panels"),
         ({"name": "cubic"}, ValueError, "the kernel must be"),
         ({"degree": -1}, ValueError, "degree must not be negative"),
-        ({"panels": np.ones((1, 4, 64))}, ValueError, "panels must have the type of out"),
+        (
+            {"panels": np.ones((1, 4, 64)), "row_norms": np.ones(64)},
+            ValueError,
+            "panels must have the type of out",
+        ),
         ({"panels": np.ones((1, 4, 63), np.float32)}, ValueError, "panels must be"),
         ({"panels": np.ones((4, 64), np.float32)}, ValueError, "panels must be"),
-        ({"panels": np.ones((1, 3, 64), np.float32)}, ValueError, "a feature is out of range"),
-        ({"panels": np.ones((0, 4, 64), np.float32)}, ValueError, "more rows than the panels"),
+        ({"panels": np.ones((1, 4, 64), int)}, ValueError, "float32 or float64"),
+        ({"panels": np.ones((1, 3, 64), np.float32)}, ValueError, "the same features"),
+        (
+            {"panels": np.ones((0, 4, 64), np.float32), "row_norms": np.ones(0, np.float32)},
+            ValueError,
+            "more rows than the panels",
+        ),
         ({"out": np.zeros((65, 2), np.float32)}, ValueError, "more rows than the panels"),
         ({"out": np.zeros((3, 3), np.float32)}, ValueError, "a column per row"),
         ({"out": np.zeros((3, 2))}, ValueError, "must have the type of out"),
-        ({"out": np.zeros((3, 2), np.int32)}, ValueError, "float32 or float64"),
+        ({"out": np.zeros((3, 2), np.int32)}, ValueError, "must have the type of out"),
         ({"out": np.zeros((2, 3), np.float32).T}, ValueError, "contiguous rows"),
         ({"out": overlapping((3, 2), (4, 4), np.float32)}, ValueError, "do not overlap"),
         ({"out": read_only(np.zeros((3, 2), np.float32))}, TypeError, "incompatible"),
         ({"out": np.zeros(6, np.float32)}, TypeError, "incompatible"),
+    ],
+    "take_rows": [
+        ({"rows": np.array([2])}, ValueError, "a row is out of range"),
+        ({"rows": np.array([-1])}, ValueError, "a row is out of range"),
+        ({"rows": np.array([1], np.int32)}, ValueError, "rows must be int64"),
+        ({"start": np.array([], np.int64)}, ValueError, "start must not be empty"),
+        ({"start": np.array([0, 2, 4])}, ValueError, "start is out of range"),
+        ({"start": np.array([0, 2, 1])}, ValueError, "start is out of range"),
+        ({"start": np.array([-1, 2, 3])}, ValueError, "start is out of range"),
+        ({"index": np.array([0, 3, 1])}, ValueError, "index must be int32"),
+        ({"value": np.ones(2, np.float32)}, ValueError, "value: one per index"),
+        ({"value": np.ones(3, int)}, ValueError, "float32 or float64"),
+    ],
+    "make_panels": [
+        ({"place": np.array([0, 1, 2, 4], np.int32)}, ValueError, "a place is out of range"),
+        ({"place": np.array([0, 1, 2, 3])}, ValueError, "place must be int32"),
+        ({"place": np.array([0, 1, 2], np.int32)}, ValueError, "the same features"),
+        ({"n_places": 3}, ValueError, "the same features"),
+        ({"place": np.zeros(4, np.int32), "n_places": -1}, ValueError, "n_features must not be"),
     ],
 }
 
@@ -266,7 +376,7 @@ def test_the_core_refuses_bad_arguments_and_writes_nothing(name, change, error, 
     call = good_call(name) | change
     before = {output: np.array(call[output]) for output in WRITTEN[name]}
     with pytest.raises(error, match=message):
-        getattr(_core, name)(**call)
+        FUNCTIONS[name](**call)
     for output, kept in before.items():
         assert_array_equal(call[output], kept)
 
@@ -282,19 +392,19 @@ def test_sparse_products_of_any_numbers_are_right_or_refused(start, index, place
     panels = Panels.of(CompressedRows.of(sp.csr_array(dense))).values
     out = np.zeros((3, len(start) - 1))
     arrays = [None if a is None else np.array(a, np.int32) for a in (index, place)]
-    norms = np.zeros(len(start) - 1), np.zeros(64)
-    call = (np.array(start), arrays[0], stored, norms[0], arrays[1], panels, norms[1],
-            "linear", 0.0, 0.0, 0, out)  # fmt: skip
-    used = index[start[0] : start[-1]]
     known = 4 if place is None else len(place)
+    rows = (np.array(start), arrays[0], stored, np.zeros(len(start) - 1), known)
+    call = {"rows": rows, "panels": (panels, arrays[1], np.zeros(64)), "out": out}
+    call |= {"name": "linear", "gamma": 0.0, "coef0": 0.0, "degree": 0}
+    used = index[start[0] : start[-1]]
     legal = 0 <= start[0] <= start[-1] <= len(index) and start == sorted(start)
     legal = legal and all(0 <= i < known for i in used)
-    if not (legal and (place is None or all(place[i] < 4 for i in used))):
+    if not (legal and (place is None or all(at < 4 for at in place))):
         with pytest.raises(ValueError):
-            _core.sparse_block(*call)
+            fill(**call)
         assert not out.any()
         return
-    _core.sparse_block(*call)
+    fill(**call)
     expected = np.zeros_like(out)
     for column, (begin, end) in enumerate(pairwise(start)):
         for p in range(begin, end):

@@ -22,7 +22,7 @@ from .helpers import (
 def finished(dots, row_norms, column_norms, name, gamma=1.0, coef0=0.0, degree=3):
     out = np.array(dots)
     row_norms, column_norms = (np.asarray(n, out.dtype) for n in (row_norms, column_norms))
-    _core.finish_block(out, row_norms, column_norms, name, gamma, coef0, degree)
+    _core.Finish(name, gamma, coef0, degree).apply(out, row_norms, column_norms)
     return out
 
 
@@ -106,7 +106,7 @@ def test_widths_that_fill_no_vector_are_finished_and_nothing_beside_them(name, d
     assert np.all(full != dots)
     for width in range(40):
         out = np.array(dots)
-        _core.finish_block(out[:, :width], norms[:3], norms[:width], name, 0.3, 0.2, 3)
+        _core.Finish(name, 0.3, 0.2, 3).apply(out[:, :width], norms[:3], norms[:width])
         assert_allclose(out[:, :width], full[:, :width], rtol=4 * EPS[dtype])
         assert_array_equal(out[:, width:], dots[:, width:])
 

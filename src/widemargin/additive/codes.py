@@ -128,22 +128,22 @@ class CodeWriter:
 def _encoded(block: Values, encoder: Encoder) -> Codes:
     """Codes in the block's own layout."""
     size = (block.n_rows, block.n_features, encoder.n_codes)
-    scale = (*encoder.scale, encoder.thresholds)
+    how = (encoder.scale.core, encoder.thresholds)
     if block.sparse:
-        start, index, data = _core.encode_sparse(*block.parts, *scale)
+        start, index, data = _core.encode_sparse(block.core, *how)
         return Codes(data, index, start, *size)
     if _is_identity(block.data, encoder):
         return Codes(block.data, None, None, *size)
-    return Codes(_core.encode_dense(block.data, block.n_features, *scale), None, None, *size)
+    return Codes(_core.encode_dense(block.core, *how), None, None, *size)
 
 
 def _is_identity(values: np.ndarray, encoder: Encoder) -> bool:
     """Bytes that are their own codes need no copy."""
     if values.dtype != np.uint8 or not values.flags.c_contiguous or len(encoder.shift) > 1:
         return False
-    every = np.arange(256, dtype=np.uint8)[None, :]
-    codes = _core.encode_dense(every, 256, *encoder.scale, encoder.thresholds)
-    return codes.dtype == np.uint8 and np.array_equal(codes, every)
+    every = Values.of(np.arange(256, dtype=np.uint8)[None, :])
+    codes = _core.encode_dense(every.core, encoder.scale.core, encoder.thresholds)
+    return codes.dtype == np.uint8 and np.array_equal(codes, every.data)
 
 
 def _n_stored(codes: Codes) -> int:

@@ -30,6 +30,11 @@ class Scale(NamedTuple):
     factor: np.ndarray
 
     @property
+    def core(self) -> _core.Scale:
+        """The checked view that the core's passes take."""
+        return _core.Scale(self.shift, self.factor)
+
+    @property
     def moves_zero(self) -> bool:
         """Whether an absent entry, which is a zero, would have a value."""
         return bool(np.any(self.shift * self.factor < 0))
@@ -86,9 +91,9 @@ class Values:
         yield self
 
     @property
-    def parts(self) -> tuple:
-        """What the core's functions take."""
-        return self.data, self.index, self.start, self.n_features
+    def core(self) -> _core.Values:
+        """The checked view that the core's passes take."""
+        return _core.Values(self.data, self.index, self.start, self.n_features)
 
     def csr(self) -> sp.csr_array:
         """Sparse values as SciPy has them."""
@@ -107,7 +112,7 @@ class Values:
                 self.data.min(axis=0).astype(np.float64),
                 self.data.max(axis=0).astype(np.float64),
             )
-        low, high, stored = np.asarray(_core.column_ranges(*self.parts))
+        low, high, stored = np.asarray(_core.column_ranges(self.core))
         absent = stored < self.n_rows
         return (
             np.where(absent, np.minimum(low, 0.0), low),
@@ -202,7 +207,7 @@ def distinct(source: Source, scale: Scale, limit: int) -> np.ndarray:
     """The distinct scaled values in order; more than ``limit`` of them, if there are more."""
     seen: np.ndarray | None = None
     for block in source.blocks():
-        values = np.asarray(_core.distinct_values(*block.parts, *scale, limit))
+        values = np.asarray(_core.distinct_values(block.core, scale.core, limit))
         seen = values if seen is None else np.union1d(seen, values)
         if len(seen) > limit:
             break
@@ -231,7 +236,7 @@ def histogram(
     sums, begin = np.zeros((2, n_cells)), 0
     for block in source.blocks():
         weight = row_weight[begin : begin + block.n_rows]
-        sums += _core.value_histogram(*block.parts, *scale, weight, top, skip_zeros, n_cells)
+        sums += _core.value_histogram(block.core, scale.core, weight, top, skip_zeros, n_cells)
         begin += block.n_rows
     return Histogram(sums[0], sums[1], top)
 

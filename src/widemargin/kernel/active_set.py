@@ -76,6 +76,12 @@ class HostActiveSet:
         self._working_set = np.empty(0, dtype=np.int64)
         size = min(WORKING_SET, len(problem)) + 8
         self._scratch: np.ndarray = np.empty(size**2, dtype=cache.kernel.dtype)
+        self._bind()
+
+    def _bind(self) -> None:
+        """Hand the arrays, which are new ones, to the core."""
+        variables = (self.alpha, self.gradient, self.sign, self.upper, self.diagonal)
+        self._core = _core.WorkingSet(*variables)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -87,13 +93,11 @@ class HostActiveSet:
     def start_from_rows(self, support: np.ndarray) -> None:
         """The gradient at the start, through the cache."""
         slots = self.cache.slots(support)
-        self.cache.add(slots, (self.alpha * self.sign)[support], self.sign, self.gradient)
+        self.cache.add(slots, (self.alpha * self.sign)[support], self._core)
 
     def select(self) -> float:
         size = min(WORKING_SET, len(self), -(-self.cache.n_slots // 2))
-        self._working_set, self.violation, gap = _core.select_block(
-            self.alpha, self.gradient, self.upper, self.diagonal, self._working_set, size
-        )
+        self._working_set, self.violation, gap = self._core.select(self._working_set, size)
         return gap
 
     def step(self) -> float:
@@ -103,12 +107,9 @@ class HostActiveSet:
         slots = self.cache.slots(chosen)
         self.cache.gather(slots, chosen, self.sign[chosen], q[: len(chosen), : len(chosen)])
         coef = np.empty(len(chosen))
-        gain = _core.minimise_block(
-            q, chosen, self.sign, self.alpha, self.gradient, self.upper, self.diagonal,
-            INNER_TOL * self.violation, coef,
-        )  # fmt: skip
+        gain = self._core.minimise(q, chosen, INNER_TOL * self.violation, coef)
         self.n_added += int(np.count_nonzero(coef))
-        self.cache.add(slots, coef, self.sign, self.gradient)
+        self.cache.add(slots, coef, self._core)
         return gain
 
     def at_rest(self, margin: float) -> np.ndarray:
@@ -122,6 +123,7 @@ class HostActiveSet:
         self.cache.shrink(numbers)
         for name in ("ids", "sign", "upper", "diagonal", "alpha", "gradient"):
             setattr(self, name, getattr(self, name)[numbers])
+        self._bind()
 
     def extend(self, ids: np.ndarray, alpha: np.ndarray, gradient: np.ndarray) -> None:
         p, rows = self.problem, self.problem.rows
@@ -131,9 +133,10 @@ class HostActiveSet:
         self.diagonal = p.diagonal[self.ids]
         self.alpha = np.concatenate([self.alpha, alpha])
         self.gradient = np.concatenate([self.gradient, gradient])
+        self._bind()
 
     def reset_gradient(self, gradient: np.ndarray) -> None:
-        self.gradient = gradient
+        self.gradient[:] = gradient
 
     def close(self) -> None:
         self.cache.close()

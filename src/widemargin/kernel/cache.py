@@ -106,14 +106,14 @@ class RowCache:
 
             self.tiles.tiles(len(self.rows), tile, self.kernel.tile)
 
-    def add(self, slots: np.ndarray, coef: np.ndarray, sign: np.ndarray, out: np.ndarray) -> None:
-        """out += sign * sum_k coef_k row_k, over the active columns."""
-        pool = self.pool
+    def add(self, slots: np.ndarray, coef: np.ndarray, active: _core.WorkingSet) -> None:
+        """gradient += sign * sum_k coef_k row_k, over the active variables."""
+        pool, n = self.pool, len(self.rows)
 
         def tile(begin, end):
-            _core.add_rows(pool, slots, coef, sign, begin, end, out)
+            active.add_rows(pool, slots, coef, begin, end)
 
-        self.tiles.tiles(len(out), tile, self._share(len(out), TILE))
+        self.tiles.tiles(n, tile, self._share(n, TILE))
 
     def _share(self, n: int, multiple: int) -> int:
         """Columns or rows for one thread: what is done at once is done without Python."""

@@ -7,6 +7,7 @@ same layout asks the rows; nobody has to know which layout they are.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,6 +50,10 @@ class Finish:
     coef0: float = 0.0
     degree: int = 0
 
+    @property
+    def core(self) -> _core.Finish:
+        return _core.Finish(self.name, self.gamma, self.coef0, self.degree)
+
 
 @dataclass(frozen=True)
 class DenseRows:
@@ -85,15 +90,7 @@ class DenseRows:
         """Write inner products with other rows, or what ``finish`` makes of them, to ``out``."""
         np.matmul(self.data, others.data.T, out=out)
         if finish is not None:
-            _core.finish_block(
-                out,
-                self.norms,
-                others.norms,
-                finish.name,
-                finish.gamma,
-                finish.coef0,
-                finish.degree,
-            )
+            finish.core.apply(out, self.norms, others.norms)
 
 
 @dataclass(frozen=True)
@@ -127,6 +124,11 @@ class CompressedRows:
             which = np.arange(len(self))[which]
         start, index, value = _core.take_rows(self.start, self.index, self.value, which)
         return CompressedRows(start, index, value, self.norms[which], self.n_features)
+
+    @property
+    def core(self) -> _core.CompressedRows:
+        """The checked view that the core's loops take; of a slice, only its own values are."""
+        return _core.CompressedRows(self.start, self.index, self.value, self.norms, self.n_features)
 
     @property
     def matrix(self) -> sp.csr_array:
@@ -171,21 +173,21 @@ class Panels:
             place = np.full(n_features, -1, dtype=np.int32)
             place[present] = np.arange(len(present))
             n_features = len(present)
-        values = _core.make_panels(rows.start, rows.index, rows.value, place, n_features)
+        values = _core.make_panels(rows.core, place, n_features)
         norms = np.zeros(len(values) * _core.PANEL, dtype=rows.norms.dtype)
         norms[: len(rows)] = rows.norms
         return cls(values, place, norms, len(rows))
+
+    @cached_property
+    def core(self) -> _core.Panels:
+        return _core.Panels(self.values, self.place, self.norms)
 
     def __len__(self) -> int:
         return self.n
 
     def fill(self, others: CompressedRows, out: np.ndarray, finish: Finish | None = None) -> None:
         """Write inner products with compressed rows, or what ``finish`` makes of them."""
-        f = finish or Finish()
-        _core.sparse_block(
-            others.start, others.index, others.value, others.norms, self.place, self.values,
-            self.norms, f.name, f.gamma, f.coef0, f.degree, out,
-        )  # fmt: skip
+        self.core.fill(others.core, (finish or Finish()).core, out)
 
 
 @dataclass(frozen=True)

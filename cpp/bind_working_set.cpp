@@ -1,0 +1,184 @@
+// Bindings of the exact solver's working sets, and of the buffer of kernel rows.
+#include "kernel/row_buffer.hpp"
+#include "kernel/working_set.hpp"
+#include "kernel_bindings.hpp"
+
+namespace widemargin {
+namespace {
+
+// The rows of a pool that the slots name.
+template <class T>
+std::vector<const T*> rows_at(const Array& pool, const Array& slots) {
+  require(pool.ndim() == 2, "pool must be a matrix");
+  const auto n_slots = std::int64_t(pool.shape(0)), width = std::int64_t(pool.shape(1));
+  const T* values = pointer<T>(pool, n_slots * width, "pool must be float32 or float64");
+  const auto n = std::int64_t(slots.size());
+  const auto* at = pointer<std::int64_t>(slots, n, "slots must be int64");
+  std::vector<const T*> rows;
+  rows.reserve(std::size_t(n));
+  for (std::int64_t k = 0; k < n; ++k) {
+    require(at[k] >= 0 && at[k] < n_slots, "a slot is out of range");
+    rows.push_back(values + at[k] * width);
+  }
+  return rows;
+}
+
+// out[begin:end] += sign[begin:end] * sum_k coef[k] pool[slots[k], begin:end]
+void add_rows(const Array& pool, const Array& slots, const Array& coef, const double* sign,
+              std::int64_t begin, std::int64_t end, double* out, std::int64_t width) {
+  with_type(pool.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    auto rows = rows_at<T>(pool, slots);
+    const double* c = pointer<double>(coef, std::int64_t(rows.size()), "coef: one per slot");
+    require(0 <= begin && begin <= end && end <= width && end <= std::int64_t(pool.shape(1)),
+            "columns out of range");
+    nb::gil_scoped_release release;
+    add_signed_rows(loops_of<T>(), std::move(rows), c, sign, begin, end, out);
+  });
+}
+
+void py_add_rows(const Array& pool, const Array& slots, const Array& coef, const Array& sign,
+                 std::int64_t begin, std::int64_t end, const Output& out) {
+  const auto width = std::int64_t(out.size());
+  double* to = pointer<double>(out, width, "out must be float64");
+  const double* y = pointer<double>(sign, width, "sign must be float64, as long as out");
+  add_rows(pool, slots, coef, y, begin, end, to, width);
+}
+
+// The variables of a problem, checked once; alpha and gradient are written in place.
+class WorkingSet {
+ public:
+  WorkingSet(Output alpha, Output gradient, Array sign, Array upper, Array diagonal)
+      : alpha_(alpha), gradient_(gradient), sign_(sign), upper_(upper), diagonal_(diagonal) {
+    const auto n = std::int64_t(alpha.size());
+    arg_.n = n;
+    arg_.alpha = pointer<double>(alpha, n, "alpha must be float64");
+    arg_.gradient = pointer<double>(gradient, n, "gradient must be float64, one per variable");
+    arg_.sign = pointer<double>(sign, n, "sign must be float64, one per variable");
+    arg_.upper = pointer<double>(upper, n, "upper must be float64, one per variable");
+    arg_.diagonal = pointer<double>(diagonal, n, "diagonal must be float64, one per variable");
+  }
+
+  nb::tuple select(const Array& last, std::int64_t size) const {
+    const auto n = std::int64_t(last.size());
+    const auto* previous = pointer<std::int64_t>(last, n, "last must be int64");
+    check_numbers(previous, n, "a variable of the last block is out of range");
+    require(size > 0, "a block needs at least one variable");
+    Selection chosen;
+    {
+      nb::gil_scoped_release release;
+      chosen = select_working_set(arg_, previous, n, size);
+    }
+    return nb::make_tuple(vector_to_numpy(std::move(chosen.block)), chosen.violation, chosen.gap);
+  }
+
+  double minimise(const Output& q, const Array& block, double tol, const Output& coef) const {
+    return with_type(q.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const auto n = std::int64_t(block.size()), size = padded_size(n);
+      T* values = pointer<T>(q, size * size, "q must be square, of the block's size padded to 8");
+      const auto* numbers = pointer<std::int64_t>(block, n, "block must be int64");
+      check_numbers(numbers, n, "a variable is out of range");
+      double* change = pointer<double>(coef, n, "coef must be float64, one per block variable");
+      nb::gil_scoped_release release;
+      return minimise_working_set(arg_, loops_of<T>(), values, numbers, n, tol, change);
+    });
+  }
+
+  void add_rows(const Array& pool, const Array& slots, const Array& coef, std::int64_t begin,
+                std::int64_t end) const {
+    widemargin::add_rows(pool, slots, coef, arg_.sign, begin, end, arg_.gradient, arg_.n);
+  }
+
+ private:
+  void check_numbers(const std::int64_t* numbers, std::int64_t n, const char* message) const {
+    for (std::int64_t k = 0; k < n; ++k) require(numbers[k] >= 0 && numbers[k] < arg_.n, message);
+  }
+
+  Output alpha_, gradient_;  // what arg_ points into
+  Array sign_, upper_, diagonal_;
+  VariablesArg arg_{};
+};
+
+void py_gather(const Array& pool, const Array& slots, const Array& columns, const Array& row_sign,
+               const Array& column_sign, const Matrix& out) {
+  require_rows(out, "out must have contiguous rows that do not overlap");
+  require(out.dtype() == pool.dtype(), "out must have the type of the pool");
+  with_type(pool.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const auto rows = rows_at<T>(pool, slots);
+    const auto n_rows = std::int64_t(rows.size()), n = std::int64_t(columns.size());
+    const auto* at = pointer<std::int64_t>(columns, n, "columns must be int64");
+    for (std::int64_t j = 0; j < n; ++j)
+      require(at[j] >= 0 && at[j] < std::int64_t(pool.shape(1)), "a column is out of range");
+    const double* by_row = pointer<double>(row_sign, n_rows, "row_sign: float64, one per slot");
+    const double* by_column = pointer<double>(column_sign, n, "column_sign: one per column");
+    require(std::int64_t(out.shape(0)) == n_rows && std::int64_t(out.shape(1)) == n,
+            "out must have a row per slot and a column per column");
+    nb::gil_scoped_release release;
+    gather(rows, at, by_row, by_column, matrix_arg<T>(out));
+  });
+}
+
+void py_compact_rows(const Output& buffer, const Array& slots, const Array& columns,
+                     std::int64_t old_stride, std::int64_t new_stride) {
+  with_type(buffer.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const auto size = std::int64_t(buffer.size());
+    T* values = pointer<T>(buffer, size, "buffer must be float32 or float64");
+    const auto n = std::int64_t(slots.size()), width = std::int64_t(columns.size());
+    const auto* row = pointer<std::int64_t>(slots, n, "slots must be int64");
+    const auto* column = pointer<std::int64_t>(columns, width, "columns must be int64");
+    require(0 < new_stride && new_stride <= old_stride && width <= new_stride,
+            "rows can only become shorter");
+    for (std::int64_t k = 0; k < n; ++k)
+      require(row[k] >= 0 && row[k] < size / old_stride && (k == 0 || row[k] > row[k - 1]),
+              "slots must ascend within the buffer");
+    for (std::int64_t j = 0; j < width; ++j)
+      require(column[j] >= 0 && column[j] < old_stride && (j == 0 || column[j] > column[j - 1]),
+              "columns must ascend within a row");
+    nb::gil_scoped_release release;
+    compact_rows(values, row, n, column, width, old_stride, new_stride);
+  });
+}
+
+void py_widen_rows(const Output& buffer, std::int64_t n_rows, std::int64_t old_stride,
+                   std::int64_t new_stride) {
+  with_type(buffer.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const auto size = std::int64_t(buffer.size());
+    T* values = pointer<T>(buffer, size, "buffer must be float32 or float64");
+    require(0 < old_stride && old_stride <= new_stride, "rows can only become longer");
+    require(n_rows >= 0 && n_rows <= size / new_stride, "the buffer is too small");
+    nb::gil_scoped_release release;
+    widen_rows(values, n_rows, old_stride, new_stride);
+  });
+}
+
+}  // namespace
+
+void bind_working_set(nb::module_& m) {
+  nb::class_<WorkingSet>(m, "WorkingSet",
+                         "The active variables of min 1/2 a'Qa - e'a, 0 <= a <= upper, checked "
+                         "once; alpha and gradient are written in place.")
+      .def(nb::init<Output, Output, Array, Array, Array>(), "alpha"_a.noconvert(),
+           "gradient"_a.noconvert(), "sign"_a, "upper"_a, "diagonal"_a)
+      .def("select", &WorkingSet::select, "last"_a, "size"_a,
+           "The next block, the largest projected gradient, and the duality gap.")
+      .def("minimise", &WorkingSet::minimise, "q"_a.noconvert(), "block"_a, "tol"_a,
+           "coef"_a.noconvert(),
+           "Minimise over a block; coef becomes sign times change.  Returns the gain.")
+      .def("add_rows", &WorkingSet::add_rows, "pool"_a, "slots"_a, "coef"_a, "begin"_a, "end"_a,
+           "gradient += sign * sum_k coef_k pool[slots_k], for some columns.");
+  m.def("add_rows", &py_add_rows, "pool"_a, "slots"_a, "coef"_a, "sign"_a, "begin"_a, "end"_a,
+        "out"_a.noconvert(), "out += sign * sum_k coef_k pool[slots_k], for some columns.");
+  m.def("gather", &py_gather, "pool"_a, "slots"_a, "columns"_a, "row_sign"_a, "column_sign"_a,
+        "out"_a.noconvert(), "out[k, j] = row_sign[k] column_sign[j] pool[slots[k], columns[j]]");
+  m.def("compact_rows", &py_compact_rows, "buffer"_a.noconvert(), "slots"_a, "columns"_a,
+        "old_stride"_a, "new_stride"_a,
+        "Rows of a flat buffer, reduced to some rows and columns in place.");
+  m.def("widen_rows", &py_widen_rows, "buffer"_a.noconvert(), "n_rows"_a, "old_stride"_a,
+        "new_stride"_a, "The first rows of a flat buffer, moved apart in place.");
+}
+
+}  // namespace widemargin

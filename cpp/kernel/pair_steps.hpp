@@ -1,0 +1,159 @@
+// The quadratic programme of one working set, by steps of two variables.
+#pragma once
+
+#include "kernel/problem.hpp"
+#include "kernel/vectors.hpp"
+
+namespace widemargin {
+namespace WIDEMARGIN_ISA {
+
+using Longs = Vector<std::int64_t, 8>;
+
+struct Best {
+  double score;
+  std::int64_t index;
+};
+
+// Lane-wise maxima to one; ties go to the smallest index, so that results do not depend on lanes.
+inline Best reduce(Doubles score, Longs index) {
+  Best best{score[0], index[0]};
+  for (int l = 1; l < 8; ++l)
+    if (score[l] > best.score || (score[l] == best.score && index[l] < best.index))
+      best = {score[l], index[l]};
+  return best;
+}
+
+inline Doubles projected(Doubles a, Doubles g, Doubles upper) {
+  const Doubles zero{};
+  const Doubles low = vmin(g, zero), high = vmax(g, zero);
+  return a <= zero ? low : (a >= upper ? high : g);
+}
+
+// Two-variable steps with a second-order partner on one block (Steinwart, Hush, Scovel 2011;
+// without a bias there is no equality constraint, so the pair moves in a rectangle).
+template <class T>
+class PairSteps {
+ public:
+  explicit PairSteps(const WorkingSetArg<T>& w) : w_(w) {}
+
+  std::int64_t solve() {
+    std::int64_t steps = 0;
+    Best first = most_violating(0, 0, 0, 0);
+    while (steps < w_.max_steps) {
+      const std::int64_t i = first.index;
+      if (first.score <= 0 || violation(i) <= w_.tol) break;
+      const std::int64_t j = partner(i);
+      double di = 0, dj = 0;
+      minimise_pair(i, j, &di, &dj);
+      ++steps;
+      if (di == 0 && dj == 0) break;  // at the limit of the arithmetic
+      w_.alpha[i] += di;
+      if (j != i) w_.alpha[j] += dj;
+      first = most_violating(i, di, j, j != i ? dj : 0);
+    }
+    return steps;
+  }
+
+ private:
+  const T* row(std::int64_t i) const { return w_.q + i * w_.size; }
+  double violation(std::int64_t i) const {
+    const double g = w_.gradient[i];
+    if (w_.alpha[i] <= 0) return g < 0 ? -g : 0;
+    if (w_.alpha[i] >= w_.upper[i]) return g > 0 ? g : 0;
+    return g < 0 ? -g : g;
+  }
+
+  // Updates the gradient by two rows and finds the largest projected gradient on the way.
+  Best most_violating(std::int64_t i, double di, std::int64_t j, double dj) {
+    const T *qi = row(i), *qj = row(j);
+    Doubles best{};
+    Longs at{}, index = {0, 1, 2, 3, 4, 5, 6, 7};
+    best = best - 1.0;
+    for (std::int64_t k = 0; k < w_.size; k += 8, index = index + 8) {
+      const Doubles g =
+          load<Doubles>(w_.gradient + k) + di * widened(qi + k) + dj * widened(qj + k);
+      store(w_.gradient + k, g);
+      const Doubles pg = projected(load<Doubles>(w_.alpha + k), g, load<Doubles>(w_.upper + k));
+      const Doubles score = pg * pg;
+      const auto better = score > best;
+      best = better ? score : best;
+      at = better ? index : at;
+    }
+    return reduce(best, at);
+  }
+
+  // The partner with the largest decrease of the unconstrained two-variable step, among those
+  // that may move in its direction; i itself stands for a step of one variable.
+  std::int64_t partner(std::int64_t i) const {
+    const double qii = w_.diagonal[i], gi = w_.gradient[i];
+    const T* qi = row(i);
+    Doubles best{};
+    Longs at{}, index = {0, 1, 2, 3, 4, 5, 6, 7};
+    best = best + gi * gi / qii;
+    at = at + i;
+    for (std::int64_t k = 0; k < w_.size; k += 8, index = index + 8) {
+      const Doubles qij = widened(qi + k), g = load<Doubles>(w_.gradient + k);
+      const Doubles a = load<Doubles>(w_.alpha + k), upper = load<Doubles>(w_.upper + k);
+      const Doubles qjj = load<Doubles>(w_.diagonal + k);
+      const Doubles determinant = vmax(qii * qjj - qij * qij, 1e-12 * qii * qjj);
+      const Doubles towards = qij * gi - qii * g;  // sign of the partner's step
+      const Doubles gain = (gi * gi * qjj - 2 * gi * g * qij + g * g * qii) / determinant;
+      const Doubles zero{};
+      const auto blocked = ((a <= zero) & (towards <= zero)) | ((a >= upper) & (towards >= zero));
+      const Doubles score = blocked ? zero : gain;
+      const auto better = score > best;
+      best = better ? score : best;
+      at = better ? index : at;
+    }
+    return reduce(best, at).index;
+  }
+
+  double clipped(std::int64_t i, double step) const {
+    const double a = w_.alpha[i], to = a + step;
+    return to < 0 ? -a : to > w_.upper[i] ? w_.upper[i] - a : step;
+  }
+
+  void minimise_pair(std::int64_t i, std::int64_t j, double* di, double* dj) const {
+    const double qii = w_.diagonal[i], gi = w_.gradient[i];
+    if (i == j) {
+      *di = clipped(i, -gi / qii);
+      *dj = 0;
+      return;
+    }
+    const double qjj = w_.diagonal[j], gj = w_.gradient[j], qij = row(i)[j];
+    double determinant = qii * qjj - qij * qij;
+    if (determinant < 1e-12 * qii * qjj) determinant = 1e-12 * qii * qjj;
+    const double si = (qij * gj - qjj * gi) / determinant, sj = (qij * gi - qii * gj) / determinant;
+    if (clipped(i, si) == si && clipped(j, sj) == sj) {
+      *di = si;
+      *dj = sj;
+      return;
+    }
+    // The minimum lies on an edge: fix one variable at each bound it may reach, solve the other.
+    // With a nearly singular pair every edge can be worse than moving the first one alone.
+    *di = clipped(i, -gi / qii);
+    *dj = 0;
+    double best = *di * (gi + 0.5 * qii * *di);
+    const auto try_edge = [&](double step, bool first) {
+      const double g_other = (first ? gj : gi) + qij * step;
+      const double other = clipped(first ? j : i, -g_other / (first ? qjj : qii));
+      const double xi = first ? step : other, xj = first ? other : step;
+      const double value =
+          gi * xi + gj * xj + 0.5 * (qii * xi * xi + qjj * xj * xj) + qij * xi * xj;
+      if (value < best) {
+        best = value;
+        *di = xi;
+        *dj = xj;
+      }
+    };
+    try_edge(-w_.alpha[i], true);
+    try_edge(-w_.alpha[j], false);
+    if (w_.upper[i] < __builtin_huge_val()) try_edge(w_.upper[i] - w_.alpha[i], true);
+    if (w_.upper[j] < __builtin_huge_val()) try_edge(w_.upper[j] - w_.alpha[j], false);
+  }
+
+  const WorkingSetArg<T>& w_;
+};
+
+}  // namespace WIDEMARGIN_ISA
+}  // namespace widemargin

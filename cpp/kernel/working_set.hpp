@@ -1,0 +1,112 @@
+// The choice of a working set, and the step on it, of which pair_steps.hpp is the inner loop.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "kernel/problem.hpp"
+
+namespace widemargin {
+
+struct Selection {
+  std::vector<std::int64_t> block;  // ascending
+  double violation, gap;            // largest projected gradient; duality gap of all variables
+};
+
+// Variables in the order of the decrease that each promises alone, ties by number.
+class Steepness {
+ public:
+  explicit Steepness(std::int64_t n) : score_(std::size_t(n), 0.0) {}
+  void set(std::int64_t i, double score) { score_[std::size_t(i)] = score; }
+
+  void keep_best(std::vector<std::int64_t>& from, std::int64_t most) const {
+    if (std::int64_t(from.size()) <= most) return;
+    std::nth_element(from.begin(), from.begin() + most, from.end(),
+                     [this](std::int64_t i, std::int64_t j) {
+                       const double si = score_[std::size_t(i)], sj = score_[std::size_t(j)];
+                       return si > sj || (si == sj && i < j);
+                     });
+    from.resize(std::size_t(most));
+  }
+
+ private:
+  std::vector<double> score_;
+};
+
+// Every variable's projected gradient, and the block that they choose: up to half of it the free
+// variables of the last block with the steepest ones first, the rest the worst violators.  Without
+// the retained half the method need not converge.
+inline Selection select_working_set(const VariablesArg& v, const std::int64_t* last,
+                                    std::int64_t n_last, std::int64_t size) {
+  Selection chosen{{}, 0, 0};
+  Steepness steepness(v.n);
+  std::vector<std::int64_t> violators;
+  for (std::int64_t i = 0; i < v.n; ++i) {
+    const double slope = v.gradient[i], a = v.alpha[i], u = v.upper[i];
+    chosen.gap += slope < 0 ? (a - u) * slope : a * slope;
+    const bool held = (a <= 0 && slope >= 0) || (a >= u && slope <= 0);
+    if (held || slope == 0) continue;
+    chosen.violation = std::max(chosen.violation, std::abs(slope));
+    steepness.set(i, slope * slope / v.diagonal[i]);
+    violators.push_back(i);
+  }
+  std::vector<std::int64_t>& block = chosen.block;
+  for (std::int64_t k = 0; k < n_last; ++k)
+    if (v.alpha[last[k]] > 0 && v.alpha[last[k]] < v.upper[last[k]]) block.push_back(last[k]);
+  steepness.keep_best(block, size / 2);
+  std::vector<bool> taken(std::size_t(v.n), false);
+  for (const auto i : block) taken[std::size_t(i)] = true;
+  violators.erase(std::remove_if(violators.begin(), violators.end(),
+                                 [&](std::int64_t i) { return bool(taken[std::size_t(i)]); }),
+                  violators.end());
+  steepness.keep_best(violators, size - std::int64_t(block.size()));
+  block.insert(block.end(), violators.begin(), violators.end());
+  std::sort(block.begin(), block.end());
+  return chosen;
+}
+
+inline std::int64_t padded_size(std::int64_t n) { return (n + 7) / 8 * 8; }
+
+// Minimises over a block of n variables: alpha changes, the gradient is left for the rows to be
+// added, and coef becomes sign times change.  q holds Q of the block in its first rows and columns
+// and has room for padded_size(n) of each.  Returns by how much the objective fell:
+// f(a + d) - f(a) = d'(g_before + g_after) / 2 for a quadratic function.
+template <class T>
+double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops, T* q,
+                            const std::int64_t* block, std::int64_t n, double tol, double* coef) {
+  if (n == 0) return 0.0;
+  const std::int64_t size = padded_size(n);
+  const auto room = std::size_t(size);
+  std::vector<double> alpha(room, 0.0), gradient(room, 1.0), upper(room, 0.0), diagonal(room, 1.0);
+  for (std::int64_t k = 0; k < n; ++k) {
+    alpha[std::size_t(k)] = v.alpha[block[k]];
+    gradient[std::size_t(k)] = v.gradient[block[k]];
+    upper[std::size_t(k)] = v.upper[block[k]];
+    diagonal[std::size_t(k)] = v.diagonal[block[k]];
+  }
+  for (std::int64_t i = 0; i < size; ++i)
+    for (std::int64_t j = i < n ? n : 0; j < size; ++j) q[i * size + j] = 0;
+  WorkingSetArg<T> w{};
+  w.size = size;
+  w.q = q;
+  w.diagonal = diagonal.data();
+  w.upper = upper.data();
+  w.alpha = alpha.data();
+  w.gradient = gradient.data();
+  w.tol = tol;
+  w.max_steps = 100 * n;
+  loops.solve_pairs(w);
+  double gain = 0;
+  for (std::int64_t k = 0; k < n; ++k) {
+    const std::int64_t i = block[k];
+    const double moved = alpha[std::size_t(k)] - v.alpha[i];
+    gain -= 0.5 * moved * (v.gradient[i] + gradient[std::size_t(k)]);
+    coef[k] = moved * v.sign[i];
+    v.alpha[i] = alpha[std::size_t(k)];
+  }
+  return gain;
+}
+
+}  // namespace widemargin
