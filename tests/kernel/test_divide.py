@@ -12,6 +12,7 @@ from widemargin.kernel import clusters, divide
 from widemargin.kernel.backend import Host
 from widemargin.kernel.divide import (
     LOCAL_TOL,
+    Division,
     FitState,
     Plan,
     Services,
@@ -63,7 +64,7 @@ class Task:
         plan = replace(PLAN, settings=replace(PLAN.settings, tol=tol), **changes)
         data = TrainingRows(self.kernel, self.rows, *(whole or (self.kernel, self.rows)))
         services = Services(Host(n_jobs), Threads(n_jobs))
-        divide_and_conquer(state, data, self.problems, plan, services)
+        divide_and_conquer(state, Division(data, self.problems, plan, services))
         return state
 
     def cut(self, label):

@@ -64,7 +64,7 @@ def test_a_task_that_has_travelled_has_the_same_solution_to_the_bit(kernel, X):
 
 
 def test_every_variable_is_in_one_task_with_the_row_that_is_its():
-    X, label = points(120, 3)
+    _, label = points(120, 3)
     made = tasks()
     problems = binary_problems(label, Coding("ovo", 3), np.full(120, 5.0))
     for k, variables in enumerate(problems):
@@ -72,7 +72,7 @@ def test_every_variable_is_in_one_task_with_the_row_that_is_its():
         np.testing.assert_array_equal(np.sort(seen), np.arange(len(variables)))
         for task in made:
             part = task.parts[k]
-            rows = np.flatnonzero(LABEL == task.number)[part.variables.row]
+            rows = np.flatnonzero(task.number == LABEL)[part.variables.row]
             np.testing.assert_array_equal(rows, variables.row[part.numbers])
             np.testing.assert_array_equal(part.variables.sign, variables.sign[part.numbers])
 

@@ -143,40 +143,35 @@ class FitState:
         return self.stopped
 
 
-def divide_and_conquer(
-    state: FitState,
-    data: TrainingRows,
-    problems: list[Variables],
-    plan: Plan,
-    services: Services,
-) -> None:
+@dataclass(frozen=True)
+class Division:
+    """What is to be solved, how, and with what."""
+
+    data: TrainingRows
+    problems: list[Variables]
+    plan: Plan
+    services: Services
+
+
+def divide_and_conquer(state: FitState, division: Division) -> None:
     """Solve level by level, to ``plan.early`` or to the whole; ``state`` says how far it got."""
+    plan = division.plan
     for level in range(plan.levels, 0, -1):
-        _run_level(state, data, problems, level, plan, services)
+        _run_level(state, division, level)
         if plan.early == level or state.stopped:
             break
     else:
-        _run_whole(state, data, problems, plan, services)
+        _run_whole(state, division)
     if plan.record:
-        final = state.alphas[0] if state.solutions else None
-        with services.backend as backend:
-            state.levels[:] = [
-                _measured(level, data, problems[0], final, plan.seed, backend)
-                for level in state.levels
-            ]
+        state.levels[:] = [_measured(level, state, division) for level in state.levels]
 
 
-def _run_level(
-    state: FitState,
-    data: TrainingRows,
-    problems: list[Variables],
-    level: int,
-    plan: Plan,
-    services: Services,
-) -> None:
+def _run_level(state: FitState, division: Division, level: int) -> None:
     """One pass of Algorithm 1's outer loop: partition the rows, solve every cluster."""
+    data, problems, plan = division.data, division.problems, division.plan
+    services = division.services
     started = time.perf_counter()
-    router, label, mass = _clusters(state, data, problems, level, plan, services.backend)
+    router, label, mass = _clusters(state, division, level)
     clustered = time.perf_counter()
     tol = plan.settings.tol if plan.early == level else max(plan.settings.tol, LOCAL_TOL)
     n_clusters = int(label.max()) + 1
@@ -209,21 +204,14 @@ def _run_level(
     )
 
 
-def _clusters(
-    state: FitState,
-    data: TrainingRows,
-    problems: list[Variables],
-    level: int,
-    plan: Plan,
-    backend: Backend,
-) -> tuple[Router, np.ndarray, float]:
+def _clusters(state: FitState, division: Division, level: int) -> tuple[Router, np.ndarray, float]:
     """Centres from the support vectors so far, if there are enough; and an estimate of D(pi)."""
+    plan, kernel, rows = division.plan, division.data.kernel, division.data.rows
     rng = np.random.default_rng([plan.seed, level])
-    kernel, rows = data.kernel, data.rows
     k = plan.branching**level
-    support = _support(state, problems, len(rows))
+    support = _support(state, division.problems, len(rows))
     candidates = support if len(support) >= 2 * k else np.arange(len(rows))
-    with backend:
+    with division.services.backend as backend:
         router, label = partition(kernel, rows, k, candidates, plan.sample_size, rng, backend)
         return router, label, across_mass(kernel, rows, label, rng, backend)
 
@@ -266,25 +254,20 @@ def _solve_clusters(
     return [found[c] for c in order]  # type: ignore[misc]
 
 
-def _run_whole(
-    state: FitState,
-    data: TrainingRows,
-    problems: list[Variables],
-    plan: Plan,
-    services: Services,
-) -> None:
-    kernel, rows, backend = data.whole_kernel, data.whole_rows, services.backend
+def _run_whole(state: FitState, division: Division) -> None:
+    """The last pass: all rows, one problem after another, from what the levels have found."""
+    problems, services = division.problems, division.services
+    settings, backend = division.plan.settings, services.backend
+    kernel, rows = division.data.whole_kernel, division.data.whole_rows
     if len(problems) > 1:
-        kernel, rows = backend.share_rows(kernel, rows, plan.settings.cache_bytes)
+        kernel, rows = backend.share_rows(kernel, rows, settings.cache_bytes)
     report = services.progress.task("level 0", n=len(problems))
     for k, (variables, alpha) in enumerate(zip(problems, state.alphas, strict=True)):
         solution = services.checkpoint.load_solution(f"whole{k}")
         if solution is None:
             task = report.task(f"problem {k}")
             on_step = partial(state.should_stop, task)
-            solution = solve_variables(
-                variables, kernel, rows, backend, plan.settings, alpha, on_step
-            )
+            solution = solve_variables(variables, kernel, rows, backend, settings, alpha, on_step)
             task.end()
             if not state.stopped:
                 services.checkpoint.save_solution(f"whole{k}", solution)
@@ -347,30 +330,25 @@ def _coupling(kernel, rows, level: int, plan: Plan, rng, backend) -> float:
     return float(gram[across].sum() / max(gram.sum(), np.finfo(np.float64).tiny))
 
 
-def _measured(
-    level: Level,
-    data: TrainingRows,
-    variables: Variables,
-    final: np.ndarray | None,
-    seed: int,
-    backend: Backend,
-) -> Level:
+def _measured(level: Level, state: FitState, division: Division) -> Level:
     """Figures 1 and 2 of the paper: how near a level's variables are to the final ones."""
+    data, variables = division.data, division.problems[0]
     alpha, label = level.alpha, level.label
     assert alpha is not None
     assert label is not None
     support = np.flatnonzero(alpha)
     precision = recall = float("nan")
-    if final is not None:
+    if state.solutions:
+        final = state.alphas[0]
         common = float(np.count_nonzero(final[support]))
         precision = common / max(len(support), 1)
         recall = common / max(int(np.count_nonzero(final)), 1)
     vectors = data.rows[variables.row[support]]
     coef = (alpha * variables.sign)[support]
-    squared = coef @ backend.product(data.kernel, vectors, vectors, coef[:, None])[:, 0]
-    mass = across_mass(
-        data.kernel, data.rows, label, np.random.default_rng([seed, level.level, 1]), backend
-    )
+    rng = np.random.default_rng([division.plan.seed, level.level, 1])
+    with division.services.backend as backend:
+        squared = coef @ backend.product(data.kernel, vectors, vectors, coef[:, None])[:, 0]
+        mass = across_mass(data.kernel, data.rows, label, rng, backend)
     return replace(
         level,
         precision=precision,

@@ -18,6 +18,7 @@ from widemargin.digest import digest
 from widemargin.kernel.backend import Host
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint
 from widemargin.kernel.divide import (
+    Division,
     FitState,
     Plan,
     Services,
@@ -158,7 +159,7 @@ class KernelMachine(Machine):
         progress = progress_of(self, context, training.X, training.y)
         services = Services(training.host, self._executor(), checkpoint, progress)
         try:
-            divide_and_conquer(state, training.rows, problems, plan, services)
+            divide_and_conquer(state, Division(training.rows, problems, plan, services))
         except KeyboardInterrupt:
             if self.on_interrupt == "raise" or state.router is None:
                 raise
