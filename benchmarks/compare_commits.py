@@ -2,7 +2,7 @@
 
 Each tree has a process with its own virtual environment, which waits for a workload's name on a
 pipe; data is loaded and a warm-up run before anything is timed.  The workloads use public names
-only, so that they run on both trees; settings are those of fashion_fit, text_fit, kernel_fit, parse.
+only, so that they run on both trees; settings are those of the scripts they are named after.
 
 ``python -m benchmarks.compare_commits OTHER [--quick] [NAME ...]``: OTHER is a checkout with a
 ``.venv`` in it; NAME picks some of the workloads; --quick takes few rows, to see that it runs.

@@ -30,7 +30,8 @@ def committed() -> set[str] | None:
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return set(listed.stdout.split("\0"))
+    names = set(listed.stdout.split("\0"))
+    return names if "README.md" in names else None
 
 
 @pytest.fixture
@@ -55,6 +56,8 @@ def test_links_lead_somewhere(document, committed):
     text = FENCED.sub("", document.read_text(encoding="utf-8"))
     for link in LINK.findall(text):
         if re.match(r"[a-z]+:", link):  # another site's
+            continue
+        if committed is None and "benchmarks/results/" in link:  # not in the sdist
             continue
         target = (document.parent / link.partition("#")[0]).resolve()
         assert target.exists(), f"{document.name} links to {link}, which is not there"
