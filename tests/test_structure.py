@@ -89,3 +89,57 @@ class Lazy:
 def test_arrows_that_a_longer_way_implies_are_left_out():
     graph = {"a": {"b", "c"}, "b": {"c"}, "c": set()}
     assert graphs.reduced(graph) == {"a": {"b"}, "b": {"c"}, "c": set()}
+
+
+# ------------------------------------------------------------------ sizes
+
+sizes = tool("sizes")
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """Sizes of a package with one small module."""
+    (tmp_path / "cli").mkdir()
+    (tmp_path / "cli" / "app.py").write_text("def command(a, b, c, d, e, f, g, h, i, j): ...\n")
+    (tmp_path / "_core.pyi").write_text("def sweep(a, b, c, /, d, *, e, f, g, h, i): ...\n")
+    (tmp_path / "one.py").write_text(
+        '''"""A docstring
+of two lines."""
+
+class Machine:
+    """A third."""
+
+    def __init__(self, a, b, c, d, e, f, g, h, i, j):
+        pass
+
+    def fit(self, X, y=None, *more, **most):
+        """Not
+
+        counted.
+        """
+        x = [1, 2]  # fmt: skip
+        return x
+
+def plain(self_, b):
+    def within(c):
+        return c
+    return within
+'''
+    )
+    return sizes.measure(tmp_path)
+
+
+def test_parameters_are_counted_without_self_constructors_of_estimators_and_options(measured):
+    counted = {where.rpartition(" ")[2]: size for size, where in measured["parameters"]}
+    assert counted == {"sweep": 9, "Machine.fit": 4, "plain": 2, "plain.within": 1}
+
+
+def test_lines_are_counted_without_docstrings(measured):
+    lines = {where.rpartition(" ")[2]: size for size, where in measured["function"]}
+    assert (lines["Machine.fit"], lines["plain"], lines["plain.within"]) == (3, 4, 2)
+    assert dict(map(reversed, measured["file"]))["one.py"] == 21 - 2 - 1 - 4
+
+
+def test_what_is_above_its_bar_is_named(measured):
+    assert [size for size, _ in measured["fmt: skip"]] == [1]
+    assert sizes.broken(measured) == ["parameters: 9 (at most 8) in _core.pyi: sweep"]
