@@ -96,6 +96,10 @@ def test_arrows_that_a_longer_way_implies_are_left_out():
 sizes = tool("sizes")
 
 
+def test_sizes_stay_within_their_bars():
+    assert sizes.broken(sizes.measure()) == []
+
+
 @pytest.fixture
 def measured(tmp_path):
     """Sizes of a package with one small module."""

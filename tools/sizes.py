@@ -60,13 +60,13 @@ def n_lines(function: Function) -> int:
 
 
 def is_estimator(tree: ast.Module, function: str) -> bool:
-    """Whether this is the constructor of a class with a fit (or whose base classes bring it)."""
+    """Whether this is the constructor of a class with scikit-learn's tags, or with a fit."""
     name, _, method = function.rpartition(".")
     return method == "__init__" and any(
-        isinstance(node, ast.ClassDef)
-        and node.name == name
-        and any(isinstance(part, Function) and part.name == "fit" for part in node.body)
+        isinstance(part, Function) and part.name in ("fit", "__sklearn_tags__")
         for node in tree.body
+        if isinstance(node, ast.ClassDef) and node.name == name
+        for part in node.body
     )
 
 

@@ -273,3 +273,10 @@ def test_options_that_a_format_would_ignore_are_refused(content, option):
     ((name, value),) = option.items()
     with pytest.raises(ValueError, match=rf"{name}={value!r} has no meaning for (svmlight|csv)"):
         read(io.BytesIO(content), **option)
+
+
+def test_an_option_that_nothing_knows_is_refused(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a,target\n1,0\n2,1\n")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'threads'"):
+        read(path, threads=2)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
-
-import numpy as np
+from typing import Any, TypedDict, Unpack
 
 from widemargin.data.arrays import read_npy, read_npz
 from widemargin.data.compression import decompressed
@@ -33,6 +32,15 @@ _LEAST_HEAD = 4096
 _SVMLIGHT_LINE = re.compile(rb"[^\s:,;]+([ \t]+(qid|[0-9]+):[^\s:,;]+)*[ \t]*(#.*)?")
 
 
+class SvmlightOptions(TypedDict, total=False):
+    """What only `read_svmlight` uses; its defaults hold."""
+
+    n_features: int | None
+    zero_based: bool | str
+    dtype: Any
+    n_jobs: int | None
+
+
 def read(
     path,
     *,
@@ -40,10 +48,7 @@ def read(
     label=None,
     columns=None,
     split: str | None = None,
-    n_features: int | None = None,
-    zero_based: bool | str = "auto",
-    dtype=np.float64,
-    n_jobs: int | None = None,
+    **svmlight: Unpack[SvmlightOptions],
 ) -> Dataset:
     """Read a data set: svmlight text, CSV, TSV, Parquet, Arrow, .npz or .npy.
 
@@ -83,21 +88,18 @@ def read(
     """
     if format is not None:
         check_choice("format", format, FORMATS)
+    unknown = sorted(set(svmlight) - set(SvmlightOptions.__annotations__))
+    if unknown:
+        raise TypeError(f"read() got an unexpected keyword argument {unknown[0]!r}.")
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "the file"
     damaged = naming_file(name, DAMAGE, "the compressed data is damaged ({}).")
     with opened(path) as file, damaged:
         text = decompressed(file, name)
         found = format or detect_format(text.peek(HEAD))
+        n_features = svmlight.get("n_features")
         _check_options(found, name, label=label, split=split, n_features=n_features)
         if found == "svmlight":
-            return read_svmlight(
-                text,
-                n_features=n_features,
-                zero_based=zero_based,
-                dtype=dtype,
-                n_jobs=n_jobs,
-                name=name,
-            )
+            return read_svmlight(text, name=name, **svmlight)
         if found in ("csv", "tsv"):
             return read_table(text, found, label=label, columns=columns, name=name)
         # The others jump about in the file.
