@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC
 
+import widemargin
 from widemargin import AdditiveMap, AdditiveSVC, KernelSVC, load, save
 from widemargin.additive.lookup import PolynomialLookup
 from widemargin.persistence import read_header
@@ -380,3 +381,18 @@ def test_sparse_vectors_of_a_function_are_refused(path):
     model = KernelSVC(matrix_kernel).fit(X, y)
     with pytest.raises(TypeError, match="support vectors of a kernel function"):
         save(model, path)
+
+
+def test_a_new_public_estimator_is_saved_without_a_word_about_it(tmp_path, monkeypatch):
+    class NewSVC(AdditiveSVC):
+        pass
+
+    model = NewSVC(random_state=0).fit(rows(), np.arange(len(rows())) % 3)
+    with pytest.raises(TypeError, match="not NewSVC"):
+        save(model, tmp_path / "model")
+    monkeypatch.setattr(widemargin, "NewSVC", NewSVC, raising=False)
+    monkeypatch.setattr(widemargin, "__all__", [*widemargin.__all__, "NewSVC"])
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert type(again) is NewSVC
+    np.testing.assert_array_equal(again.predict(rows()), model.predict(rows()))

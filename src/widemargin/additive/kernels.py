@@ -15,8 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-KERNELS = ("intersection", "chi2", "hellinger", "jensen_shannon", "linear")
-
 
 class ScalarKernel(ABC):
     """A vectorised function of two non-negative arrays, and the additive kernel it makes."""
@@ -190,22 +188,24 @@ class UserKernel(ScalarKernel):
         return value
 
 
+KERNELS: dict[str, ScalarKernel] = {
+    "intersection": PowerMean(-np.inf),
+    "chi2": PowerMean(-1.0),
+    "hellinger": PowerMean(0.0),
+    "jensen_shannon": JensenShannon(),
+    "linear": Linear(),
+}
+
+
 def resolve_kernel(kernel) -> ScalarKernel:
     """The kernel object a ``kernel=`` parameter stands for."""
-    named: dict[str, ScalarKernel] = {
-        "intersection": PowerMean(-np.inf),
-        "chi2": PowerMean(-1.0),
-        "hellinger": PowerMean(0.0),
-        "jensen_shannon": JensenShannon(),
-        "linear": Linear(),
-    }
     if isinstance(kernel, str):
-        if kernel not in named:
+        if kernel not in KERNELS:
             raise ValueError(
                 f"kernel={kernel!r} is not known. Use one of {', '.join(KERNELS)}, "
                 "PowerMean(p), or a vectorised function of two arrays."
             )
-        return named[kernel]
+        return KERNELS[kernel]
     if isinstance(kernel, ScalarKernel):
         return kernel
     if callable(kernel):

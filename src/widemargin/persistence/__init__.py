@@ -10,8 +10,11 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin.additive.estimator import AdditiveSVC
-from widemargin.kernel.estimator import KernelSVC
+import widemargin
+from widemargin.additive.machine import AdditiveMachine
+from widemargin.classifier import MarginClassifier
+from widemargin.kernel.machine import KernelMachine
+from widemargin.machine import Machine
 from widemargin.persistence.additive import pack_additive, unpack_additive
 from widemargin.persistence.container import (
     Arrays,
@@ -33,10 +36,10 @@ from widemargin.persistence.record import pack_record, unpack_record
 
 __all__ = ["Header", "MissingKernelError", "load", "read_header", "save"]
 
-# Estimator, how to pack and unpack it, and which measure of its `FitRecord` is its own.
-_MACHINES: dict[str, tuple[type, Callable, Callable, str]] = {
-    "AdditiveSVC": (AdditiveSVC, pack_additive, unpack_additive, "violation"),
-    "KernelSVC": (KernelSVC, pack_kernel, unpack_kernel, "dual_objective"),
+# How to pack and unpack what a machine has learned, and which measure of a fit is its own.
+_MACHINES: dict[type[Machine], tuple[Callable, Callable, str]] = {
+    AdditiveMachine: (pack_additive, unpack_additive, "violation"),
+    KernelMachine: (pack_kernel, unpack_kernel, "dual_objective"),
 }
 _SCALERS = tuple(cls.__name__ for cls in SCALERS)
 _MOST_FEATURES = 2**31 - 1
@@ -110,24 +113,38 @@ def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
         own, arrays = pack_scaler(model)
         _check_finite(kind, arrays)
         return {"kind": kind, **_features(model), "own": own}, arrays
-    if kind not in _MACHINES or type(model) is not _MACHINES[kind][0]:
+    if type(model) is not _estimators().get(kind):
         raise TypeError(
-            f"save() takes AdditiveSVC, KernelSVC or a Pipeline of {', '.join(_SCALERS)} and one "
-            f"of them, not {kind}."
+            f"save() takes {', '.join(_estimators())} or a Pipeline of {', '.join(_SCALERS)} and "
+            f"one of them, not {kind}."
         )
     return _pack_machine(kind, model)
 
 
+def _estimators() -> dict[str, type[Machine]]:
+    """Every public estimator that is one of the machines, by name."""
+    public = {name: getattr(widemargin, name) for name in widemargin.__all__}
+    return {
+        name: found
+        for name, found in public.items()
+        if isinstance(found, type) and issubclass(found, Machine)
+    }
+
+
+def _machine_of(estimator: type[Machine]) -> tuple[Callable, Callable, str]:
+    return next(parts for base, parts in _MACHINES.items() if issubclass(estimator, base))
+
+
 def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     check_is_fitted(model, "model_")
-    _, pack, _, measure = _MACHINES[kind]
+    pack, _, measure = _machine_of(type(model))
     own, arrays = pack(model)
     training, measured = pack_record(model.fit_record_, measure)
     _check_finite("model", arrays)
     header = {
         "kind": kind,
         "parameters": pack_parameters(model),
-        "classes": pack_labels(model.classes_),
+        **({"classes": pack_labels(model.classes_)} if hasattr(model, "classes_") else {}),
         **_features(model),
         "training": training,
         "own": own | measured,
@@ -155,8 +172,8 @@ def _pack_pipeline(pipeline: Pipeline) -> tuple[dict, dict[str, np.ndarray]]:
         last = k == len(pipeline.steps) - 1
         if last == (type(step) in SCALERS) or type(step) is Pipeline:
             raise TypeError(
-                f"A saved Pipeline is made of {', '.join(_SCALERS)} and then AdditiveSVC or "
-                f"KernelSVC; its step {name!r} is {type(step).__name__}."
+                f"A saved Pipeline is made of {', '.join(_SCALERS)} and then one of "
+                f"{', '.join(_estimators())}; its step {name!r} is {type(step).__name__}."
             )
         header, own = _pack(step)
         steps.append({"name": name, **header})
@@ -165,7 +182,7 @@ def _pack_pipeline(pipeline: Pipeline) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def _unpack(fields: Fields, arrays: Arrays, kernel: Callable | None) -> Any:
-    kind = fields.text("kind", ("Pipeline", *_MACHINES, *_SCALERS))
+    kind = fields.text("kind", ("Pipeline", *_estimators(), *_SCALERS))
     if kind == "Pipeline":
         return _unpack_pipeline(fields, arrays, kernel)
     d = fields.integer("n_features", low=1, high=_MOST_FEATURES)
@@ -180,10 +197,12 @@ def _unpack(fields: Fields, arrays: Arrays, kernel: Callable | None) -> Any:
 
 
 def _unpack_machine(kind: str, fields: Fields, arrays: Arrays, kernel: Callable | None, d: int):
-    cls, _, unpack, measure = _MACHINES[kind]
+    cls = _estimators()[kind]
+    _, unpack, measure = _machine_of(cls)
     model = unpack_parameters(cls, fields.inner("parameters"), kernel)
     model.n_features_in_ = d
-    model.classes_ = unpack_labels(fields.inner("classes"))
+    if issubclass(cls, MarginClassifier):
+        model.classes_ = unpack_labels(fields.inner("classes"))
     own = fields.inner("own")
     model.fit_record_ = unpack_record(fields.inner("training"), own, measure)
     unpack(model, own, arrays)
@@ -201,7 +220,7 @@ def _unpack_pipeline(fields: Fields, arrays: Arrays, kernel: Callable | None) ->
     inners = fields.inners("steps")
     steps = []
     for k, inner in enumerate(inners):
-        allowed = tuple(_MACHINES) if k == len(inners) - 1 else _SCALERS
+        allowed = tuple(_estimators()) if k == len(inners) - 1 else _SCALERS
         inner.text("kind", allowed)
         steps.append((inner.text("name"), _unpack(inner, arrays.inner(f"{k}/"), kernel)))
     widths = {inner.integer("n_features", low=1) for inner in inners}

@@ -26,9 +26,10 @@ class Header:
     feature_names : list of str, or None
         Where the model was fitted on a data frame.
     classes : list, or None
-        Labels; None where there are only the factors of a scaling.
+        Labels of a classifier.
     record : FitRecord, or None
-        Rows, seconds, iterations, gap and objective of the fit; likewise.
+        Rows, seconds, iterations, gap and objective of the fit; None where there are only the
+        factors of a scaling.
     notes : dict
         What was given to `save`.
     content : dict
@@ -74,7 +75,7 @@ def read_header(path) -> Header:
         kinds=tuple(step.text("kind") for step in steps),
         n_features=first.integer("n_features", low=1),
         feature_names=first.items("feature_names") if first.has("feature_names") else None,
-        classes=last.inner("classes").items("values") if trained else None,
+        classes=last.inner("classes").items("values") if last.has("classes") else None,
         record=unpack_training(last.inner("training")) if trained else None,
         notes=fields.take("notes", dict, "an object") if fields.has("notes") else {},
         content=fields.content,
