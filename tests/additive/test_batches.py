@@ -43,7 +43,7 @@ MODELS = [
 
 
 @each_machine
-@pytest.mark.parametrize("changes", MODELS, ids=str)
+@pytest.mark.parametrize("changes", MODELS, ids=lambda changes: "-".join(changes) or "default")
 def test_a_task_that_has_travelled_has_the_same_solution_to_the_bit(
     tasks_of, n_classes, multi_class, changes
 ):

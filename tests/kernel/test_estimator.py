@@ -235,7 +235,7 @@ def test_fit_leaves_every_parameter_as_it_was(two):
         {"early": 1, "kernel": "poly", "early_prediction": "bcm"},
         {"warm_start": True},
     ],
-    ids=str,
+    ids=lambda changes: "-".join(changes) or "default",
 )
 def test_pickle_keeps_the_model_to_the_bit(changes, three):
     X, y = three
