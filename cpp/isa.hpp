@@ -5,3 +5,6 @@
 #ifndef WIDEMARGIN_ISA
 #define WIDEMARGIN_ISA baseline
 #endif
+
+// What a loop does once per row: a call would cost as much as a short row.
+#define WIDEMARGIN_INLINE inline __attribute__((always_inline))

@@ -23,7 +23,7 @@ class Accountant {
   Accountant(Account* out) : out_(out) {}
   ~Accountant() { flush(); }
 
-  void add(Lanes loss, Lanes quadratic, Lanes gap, Lanes pg) {
+  WIDEMARGIN_INLINE void add(Lanes loss, Lanes quadratic, Lanes gap, Lanes pg) {
     loss_ += loss;
     quadratic_ += quadratic;
     gap_ += gap;
@@ -84,7 +84,7 @@ struct BoxDual {
   };
 
   // Row i, whose features decide as given, without the constant one.
-  Sample at(std::int64_t i, Lanes decision) const {
+  WIDEMARGIN_INLINE Sample at(std::int64_t i, Lanes decision) const {
     Sample s;
     s.target = load<Lanes>(targets + label[i] * kWidth);
     s.coef = load<Lanes>(coef + i * kWidth);
@@ -99,7 +99,7 @@ struct BoxDual {
 
   // The exact minimiser along one coordinate.  A row of zeros has no curvature under the hinge:
   // a huge step sends it to its bound, as dividing by zero would.
-  Lanes minimiser(const Sample& s) const {
+  WIDEMARGIN_INLINE Lanes minimiser(const Sample& s) const {
     const T curvature = s.diagonal + s.ridge;
     const T step = curvature > 0 ? T(1) / curvature : T(1e30);
     return loss.clipped(Lanes(s.coef - s.gradient * step), s.target, s.c);
@@ -111,7 +111,7 @@ struct BoxDual {
   };
   Unsigned of(const Sample& s) const { return {s.target * s.coef, s.target * s.gradient}; }
 
-  void account(Accountant<Lanes, T>& book, const Sample& s) const {
+  WIDEMARGIN_INLINE void account(Accountant<Lanes, T>& book, const Sample& s) const {
     const Lanes zero{}, largest = zero + loss.largest(s.c);
     const Unsigned u = of(s);
     const Lanes low = vmin(u.gradient, zero), high = vmax(u.gradient, zero);
@@ -146,8 +146,7 @@ struct BoxDual {
 // Visit order[begin, end) once.  Returns the position reached: `end`, or earlier when the time
 // is up, and calling again from there continues the sweep as if it had not been cut.
 template <class Rows, class Cells>
-std::int64_t descend(const Rows& rows, Cells cells, const BoxDual<Cells>& dual,
-                     const Sweep& sweep) {
+std::int64_t descend(const Rows& rows, Cells cells, BoxDual<Cells> dual, const Sweep& sweep) {
   using Dual = BoxDual<Cells>;
   using Lanes = typename Cells::Lanes;
   Accountant<Lanes, typename Cells::Number> book(sweep.account);
@@ -201,7 +200,7 @@ std::int64_t descend(const Rows& rows, Cells cells, const BoxDual<Cells>& dual,
 
 // The same sums at fixed weights, for every row: what the duality gap is computed from.
 template <class Rows, class Cells>
-std::int64_t certify(const Rows& rows, const Cells& cells, const BoxDual<Cells>& dual,
+std::int64_t certify(const Rows& rows, const Cells& cells, BoxDual<Cells> dual,
                      const Sweep& sweep) {
   Accountant<typename Cells::Lanes, typename Cells::Number> book(sweep.account);
   Clock clock(sweep.seconds);

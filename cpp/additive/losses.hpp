@@ -55,8 +55,9 @@ struct Loss {
   template <class V>
   V gap(V size, V slack, V excess, T c, V pull) const {
     if (!squared()) return (c - size) * slack + size * excess;
-    const V short_of = slack - pull;
-    return excess > V{} ? size * (T(0.5) * pull + excess) : c * short_of * short_of;
+    const V short_of = slack - pull, below = c * short_of * short_of;
+    const V beyond = size * (T(0.5) * pull + excess);
+    return excess > V{} ? beyond : below;  // both at hand: a select, not a branch
   }
 };
 
