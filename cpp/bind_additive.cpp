@@ -41,8 +41,9 @@ class Tables {
   void take_factors() {
     arg_.rank = int(right_.shape(1));
     require(arg_.rank > 0, "the rank must be positive");
-    require(arg_.lanes == 1 ? arg_.rank == 1 || arg_.rank == 4 || arg_.rank % 8 == 0
-                            : arg_.rank % 4 == 0 || (arg_.rank < 4 && !arg_.is_double),
+    const bool few = arg_.rank <= 4 && !arg_.is_double;  // single precision has loops of its own
+    require(arg_.lanes == 1 ? arg_.rank == 1 || (arg_.rank == 4 && few) || arg_.rank % 8 == 0
+                            : arg_.rank % 4 == 0 || few,
             "pad the rank: see padded_rank");
     arg_.left = number_pointer(*left_, arg_.is_double, std::int64_t(right_.size()),
                                "left and right must agree");

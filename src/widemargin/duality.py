@@ -1,10 +1,10 @@
 """Objectives and duality gaps from the sums that a pass over the data leaves behind.
 
-The primal is P(w) = 1/2 |w|^2 + sum_i C_i loss(m_i) with margins m_i, the dual D(a) = sum_i a_i -
-1/2 a'(Q + R)a, with R = 0 for the hinge and diag(1 / 2C) for the squared hinge.  At a dual
-feasible a with w = sum_i a_i y_i phi(x_i) one has |w|^2 = sum_i a_i m_i, so
+The primal is P(w) = 1/2 |w|^2 + sum_i C_i loss(t_i g_i) with decisions g_i = w . phi(x_i), the
+dual D(b) = t'b - 1/2 b'Kb - 1/2 sum_i rho_i b_i^2 in signed coefficients (see losses.py).  At a
+feasible b with w = sum_i b_i phi(x_i) one has |w|^2 = sum_i b_i g_i, so
 
-    P(w) - D(a) = sum_i [ C_i loss(m_i) + R_ii a_i^2 / 2 - a_i (1 - m_i) ],
+    P(w) - D(b) = sum_i [ C_i loss(t_i g_i) + rho_i b_i^2 / 2 - b_i (t_i - g_i) ],
 
 where no term is negative (the core adds them in forms without cancellation).  The gap bounds the
 distance of either objective to the optimum.  It needs a symmetric kernel: the published

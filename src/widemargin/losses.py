@@ -34,10 +34,11 @@ class Loss(ABC):
 
     @abstractmethod
     def largest(self, c):
-        """The largest \\|b\\|."""
+        """The largest |b|."""
 
     @abstractmethod
-    def _of_slack(self, slack, c): ...
+    def _of_slack(self, slack, c):
+        """C loss of a sample short of its margin by ``slack``."""
 
     def bounds(self, target, c) -> tuple[np.ndarray, np.ndarray]:
         """l and u: coefficients have the target's sign, and none where the target is 0."""
