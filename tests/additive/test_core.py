@@ -67,9 +67,9 @@ REFUSED = [
         ({"c": np.ones(6, np.float32)}, ValueError, "c must have n_rows entries"),
         ({"c": np.ones(7)}, ValueError, "c must have n_rows entries"),
         ({"diagonal": np.ones(5)}, ValueError, "diagonal must have n_rows entries"),
-        ({"tables": _core.Tables(table()[:4], table()[:4], None, LANES)},
+        ({"tables": lambda: _core.Tables(table()[:4], table()[:4], None, LANES)},
          ValueError, "the codes exceed the table"),
-        ({"tables": _core.Tables(None, np.eye(N_CODES), np.array([0, 5]), LANES)},
+        ({"tables": lambda: _core.Tables(None, np.eye(N_CODES), np.array([0, 5]), LANES)},
          ValueError, "offset must have n_features"),
         ({"loss": "hinge"}, TypeError, "incompatible"),
     ]),
@@ -94,7 +94,7 @@ REFUSED = [
         ({"weights": np.zeros((1, N_FEATURES, RANK, LANES - 1))}, ValueError, "weights have"),
         ({"coef": np.zeros((N_ROWS, 2, LANES))}, ValueError, "coef has the wrong size"),
         ({"bias": np.zeros(LANES, np.float32)}, ValueError, "bias has the wrong size"),
-        ({"shared": _core.SharedProblem(**shared_call(np.float32, lanes=1))},
+        ({"shared": lambda: _core.SharedProblem(**shared_call(np.float32, lanes=1))},
          ValueError, "needs 16 lanes"),
     ]),
 ]  # fmt: skip
@@ -106,6 +106,7 @@ REFUSED = [
 )
 def test_the_duals_refuse_arrays_that_do_not_fit(make, call, change, error, message):
     make(**call())
+    change = {k: v() if callable(v) else v for k, v in change.items()}
     with pytest.raises(error, match=message):
         make(**call() | change)
 
