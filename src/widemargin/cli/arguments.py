@@ -97,4 +97,7 @@ def _as_words(value: Any, multiple: bool):
     """A value of TOML as the command line has it: a list is repeated, or has commas."""
     if multiple:
         return [str(v) for v in value] if isinstance(value, list) else [str(value)]
-    return ",".join(map(str, value)) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    # Some versions of click cut a number off that is not whole, but none takes its text for one.
+    return value if isinstance(value, bool) else str(value)
