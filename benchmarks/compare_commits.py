@@ -171,7 +171,7 @@ def main(other: Path, names: list[str], quick: bool) -> None:
             f"| {name} | {best['old']:.3f} {unit} | {best['new']:.3f} {unit} | {ratio:.3f} |"
         )
         print(lines[-1], flush=True)
-    if not (quick or names):  # only a whole table is kept
+    if not quick:
         write("compare_commits", "This tree against another commit", lines)
 
 

@@ -168,10 +168,10 @@ void solve_simplex(const Data& data, std::int32_t n_classes, LossKind loss) {
   const Rows rows(p.shared.rows);
   solve(
       [&](const Sweep& s) {
-        return descend_crammer_singer<Rows, Cells>(rows, p.shared, simplex, s);
+        return pass_crammer_singer<Rows, Cells, true>(rows, p.shared, simplex, s);
       },
       [&](const Sweep& s) {
-        return certify_crammer_singer<Rows, Cells>(rows, p.shared, simplex, s);
+        return pass_crammer_singer<Rows, Cells, false>(rows, p.shared, simplex, s);
       },
       1);
 }

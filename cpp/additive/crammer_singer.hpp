@@ -173,20 +173,22 @@ class SimplexDual {
   T* coef_ = nullptr;
 };
 
-template <class Rows, class Cells>
-std::int64_t descend_crammer_singer(const Rows& rows, const SharedArg& shared, const SimplexArg& p,
-                                    const Sweep& sweep) {
+// One pass, as descend() and certify() of descent.hpp: along an order with steps, or over every row
+// at fixed weights.
+template <class Rows, class Cells, bool kDescend>
+std::int64_t pass_crammer_singer(const Rows& rows, const SharedArg& shared, const SimplexArg& p,
+                                 const Sweep& sweep) {
   SimplexDual<Rows, Cells> dual(rows, shared, p);
   if (!dual.allocated()) return -1;
   Clock clock(sweep.seconds);
   std::int64_t at = sweep.begin;
-  for (; at < sweep.end; ++at) {
-    const std::int64_t i = sweep.order[at];
-    if (clock.is_up()) break;
+  for (; at < sweep.end && !clock.is_up(); ++at) {
+    const std::int64_t i = kDescend ? sweep.order[at] : at;
     clock.count(rows[i].size * dual.cost());
     dual.read(i);
     const double violation = dual.violation();
     dual.account(sweep.account, violation);
+    if (!kDescend) continue;
     if (violation > 0) {
       if (dual.solve()) dual.write(i);
     } else if (dual.at_rest(sweep.shrink_max[0])) {
@@ -194,21 +196,6 @@ std::int64_t descend_crammer_singer(const Rows& rows, const SharedArg& shared, c
     }
   }
   return at;
-}
-
-template <class Rows, class Cells>
-std::int64_t certify_crammer_singer(const Rows& rows, const SharedArg& shared, const SimplexArg& p,
-                                    const Sweep& sweep) {
-  SimplexDual<Rows, Cells> dual(rows, shared, p);
-  if (!dual.allocated()) return -1;
-  Clock clock(sweep.seconds);
-  std::int64_t i = sweep.begin;
-  for (; i < sweep.end && !clock.is_up(); ++i) {
-    clock.count(rows[i].size * dual.cost());
-    dual.read(i);
-    dual.account(sweep.account, dual.violation());
-  }
-  return i;
 }
 
 }  // namespace WIDEMARGIN_ISA

@@ -87,14 +87,14 @@ std::int64_t certify_box(const SharedArg& p, const BoxArg& box, const Sweep& swe
 std::int64_t descend_simplex(const SharedArg& p, const SimplexArg& simplex, const Sweep& sweep) {
   return with_types<true>(p.rows, p.tables, [&](auto rows, auto tag) {
     using Cells = typename decltype(tag)::type;
-    return descend_crammer_singer<decltype(rows), Cells>(rows, p, simplex, sweep);
+    return pass_crammer_singer<decltype(rows), Cells, true>(rows, p, simplex, sweep);
   });
 }
 
 std::int64_t certify_simplex(const SharedArg& p, const SimplexArg& simplex, const Sweep& sweep) {
   return with_types<true>(p.rows, p.tables, [&](auto rows, auto tag) {
     using Cells = typename decltype(tag)::type;
-    return certify_crammer_singer<decltype(rows), Cells>(rows, p, simplex, sweep);
+    return pass_crammer_singer<decltype(rows), Cells, false>(rows, p, simplex, sweep);
   });
 }
 

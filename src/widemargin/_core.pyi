@@ -88,15 +88,7 @@ class SharedProblem:
         loss: Loss,
     ) -> None: ...
 
-class BoxDual:
-    def __init__(
-        self,
-        shared: SharedProblem,
-        targets: Numbers,
-        weights: Numbers,
-        coef: Numbers,
-        bias: Numbers,
-    ) -> None: ...
+class _Dual:
     def sweep(
         self,
         order: npt.NDArray[np.int32],
@@ -109,21 +101,20 @@ class BoxDual:
     def certify(self, begin: int, seconds: float, account: npt.NDArray[np.float64]) -> int: ...
     def accumulate(self, begin: int, end: int) -> None: ...
 
-class SimplexDual:
+class BoxDual(_Dual):
+    def __init__(
+        self,
+        shared: SharedProblem,
+        targets: Numbers,
+        weights: Numbers,
+        coef: Numbers,
+        bias: Numbers,
+    ) -> None: ...
+
+class SimplexDual(_Dual):
     def __init__(
         self, shared: SharedProblem, n_classes: int, weights: Numbers, coef: Numbers, bias: Numbers
     ) -> None: ...
-    def sweep(
-        self,
-        order: npt.NDArray[np.int32],
-        begin: int,
-        seconds: float,
-        shrink: npt.NDArray[np.float64],
-        shrunk: npt.NDArray[np.uint8],
-        account: npt.NDArray[np.float64],
-    ) -> int: ...
-    def certify(self, begin: int, seconds: float, account: npt.NDArray[np.float64]) -> int: ...
-    def accumulate(self, begin: int, end: int) -> None: ...
 
 def decide(
     rows: Rows, tables: Tables, weights: Numbers, begin: int, end: int, out: Numbers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -27,8 +28,8 @@ class FitRecord:
     n_iter: int
     gap: float
     objective: float
-    dual_objective: float = float("nan")
-    violation: float = float("nan")
+    dual_objective: float = math.nan
+    violation: float = math.nan
     history: list[list[dict]] = field(default_factory=list, repr=False)
 
 

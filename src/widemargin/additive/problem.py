@@ -7,6 +7,7 @@ The solver asks them for sweeps and certificates, and knows nothing of tables.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -179,6 +180,7 @@ class _DualProblem:
     shared: SharedProblem
     core: _core.BoxDual | _core.SimplexDual
     coef: np.ndarray
+    _feasible: Callable[[np.ndarray], np.ndarray]
 
     @property
     def n_rows(self) -> int:
@@ -198,9 +200,6 @@ class _DualProblem:
         for begin in range(0, self.n_rows, _ROWS_PER_SLICE):
             control.check()
             self.core.accumulate(begin, min(begin + _ROWS_PER_SLICE, self.n_rows))
-
-    def _feasible(self, coef: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
 
     def sweep(self, order, begin: int, bounds, shrunk, account) -> int:
         """Coordinate descent along ``order`` from ``begin``, for a while; where to go on."""

@@ -111,11 +111,11 @@ class Level:
     level: int
     n_clusters: int
     sizes: np.ndarray
+    n_support: int
     seconds_clustering: float
     seconds_training: float
     objective: float
     gap: float
-    n_support: int
     across_mass: float
     whole_objective: float = float("nan")
     bound: float = float("nan")
