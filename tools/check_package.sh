@@ -26,9 +26,9 @@ END
 mkdir "$work/bare"
 for program in env uname; do ln -s "$(command -v $program)" "$work/bare/$program"; done
 
-use() { # use KIND FILE: in an environment of its own, outside the source tree, with a bare PATH
+use() { # use KIND FILE PATH: installed with that PATH, used outside the source tree with a bare one
   "$python" -m venv "$work/$1"
-  "$work/$1/bin/python" -m pip install -q "$2[cli]"
+  (PATH=$3 && "$work/$1/bin/python" -m pip install -q "$2[cli]")
   (cd "$work" && PATH=$work/bare && "$work/$1/bin/python" use.py &&
     "$work/$1/bin/widemargin" --help > help.txt && echo "  widemargin --help works")
 }
@@ -41,6 +41,6 @@ done
 if grep -E '/(benchmarks/results|\.ci|\.venv|build)/' "$work/files"; then exit 1; fi
 echo "the wheel, installed and used without a compiler ..."
 (PATH=$work/bare && ! command -v c++ && ! command -v g++ && ! command -v cc) > "$work/compilers"
-use wheel "$(ls "$folder"/*.whl)"
+use wheel "$(ls "$folder"/*.whl)" "$work/bare"
 echo "the sdist, compiled by pip ..."
-use sdist "$(ls "$folder"/*.tar.gz)"
+use sdist "$(ls "$folder"/*.tar.gz)" "$PATH"
