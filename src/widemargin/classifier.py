@@ -38,5 +38,8 @@ class MarginClassifier(ClassifierMixin):
                 f"{type(self).__name__} needs samples of at least 2 classes, but the data has "
                 f"{len(classes)} class: {classes.tolist()!r} (samples of weight 0 do not count)."
             )
+        if len(label) > np.iinfo(np.int32).max:
+            raise ValueError(f"{len(label)} rows are more than the 2^31 - 1 that fit supports.")
         coding = Coding(self.multi_class, len(classes))
+        label = label.astype(np.int32)
         return Targets(X, weight, present, label, coding, {"classes_": classes})

@@ -151,7 +151,7 @@ class SharedProblem:
         return cls(
             learned.codes,
             CoreTables.of(learned.tables, learned.codes, layout),
-            label.astype(np.int32),
+            label.astype(np.int32, copy=False),
             c.astype(layout.dtype),
             (kernel_diagonal + bias_value**2).astype(layout.dtype),
             float(bias_value),

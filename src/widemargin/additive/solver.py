@@ -144,8 +144,9 @@ class ActiveSamples:
         """Without those that the last sweep found at rest; its extremes bound the next one."""
         if self._shrunk.any():
             left = self.active[self._shrunk[self.active] == 0]
-            everyone = np.arange(self._problem.n_rows, dtype=np.int32)
-            self.active = left if len(left) else everyone
+            if len(left) == 0:  # none would move: look at all of them again
+                left = np.arange(self._problem.n_rows, dtype=np.int32)
+            self.active = left
             self._shrunk[:] = 0
         n = self._problem.n_problems
         high, low = account[PG_MAX, :n], account[PG_MIN, :n]
