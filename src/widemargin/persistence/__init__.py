@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -72,7 +71,7 @@ def save(model, path, *, notes: dict | None = None) -> None:
     True
     """
     header, arrays = _pack(model)
-    header |= {"package": version("widemargin"), "notes": notes or {}}
+    header |= {"package": widemargin.__version__, "notes": notes or {}}
     write_container(path, header, arrays)
 
 
