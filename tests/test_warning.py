@@ -82,9 +82,9 @@ def test_a_kernel_that_is_not_positive_definite(estimator):
 
 def test_the_sigmoid_kernel():
     machine = KernelSVC("sigmoid", gamma=0.01)
-    with warns_here("not positive definite"):
+    with warns_here("not positive semi-definite"):
         machine.fit(TWO, SIGN)
-    with warns_here("not positive definite"):
+    with warns_here("not positive semi-definite"):
         machine.fit_path(TWO, SIGN, [1.0])
 
 
@@ -153,7 +153,7 @@ def test_each_line_of_a_program_is_warned_once(tmp_path):
 
 def test_a_thread_of_the_users():
     def work():
-        with warns_here("not positive definite"):
+        with warns_here("not positive semi-definite"):
             KernelSVC("sigmoid", gamma=0.01).fit(TWO, SIGN)
 
     with ThreadPoolExecutor(1) as executor:
@@ -163,7 +163,7 @@ def test_a_thread_of_the_users():
 def test_a_thread_without_a_line_of_the_users():
     """Where the caller cannot be known, the place is in the package and not beyond the stack."""
     machine = KernelSVC("sigmoid", gamma=0.01)
-    expected = pytest.warns(UserWarning, match="not positive definite")
+    expected = pytest.warns(UserWarning, match="not positive semi-definite")
     with ThreadPoolExecutor(1) as executor, expected as caught:
         executor.submit(machine.fit, TWO, SIGN).result()
     assert Path(widemargin.__file__).parent in Path(caught[0].filename).parents

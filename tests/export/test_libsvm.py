@@ -15,7 +15,7 @@ from widemargin.export import export_libsvm
 from widemargin.kernel.backend import Host
 
 svmutil = pytest.importorskip("libsvm.svmutil")
-pytestmark = pytest.mark.filterwarnings("ignore:The sigmoid kernel is not positive definite")
+pytestmark = pytest.mark.filterwarnings("ignore:kernel=.sigmoid. is not positive semi-definite")
 
 
 def data(name):

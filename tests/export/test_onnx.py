@@ -18,7 +18,7 @@ from widemargin.kernel.partition import KernelRouter, PointRouter
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
-pytestmark = pytest.mark.filterwarnings("ignore:The sigmoid kernel is not positive definite")
+pytestmark = pytest.mark.filterwarnings("ignore:kernel=.sigmoid. is not positive semi-definite")
 
 KERNELS = {
     "rbf": {"gamma": 0.5},

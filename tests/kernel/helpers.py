@@ -76,8 +76,8 @@ def counting(X):
     computed = []
 
     def kernel(A, B):
-        diagonal = len(A) <= 64 and np.array_equal(A[:, -1], B[:, -1])
-        if not diagonal:
+        of_the_same = np.array_equal(A[:, -1], B[:, -1])  # for the diagonal or the eigenvalues
+        if not of_the_same:
             computed.extend(A[:, -1].astype(int))
         return rbf2(A[:, :-1], B[:, :-1])
 
@@ -180,7 +180,7 @@ def _dot(A, B):
 
 @dataclass
 class Solved(Solution):
-    """A solution, the gradient that certifies it, and whether it is within the tolerance."""
+    """A solution, the gradient that it was found by, and whether it is within the tolerance."""
 
     gradient: np.ndarray = None
     converged: bool = False

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.kernel import checkpoint as module
-from widemargin.kernel import clusters
+from widemargin.kernel import several
 from widemargin.kernel.checkpoint import Checkpoint
 from widemargin.kernel.clusters import ClusterSolution
 from widemargin.kernel.problem import Solution
@@ -49,7 +49,7 @@ def solves(monkeypatch):
     class Counter:
         n, after = 0, np.inf
 
-    real = clusters.solve
+    real = several.solve
 
     def solve(*arguments, **settings):
         if Counter.n >= Counter.after:
@@ -57,7 +57,7 @@ def solves(monkeypatch):
         Counter.n += 1
         return real(*arguments, **settings)
 
-    monkeypatch.setattr(clusters, "solve", solve)
+    monkeypatch.setattr(several, "solve", solve)
     return Counter
 
 
@@ -443,11 +443,11 @@ def test_parts_and_solutions_come_back_to_the_bit(folder):
     rng = np.random.default_rng(0)
     stored = Checkpoint(folder, {"data": "d"}, 7)
     solved = [
-        ClusterSolution(rng.permutation(5), rng.random(5), 0.1, 1e-17, 3),
-        ClusterSolution(np.arange(0), np.empty(0), 0.0, 0.0, 0),
+        ClusterSolution(rng.permutation(5), rng.random(5), 0.1, 1e-17, 3, True),
+        ClusterSolution(np.arange(0), np.empty(0), 0.0, 0.0, 0, False),
     ]
     stored.save("cluster", solved)
-    solution = Solution(rng.random(4), 1 / 3, 0.3, 12)
+    solution = Solution(rng.random(4), 1 / 3, 0.3, 12, double=True)
     stored.save_solution("whole", solution)
     again = Checkpoint(folder, {"data": "d"}, 8)
     assert again.seed == 7
@@ -457,7 +457,7 @@ def test_parts_and_solutions_come_back_to_the_bit(folder):
         assert one[2:] == other[2:]
     loaded = again.load_solution("whole")
     np.testing.assert_array_equal(loaded.alpha, solution.alpha)
-    assert (loaded.primal, loaded.dual, loaded.n_iter) == (1 / 3, 0.3, 12)
+    assert (loaded.primal, loaded.dual, loaded.n_iter, loaded.double) == (1 / 3, 0.3, 12, True)
     assert again.load("absent") is again.load_solution("absent") is None
 
 

@@ -8,7 +8,7 @@ import pytest
 import reference
 
 from widemargin.engine import Threads
-from widemargin.kernel import clusters, divide
+from widemargin.kernel import divide, several
 from widemargin.kernel.backend import Host
 from widemargin.kernel.divide import (
     LOCAL_TOL,
@@ -21,6 +21,7 @@ from widemargin.kernel.divide import (
     auto_levels,
     divide_and_conquer,
 )
+from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import ShiftedKernel, make_kernel
 from widemargin.kernel.problems import binary_problems
 from widemargin.kernel.solver import SolverSettings, solve
@@ -57,12 +58,14 @@ class Task:
     kernel: object
     rows: object
     problems: list
+    X: np.ndarray
     K: np.ndarray
 
     def run(self, *, alphas=None, whole=None, tol=TOL, n_jobs=1, **changes) -> FitState:
         state = FitState(alphas or [np.zeros(len(p)) for p in self.problems])
         plan = replace(PLAN, settings=replace(PLAN.settings, tol=tol), **changes)
-        data = TrainingRows(self.kernel, self.rows, *(whole or (self.kernel, self.rows)))
+        own = KernelRows.of_data(self.kernel, self.rows, self.X, np.arange(len(self.X)))
+        data = TrainingRows(own, own if whole is None else KernelRows(*whole))
         services = Services(Host(n_jobs), Threads(n_jobs))
         divide_and_conquer(state, Division(data, self.problems, plan, services))
         return state
@@ -101,7 +104,7 @@ def task(name="rbf", n_classes=2, scheme="ovr", n=150, dtype=np.float64) -> Task
     upper = C * np.random.default_rng(1).uniform(0.3, 1.0, n)
     problems = binary_problems(label, Coding(scheme, n_classes), upper)
     K = kernel_matrix(name, X, **PARAMETERS[name])
-    return Task(kernel, kernel.training_rows(X, np.arange(len(X))), problems, K)
+    return Task(kernel, kernel.training_rows(X, np.arange(len(X))), problems, X, K)
 
 
 # ------------------------------------------------------------------ the paper's statements
@@ -171,11 +174,11 @@ def starts(monkeypatch):
     """The starts that `solve` got, in its order."""
     found = []
 
-    def spy(problem, backend, settings, alpha, on_step):
+    def spy(problem, backend, settings, alpha, on_step, *more):
         found.append(alpha.copy())
         return solve(problem, backend, settings, alpha, on_step)
 
-    monkeypatch.setattr(clusters, "solve", spy)
+    monkeypatch.setattr(several, "solve", spy)
     return found
 
 
@@ -362,7 +365,7 @@ def test_a_cluster_that_fails_stops_the_others_and_its_error_is_raised(monkeypat
     lock, n_calls = threading.Lock(), 0
     waiting, ended = threading.Event(), threading.Event()
 
-    def fake(problem, backend, settings, alpha, on_step):
+    def fake(problem, backend, settings, alpha, on_step, *more):
         nonlocal n_calls
         with lock:
             n_calls += 1
@@ -379,7 +382,7 @@ def test_a_cluster_that_fails_stops_the_others_and_its_error_is_raised(monkeypat
             ended.set()
             raise
 
-    monkeypatch.setattr(clusters, "solve", fake)
+    monkeypatch.setattr(several, "solve", fake)
     with pytest.raises(ZeroDivisionError, match="this cluster fails"):
         task().run(n_jobs=2)
     assert ended.wait(5)

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from widemargin.kernel.backend import Host
+from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.problem import Problem, dual_value, gap_terms
 from widemargin.kernel.problems import Variables
@@ -29,7 +30,7 @@ def regression(n=40, C=3.0, seed=0):
     )
     K = kernel_matrix("rbf", X, gamma=2.0)
     Q = variables.sign[:, None] * K[np.ix_(variables.row, variables.row)] * variables.sign
-    return X, y, variables.problem(kernel, kernel.prepare(X)), Q
+    return X, y, variables.problem(KernelRows(kernel, kernel.prepare(X))), Q
 
 
 @pytest.mark.parametrize("C", [0.3, 3.0, 30.0])

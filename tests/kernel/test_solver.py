@@ -278,14 +278,6 @@ def test_the_gradient_of_a_skipped_variable_is_a_bound_on_the_safe_side(
     assert solution.primal - solution.dual == pytest.approx(p.gap(solution.alpha), rel=1e-6)
 
 
-def test_the_gradient_is_refreshed_after_many_blocks_and_is_then_exact(watched, monkeypatch):
-    monkeypatch.setattr(solver, "_REFRESH_EVERY", 5)
-    p = shrinking_problem(0, 3.0, monkeypatch)
-    watch, solution = watched(p)
-    assert len(p.y) in watch.asked
-    np.testing.assert_allclose(solution.gradient, p.gradient(solution.alpha), atol=2e-9)
-
-
 # ------------------------------------------------------------------ ends
 
 

@@ -13,6 +13,7 @@ from widemargin import KernelSVC
 from widemargin.engine import Control
 from widemargin.kernel.backend import Host
 from widemargin.kernel.clusters import ClusterTasks, solve_cluster
+from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.problems import binary_problems
 from widemargin.kernel.solver import SolverSettings
@@ -42,7 +43,8 @@ def tasks(kernel="rbf", X=None, n_classes=3, scheme="ovo"):
     rows, label = points(120, n_classes)
     X = rows if X is None else X
     kernel = make_kernel(kernel, 2.0, 0.0, 3, X)
-    made = ClusterTasks(1, LABEL, kernel, kernel.prepare(X), SolverSettings(1e-4))
+    data = KernelRows.of_data(kernel, kernel.prepare(X), X, np.arange(len(X)))
+    made = ClusterTasks(1, LABEL, data, SolverSettings(1e-4))
     for variables in binary_problems(label, Coding(scheme, n_classes), np.full(120, 5.0)):
         made.add(variables, np.zeros(len(variables)))
     return made
@@ -80,8 +82,9 @@ def test_every_variable_is_in_one_task_with_the_row_that_is_its():
 def test_the_largest_cluster_is_the_first_task():
     label = np.repeat([0, 1, 2], [10, 80, 30])
     kernel = make_kernel("rbf", 1.0, 0.0, 3, points(120)[0])
-    made = ClusterTasks(1, label, kernel, kernel.prepare(points(120)[0]), SolverSettings())
-    assert [len(task.rows) for task in made] == [80, 30, 10]
+    data = KernelRows(kernel, kernel.prepare(points(120)[0]))
+    made = ClusterTasks(1, label, data, SolverSettings())
+    assert [len(task.data) for task in made] == [80, 30, 10]
     made.leave_out({1})
     assert [task.name for task in made] == ["level1-cluster2", "level1-cluster0"]
 

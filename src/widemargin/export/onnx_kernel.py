@@ -15,7 +15,7 @@ def kernel_scores(graph: Graph, x: str, model: KernelModel) -> str:
     """Decision values of the rows x, of shape (N, n_outputs)."""
     kernel = model.kernel
     _check(model)
-    if isinstance(kernel, DotKernel) and kernel.centre is not None:
+    if isinstance(kernel, DotKernel | FunctionKernel) and kernel.centre is not None:
         x = graph("Sub", graph.cast(x, np.float64), kernel.centre)
     rows = graph.cast(x, kernel.dtype)
     values = _kernel_values(graph, rows, kernel, model.vectors)
@@ -84,7 +84,8 @@ def _kernel_of_sums(graph: Graph, rows: str, kernel: Kernel, vectors: np.ndarray
 
 
 def _cluster(graph: Graph, rows: str, router) -> str:
-    """The number of each row's cluster, of shape (N, 1)."""
+    """The number of each row's cluster, of shape (N, 1); in double precision, as it is here."""
+    rows, router = graph.cast(rows, np.float64), router.in_double()
     if isinstance(router, PointRouter):
         half_norms = np.einsum("kd,kd->k", router.centres, router.centres) / 2
         distance = graph("Sub", half_norms, graph("MatMul", rows, router.centres.T))

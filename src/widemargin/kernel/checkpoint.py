@@ -21,7 +21,7 @@ from widemargin.kernel.clusters import ClusterSolution
 from widemargin.kernel.problem import Solution
 from widemargin.warning import warn_user
 
-MAGIC = b"widemargin checkpoint 2\n"
+MAGIC = b"widemargin checkpoint 3\n"
 _DIGEST = 32
 
 
@@ -99,15 +99,16 @@ class Checkpoint:
             return None
         solutions = []
         for k in range(len(arrays) // 3):
-            dual, gap, n_iter = arrays[f"sums{k}"].tolist()
+            dual, gap, n_iter, double = arrays[f"sums{k}"].tolist()
             variables, alpha = arrays[f"variables{k}"], arrays[f"alpha{k}"]
-            solutions.append(ClusterSolution(variables, alpha, dual, gap, int(n_iter)))
+            sums = (dual, gap, int(n_iter), bool(double))
+            solutions.append(ClusterSolution(variables, alpha, *sums))
         return solutions
 
     def save(self, name: str, solved: list[ClusterSolution]) -> None:
         arrays: dict[str, np.ndarray] = {}
         for k, s in enumerate(solved):
-            sums = np.array([s.dual, s.gap, s.n_iter], dtype=float)
+            sums = np.array([s.dual, s.gap, s.n_iter, s.double], dtype=float)
             arrays |= {f"variables{k}": s.variables, f"alpha{k}": s.alpha, f"sums{k}": sums}
         self._save(name, arrays)
 
@@ -115,11 +116,11 @@ class Checkpoint:
         a = self._load(name)
         if a is None:
             return None
-        primal, dual, n_iter = a["sums"].tolist()
-        return Solution(a["alpha"], primal, dual, int(n_iter))
+        primal, dual, n_iter, double = a["sums"].tolist()
+        return Solution(a["alpha"], primal, dual, int(n_iter), double=bool(double))
 
     def save_solution(self, name: str, s: Solution) -> None:
-        sums = np.array([s.primal, s.dual, s.n_iter], dtype=float)
+        sums = np.array([s.primal, s.dual, s.n_iter, s.double], dtype=float)
         self._save(name, {"alpha": s.alpha, "sums": sums})
 
     def _load(self, name: str) -> dict | None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from widemargin.engine import Control
 from widemargin.kernel.backend import Backend
-from widemargin.kernel.cache import cache_left
-from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.problem import Solution
+from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.problems import Variables
-from widemargin.kernel.solver import SolverSettings, solve
+from widemargin.kernel.several import SeveralProblems
+from widemargin.kernel.solver import SolverSettings
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,7 @@ class ClusterTask:
 
     name: str
     number: int
-    kernel: Kernel
-    rows: Any
+    data: KernelRows
     parts: list[ClusterPart]
     settings: SolverSettings
 
@@ -46,50 +44,30 @@ class ClusterSolution(NamedTuple):
     dual: float
     gap: float
     n_iter: int
+    double: bool  # whether it was found in double precision
 
 
 def solve_cluster(task: ClusterTask, control: Control, backend: Backend) -> list[ClusterSolution]:
     """Every problem on the rows of one cluster, from the variables of the level below."""
     control.check()
     backend = backend.copy()
-    kernel, rows = task.kernel, task.rows
-    if len(task.parts) > 1:
-        kernel, rows = backend.share_rows(kernel, rows, task.settings.cache_bytes)
+    several = SeveralProblems(task.data, backend, task.settings, len(task.parts))
     solutions = []
     for part in task.parts:
         if len(part.numbers) == 0:
-            solutions.append(ClusterSolution(part.numbers, np.empty(0), 0.0, 0.0, 0))
+            solutions.append(ClusterSolution(part.numbers, np.empty(0), 0.0, 0.0, 0, False))
             continue
-        found = solve_variables(
-            part.variables, kernel, rows, backend, task.settings, part.alpha, control.epoch
-        )
-        solutions.append(
-            ClusterSolution(part.numbers, found.alpha, found.dual, found.relative_gap, found.n_iter)
-        )
+        found = several.solve(part.variables, part.alpha, control.epoch)
+        sums = (found.dual, found.relative_gap, found.n_iter, found.double)
+        solutions.append(ClusterSolution(part.numbers, found.alpha, *sums))
     return solutions
-
-
-def solve_variables(
-    variables: Variables,
-    kernel: Kernel,
-    rows: Any,
-    backend: Backend,
-    settings: SolverSettings,
-    alpha: np.ndarray,
-    on_step: Callable[[], bool],
-) -> Solution:
-    """One of several problems on the same rows, with the cache that shared rows leave."""
-    left = replace(settings, cache_bytes=cache_left(kernel, settings.cache_bytes))
-    return solve(variables.problem(kernel, rows), backend, left, alpha, on_step)
 
 
 class ClusterTasks(Sequence):
     """The tasks of a level, each made when its turn comes, so that few copies of rows exist."""
 
-    def __init__(
-        self, level: int, label: np.ndarray, kernel: Kernel, rows: Any, settings: SolverSettings
-    ):
-        self.level, self.kernel, self.rows, self.settings = level, kernel, rows, settings
+    def __init__(self, level: int, label: np.ndarray, data: KernelRows, settings: SolverSettings):
+        self.level, self.data, self.settings = level, data, settings
         self.members = _grouped(label, int(label.max()) + 1)
         self.label = label
         self.order = sorted(range(len(self.members)), key=lambda c: (-len(self.members[c]), c))
@@ -118,11 +96,11 @@ class ClusterTasks(Sequence):
         cluster = self.order[k]
         parts = []
         for variables, alpha, numbers in self._problems:
-            own = variables[numbers[cluster]]
-            own = replace(own, row=self._position[own.row])
-            parts.append(ClusterPart(numbers[cluster], own, alpha[numbers[cluster]]))
-        rows = self.rows[self.members[cluster]]
-        return ClusterTask(self.name(cluster), cluster, self.kernel, rows, parts, self.settings)
+            mine = variables[numbers[cluster]]
+            mine = replace(mine, row=self._position[mine.row])
+            parts.append(ClusterPart(numbers[cluster], mine, alpha[numbers[cluster]]))
+        own = self.data[self.members[cluster]]
+        return ClusterTask(self.name(cluster), cluster, own, parts, self.settings)
 
 
 def _grouped(label: np.ndarray, n_groups: int) -> list[np.ndarray]:

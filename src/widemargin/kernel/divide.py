@@ -22,17 +22,13 @@ import numpy as np
 from widemargin.engine import Threads, run_tasks
 from widemargin.kernel.backend import Backend, Host
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint
-from widemargin.kernel.clusters import (
-    ClusterSolution,
-    ClusterTask,
-    ClusterTasks,
-    solve_cluster,
-    solve_variables,
-)
+from widemargin.kernel.clusters import ClusterSolution, ClusterTask, ClusterTasks, solve_cluster
+from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.partition import Router, partition
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
+from widemargin.kernel.several import SeveralProblems
 from widemargin.kernel.solver import SolverSettings
 from widemargin.progress import NoProgress, Progress
 from widemargin.resources import one_blas_thread
@@ -74,10 +70,8 @@ class TrainingRows:
     without it; and along a path of C the whole problem shares kernel rows with the next one.
     """
 
-    kernel: Kernel
-    rows: Any
-    whole_kernel: Kernel
-    whole_rows: Any
+    levels: KernelRows
+    whole: KernelRows
 
 
 @dataclass(frozen=True)
@@ -135,6 +129,7 @@ class FitState:
     label: np.ndarray | None = None
     solutions: list[Solution] = field(default_factory=list)
     n_iter: int = 0  # steps of the slowest problem
+    double: bool = False  # whether any of them needed double precision
     stopped: bool = False  # a callback or Ctrl-C asked for it
 
     def should_stop(self, task: Progress | NoProgress) -> bool:
@@ -177,9 +172,9 @@ def _run_level(state: FitState, division: Division, level: int) -> None:
     n_clusters = int(label.max()) + 1
     at_once = min(services.backend.n_threads, n_clusters)
     settings = replace(plan.settings, tol=tol, cache_bytes=plan.settings.cache_bytes / at_once)
-    tasks = ClusterTasks(level, label, data.kernel, data.rows, settings)
-    for variables, alpha in zip(problems, state.alphas, strict=True):
-        tasks.add(variables, alpha)
+    # What the next level starts from needs no certificate.
+    own = data.levels if plan.early == level else replace(data.levels, exact=None)
+    tasks = _tasks(state, division, level, label, own, settings)
     found = _solve_clusters(state, tasks, services, at_once)
     for solutions in found:
         for alpha, solution in zip(state.alphas, solutions, strict=True):
@@ -187,6 +182,7 @@ def _run_level(state: FitState, division: Division, level: int) -> None:
     every = [solution for solutions in found for solution in solutions]
     state.router, state.label = router, label
     state.n_iter = max([state.n_iter, *(solution.n_iter for solution in every)])
+    state.double = any(solution.double for solution in every)
     state.levels.append(
         Level(
             level=level,
@@ -196,7 +192,7 @@ def _run_level(state: FitState, division: Division, level: int) -> None:
             seconds_training=time.perf_counter() - clustered,
             objective=float(sum(solution.dual for solution in every)),
             gap=max(solution.gap for solution in every),
-            n_support=len(_support(state, problems, len(data.rows))),
+            n_support=len(_support(state, problems, len(data.levels))),
             across_mass=mass,
             alpha=state.alphas[0].copy() if plan.record else None,
             label=label if plan.record else None,
@@ -204,9 +200,37 @@ def _run_level(state: FitState, division: Division, level: int) -> None:
     )
 
 
+def _tasks(
+    state: FitState,
+    division: Division,
+    level: int,
+    label: np.ndarray,
+    data: KernelRows,
+    settings: SolverSettings,
+) -> ClusterTasks:
+    """The clusters of a level, from the present variables."""
+    tasks = ClusterTasks(level, label, data, settings)
+    for variables, alpha in zip(division.problems, state.alphas, strict=True):
+        tasks.add(variables, alpha)
+    return tasks
+
+
+def certify_level(state: FitState, division: Division) -> None:
+    """A certificate for the last level, which was meant as a start and has become the model."""
+    level = state.levels[-1]
+    assert state.label is not None
+    tol = max(division.plan.settings.tol, LOCAL_TOL)
+    settings = replace(division.plan.settings, tol=tol, max_iter=0)
+    tasks = _tasks(state, division, level.level, state.label, division.data.levels, settings)
+    services = Services(division.services.backend, division.services.executor)
+    found = [s for solutions in _solve_clusters(state, tasks, services, 1) for s in solutions]
+    dual, gap = float(sum(s.dual for s in found)), max(s.gap for s in found)
+    state.levels[-1] = replace(level, objective=dual, gap=gap)
+
+
 def _clusters(state: FitState, division: Division, level: int) -> tuple[Router, np.ndarray, float]:
     """Centres from the support vectors so far, if there are enough; and an estimate of D(pi)."""
-    plan, kernel, rows = division.plan, division.data.kernel, division.data.rows
+    plan, kernel, rows = division.plan, division.data.levels.kernel, division.data.levels.rows
     rng = np.random.default_rng([plan.seed, level])
     k = plan.branching**level
     support = _support(state, division.problems, len(rows))
@@ -257,22 +281,20 @@ def _solve_clusters(
 def _run_whole(state: FitState, division: Division) -> None:
     """The last pass: all rows, one problem after another, from what the levels have found."""
     problems, services = division.problems, division.services
-    settings, backend = division.plan.settings, services.backend
-    kernel, rows = division.data.whole_kernel, division.data.whole_rows
-    if len(problems) > 1:
-        kernel, rows = backend.share_rows(kernel, rows, settings.cache_bytes)
+    whole, settings = division.data.whole, division.plan.settings
+    several = SeveralProblems(whole, services.backend, settings, len(problems))
     report = services.progress.task("level 0", n=len(problems))
     for k, (variables, alpha) in enumerate(zip(problems, state.alphas, strict=True)):
         solution = services.checkpoint.load_solution(f"whole{k}")
         if solution is None:
             task = report.task(f"problem {k}")
-            on_step = partial(state.should_stop, task)
-            solution = solve_variables(variables, kernel, rows, backend, settings, alpha, on_step)
+            solution = several.solve(variables, alpha, partial(state.should_stop, task))
             task.end()
             if not state.stopped:
                 services.checkpoint.save_solution(f"whole{k}", solution)
         state.solutions.append(solution)
         state.n_iter = max(state.n_iter, solution.n_iter)
+        state.double |= solution.double
     state.alphas = [solution.alpha for solution in state.solutions]
     report.end()
 
@@ -343,12 +365,13 @@ def _measured(level: Level, state: FitState, division: Division) -> Level:
         common = float(np.count_nonzero(final[support]))
         precision = common / max(len(support), 1)
         recall = common / max(int(np.count_nonzero(final)), 1)
-    vectors = data.rows[variables.row[support]]
+    kernel, rows = data.levels.kernel, data.levels.rows
+    vectors = rows[variables.row[support]]
     coef = (alpha * variables.sign)[support]
     rng = np.random.default_rng([division.plan.seed, level.level, 1])
     with division.services.backend as backend:
-        squared = coef @ backend.product(data.kernel, vectors, vectors, coef[:, None])[:, 0]
-        mass = across_mass(data.kernel, data.rows, label, rng, backend)
+        squared = coef @ backend.product(kernel, vectors, vectors, coef[:, None])[:, 0]
+        mass = across_mass(kernel, rows, label, rng, backend)
     return replace(
         level,
         precision=precision,

@@ -23,7 +23,6 @@ from widemargin.validation import (
     check_number_or_auto,
     check_X,
 )
-from widemargin.warning import warn_user
 
 LARGEST = 1e30  # gamma and coef0 that single precision can work with
 
@@ -66,8 +65,8 @@ class KernelSVC(MarginClassifier, KernelMachine):
         One problem per class, or one per pair of classes, which vote.
     class_weight : dict, "balanced" or None, default=None
     tol : float, default=1e-3
-        Relative duality gap of every binary problem.  Below 1e-4 all is double precision, which
-        polynomial kernels with very large values need at prediction too.
+        Relative duality gap of every binary problem, certified in double precision.  Kernel values
+        are double from the start below 1e-4, and wherever single precision turns out too coarse.
     max_iter : int, default=100_000
         Blocks of up to 1,024 variables per problem.
     cache_size : float or "auto", default="auto"
@@ -102,7 +101,8 @@ class KernelSVC(MarginClassifier, KernelMachine):
     intercept_ : ndarray of shape (n_outputs,)
     gamma_ : float
     duality_gap_ : float
-        Largest relative gap of the binary problems (for an early model, of the clusters' own).
+        Largest relative gap of the binary problems (for an early model, of the clusters' own), in
+        double precision; NaN for a kernel that is not positive semi-definite.
     objective_, dual_objective_ : float
         Sums over the binary problems; for an early model of the clusters' own (NaN and a sum).
     n_iter_ : int
@@ -233,11 +233,6 @@ class KernelSVC(MarginClassifier, KernelMachine):
         check_n_jobs(self.n_jobs)
         if not isinstance(self.verbose, bool):
             check_number("verbose", self.verbose, low=0)
-        if not traits_of(self.kernel).definite:
-            warn_user(
-                f"The {self.kernel} kernel is not positive definite: the duality gap is no "
-                "certificate."
-            )
 
     def _problems(self, targets: Targets) -> list[Variables]:
         return binary_problems(targets.label, targets.coding, self.C * targets.weight)

@@ -8,7 +8,7 @@ memory and the matrix product are sized for, or float64 for tight tolerances.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ from widemargin.kernel.rows import (
     Finish,
     GivenRows,
     MatrixRows,
+    RangeError,
     Rows,
     check_norms,
 )
@@ -41,7 +42,7 @@ class Traits:
     by_distance: bool = False  # near rows are alike, so plain k-means clusters them
     sparse: bool = False  # takes sparse data
     non_negative: bool = False  # takes non-negative data only
-    definite: bool = True  # positive semi-definite, so that a duality gap certifies
+    definite: bool | None = True  # positive semi-definite, so that a gap certifies; None: not known
     pairwise: bool = False  # data are kernel values
     ours: bool = True  # has a formula that a file can hold, is no function of the user's
     libsvm: str | None = None  # what LIBSVM calls it
@@ -55,9 +56,9 @@ KERNELS: dict[str, Traits] = {
     ),
     "laplacian": Traits(("gamma",), by_distance=True),
     "chi2": Traits(("gamma",), non_negative=True),
-    "precomputed": Traits(pairwise=True, ours=False),
+    "precomputed": Traits(pairwise=True, definite=None, ours=False),
 }
-FUNCTION = Traits(sparse=True, ours=False)  # of a user's function, whatever its name
+FUNCTION = Traits(sparse=True, definite=None, ours=False)  # of a user's function, whatever its name
 
 
 def traits_of(kernel: str | Callable) -> Traits:
@@ -75,6 +76,11 @@ class Kernel(Protocol):
     def traits(self) -> Traits: ...
 
     @property
+    def definite(self) -> bool | None:
+        """Whether it is positive semi-definite with its parameters; None: the data decide."""
+        ...
+
+    @property
     def dtype(self) -> type:
         """float32 or float64: the type of the values."""
         ...
@@ -87,6 +93,10 @@ class Kernel(Protocol):
     @property
     def tile(self) -> int:
         """Columns of a block at a time: few where a block goes through the cache twice."""
+        ...
+
+    def in_double(self) -> Kernel:
+        """The same kernel with values in double precision."""
         ...
 
     def prepare(self, X) -> Any:
@@ -115,7 +125,18 @@ class Kernel(Protocol):
 
 
 def _taking_part(X, present: np.ndarray):
-    return X if len(present) == X.shape[0] else X[present]
+    """Those rows; X itself, not a copy, where they are all."""
+    every = len(present) == X.shape[0] and np.array_equal(present, np.arange(len(present)))
+    return X if every else X[present]
+
+
+def _centred(X: np.ndarray, centre: np.ndarray | None, dtype) -> np.ndarray:
+    """X less the centre, rounded as it is written: there is no wider copy."""
+    if centre is None:
+        return np.ascontiguousarray(X, dtype=dtype)
+    centred = np.empty(X.shape, dtype=dtype)
+    with np.errstate(over="ignore"):  # `check_norms` names the row
+        return np.subtract(X, centre, out=centred, casting="same_kind")
 
 
 @dataclass(frozen=True)
@@ -142,12 +163,19 @@ class DotKernel:
         return KERNELS[self.name]
 
     @property
+    def definite(self) -> bool | None:
+        return None if self.name == "poly" and self.coef0 < 0 else self.traits.definite
+
+    @property
     def tile(self) -> int:
         return TILE_COMPRESSED if self.compressed else TILE
 
     @cached_property
     def finish(self) -> Finish:
         return Finish(self.name, self.gamma, self.coef0, self.degree)
+
+    def in_double(self) -> DotKernel:
+        return replace(self, dtype=np.float64)
 
     def prepare(self, X) -> DenseRows | CompressedRows:
         if self.compressed:
@@ -156,11 +184,7 @@ class DotKernel:
             X.eliminate_zeros()
             return check_norms(CompressedRows.of(X))
         X = X.toarray() if sp.issparse(X) else np.asarray(X)
-        if self.centre is None:
-            return check_norms(DenseRows.of(np.ascontiguousarray(X, dtype=self.dtype)))
-        centred = np.empty(X.shape, dtype=self.dtype)  # rounded as it is written: no wider copy
-        np.subtract(X, self.centre, out=centred, casting="same_kind")
-        return check_norms(DenseRows.of(centred))
+        return check_norms(DenseRows.of(_centred(X, self.centre, self.dtype)))
 
     def training_rows(self, X, present: np.ndarray) -> DenseRows | CompressedRows:
         return self.prepare(_taking_part(X, present))
@@ -182,6 +206,17 @@ class DotKernel:
         return a[support]
 
 
+def _copy(values: np.ndarray, out: np.ndarray, name: str) -> None:
+    """Given kernel values in the precision of ``out``, which must be able to hold them."""
+    with np.errstate(over="ignore"):
+        out[...] = values
+    if out.dtype == np.float32 and values.dtype != np.float32 and not np.isfinite(out).all():
+        raise RangeError(
+            f"kernel {name!r} has values of {np.abs(values).max():g}, too large for single "
+            "precision. Set tol below 1e-4 for double precision, or scale the kernel."
+        )
+
+
 @dataclass(frozen=True)
 class FunctionKernel:
     """Any function K(X, Z) -> (len(X), len(Z)), checked for shape and finiteness."""
@@ -191,13 +226,21 @@ class FunctionKernel:
     dtype: type = np.float32
     traits: Traits = FUNCTION
     gamma: float = float("nan")  # of ours
+    centre: np.ndarray | None = None  # taken off the rows of ours where distances matter only
     cost: float = 50.0
     tile: int = TILE
 
+    @property
+    def definite(self) -> bool | None:
+        return self.traits.definite
+
+    def in_double(self) -> FunctionKernel:
+        return replace(self, dtype=np.float64)
+
     def prepare(self, X) -> GivenRows:
-        if self.traits.ours:  # a user's function gets what the user has
-            X = np.ascontiguousarray(X, dtype=self.dtype)
-        return GivenRows(X)
+        if not self.traits.ours:  # a user's function gets what the user has
+            return GivenRows(X)
+        return GivenRows(_centred(X, self.centre, self.dtype))
 
     def training_rows(self, X, present: np.ndarray) -> GivenRows:
         return self.prepare(_taking_part(X, present))
@@ -215,7 +258,7 @@ class FunctionKernel:
         if not np.all(np.isfinite(K)):
             i, j = np.argwhere(~np.isfinite(K))[0]
             raise ValueError(f"kernel {self.name!r} returned {K[i, j]} at ({i}, {j}) of a block.")
-        out[...] = K
+        _copy(K, out, self.name)
 
     def diagonal(self, a: GivenRows) -> np.ndarray:
         values = np.empty(len(a))
@@ -240,6 +283,10 @@ class PrecomputedKernel:
     cost: float = 2.0
     tile: int = TILE
     traits: Traits = KERNELS["precomputed"]
+    definite: bool | None = None
+
+    def in_double(self) -> PrecomputedKernel:
+        return replace(self, dtype=np.float64)
 
     def prepare(self, X) -> MatrixRows:
         row = np.arange(X.shape[0])
@@ -255,9 +302,9 @@ class PrecomputedKernel:
     def fill(self, a: MatrixRows, b: MatrixRows, out: np.ndarray) -> None:
         if b.values is None or np.all(b.column >= 0):
             assert a.values is not None
-            out[...] = a.values[np.ix_(a.row, b.column)]
+            _copy(a.values[np.ix_(a.row, b.column)], out, self.name)
         else:
-            out[...] = b.values[np.ix_(b.row, a.column)].T
+            _copy(b.values[np.ix_(b.row, a.column)].T, out, self.name)
 
     def diagonal(self, a: MatrixRows) -> np.ndarray:
         assert a.values is not None
@@ -277,9 +324,11 @@ class WrappedKernel:
     kernel: Kernel
     name = _of_kernel("name")
     traits = _of_kernel("traits")
+    definite = _of_kernel("definite")
     dtype = _of_kernel("dtype")
     cost = _of_kernel("cost")
     tile = _of_kernel("tile")
+    in_double = _of_kernel("in_double")
     prepare = _of_kernel("prepare")
     training_rows = _of_kernel("training_rows")
 
@@ -290,6 +339,9 @@ class ShiftedKernel(WrappedKernel):
 
     kernel: Kernel
     constant: float
+
+    def in_double(self) -> ShiftedKernel:
+        return ShiftedKernel(self.kernel.in_double(), self.constant)
 
     def as_left(self, a: Any) -> Any:
         return self.kernel.as_left(a)
@@ -319,12 +371,14 @@ def make_kernel(kernel, gamma: float, coef0: float, degree: int, X, dtype=np.flo
         return PrecomputedKernel(dtype=dtype)
     if not traits.inner:
         function = {"laplacian": laplacian_kernel, "chi2": chi2_kernel}[kernel]
-        return FunctionKernel(kernel, partial(function, gamma=gamma), dtype, traits, float(gamma))
+        function = partial(function, gamma=gamma)
+        centre = _mean(X) if traits.by_distance else None
+        return FunctionKernel(kernel, function, dtype, traits, float(gamma), centre)
     share = _share_of_nonzeros(X)
     compressed = share < DENSE_FROM and not (traits.by_distance and _is_off_centre(X))
     centre = None
     if traits.by_distance and not compressed:
-        centre = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+        centre = _mean(X)
     return DotKernel(
         name=kernel,
         gamma=float(gamma),
@@ -353,15 +407,27 @@ def weighted_variance(X, share: np.ndarray) -> float:
     for begin in range(0, X.shape[0], _VARIANCE_ROWS):
         part, own = X[begin : begin + _VARIANCE_ROWS], share[begin : begin + _VARIANCE_ROWS]
         part = part.toarray() if sp.issparse(part) else part
-        total += float(own @ np.square(part - mean).mean(axis=1))
+        # whatever X is: float16 would overflow, and squares of small float32 numbers vanish
+        total += float(own @ np.square(np.subtract(part, mean, dtype=np.float64)).mean(axis=1))
     return total if total > 1e-24 * mean**2 else 0.0  # constant, but for rounding
+
+
+def is_constant(X) -> bool:
+    """Whether all values are the same."""
+    if not sp.issparse(X):
+        return bool(np.all(X[0, 0] == X))
+    return X.nnz == 0 or float(X.max()) == float(X.min())
 
 
 def _is_off_centre(X) -> bool:
     """Whether distances between rows are small against their norms, so that they would cancel."""
-    mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    mean = _mean(X)
     spread = float(squared_norms(X).mean()) - float(mean @ mean)
     return float(mean @ mean) > OFF_CENTRE * spread
+
+
+def _mean(X) -> np.ndarray:
+    return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
 
 
 def _share_of_nonzeros(X) -> float:

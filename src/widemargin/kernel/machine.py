@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from widemargin.digest import digest
 from widemargin.kernel.backend import Host
+from widemargin.kernel.certificate import is_definite
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint
 from widemargin.kernel.divide import (
     Division,
@@ -24,16 +26,20 @@ from widemargin.kernel.divide import (
     Services,
     TrainingRows,
     auto_levels,
+    certify_level,
     divide_and_conquer,
 )
+from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import (
-    Kernel,
     ShiftedKernel,
+    is_constant,
     make_kernel,
     traits_of,
     weighted_variance,
 )
 from widemargin.kernel.model import KernelModel
+from widemargin.kernel.precision import Prepared, check_sums, in_range
+from widemargin.kernel.problem import quadratic_value
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.warm_start import Dual, Duals
@@ -45,7 +51,6 @@ from widemargin.validation import check_unscaled, check_X_y, sample_weights
 from widemargin.warning import warn_user
 
 EARLY_ROWS = 8000
-DOUBLE_BELOW = 1e-4  # of tol: single precision certifies no tighter gaps
 CACHE_SHARE = 0.5  # of the free memory
 _NOT_IDENTITY = ("n_jobs", "verbose", "checkpoint", "cache_size", "warm_start", "on_interrupt")
 
@@ -54,7 +59,7 @@ _NOT_IDENTITY = ("n_jobs", "verbose", "checkpoint", "cache_size", "warm_start", 
 class TrainingSet:
     """All of a fit that does not depend on C."""
 
-    rows: TrainingRows
+    data: TrainingRows
     gamma: float
     constant: float  # of the kernel, for the intercept
     targets: Targets
@@ -114,31 +119,37 @@ class KernelMachine(Machine):
         X, y = check_X_y(self, X, y)
         self._check_kernel_input(X)
         targets = self._targets(X, y, sample_weight)
+        check_sums(self.C, targets.weight, 1.0)
         given = sample_weights(sample_weight, X)[targets.present]
         gamma = self._gamma(targets.X, given)
-        dtype = np.float64 if self.tol < DOUBLE_BELOW else np.float32
-        kernel = make_kernel(self.kernel, gamma, self.coef0, self.degree, targets.X, dtype)
-        rows = kernel.training_rows(X, targets.present)
-        diagonal = self._finite_diagonal(kernel, rows, targets.present)
-        whole, whole_rows, constant = kernel, rows, 0.0
+        typical = self.C * float(np.median(targets.weight))
+        make = partial(self._made, X, targets, gamma)
+        kernel, rows, diagonal = in_range(make, gamma, typical, self.tol)
+        check_sums(self.C, targets.weight, float(diagonal.max()))
+        levels = whole = KernelRows.of_data(kernel, rows, X, targets.present)
+        constant = 0.0
         if self.fit_intercept:
-            constant = max(float(np.average(diagonal, weights=given)), 1e-12)
-            whole = ShiftedKernel(kernel, constant)
+            constant = float(np.average(diagonal, weights=given)) or 1.0
+            shifted = ShiftedKernel(kernel, constant)
+            whole = KernelRows.of_data(shifted, rows, X, targets.present)
         host = Host(effective_n_jobs(self.n_jobs))
         if several:
-            whole, whole_rows = host.share_rows(whole, rows, self._cache_bytes())
-        together = TrainingRows(kernel, rows, whole, whole_rows)
-        return TrainingSet(together, gamma, constant, targets, host, several, X, y)
+            shared = host.share_rows(whole.kernel, rows, self._cache_bytes())
+            whole = KernelRows(*shared, whole.exact)
+        data = TrainingRows(levels, whole)
+        return TrainingSet(data, gamma, constant, targets, host, several, X, y)
 
-    def _finite_diagonal(self, kernel: Kernel, rows, present: np.ndarray) -> np.ndarray:
+    def _made(self, X, targets: Targets, gamma: float, dtype: type) -> Prepared:
+        kernel = make_kernel(self.kernel, gamma, self.coef0, self.degree, targets.X, dtype)
+        rows = kernel.training_rows(X, targets.present)
         diagonal = kernel.diagonal(rows)
         if not np.all(np.isfinite(diagonal)):
-            row = present[np.flatnonzero(~np.isfinite(diagonal))[0]]
+            row = targets.present[np.flatnonzero(~np.isfinite(diagonal))[0]]
             raise ValueError(
                 f"kernel={self.kernel!r} overflows: k(x, x) is not finite at row {row}. Scale the "
                 "features, or decrease gamma or degree."
             )
-        return diagonal
+        return Prepared(kernel, rows, diagonal)
 
     def _solve(self, training: TrainingSet, start: Dual | None) -> Dual:
         """Fit, from the variables of another C if there are any; returns those of this one."""
@@ -158,14 +169,18 @@ class KernelMachine(Machine):
         context.call_on_fit_task_begin(estimator=self, X=training.X, y=training.y)
         progress = progress_of(self, context, training.X, training.y)
         services = Services(training.host, self._executor(), checkpoint, progress)
+        division = Division(training.data, problems, plan, services)
         try:
-            divide_and_conquer(state, Division(training.rows, problems, plan, services))
+            divide_and_conquer(state, division)
         except KeyboardInterrupt:
             if self.on_interrupt == "raise" or state.router is None:
                 raise
             self._fall_back(state)
+        if not state.solutions and state.levels[-1].level != plan.early:
+            certify_level(state, division)
         self._keep(training, problems, state)
-        self._record(state, len(training.rows.rows), time.perf_counter() - started)
+        certificate = self._is_certificate(training, problems, state)
+        self._record(state, len(training.data.levels), time.perf_counter() - started, certificate)
         dual = Dual([alpha.copy() for alpha in state.alphas], float(self.C))
         if self.warm_start:
             self._remembered().put(key, dual)
@@ -194,8 +209,8 @@ class KernelMachine(Machine):
         )
 
     def _plan(self, training: TrainingSet, seed: int, *, warm: bool) -> Plan:
-        rows = training.rows
-        early = self._early_level(len(rows.rows))
+        data = training.data.levels
+        early = self._early_level(len(data))
         plan = Plan(
             levels=0,
             branching=int(self.branching),
@@ -210,7 +225,7 @@ class KernelMachine(Machine):
         elif warm:
             levels = 0  # the variables of the last fit are a better start than clusters
         elif self.levels == "auto":
-            levels = auto_levels(rows.kernel, rows.rows, plan, training.host)
+            levels = auto_levels(data.kernel, data.rows, plan, training.host)
         else:
             levels = int(self.levels)
         return replace(plan, levels=levels)
@@ -233,12 +248,17 @@ class KernelMachine(Machine):
 
     def _keep(self, training: TrainingSet, problems: list[Variables], state: FitState) -> None:
         """The fitted model, exact or of the last level."""
-        kernel, rows = training.rows.kernel, training.rows.rows
-        coef = np.zeros((len(rows), len(problems)))
+        data = training.data.levels
+        assert data.exact is not None
+        coef = np.zeros((len(data), len(problems)))
         for k, (variables, alpha) in enumerate(zip(problems, state.alphas, strict=True)):
             coef[variables.row, k] = alpha * variables.sign
         support = np.flatnonzero(coef.any(axis=1))
         early = not state.solutions
+        kernel, rows, router = data.kernel, data.rows[support], state.router
+        if state.double and kernel.dtype != np.float64:  # single precision was not enough
+            kernel, rows = kernel.in_double(), data.exact.rows[support].prepared()
+            router = router and router.in_double()
         # A level that was kept has been solved without an intercept.
         constant = 0.0 if early else training.constant
         for name, value in training.targets.fitted.items():
@@ -246,10 +266,10 @@ class KernelMachine(Machine):
         self.gamma_ = training.gamma
         self.model_ = KernelModel(
             kernel=kernel,
-            vectors=kernel.vectors(rows, support),
+            vectors=kernel.vectors(rows, np.arange(len(support))),
             coef=np.ascontiguousarray(coef[support]),
             intercept=constant * coef.sum(axis=0),
-            router=state.router if early else None,
+            router=router if early else None,
             cluster=state.label[support] if early and state.label is not None else None,
             combination=self.early_prediction,
             noise=1 / float(self.C),
@@ -259,16 +279,42 @@ class KernelMachine(Machine):
         self.intercept_ = self.model_.intercept
         self.levels_ = state.levels
 
-    def _record(self, state: FitState, n_rows: int, seconds: float) -> None:
+    def _is_certificate(
+        self, training: TrainingSet, problems: list[Variables], state: FitState
+    ) -> bool:
+        """Whether the gap bounds anything: only where the kernel is positive semi-definite."""
+        data = training.data.levels
+        definite = data.kernel.definite
+        if definite is None:
+            pairs = zip(problems, state.solutions, strict=False)
+            curved = all(quadratic_value(p.linear, s) >= 0 for p, s in pairs)
+            support = np.searchsorted(training.targets.present, self.support_)
+            definite = curved and is_definite(data, support, training.host)
+        if not definite:
+            warn_user(
+                f"kernel={self.kernel!r} is not positive semi-definite on these data: the solution "
+                "need not be the best, and there is no duality gap."
+            )
+        return definite
+
+    def _record(self, state: FitState, n_rows: int, seconds: float, is_certificate: bool) -> None:
         solutions = state.solutions
         last = None if solutions else state.levels[-1]
+        gap = last.gap if last else max(s.relative_gap for s in solutions)
+        primal = float("nan") if last else float(sum(s.primal for s in solutions))
+        dual = last.objective if last else float(sum(s.dual for s in solutions))
+        if not (np.isfinite(gap) and np.isfinite(dual)):
+            raise ValueError(
+                f"kernel={self.kernel!r} overflows: the objective is not finite. Scale the "
+                "features or the kernel, or decrease C, gamma or degree."
+            )
         self.fit_record_ = FitRecord(
             n_rows=n_rows,
             seconds=seconds,
             n_iter=max(state.n_iter, 1),
-            gap=last.gap if last else max(s.relative_gap for s in solutions),
-            objective=float("nan") if last else float(sum(s.primal for s in solutions)),
-            dual_objective=last.objective if last else float(sum(s.dual for s in solutions)),
+            gap=gap if is_certificate else float("nan"),
+            objective=primal if is_certificate else float("nan"),
+            dual_objective=dual,
             history=[s.history for s in solutions],
         )
 
@@ -318,7 +364,14 @@ class KernelMachine(Machine):
         if self.gamma == "auto" or "gamma" not in traits_of(self.kernel).parameters:
             return 1.0 / X.shape[1]
         variance = weighted_variance(X, weight / weight.sum())
-        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        with np.errstate(over="ignore"):
+            gamma = float(np.divide(1.0, X.shape[1] * variance)) if variance > 0 else 1.0
+        if not (np.isfinite(gamma) and gamma > 0) or (variance == 0 and not is_constant(X)):
+            raise ValueError(
+                'gamma="scale" divides by the variance of X, which double precision cannot tell '
+                "from 0 or infinity. Scale the features, or give gamma as a number."
+            )
+        return gamma
 
     def _early_level(self, n: int) -> int | None:
         if not self.early:

@@ -43,7 +43,14 @@ class KernelModel:
                 scores = self._routed(rows, backend)
             else:
                 scores = self._committee(rows, backend)
-        return scores + self.intercept
+        scores += self.intercept
+        bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+        if len(bad):
+            raise ValueError(
+                f"Row {bad[0]} is too large for this model: its decision values overflow in "
+                f"{np.dtype(self.kernel.dtype).name} arithmetic."
+            )
+        return scores
 
     def _routed(self, rows: Rows, backend: Backend) -> np.ndarray:
         """Rows grouped by cluster, one blocked product each."""

@@ -40,6 +40,10 @@ class Router(Protocol):
 
     def only(self, clusters: np.ndarray) -> Router: ...
 
+    def in_double(self) -> Router:
+        """For a model in double precision."""
+        ...
+
     def pack(self) -> dict[str, np.ndarray]:
         """The arrays that a model file stores."""
         ...
@@ -49,7 +53,7 @@ class Router(Protocol):
 class PointRouter:
     """Centres in input space."""
 
-    centres: np.ndarray  # (k, d), float32
+    centres: np.ndarray  # (k, d), in the precision of the rows
 
     @property
     def n_clusters(self) -> int:
@@ -69,6 +73,9 @@ class PointRouter:
 
     def only(self, clusters) -> PointRouter:
         return PointRouter(self.centres[clusters])
+
+    def in_double(self) -> PointRouter:
+        return PointRouter(self.centres.astype(np.float64))
 
     def pack(self) -> dict[str, np.ndarray]:
         return {"centres": self.centres}
@@ -99,16 +106,21 @@ class KernelRouter:
 
     @classmethod
     def of(cls, kernel, sample: Any, members: np.ndarray, backend: Backend) -> KernelRouter:
-        inner = backend.product(kernel, sample, sample, members)
-        return cls(kernel, sample, members, np.einsum("ic,ic->c", members, inner))
+        router = cls(kernel, sample, members, np.zeros(members.shape[1]))
+        inner = router._inner(sample, backend)
+        return replace(router, constants=np.einsum("ic,ic->c", members, inner))
 
     @property
     def n_clusters(self) -> int:
         return self.members.shape[1]
 
     def assign(self, rows: Any, backend: Backend) -> np.ndarray:
-        inner = backend.product(self.kernel, rows, self.sample, self.members)
-        return np.argmin(self.constants - 2 * inner, axis=1)
+        """In double precision (see `Host.nearest`)."""
+        return np.argmin(self.constants - 2 * self._inner(rows, backend), axis=1)
+
+    def _inner(self, rows: Any, backend: Backend) -> np.ndarray:
+        kernel, sample = self.kernel.in_double(), self.sample.in_double()
+        return backend.product(kernel, rows.in_double(), sample, self.members)
 
     def split(self, clusters, rows, label, rng, backend) -> KernelRouter:
         columns = [self.members[:, c] for c in range(self.n_clusters) if c not in clusters]
@@ -123,6 +135,9 @@ class KernelRouter:
 
     def only(self, clusters) -> KernelRouter:
         return replace(self, members=self.members[:, clusters], constants=self.constants[clusters])
+
+    def in_double(self) -> KernelRouter:
+        return replace(self, kernel=self.kernel.in_double(), sample=self.sample.in_double())
 
     def pack(self) -> dict[str, np.ndarray]:
         sample = {f"sample.{name}": array for name, array in self.sample.pack().items()}

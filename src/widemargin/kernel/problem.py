@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -38,7 +38,15 @@ class Problem:
     @cached_property
     def diagonal(self) -> np.ndarray:
         """Q_ii, kept away from zero: a step divides by it."""
-        return np.maximum(self.kernel.diagonal(self.rows), 1e-12)
+        diagonal = self.kernel.diagonal(self.rows)
+        typical = float(np.abs(diagonal).mean()) if len(diagonal) else 0.0
+        return np.maximum(diagonal, 1e-12 * typical if typical > 0 else 1.0)
+
+
+class Product(Protocol):
+    """What a `Backend` is asked for here."""
+
+    def product(self, kernel: Kernel, a: Any, b: Any, coef: np.ndarray) -> np.ndarray: ...
 
 
 @dataclass
@@ -50,10 +58,16 @@ class Solution:
     dual: float
     n_iter: int
     history: list[dict] = field(default_factory=list)
+    double: bool = False  # whether it was found in double precision
+    stopped: bool = False  # by a limit or a callback
 
     @property
     def relative_gap(self) -> float:
-        return (self.primal - self.dual) / max(self.primal, np.finfo(np.float64).tiny)
+        return relative_gap(self.primal, self.dual)
+
+
+def relative_gap(primal: float, dual: float) -> float:
+    return (primal - dual) / max(primal, float(np.finfo(np.float64).tiny))
 
 
 def gap_terms(alpha: np.ndarray, gradient: np.ndarray, upper: np.ndarray) -> np.ndarray:
@@ -61,6 +75,25 @@ def gap_terms(alpha: np.ndarray, gradient: np.ndarray, upper: np.ndarray) -> np.
     return np.where(gradient < 0, (alpha - upper) * gradient, alpha * gradient)
 
 
+def quadratic_value(linear: np.ndarray, solution: Solution) -> float:
+    """a'Qa, from the dual objective."""
+    return -2 * (solution.dual + float(linear @ solution.alpha))
+
+
 def dual_value(alpha: np.ndarray, gradient: np.ndarray, linear: np.ndarray) -> float:
     """-1/2 a'Qa - p'a, over all variables that are not zero."""
     return -float(linear @ alpha + 0.5 * alpha @ (gradient - linear))
+
+
+def gradient_of(
+    problem: Problem, alpha: np.ndarray, variables: np.ndarray, backend: Product
+) -> np.ndarray:
+    """Qa + p of some variables, from the support vectors alone."""
+    gradient = problem.linear[variables]
+    support = np.flatnonzero(alpha)
+    if len(variables) and len(support):
+        coef = (alpha * problem.sign)[support, None]
+        rows, vectors = problem.rows[variables], problem.rows[support]
+        inner = backend.product(problem.kernel, rows, vectors, coef)[:, 0]
+        gradient += problem.sign[variables] * inner
+    return gradient

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.problem import Problem
 from widemargin.multiclass import Coding
 
@@ -29,11 +28,12 @@ class Variables:
     def __getitem__(self, which) -> Variables:
         return Variables(self.row[which], self.sign[which], self.linear[which], self.upper[which])
 
-    def problem(self, kernel: Kernel, rows: Any) -> Problem:
+    def problem(self, data: KernelRows) -> Problem:
         """With the rows of the data."""
+        rows = data.rows
         every = len(self) == len(rows) and np.array_equal(self.row, np.arange(len(rows)))
         own = rows if every else rows[self.row]
-        return Problem(kernel, own, self.sign, self.linear, self.upper)
+        return Problem(data.kernel, own, self.sign, self.linear, self.upper)
 
 
 def binary_problems(label: np.ndarray, coding: Coding, upper: np.ndarray) -> list[Variables]:

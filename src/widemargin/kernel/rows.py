@@ -18,6 +18,10 @@ from widemargin import _core
 _MANY_FEATURES = 1 << 14  # from here on only the features present in a block of rows are laid out
 
 
+class RangeError(ValueError):
+    """Numbers that the precision at hand cannot hold."""
+
+
 class Rows(Protocol):
     """What solver, partition, model and persistence ask of rows."""
 
@@ -34,6 +38,10 @@ class Rows(Protocol):
 
     def like(self, points: np.ndarray) -> Any:
         """Other points, laid out so that `fill` takes inner products of them with these rows."""
+        ...
+
+    def in_double(self) -> Any:
+        """The same rows for arithmetic in double precision."""
         ...
 
     def pack(self) -> dict[str, np.ndarray]:
@@ -79,6 +87,9 @@ class DenseRows:
 
     def like(self, points: np.ndarray) -> DenseRows:
         return DenseRows(points, np.zeros(len(points), dtype=points.dtype))
+
+    def in_double(self) -> DenseRows:
+        return self if self.data.dtype == np.float64 else DenseRows.of(self.data.astype(np.float64))
 
     def pack(self) -> dict[str, np.ndarray]:
         return {"data": self.data, "norms": self.norms}
@@ -141,6 +152,9 @@ class CompressedRows:
 
     def like(self, points: np.ndarray) -> Panels:
         return CompressedRows.of(sp.csr_array(points)).as_left()
+
+    def in_double(self) -> CompressedRows:
+        return CompressedRows.of(self.matrix.astype(np.float64))
 
     def pack(self) -> dict[str, np.ndarray]:
         first, last = self.start[0], self.start[-1]
@@ -209,6 +223,11 @@ class GivenRows:
     def like(self, points: np.ndarray) -> DenseRows:
         return DenseRows(points, np.zeros(len(points), dtype=points.dtype))
 
+    def in_double(self) -> GivenRows:
+        """A function may take anything: float32 numbers are all that is lifted."""
+        lifted = getattr(self.data, "dtype", None) == np.float32
+        return GivenRows(self.data.astype(np.float64)) if lifted else self
+
     def pack(self) -> dict[str, np.ndarray]:
         if not isinstance(self.data, np.ndarray):
             raise TypeError("Sparse support vectors of a kernel function cannot be stored.")
@@ -240,6 +259,9 @@ class MatrixRows:
     def like(self, points: np.ndarray) -> Any:
         raise TypeError("Rows of a kernel matrix have no inner products with points.")
 
+    def in_double(self) -> MatrixRows:
+        return self
+
     def pack(self) -> dict[str, np.ndarray]:
         return {"column": self.column}
 
@@ -264,7 +286,7 @@ def check_norms(rows):
     """Refuse rows whose norms overflow: every distance would be wrong."""
     bad = np.flatnonzero(~np.isfinite(rows.norms))
     if len(bad):
-        raise ValueError(
+        raise RangeError(
             f"Row {bad[0]} is too large for {rows.norms.dtype} arithmetic: its squared norm "
             "overflows. Scale the features first."
         )

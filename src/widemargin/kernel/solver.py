@@ -12,12 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from widemargin.kernel.backend import Backend
-from widemargin.kernel.problem import Problem, Solution, dual_value, gap_terms
+from widemargin.kernel.certificate import Found, Judge
+from widemargin.kernel.problem import Problem, Solution, dual_value, gap_terms, gradient_of
 
 SHRINK_SHARE = 0.25  # of the active variables that must be able to leave before they do
 LOOSE = 10.0  # multiple of tol at which all variables are checked for the first time
+VERDICTS = 8  # asked for at most
+LOST = 0.3  # of tol: what rounding may hide of a gap before the gradient is refined
+SPARE = 0.95  # of tol: what to aim for once a verdict has disappointed
 _PATIENCE = 1000  # steps in which neither objective nor gap gain: rounding can hide a little
-_REFRESH_EVERY = 1000  # steps after which the gradient is computed afresh before a stop
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ def solve(
     settings: SolverSettings,
     alpha: np.ndarray | None = None,
     on_step: Callable[[], bool] = lambda: False,
+    judge: Judge | None = None,
 ) -> Solution:
     """Minimise to a relative duality gap of ``settings.tol``.
 
@@ -49,10 +53,12 @@ def solve(
         refinement).
     on_step : callable
         Called once per step; a true result ends the fit.
+    judge : Judge, default=None
+        Certifies the gap in double precision; without one, it is that of the problem's arithmetic.
     """
     alpha = np.zeros(len(problem)) if alpha is None else np.clip(alpha, 0, problem.upper)
     with backend:
-        descent = Descent(problem, backend, settings, alpha)
+        descent = Descent(problem, backend, settings, alpha, judge)
         try:
             return descent.run(on_step)
         finally:
@@ -74,9 +80,16 @@ class Descent:
     """
 
     def __init__(
-        self, problem: Problem, backend: Backend, settings: SolverSettings, alpha: np.ndarray
+        self,
+        problem: Problem,
+        backend: Backend,
+        settings: SolverSettings,
+        alpha: np.ndarray,
+        judge: Judge | None = None,
     ):
         self.problem, self.backend, self.settings = problem, backend, settings
+        self.judge, self.aim = judge, settings.tol
+        self.refined_alpha: np.ndarray | None = None  # where the gradient was refined last
         self.alpha = alpha
         self.gradient = problem.linear.copy()
         n = len(problem)
@@ -93,7 +106,7 @@ class Descent:
         self._least_gap = np.inf  # since the active set last grew
 
     def run(self, on_step: Callable[[], bool]) -> Solution:
-        refreshed_at, stopped = 0, False
+        stopped, n_verdicts = False, 0
         while True:
             stopped = stopped or self._descend(on_step)
             gap = self.check_all()
@@ -102,14 +115,35 @@ class Descent:
             if not (stopped or stuck or self.close_enough(gap)):
                 self.reactivate(violators)
                 self._least_gap = np.inf
-            elif self.n_steps - refreshed_at >= _REFRESH_EVERY:
-                # Many sums later: once more from the support vectors alone, then check again.
-                refreshed_at = self.n_steps
-                self._compute_gradient(np.arange(len(self.problem)))
-                self.active.reset_gradient(self.gradient[self.active.ids])
-            else:
+                continue
+            primal, dual = self.dual + gap, self.dual
+            if self.judge is None:
                 break
-        return Solution(self.alpha, self.dual + gap, self.dual, self.n_steps, self.history)
+            found = self._found(gap)
+            verdict = self.judge.verdict(found)
+            primal, dual, n_verdicts = verdict.primal, verdict.dual, n_verdicts + 1
+            if stopped or verdict.relative_gap <= self.settings.tol or n_verdicts == VERDICTS:
+                break
+            lost = verdict.relative_gap - gap / max(self.dual + gap, np.finfo(np.float64).tiny)
+            if stuck or not lost <= LOST * self.settings.tol:
+                self._refine(found)
+                lost = 0.0
+            self.aim = SPARE * (self.settings.tol - max(lost, 0.0))
+        double = self.problem.kernel.dtype == np.float64
+        return Solution(self.alpha, primal, dual, self.n_steps, self.history, double, stopped)
+
+    def _found(self, gap: float) -> Found:
+        return Found(self.alpha, self.gradient, self.dual, gap, self.is_bound, self.refined_alpha)
+
+    def _refine(self, found: Found) -> None:
+        """On with the judge's gradient (iterative refinement)."""
+        assert self.judge is not None
+        refined = self.judge.refined(found)
+        self.gradient, self.is_bound, self.dual = refined.gradient, refined.is_bound, refined.dual
+        self.refined_alpha = self.alpha.copy()
+        self._idle, self._least_gap = 0, np.inf
+        self.active.reset_gradient(self.gradient[self.active.ids])
+        self.reactivate(self.violators())
 
     def _descend(self, on_step: Callable[[], bool]) -> bool:
         """Steps on the active set until it is good enough, or stuck; whether to end the fit.
@@ -147,7 +181,7 @@ class Descent:
 
     def close_enough(self, gap: float, factor: float = 1.0) -> bool:
         primal = max(self.dual + gap, np.finfo(np.float64).tiny)
-        return gap <= factor * self.settings.tol * primal
+        return gap <= factor * self.aim * primal
 
     def shrink(self) -> None:
         """Let variables go that rest at a bound, if they are many and have cost enough.
@@ -196,14 +230,11 @@ class Descent:
 
     def _compute_gradient(self, variables: np.ndarray) -> None:
         """The gradient of some variables from all support vectors."""
-        p = self.problem
-        support = np.flatnonzero(self.alpha)
-        self.gradient[variables] = p.linear[variables]
+        problem = (
+            self.problem if self.judge is None or self.refined_alpha is None else self.judge.exact
+        )
+        self.gradient[variables] = gradient_of(problem, self.alpha, variables, self.backend)
         self.is_bound[variables] = False
-        if len(variables) and len(support):
-            coef = (self.alpha * p.sign)[support, None]
-            inner = self.backend.product(p.kernel, p.rows[variables], p.rows[support], coef)[:, 0]
-            self.gradient[variables] += p.sign[variables] * inner
 
     def violators(self) -> np.ndarray:
         """Inactive variables that should move, and those held so loosely that they soon might."""

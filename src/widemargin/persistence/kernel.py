@@ -10,7 +10,7 @@ import numpy as np
 from widemargin.additive.kernels import PowerMean
 from widemargin.kernel.divide import Level
 from widemargin.kernel.estimator import KernelSVC
-from widemargin.kernel.kernels import DotKernel, Kernel, make_kernel
+from widemargin.kernel.kernels import DotKernel, FunctionKernel, Kernel, make_kernel
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.partition import KernelRouter, PointRouter, Router
 from widemargin.kernel.rows import CompressedRows, DenseRows, GivenRows, MatrixRows, Rows
@@ -42,7 +42,7 @@ def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
         "support": estimator.support_,
         **_named("vectors.", model.vectors.pack()),
     }
-    if isinstance(kernel, DotKernel) and kernel.centre is not None:
+    if isinstance(kernel, DotKernel | FunctionKernel) and kernel.centre is not None:
         arrays["centre"] = kernel.centre
     if model.router is not None and model.cluster is not None:
         arrays["cluster"] = model.cluster
@@ -93,6 +93,9 @@ def _unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> Kern
         estimator.kernel, gamma, estimator.coef0, estimator.degree, np.zeros((1, 1)), dtype
     )
     compressed = fields.flag("compressed")
+    if isinstance(kernel, FunctionKernel):  # the first files of format 1 have no centre here
+        centred = kernel.traits.ours and arrays.has("centre")
+        return replace(kernel, centre=arrays.take("centre", np.float64, (d,)) if centred else None)
     if not isinstance(kernel, DotKernel):
         return kernel
     if gamma > float(np.finfo(dtype).max) or kernel.degree > _LARGEST_DEGREE:

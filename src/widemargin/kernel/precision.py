@@ -1,0 +1,56 @@
+"""Which precision a fit begins with: single where that can hold its numbers, double elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.rows import RangeError
+
+DOUBLE_BELOW = 1e-4  # of tol: single precision certifies no tighter gaps
+SMALLEST = 1e-30  # of gamma and kernel values in single precision; 1 / SMALLEST is the largest
+EPSILON = float(np.finfo(np.float32).eps) / 2
+
+
+class Prepared(NamedTuple):
+    """A kernel, the rows of the training data as it takes them, and k(x, x) of each."""
+
+    kernel: Kernel
+    rows: Any
+    diagonal: np.ndarray
+
+
+def in_range(make: Callable[[type], Prepared], gamma: float, C: float, tol: float) -> Prepared:
+    """What ``make`` makes in single precision, or in double where that is out of range.
+
+    A dual variable at its bound C makes the gradient uncertain by C k(x, x) times the rounding
+    error of a kernel value, which must be small against the margin.
+    """
+    if tol < DOUBLE_BELOW or not SMALLEST <= gamma <= 1 / SMALLEST:
+        return make(np.float64)
+    try:
+        made = make(np.float32)
+    except RangeError:
+        return make(np.float64)
+    typical, largest = float(made.diagonal.mean()), float(made.diagonal.max())
+    if typical >= SMALLEST and largest <= 1 / SMALLEST and EPSILON * C * typical <= tol:
+        return made
+    return make(np.float64)
+
+
+def check_sums(C: float, weight: np.ndarray, largest: float) -> None:
+    """Refuse what overflows even double precision: a'Qa with all variables at their bounds.
+
+    ``largest`` is the largest kernel value.
+    """
+    with np.errstate(over="ignore"):
+        total = C * weight.sum()
+        finite = np.isfinite(total**2 * max(1.0, largest) * 1e8)
+    if not finite:
+        raise ValueError(
+            f"C={C!r} is too large for these sample weights and kernel values: the objective "
+            "overflows. Decrease C, the weights, or the scale of the kernel."
+        )
