@@ -202,17 +202,22 @@ std::int64_t descend(const Rows& rows, Cells cells, BoxDual<Cells> dual, const S
 template <class Rows, class Cells>
 std::int64_t certify(const Rows& rows, const Cells& cells, BoxDual<Cells> dual,
                      const Sweep& sweep) {
-  Accountant<typename Cells::Lanes, typename Cells::Number> book(sweep.account);
+  using Dual = BoxDual<Cells>;
+  using Lanes = typename Cells::Lanes;
+  Accountant<Lanes, typename Cells::Number> book(sweep.account);
   Clock clock(sweep.seconds);
-  std::int64_t i = sweep.begin;
-  for (; i < sweep.end; ++i) {
-    if (i > sweep.begin && (i - sweep.begin) % kRowsPerSum == 0 && clock.is_up()) break;
-    if (i + 1 < sweep.end) cells.prefetch(rows[i + 1]);
-    const auto s = dual.at(i, cells.dot(rows[i]));
-    dual.account(book, s);
-    clock.count(rows[i].size * cells.cost());
+  typename Cells::Number decisions[kRowsPerSum * Dual::kWidth];
+  std::int64_t from = sweep.begin;
+  while (from < sweep.end && !(from > sweep.begin && clock.is_up())) {
+    const std::int64_t to = from + kRowsPerSum < sweep.end ? from + kRowsPerSum : sweep.end;
+    cells.decide(rows, from, to, decisions);
+    const auto* decision = decisions;
+    for (; from < to; ++from, decision += Dual::kWidth) {
+      dual.account(book, dual.at(from, load<Lanes>(decision)));
+      clock.count(rows[from].size * cells.cost());
+    }
   }
-  return i;
+  return from;
 }
 
 }  // namespace WIDEMARGIN_ISA
