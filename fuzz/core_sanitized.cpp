@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "additive/any_rows.hpp"
 #include "additive/code_passes.hpp"
 #include "additive/crammer_singer.hpp"
 #include "additive/descent.hpp"
@@ -134,10 +135,20 @@ void solve(Descend&& descend_once, Certify&& certify_all, int n_problems) {
   check(gap <= 1e-3, "a certified optimum");
 }
 
-template <class Rows, class Cells, int lanes>
+// Rows behind calls, as loops.cpp has them in 16 lanes.
+template <class Rows, class Cells>
+struct Called : AnyRows<Rows::dense && Cells::kFused> {
+  explicit Called(const RowsArg& a)
+      : AnyRows < Rows::dense
+      && Cells::kFused > (a, kCallsOf<Rows, Cells>) {}
+};
+
+template <class Layout, class Shape, int lanes, bool kCalled = false>
 void solve_box(const Data& data, LossKind loss) {
-  using T = typename Cells::Number;
-  Problem<T, lanes> p(data, Rows::dense, loss, 1);
+  using T = typename Shape::Number;
+  using Rows = std::conditional_t<kCalled, Called<Layout, Shape>, Layout>;
+  using Cells = std::conditional_t<kCalled, AnyCells<T, lanes>, Shape>;
+  Problem<T, lanes> p(data, Layout::dense, loss, 1);
   constexpr int n_problems = lanes == 1 ? 1 : 3;
   std::vector<T> targets(3 * lanes);  // lanes without a problem stay 0
   for (int c = 0; c < 3; ++c)
@@ -145,9 +156,13 @@ void solve_box(const Data& data, LossKind loss) {
   const BoxArg box{targets.data(), p.weights.data(), p.coef.data(), p.bias.data()};
   const Rows rows(p.shared.rows);
   const Cells cells(p.shared.tables, box.weights, kFeatures);
-  solve([&](const Sweep& s) { return descend(rows, cells, BoxDual<Cells>(p.shared, box), s); },
-        [&](const Sweep& s) { return certify(rows, cells, BoxDual<Cells>(p.shared, box), s); },
-        n_problems);
+  using Any = AnyCells<T, lanes>;
+  const Any any_cells(p.shared.tables, box.weights, kFeatures);
+  const Called<Layout, Shape> any_rows(p.shared.rows);
+  solve(
+      [&](const Sweep& s) { return descend(rows, cells, BoxDual<Cells>(p.shared, box), s); },
+      [&](const Sweep& s) { return certify(any_rows, any_cells, BoxDual<Any>(p.shared, box), s); },
+      n_problems);
   for (std::int64_t i = 0; i < kRows; ++i)
     for (int l = 0; l < lanes; ++l) {
       const double t = targets[std::size_t(data.label[i] * lanes + l)], b = p.coef[i * lanes + l];
@@ -156,11 +171,12 @@ void solve_box(const Data& data, LossKind loss) {
     }
 }
 
-template <class Rows, class T>
+template <class Layout, class T>
 void solve_simplex(const Data& data, std::int32_t n_classes, LossKind loss) {
-  using Cells = FactorLanes<T, 0>;
+  using Cells = AnyCells<T, kLanes>;
+  using Rows = Called<Layout, FactorLanes<T, 0>>;
   const std::int32_t n_blocks = (n_classes + kLanes - 1) / kLanes;
-  Problem<T, kLanes> p(data, Rows::dense, loss, n_blocks);
+  Problem<T, kLanes> p(data, Layout::dense, loss, n_blocks);
   std::vector<void*> blocks;
   for (std::int32_t b = 0; b < n_blocks; ++b)
     blocks.push_back(p.weights.data() + b * kFeatures * kRank * kLanes);
@@ -186,6 +202,8 @@ void additive() {
   for (const LossKind loss : {LossKind::hinge, LossKind::squared_hinge}) {
     solve_box<Dense, FactorLanes<float, 4>, kLanes>(three, loss);
     solve_box<Sparse, FactorLanes<double, 0>, kLanes>(three, loss);
+    solve_box<Dense, FactorLanes<float, 4>, kLanes, true>(three, loss);
+    solve_box<Sparse, FactorLanes<float, 4>, kLanes, true>(three, loss);
     solve_box<Dense, FactorSingle<float, 4>, 1>(three, loss);
     solve_box<Sparse, FactorSingle<float, 4>, 1>(three, loss);
     solve_simplex<Dense, float>(three, 3, loss);

@@ -16,12 +16,16 @@ namespace WIDEMARGIN_ISA {
 
 // Weights beyond this size live outside the second-level cache: prefetch the next row's cells.
 constexpr std::int64_t kPrefetchBytes = 512 << 10;
+inline bool are_far(const TablesArg& t, std::int64_t n_features) {
+  const std::int64_t bytes = t.is_double ? sizeof(double) : sizeof(float);
+  return n_features * t.rank * t.lanes * bytes > kPrefetchBytes;  // a unary table has rank 0
+}
 
 template <class T, int kRank>  // kRank == 0: a multiple of 4 known at run time only
 struct FactorLanes {
   static constexpr bool kFused = true;
   using Number = T;
-  using Lanes = Vector<T, kLanes>;
+  using Lanes = LaneVector<T, kLanes>;
   const T *left, *right;
   T* weights;
   int runtime_rank;
@@ -32,7 +36,7 @@ struct FactorLanes {
         right(static_cast<const T*>(a.right)),
         weights(static_cast<T*>(cell_weights)),
         runtime_rank(a.rank),
-        far(n_features * a.rank * kLanes * std::int64_t(sizeof(T)) > kPrefetchBytes) {}
+        far(are_far(a, n_features)) {}
 
   static constexpr int kPart = kRank ? kRank : 4;  // vectors handled in one unrolled step
   int rank() const { return kRank ? kRank : runtime_rank; }
@@ -108,7 +112,7 @@ struct FactorSingle {
   using Number = T;
   using Lanes = T;
   static constexpr int kWidth = kRank ? kRank : 8;
-  using Part = Vector<T, kWidth>;
+  using Part = LaneVector<T, kWidth>;
   const T *left, *right;
   T* weights;
   int runtime_rank;
@@ -119,7 +123,7 @@ struct FactorSingle {
         right(static_cast<const T*>(a.right)),
         weights(static_cast<T*>(cell_weights)),
         runtime_rank(a.rank),
-        far(n_features * a.rank * std::int64_t(sizeof(T)) > kPrefetchBytes) {}
+        far(are_far(a, n_features)) {}
 
   int rank() const { return kRank ? kRank : runtime_rank; }
 
@@ -170,7 +174,7 @@ template <class T, int kWidth>
 struct Unary {
   static constexpr bool kFused = false;
   using Number = T;
-  using Lanes = Vector<T, kWidth>;
+  using Lanes = LaneVector<T, kWidth>;
   const T* kernel;
   T* weights;
   const std::int64_t* offset;

@@ -62,7 +62,9 @@ class SimplexDual {
     for (int b = 0; b < p_.n_blocks; ++b) {
       const Lanes bias = load<Lanes>(static_cast<const T*>(p_.bias) + b * kLanes);
       const Lanes decision = cells(b).dot(rows_[i]) + T(shared_.bias_value) * bias;
-      for (int l = 0; l < kLanes; ++l) gradient_[b * kLanes + l] = decision[l];
+      T numbers[kLanes];
+      store(numbers, decision);
+      for (int l = 0; l < kLanes; ++l) gradient_[b * kLanes + l] = numbers[l];
     }
     for (int m = 0; m < p_.n_classes; ++m) quadratic_ += coef_[m] * gradient_[m];
     double others = -__builtin_huge_val();
@@ -123,8 +125,9 @@ class SimplexDual {
 
   void write(std::int64_t i) {
     for (int b = 0; b < p_.n_blocks; ++b) {
-      Lanes delta{};
-      for (int l = 0; l < kLanes; ++l) delta[l] = T(next_[b * kLanes + l]);
+      T step[kLanes];
+      for (int l = 0; l < kLanes; ++l) step[l] = T(next_[b * kLanes + l]);
+      const auto delta = load<Lanes>(step);
       if (!any(delta != Lanes{})) continue;
       T* a = coef_ + b * kLanes;
       T* bias = static_cast<T*>(p_.bias) + b * kLanes;

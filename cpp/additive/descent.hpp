@@ -34,22 +34,25 @@ class Accountant {
 
  private:
   void flush() {
-    for (std::size_t l = 0; l < sizeof(Lanes) / sizeof(T); ++l) {
-      out_->loss[l] += at(loss_, l);
-      out_->quadratic[l] += at(quadratic_, l);
-      out_->gap[l] += at(gap_, l);
-      if (at(pg_max_, l) > out_->pg_max[l]) out_->pg_max[l] = at(pg_max_, l);
-      if (at(pg_min_, l) < out_->pg_min[l]) out_->pg_min[l] = at(pg_min_, l);
+    add_to(out_->loss, loss_);
+    add_to(out_->quadratic, quadratic_);
+    add_to(out_->gap, gap_);
+    T high[kWidth], low[kWidth];
+    store(high, pg_max_);
+    store(low, pg_min_);
+    for (int l = 0; l < kWidth; ++l) {
+      if (high[l] > out_->pg_max[l]) out_->pg_max[l] = high[l];
+      if (low[l] < out_->pg_min[l]) out_->pg_min[l] = low[l];
     }
     loss_ = quadratic_ = gap_ = pg_max_ = pg_min_ = Lanes{};
     rows_ = 0;
   }
-  static double at(const Lanes& v, std::size_t l) {
-    if constexpr (std::is_arithmetic_v<Lanes>)
-      return v;
-    else
-      return v[l];
+  static void add_to(double* sums, Lanes v) {
+    T numbers[kWidth];
+    store(numbers, v);
+    for (int l = 0; l < kWidth; ++l) sums[l] += numbers[l];
   }
+  static constexpr int kWidth = sizeof(Lanes) / sizeof(T);
   Account* out_;
   Lanes loss_{}, quadratic_{}, gap_{}, pg_max_{}, pg_min_{};
   int rows_ = 0;
@@ -115,7 +118,7 @@ struct BoxDual {
     const Lanes zero{}, largest = zero + loss.largest(s.c);
     const Unsigned u = of(s);
     const Lanes low = vmin(u.gradient, zero), high = vmax(u.gradient, zero);
-    const Lanes projected = u.a <= zero ? low : (u.a >= largest ? high : u.gradient);
+    const Lanes projected = select(u.a <= zero, low, select(u.a >= largest, high, u.gradient));
     const Lanes below =
         s.target * (s.target - s.decision);  // 1 - y g, by which the margin is missed
     const Lanes slack = vmax(below, zero), excess = vmax(-below, zero);
@@ -128,18 +131,15 @@ struct BoxDual {
   bool at_rest(const Sample& s, const double* shrink_max, const double* shrink_min) const {
     const Unsigned u = of(s);
     const T largest = loss.largest(s.c);
+    T a[kWidth], g[kWidth];
+    store(a, u.a);
+    store(g, u.gradient);
     for (int l = 0; l < kWidth; ++l) {
-      const T a = lane(u.a, l), g = lane(u.gradient, l);
-      const bool rests = (a <= 0 && g > shrink_max[l]) || (a >= largest && g < shrink_min[l]);
+      const bool rests =
+          (a[l] <= 0 && g[l] > shrink_max[l]) || (a[l] >= largest && g[l] < shrink_min[l]);
       if (!rests) return false;
     }
     return true;
-  }
-  static T lane(const Lanes& v, int l) {
-    if constexpr (std::is_arithmetic_v<Lanes>)
-      return v;
-    else
-      return v[l];
   }
 };
 
@@ -202,17 +202,22 @@ std::int64_t descend(const Rows& rows, Cells cells, BoxDual<Cells> dual, const S
 template <class Rows, class Cells>
 std::int64_t certify(const Rows& rows, const Cells& cells, BoxDual<Cells> dual,
                      const Sweep& sweep) {
-  Accountant<typename Cells::Lanes, typename Cells::Number> book(sweep.account);
+  using Dual = BoxDual<Cells>;
+  using Lanes = typename Cells::Lanes;
+  Accountant<Lanes, typename Cells::Number> book(sweep.account);
   Clock clock(sweep.seconds);
-  std::int64_t i = sweep.begin;
-  for (; i < sweep.end; ++i) {
-    if (i > sweep.begin && (i - sweep.begin) % kRowsPerSum == 0 && clock.is_up()) break;
-    if (i + 1 < sweep.end) cells.prefetch(rows[i + 1]);
-    const auto s = dual.at(i, cells.dot(rows[i]));
-    dual.account(book, s);
-    clock.count(rows[i].size * cells.cost());
+  typename Cells::Number decisions[kRowsPerSum * Dual::kWidth];
+  std::int64_t from = sweep.begin;
+  while (from < sweep.end && !(from > sweep.begin && clock.is_up())) {
+    const std::int64_t to = from + kRowsPerSum < sweep.end ? from + kRowsPerSum : sweep.end;
+    cells.decide(rows, from, to, decisions);
+    const auto* decision = decisions;
+    for (; from < to; ++from, decision += Dual::kWidth) {
+      dual.account(book, dual.at(from, load<Lanes>(decision)));
+      clock.count(rows[from].size * cells.cost());
+    }
   }
-  return i;
+  return from;
 }
 
 }  // namespace WIDEMARGIN_ISA

@@ -1,5 +1,6 @@
 // The hot loops, instantiated for every layout of rows and shape of cells.  Compiled once per
 // instruction set (see isa.hpp); the table of functions at the end is all that leaves this file.
+#include "additive/any_rows.hpp"
 #include "additive/crammer_singer.hpp"
 #include "additive/descent.hpp"
 
@@ -24,95 +25,119 @@ struct Tag {
   using type = C;
 };
 
-// Calls f(rows, Tag<Cells>{}).  Only single precision has a loop of its own for the common ranks:
-// double precision is for tight tolerances on small problems.
-template <bool kLanesOnly, class Rows, class F>
-auto with_cells(const Rows& rows, const TablesArg& t, F&& f) {
-  constexpr bool is_float = std::is_same_v<Number, float>;
-  if constexpr (!kLanesOnly) {
-    if (t.lanes == 1) {
-      if (t.rank == 0) return f(rows, Tag<Unary<Number, 1>>{});
-      if (t.rank == 1) return f(rows, Tag<FactorSingle<Number, 1>>{});
-      if constexpr (is_float) {
-        if (t.rank == 4) return f(rows, Tag<FactorSingle<Number, 4>>{});
-        if (t.rank == 8) return f(rows, Tag<FactorSingle<Number, 8>>{});
-      }
-      return f(rows, Tag<FactorSingle<Number, 0>>{});
-    }
-    if constexpr (is_float) {
-      if (t.rank == 1) return f(rows, Tag<FactorLanes<Number, 1>>{});
-      if (t.rank == 2) return f(rows, Tag<FactorLanes<Number, 2>>{});
-      if (t.rank == 3) return f(rows, Tag<FactorLanes<Number, 3>>{});
-      if (t.rank == 4) return f(rows, Tag<FactorLanes<Number, 4>>{});
-      if (t.rank == 8) return f(rows, Tag<FactorLanes<Number, 8>>{});
-    }
-  }
-  if (t.rank == 0) return f(rows, Tag<Unary<Number, kLanes>>{});
-  return f(rows, Tag<FactorLanes<Number, 0>>{});
-}
+// Only single precision has a loop of its own for the common ranks: double precision is for tight
+// tolerances on small problems.
+constexpr bool kOwnRanks = std::is_same_v<Number, float>;
 
-template <bool kLanesOnly = false, class F>
-auto with_types(const RowsArg& r, const TablesArg& t, F&& f) {
+// f(rows) with the layout of the codes.
+template <class F>
+auto with_layout(const RowsArg& r, F&& f) {
   using u8 = std::uint8_t;
   using u16 = std::uint16_t;
   using u32 = std::uint32_t;
-  const auto go = [&](auto rows) { return with_cells<kLanesOnly>(rows, t, f); };
   if (r.index_type == IndexType::dense) {
-    if (r.code_type == CodeType::u8) return go(DenseRows<u8>(r));
-    if (r.code_type == CodeType::u16) return go(DenseRows<u16>(r));
-    return go(DenseRows<u32>(r));
+    if (r.code_type == CodeType::u8) return f(DenseRows<u8>(r));
+    if (r.code_type == CodeType::u16) return f(DenseRows<u16>(r));
+    return f(DenseRows<u32>(r));
   }
-  if (r.index_type == IndexType::u16) return go(SparseRows<u16, u8>(r));
-  if (r.code_type == CodeType::u8) return go(SparseRows<u32, u8>(r));
-  if (r.code_type == CodeType::u16) return go(SparseRows<u32, u16>(r));
-  return go(SparseRows<u32, u32>(r));
+  if (r.index_type == IndexType::u16) return f(SparseRows<u16, u8>(r));
+  if (r.code_type == CodeType::u8) return f(SparseRows<u32, u8>(r));
+  if (r.code_type == CodeType::u16) return f(SparseRows<u32, u16>(r));
+  return f(SparseRows<u32, u32>(r));
+}
+
+// f(Tag<Cells>{}) with the shape of the cells.
+template <class F>
+auto with_cells(const TablesArg& t, F&& f) {
+  if (t.lanes == 1) {
+    if (t.rank == 0) return f(Tag<Unary<Number, 1>>{});
+    if (t.rank == 1) return f(Tag<FactorSingle<Number, 1>>{});
+    if constexpr (kOwnRanks) {
+      if (t.rank == 4) return f(Tag<FactorSingle<Number, 4>>{});
+      if (t.rank == 8) return f(Tag<FactorSingle<Number, 8>>{});
+    }
+    return f(Tag<FactorSingle<Number, 0>>{});
+  }
+  if (t.rank == 0) return f(Tag<Unary<Number, kLanes>>{});
+  if constexpr (kOwnRanks) {
+    if (t.rank == 1) return f(Tag<FactorLanes<Number, 1>>{});
+    if (t.rank == 2) return f(Tag<FactorLanes<Number, 2>>{});
+    if (t.rank == 3) return f(Tag<FactorLanes<Number, 3>>{});
+    if (t.rank == 4) return f(Tag<FactorLanes<Number, 4>>{});
+    if (t.rank == 8) return f(Tag<FactorLanes<Number, 8>>{});
+  }
+  return f(Tag<FactorLanes<Number, 0>>{});
+}
+
+const RowCalls& calls_of(const RowsArg& r, const TablesArg& t) {
+  return *with_layout(r, [&](auto rows) {
+    return with_cells(
+        t, [](auto tag) { return &kCallsOf<decltype(rows), typename decltype(tag)::type>; });
+  });
+}
+
+// f(rows, Tag<Cells>{}) behind calls.
+template <class F>
+auto with_calls(const RowsArg& r, const TablesArg& t, F&& f) {
+  const AnyRows<false> rows(r, calls_of(r, t));
+  if (t.lanes == 1) return f(rows, Tag<AnyCells<Number, 1>>{});
+  return f(rows, Tag<AnyCells<Number, kLanes>>{});
+}
+
+template <class Rows, class Cells>
+std::int64_t descend_rows(const Rows& rows, const SharedArg& p, const BoxArg& box,
+                          const Sweep& sweep) {
+  const Cells cells(p.tables, box.weights, p.rows.n_features);
+  return descend(rows, cells, BoxDual<Cells>(p, box), sweep);
+}
+
+// Wide codes are rare, and their sweeps of 16 lanes are not worth a loop for each rank.
+std::int64_t descend_wide(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
+  using Cells = AnyCells<Number, kLanes>;
+  const RowCalls& calls = calls_of(p.rows, p.tables);
+  if (calls.update_dot)
+    return descend_rows<AnyRows<true>, Cells>(AnyRows<true>(p.rows, calls), p, box, sweep);
+  return descend_rows<AnyRows<false>, Cells>(AnyRows<false>(p.rows, calls), p, box, sweep);
 }
 
 std::int64_t descend_box(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
-  return with_types(p.rows, p.tables, [&](auto rows, auto tag) {
-    using Cells = typename decltype(tag)::type;
-    const Cells cells(p.tables, box.weights, p.rows.n_features);
-    return descend(rows, cells, BoxDual<Cells>(p, box), sweep);
+  return with_layout(p.rows, [&](auto rows) {
+    using Rows = decltype(rows);
+    return with_cells(p.tables, [&](auto tag) {
+      using Cells = typename decltype(tag)::type;
+      if constexpr (Rows::wide && !std::is_arithmetic_v<typename Cells::Lanes>)
+        return descend_wide(p, box, sweep);
+      else
+        return descend_rows<Rows, Cells>(rows, p, box, sweep);
+    });
   });
 }
 
 std::int64_t certify_box(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
-  return with_types(p.rows, p.tables, [&](auto rows, auto tag) {
+  return with_calls(p.rows, p.tables, [&](auto rows, auto tag) {
     using Cells = typename decltype(tag)::type;
     const Cells cells(p.tables, box.weights, p.rows.n_features);
     return certify(rows, cells, BoxDual<Cells>(p, box), sweep);
   });
 }
 
-std::int64_t descend_simplex(const SharedArg& p, const SimplexArg& simplex, const Sweep& sweep) {
-  return with_types<true>(p.rows, p.tables, [&](auto rows, auto tag) {
-    using Cells = typename decltype(tag)::type;
-    return pass_crammer_singer<decltype(rows), Cells, true>(rows, p, simplex, sweep);
-  });
-}
-
-std::int64_t certify_simplex(const SharedArg& p, const SimplexArg& simplex, const Sweep& sweep) {
-  return with_types<true>(p.rows, p.tables, [&](auto rows, auto tag) {
-    using Cells = typename decltype(tag)::type;
-    return pass_crammer_singer<decltype(rows), Cells, false>(rows, p, simplex, sweep);
-  });
+template <bool kDescend>
+std::int64_t pass_simplex(const SharedArg& p, const SimplexArg& simplex, const Sweep& sweep) {
+  using Rows = AnyRows<false>;
+  const Rows rows(p.rows, calls_of(p.rows, p.tables));
+  return pass_crammer_singer<Rows, AnyCells<Number, kLanes>, kDescend>(rows, p, simplex, sweep);
 }
 
 void decide(const RowsArg& r, const TablesArg& t, const void* weights, std::int64_t begin,
             std::int64_t end, void* out) {
-  with_types(r, t, [&](auto rows, auto tag) {
-    const typename decltype(tag)::type cells(t, const_cast<void*>(weights), r.n_features);
-    for (std::int64_t i = begin; i < end; ++i) {
-      if (i + 1 < end) cells.prefetch(rows[i + 1]);
-      store(static_cast<Number*>(out) + i * t.lanes, cells.dot(rows[i]));
-    }
-  });
+  calls_of(r, t).decide(r, {&t, const_cast<void*>(weights)}, begin, end,
+                        static_cast<Number*>(out) + begin * t.lanes);
 }
 
 // One block of lanes; its coefficients of the next row are `stride` numbers away.
 void accumulate(const SharedArg& p, std::int64_t begin, std::int64_t end, const Number* coef,
                 std::int64_t stride, void* weights, Number* bias) {
-  with_types(p.rows, p.tables, [&](auto rows, auto tag) {
+  with_calls(p.rows, p.tables, [&](auto rows, auto tag) {
     using Cells = typename decltype(tag)::type;
     using Lanes = typename Cells::Lanes;
     Cells cells(p.tables, weights, p.rows.n_features);
@@ -144,7 +169,7 @@ void accumulate_simplex(const SharedArg& p, const SimplexArg& simplex, std::int6
 
 extern const AdditiveLoops WIDEMARGIN_LOOPS = {
     {descend_box, certify_box, accumulate_box},
-    {descend_simplex, certify_simplex, accumulate_simplex},
+    {pass_simplex<true>, pass_simplex<false>, accumulate_simplex},
     decide};
 
 }  // namespace WIDEMARGIN_ISA

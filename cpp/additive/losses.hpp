@@ -57,7 +57,7 @@ struct Loss {
     if (!squared()) return (c - size) * slack + size * excess;
     const V short_of = slack - pull, below = c * short_of * short_of;
     const V beyond = size * (T(0.5) * pull + excess);
-    return excess > V{} ? beyond : below;  // both at hand: a select, not a branch
+    return select(excess > V{}, beyond, below);  // both at hand: a select, not a branch
   }
 };
 

@@ -9,7 +9,7 @@ namespace WIDEMARGIN_ISA {
 
 template <class Code>
 struct DenseRows {
-  static constexpr bool dense = true;
+  static constexpr bool dense = true, wide = sizeof(Code) > 1;
   struct Row {
     const Code* codes;
     std::int64_t size;
@@ -30,7 +30,7 @@ struct DenseRows {
 
 template <class Index, class Code>
 struct SparseRows {
-  static constexpr bool dense = false;
+  static constexpr bool dense = false, wide = sizeof(Code) > 1;
   struct Row {
     const Index* index;
     const Code* codes;
