@@ -12,6 +12,7 @@ import io
 import multiprocessing as mp
 import os
 import resource
+import signal
 import sys
 import time
 import traceback
@@ -190,6 +191,7 @@ def large(seed: int, numbers: list[int], path: str) -> Iterator[tuple[int, str, 
 
 
 def work(worker: int, board: Board, seed: int, count: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # that is for whoever has started it
     path = f"/proc/self/fd/{os.memfd_create('hostile')}"
     warm_up(path)
     limit_memory()
@@ -217,36 +219,54 @@ def _report(seed: int, number: int, kind: str, said: str) -> str:
 
 
 def run(count: int, jobs: int, seed: int) -> int:
-    """Read so many files; the number of failures."""
-    shared = mp.get_context("spawn")
-    board, started, told = Board(jobs), time.monotonic(), time.monotonic()
-    workers = [shared.Process(target=work, args=(w, board, seed, count)) for w in range(jobs)]
-    since = [(-1, time.monotonic())] * jobs
-    for worker in workers:
-        worker.start()
-    while any(w.is_alive() or w.exitcode for w in workers):
-        time.sleep(0.2)
-        for k, worker in enumerate(workers):
-            if board.at[k] != since[k][0]:
-                since[k] = board.at[k], time.monotonic()
-            stuck = board.at[k] >= 0 and time.monotonic() - since[k][1] > 3 * LONGEST
-            if worker.is_alive() and stuck:
-                worker.kill()
-                worker.join()
-            if worker.exitcode:
-                number = board.at[k]
-                if number < 0:
-                    raise SystemExit("a worker ended before its first file")
-                kind = kind_of(number)
-                board.add(k, kind, "failed")
-                print(_report(seed, number, kind, f"exit status {worker.exitcode}"), flush=True)
-                board.at[k] = -1
-                workers[k] = shared.Process(target=work, args=(k, board, seed, count))
-                workers[k].start()
-        if time.monotonic() - told > 60:
-            told = time.monotonic()
-            print(f"{board.table().sum()} files, {told - started:.0f} s", flush=True)
+    """Read so many files, or until Ctrl-C; the number of failures."""
+    board, started = Board(jobs), time.monotonic()
+    workers = [Worker(k, board, seed, count) for k in range(jobs)]
+    told = started
+    try:
+        while not all([worker.looked_after() for worker in workers]):
+            time.sleep(0.2)
+            if time.monotonic() - told > 60:
+                told = time.monotonic()
+                print(f"{board.table().sum()} files, {told - started:.0f} s", flush=True)
+    except KeyboardInterrupt:
+        for worker in workers:
+            worker.process.terminate()
     return report(board.table(), time.monotonic() - started)
+
+
+class Worker:
+    """A process that reads files, and another in its place when it ends or hangs."""
+
+    def __init__(self, number: int, board: Board, seed: int, count: int):
+        self.number, self.board, self.seed, self.count = number, board, seed, count
+        self._start()
+
+    def _start(self) -> None:
+        self.at, self.since = -1, time.monotonic()
+        self.board.at[self.number] = -1
+        arguments = (self.number, self.board, self.seed, self.count)
+        self.process = mp.get_context("spawn").Process(target=work, args=arguments)
+        self.process.start()
+
+    def looked_after(self) -> bool:
+        """Whether it is done."""
+        at = self.board.at[self.number]
+        if at != self.at:
+            self.at, self.since = at, time.monotonic()
+        alive = self.process.is_alive()
+        if alive and at >= 0 and time.monotonic() - self.since > 3 * LONGEST:
+            self.process.kill()
+            self.process.join()
+        if not self.process.exitcode:
+            return not alive
+        if at < 0:
+            raise SystemExit("a worker ended before its first file")
+        said = f"exit status {self.process.exitcode}"
+        self.board.add(self.number, kind_of(at), "failed")
+        print(_report(self.seed, at, kind_of(at), said), flush=True)
+        self._start()
+        return False
 
 
 def report(table: np.ndarray, seconds: float) -> int:

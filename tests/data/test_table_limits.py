@@ -137,3 +137,11 @@ def test_numbers_of_texts_beyond_the_last():
         changed = content[:at] + b"\xff" + content[at + 1 :]
         with suppress(ValueError):
             assert read(io.BytesIO(changed)).X.shape[0] <= 4
+
+
+def test_columns_that_are_hardly_more_than_commas():
+    """Each costs pyarrow 11 kB: a line of a million commas was good for 11 GB."""
+    too_large(b"," * 10_000 + b"\n1\n", "its 10001 columns take 123 MB")
+    table = pa.table({str(i): [1] for i in range(1000)})
+    too_large(stream_bytes(table), "its 1000 columns take 4.")
+    too_large(parquet_of(table), "its 1000 columns take 4.")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 _ARROW_FILE = b"ARROW1"
 _ARROW_FILE_HEAD = 8  # bytes before the stream that an Arrow file holds
+_COLUMN, _CSV_COLUMN = 4 << 10, 12 << 10  # bytes that a column takes whatever is in it
+_LEAST_BLOCK = 1 << 16  # bytes of CSV text
 _CELLS = 1 << 20  # of a Parquet file that are unpacked at a time
 _MOST_ROWS, _MOST_ROWS_SPELLED = 1 << 16, 1 << 8  # likewise: each may be a text as long as a page
 
@@ -46,6 +48,10 @@ def load_table(
     return table.drop_columns(index), True
 
 
+def _check_columns(n: int, each: int, budget: Budget) -> None:
+    budget.check(n * each, f"its {n} columns take")
+
+
 def _load_parquet(stream: BinaryIO, budget: Budget) -> pa.Table:
     """Texts by number, unless their encoding has to be spelled out."""
     from pyarrow.parquet import ParquetFile
@@ -53,6 +59,7 @@ def _load_parquet(stream: BinaryIO, budget: Budget) -> pa.Table:
     told = ParquetFile(stream).metadata
     sizes = [told.row_group(i).total_byte_size for i in range(told.num_row_groups)]
     budget.check(max(sum(sizes), 8 * told.num_rows * told.num_columns), "its columns take")
+    _check_columns(told.num_columns, _COLUMN, budget)
     columns = [told.schema.column(i) for i in range(told.num_columns)]
     texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
     rows = max(1, min(_MOST_ROWS, _CELLS // max(1, len(columns))))
@@ -89,7 +96,9 @@ def _load_arrow(stream: BinaryIO, budget: Budget) -> pa.Table:
     else:
         stream.seek(0)
     budget.hold(declared_bytes(stream), "its columns take")
-    return ipc.open_stream(stream).read_all()
+    reader = ipc.open_stream(stream)
+    _check_columns(len(reader.schema), _COLUMN, budget)
+    return reader.read_all()
 
 
 def _load_csv(
@@ -103,19 +112,21 @@ def _load_csv(
     # An empty field says nothing: a number may be missing, a column may have no name.
     has_header = not all(_is_number(field) for field in fields if field)
     names = fields if has_header else [str(i) for i in range(len(fields))]
+    _check_columns(len(names), _CSV_COLUMN, budget)
     before = pa.total_allocated_bytes()
 
     def check_memory() -> None:
         # Of all threads: a pool of its own would have to outlive every array made of the table.
         budget.check(pa.total_allocated_bytes() - before, "its columns take")
 
-    block = min(64 * len(head), 1 << 30, budget.max_bytes // 8)  # more than any row
+    # More than any row; pyarrow reads dozens of blocks ahead.
+    block = min(max(BLOCK, 64 * len(head)), 1 << 30, max(_LEAST_BLOCK, budget.max_bytes >> 6))
     table = read_csv(
         # Filled to the brim: pyarrow takes a short read for the end.
         io.BufferedReader(RawStream(_Rewound(head, stream, check_memory))),
         ReadOptions(
             column_names=None if has_header else names,
-            block_size=max(BLOCK, block),
+            block_size=block,
         ),
         ParseOptions(delimiter=delimiter, newlines_in_values=True),
         ConvertOptions(
