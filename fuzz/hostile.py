@@ -224,7 +224,7 @@ def run(count: int, jobs: int, seed: int) -> int:
     workers = [Worker(k, board, seed, count) for k in range(jobs)]
     told = started
     try:
-        while not all([worker.looked_after() for worker in workers]):
+        while sum(worker.looked_after() for worker in workers) < jobs:
             time.sleep(0.2)
             if time.monotonic() - told > 60:
                 told = time.monotonic()
