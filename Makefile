@@ -70,7 +70,8 @@ sanitize:
 	  $(SANITIZED)/bin/python -m pytest tests -o faulthandler_timeout=0
 
 FUZZ := -max_total_time=600 -rss_limit_mb=2048 -timeout=10 -print_final_stats=1
-fuzz: $(VENV)/ready ## ten minutes each on the text parser and the model loader
+fuzz: $(VENV)/ready ## a million hostile files; ten minutes each on the text parser and the model loader
+	$(BIN)/python -m fuzz.hostile --count 1000000 --seed $$(date +%s)
 	$(call install,$(VENV),fuzz)
 	mkdir -p build/corpus/svmlight build/corpus/model
 	g++ -std=c++17 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined \

@@ -158,12 +158,12 @@ if __name__ == "__main__":
     from widemargin.persistence import (
         additive,
         container,
-        history,
         kernel,
         parameters,
         pipeline,
+        record,
     )
 
-    instrument(package, additive, container, history, kernel, parameters, pipeline)
+    instrument(package, additive, container, kernel, parameters, pipeline, record)
     atheris.Setup(sys.argv, TestOneInput)
     atheris.Fuzz()

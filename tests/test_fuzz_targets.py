@@ -1,9 +1,12 @@
 """The targets in fuzz/ work, without atheris, on their seeds and on a handful of other inputs."""
 
 import importlib.util
+import os
 import random
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from widemargin.data import svmlight
@@ -120,3 +123,80 @@ def test_a_model_that_fails_otherwise_is_noticed(of_models, monkeypatch, tmp_pat
     monkeypatch.setattr(of_models, "load", lambda path: Broken())
     with pytest.raises(IndexError):
         of_models.TestOneInput(b"\0")
+
+
+# ------------------------------------------------------------------ hostile files
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    pytest.importorskip("pyarrow")
+    if sys.platform != "linux":
+        pytest.skip("its limits on memory are Linux's")
+    sys.path.insert(0, str(FUZZ.parent))
+    try:
+        return importlib.import_module("fuzz.hostile")
+    finally:
+        sys.path.pop(0)
+
+
+@pytest.fixture
+def memory_file(hostile, monkeypatch):
+    """A file in memory; and what makes small files quick to read, until the test is over."""
+    monkeypatch.setattr(hostile.svmlight, "PART", 1 << 14)
+    monkeypatch.setattr(hostile.table_files, "BLOCK", 1 << 14)
+    file = os.memfd_create("hostile")
+    yield f"/proc/self/fd/{file}"
+    os.close(file)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_hostile_files(hostile, memory_file, monkeypatch):
+    monkeypatch.setattr(sys.modules["fuzz.hostile_files"], "BOMBS", 10**9)  # long to make
+    results = set()
+    for number in range(3000):
+        with np.errstate(all="ignore"):
+            kind, result, said = hostile.attempt(7, number, memory_file)
+        assert result != "failed", f"--seed 7 --only {number} ({kind}): {said}"
+        results.add((kind, result))
+    assert {kind for kind, result in results if result == "read"} == set(hostile.KINDS)
+    assert {kind for kind, result in results if result == "refused"} == set(hostile.KINDS)
+
+
+def test_the_same_numbers_make_the_same_file(hostile):
+    for number in range(100):
+        assert hostile.hostile_file(3, number)[:2] == hostile.hostile_file(3, number)[:2]
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "arrow", "parquet", "gz", "bz2", "xz", "model"])
+def test_small_files_that_are_large(hostile, memory_file, kind):
+    for content in sys.modules["fuzz.hostile_files"].bombs(kind):
+        result = hostile.outcome(kind, content, random.Random(0), memory_file)
+        assert result in ("too large", "refused"), len(content)
+
+
+@pytest.mark.parametrize("said", ["two\nlines of {}", "which file?", "{}: " + "long " * 999])
+def test_messages_that_are_not_one_line_are_noticed(hostile, memory_file, monkeypatch, said):
+    def read(path, **options):
+        raise ValueError(said.format(path))
+
+    monkeypatch.setattr(hostile, "read", read)
+    numbers = [n for n in range(300) if hostile.kind_of(n) == "npy"]
+    for number in numbers:
+        assert hostile.attempt(0, number, memory_file)[1] == "failed"
+
+
+def test_memory_that_is_not_given_back_is_noticed(hostile, memory_file, monkeypatch):
+    monkeypatch.setattr(hostile, "read", lambda path, **options: bytearray(200 << 20).index(1))
+    numbers = [n for n in range(60) if hostile.kind_of(n) == "npy"]
+    assert [n for n, _, _ in hostile.large(0, numbers[:2], memory_file)] == numbers[:2]
+
+
+def test_a_worker_goes_on_where_the_one_before_it_ended(hostile):
+    board = hostile.Board(jobs=2)
+    first = board.taken(0, count=2500)
+    assert [next(first) for _ in range(3)] == [0, 1, 2]  # and then it ends, of file 2
+    assert board.at[0] == 2
+    rest = [*board.taken(0, count=2500)]
+    assert rest == [*range(3, 2500)]
+    assert [*board.taken(1, count=2500)] == []

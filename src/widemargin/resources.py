@@ -10,7 +10,7 @@ from threadpoolctl import ThreadpoolController
 
 
 def free_memory() -> float:
-    """Bytes that this process could still use: what is available, or a container's limit."""
+    """Bytes that this process could still use: what is available, or a limit set on it."""
     found = []
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
@@ -23,7 +23,20 @@ def free_memory() -> float:
         found.append(limit - int((group / "memory.current").read_text()))
     except (OSError, ValueError):  # no limit
         pass
+    found += _address_space()
     return float(max(min(found, default=4 << 30), 1 << 28))
+
+
+def _address_space() -> list[int]:
+    """What `ulimit -v` leaves, where it is set."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        return [] if limit == resource.RLIM_INFINITY else [limit - pages * resource.getpagesize()]
+    except (ImportError, OSError, ValueError, IndexError):  # another system
+        return []
 
 
 @cache

@@ -302,3 +302,24 @@ def test_a_kernel_value_of_zero_may_be_left_out_of_the_last_column():
 def test_kernel_values_must_be_square():
     write_lines("a.txt", "1 0:1 1:1 2:0", "-1 0:2 1:0 2:1", "1 0:3 1:0 2:0 4:1")
     assert "square" in refused("train", "a.txt", "-t", "4", status=1)
+
+
+# ------------------------------------------------------------------ memory
+
+
+def test_max_bytes_of_data_and_models():
+    write("iris", TWO, SIGN)
+    assert "iris: its rows take" in refused("train", "iris", "m", "--max-bytes", "99", status=1)
+    run("train", "iris", "m", "-q", "--max-bytes", "1000000")
+    for words in (
+        ["info", "m"],
+        ["export", "m", "m.txt"],
+        ["predict", "iris", "m"],
+        ["evaluate", "iris", "m"],
+        ["plot", "m"],
+    ):
+        said = refused(*words, "--max-bytes", "99", status=1)
+        assert "max_bytes=99 is the limit" in said
+    run("scale", "iris", "scaled", "-s", "factors")
+    assert "max_bytes=99" in refused("scale", "iris", "-r", "factors", "--max-bytes", 99, status=1)
+    run("info", "m", "--max-bytes", "0", status=2)

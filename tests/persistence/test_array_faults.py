@@ -197,7 +197,7 @@ def test_bins_below_zero(path, folder):
 @pytest.mark.parametrize("rank", [0, 5, 6, 7])
 def test_ranks_that_the_core_has_no_loop_for(rank, path, folder):
     parts, _, X = damaged("spectral", folder)
-    n_codes, n_features = len(parts.arrays["representatives"]), 2**31 - 1 if rank == 0 else 3
+    n_codes, n_features = len(parts.arrays["representatives"]), 2**26 if rank == 0 else 3
     header = parts.header | {"n_features": n_features}
     arrays = parts.arrays | {
         "table": np.zeros((n_codes, rank), dtype=np.float32),

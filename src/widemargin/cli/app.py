@@ -23,6 +23,7 @@ from widemargin.cli.options import (
     Data,
     Json,
     Machine,
+    MaxBytes,
     Model,
     NewModel,
     Output,
@@ -194,11 +195,11 @@ def scale(
 
 
 @command
-def info(model: Model, as_json: Json = False) -> None:
+def info(model: Model, as_json: Json = False, max_bytes: MaxBytes = None) -> None:
     """Say what is in a model file, after checking it."""
     from widemargin.cli import inspecting
 
-    inspecting.info(model, as_json)
+    inspecting.info(model, as_json, max_bytes)
 
 
 @command
@@ -227,11 +228,12 @@ def export(
         str | None,
         typer.Option(help="libsvm, onnx or shapes (default: by OUT's ending: .onnx, .json)"),
     ] = None,
+    max_bytes: MaxBytes = None,
 ) -> None:
     """Write a model as ONNX, as LIBSVM text, or its shape functions as JSON."""
     from widemargin.cli import inspecting
 
-    inspecting.export(model, out, to)
+    inspecting.export(model, out, to, max_bytes)
 
 
 @command

@@ -19,6 +19,7 @@ from widemargin.cli.options import Source
 from widemargin.data import Dataset
 from widemargin.machine import feature_names
 from widemargin.persistence import Header, read_header
+from widemargin.resources import free_memory
 from widemargin.warning import warn_user
 
 MODEL_SUFFIX = ".safetensors"
@@ -97,7 +98,7 @@ def densified_for(model, X):
     """Sparse data filled in for a model (or a scaler) that takes no other."""
     if not sp.issparse(X) or get_tags(model).input_tags.sparse:
         return X
-    if X.shape[0] * X.shape[1] * 8 > _MOST_DENSE:
+    if X.shape[0] * X.shape[1] * 8 > min(_MOST_DENSE, free_memory()):
         raise ValueError(
             f"{X.shape[0]} x {X.shape[1]} values are too many to fill in the zeros, which this "
             "scaling or kernel takes. Scale with maxabs; of the general kernels rbf, poly and "
@@ -108,7 +109,8 @@ def densified_for(model, X):
 
 def load_model(path: Path, source: Source):
     """Header and model; no mere scaler, and with as many threads as asked for."""
-    model, header = load(path), read_header(path)
+    most = source.max_bytes
+    model, header = load(path, max_bytes=most), read_header(path, max_bytes=most)
     if not hasattr(model, "predict"):
         raise UsageError(f"{path}: the factors of a scaling, not a model.")
     if source.jobs is not None:

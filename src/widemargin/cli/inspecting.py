@@ -31,10 +31,10 @@ def scale(data: Path, out: Path | None, scaling: Scaling, source: Source) -> Non
     if restore is not None:
         if scaling != Scaling(restore=restore):
             raise UsageError("--restore brings its own factors: only DATA and OUT go with it.")
-        scaler = load(restore)
+        scaler = load(restore, max_bytes=source.max_bytes)
         if hasattr(scaler, "predict"):
             raise UsageError(f"--restore {restore}: a model, not the factors of a scaling.")
-        dataset = read_like_training(data, source, read_header(restore))
+        dataset = read_like_training(data, source, read_header(restore, max_bytes=source.max_bytes))
         scaled = scaler.transform(densified_for(scaler, dataset.X))
     else:
         scaler = _scaler(scaling.method or "minmax", scaling.lower, scaling.upper)
@@ -60,12 +60,12 @@ def _scaler(method: str, lower: float | None, upper: float | None):
     return scaler
 
 
-def info(model: Path, as_json: bool) -> None:
+def info(model: Path, as_json: bool, max_bytes: int | None) -> None:
     try:
-        fitted = load(model)
+        fitted = load(model, max_bytes=max_bytes)
     except MissingKernelError:  # everything but its vectors has been checked
         fitted = None
-    header = read_header(model)
+    header = read_header(model, max_bytes=max_bytes)
     if as_json:
         print_json(header.content)
         return
@@ -143,7 +143,7 @@ def _feature(names: list[str], word: str) -> int:
     raise UsageError(f"--features {word}: no such feature; there are {len(names)}.")
 
 
-def export(model: Path, out: Path, kind: str | None) -> None:
+def export(model: Path, out: Path, kind: str | None, max_bytes: int | None) -> None:
     from widemargin import export as exports
 
     writers = {
@@ -154,7 +154,7 @@ def export(model: Path, out: Path, kind: str | None) -> None:
     kind = kind or {".onnx": "onnx", ".json": "shapes"}.get(out.suffix, "libsvm")
     if kind not in writers:
         raise UsageError(f"--to {kind}: not one of {', '.join(writers)}.")
-    header, fitted = load_model(model, Source())
+    header, fitted = load_model(model, Source(max_bytes=max_bytes))
     if kind == "shapes" and Layout.noted(header).columns is not None:
         machine = machine_of(fitted)
         machine.feature_names_in_ = np.array(names_of(machine, header), dtype=object)

@@ -61,6 +61,15 @@ Split = Annotated[
     str | None,
     typer.Option("--split", help=".npz: train reads X_train, y_train", rich_help_panel=DATA),
 ]
+MaxBytes = Annotated[
+    int | None,
+    typer.Option(
+        "--max-bytes",
+        min=1,
+        help="The most memory that a file's contents may take (default: by the free memory)",
+        rich_help_panel=DATA,
+    ),
+]
 Jobs = Annotated[int, typer.Option("-j", "--jobs", help="Threads; -1 is all")]
 
 
@@ -71,6 +80,7 @@ class Source:
     format: Format = None
     label: Label = None
     split: Split = None
+    max_bytes: MaxBytes = None
     jobs: int | None = None
 
     def __post_init__(self) -> None:
@@ -85,7 +95,8 @@ class Source:
         from widemargin.data import read
 
         options = {"format": self.format, "split": self.split, "n_jobs": self.jobs, **more}
-        return read(path, label=False if self.label == "none" else self.label, **options)
+        label = False if self.label == "none" else self.label
+        return read(path, label=label, max_bytes=self.max_bytes, **options)
 
 
 @dataclass(frozen=True)

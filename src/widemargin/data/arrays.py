@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from typing import BinaryIO
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.lib import format as npy
 
+from widemargin.budget import Budget, TooLargeError
 from widemargin.data.dataset import Dataset
+from widemargin.data.streams import fill, one_line
 
 _SPARSE = ("data", "indices", "indptr", "shape")
 _LAYOUTS = {"csr": sp.csr_array, "csc": sp.csc_array}
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what NumPy writes
 
 
-def read_npz(file: BinaryIO, *, split: str | None = None, name: str = "npz file") -> Dataset:
+def read_npz(
+    file: BinaryIO,
+    *,
+    split: str | None = None,
+    name: str = "npz file",
+    max_bytes: int | Budget | None = None,
+) -> Dataset:
     """Arrays X and y of an .npz file, or X_train and y_train (``split="train"`` or "test").
 
     X may be sparse, as the arrays that `scipy.sparse.save_npz` writes of compressed rows or
-    columns; with y among them or without.
+    columns; with y among them or without.  Arrays of other names are not looked at.  What the
+    arrays take by their own account is held against ``max_bytes`` before they are unpacked.
 
     Examples
     --------
@@ -29,28 +45,29 @@ def read_npz(file: BinaryIO, *, split: str | None = None, name: str = "npz file"
     >>> read_npz(file).X.shape
     (2, 2)
     """
-    try:
-        with np.load(file, allow_pickle=False) as stored:
-            arrays = {key: stored[key] for key in stored.files}
-    except Exception as e:  # a damaged file makes zipfile and NumPy raise all sorts
-        raise ValueError(f"{name}: not a readable .npz file ({e}).") from None
-    if split is None and "X" not in arrays and "X_train" in arrays:
-        split = "train"
-    suffix = "" if split is None else f"_{split}"
-    y = arrays.get(f"y{suffix}")
-    if suffix == "" and all(key in arrays for key in _SPARSE):
-        X = _sparse([arrays[key] for key in _SPARSE], arrays.get("format"), name)
-    elif f"X{suffix}" in arrays:
-        X = arrays[f"X{suffix}"]
-    else:
-        raise ValueError(
-            f"{name}: no array X{suffix} in it, only {', '.join(arrays) or 'nothing'}. Save with "
-            "numpy.savez(path, X=X, y=y)."
-        )
-    return _checked(X, y, name)
+    with Budget.of(max_bytes, name) as budget:
+        with _unreadable(name, "npz"):
+            archive = _Archive(file, budget)
+        if split is None and "X" not in archive.members and "X_train" in archive.members:
+            split = "train"
+        suffix = "" if split is None else f"_{split}"
+        if suffix == "" and all(key in archive.members for key in _SPARSE):
+            parts = [archive.array(key) for key in _SPARSE]
+            X = _sparse(parts, archive.optional("format"), budget)
+        elif f"X{suffix}" in archive.members:
+            X = archive.array(f"X{suffix}")
+        else:
+            found = one_line(", ".join(archive.members)) or "nothing"
+            raise ValueError(
+                f"{name}: no array X{suffix} in it, only {found}. Save with "
+                "numpy.savez(path, X=X, y=y)."
+            )
+        return _checked(X, archive.optional(f"y{suffix}"), name)
 
 
-def read_npy(file: BinaryIO, *, label=None, name: str = "npy file") -> Dataset:
+def read_npy(
+    file: BinaryIO, *, label=None, name: str = "npy file", max_bytes: int | Budget | None = None
+) -> Dataset:
     """The matrix of an .npy file; ``label`` is the position of the label column, if it has one.
 
     Examples
@@ -62,23 +79,74 @@ def read_npy(file: BinaryIO, *, label=None, name: str = "npy file") -> Dataset:
     >>> read_npy(file, label=0).y
     array([1., 0.])
     """
-    try:
-        table = np.lib.format.read_array(file, allow_pickle=False)
-    except Exception as e:  # a damaged header makes NumPy raise all sorts
-        raise ValueError(f"{name}: not a readable .npy file ({e}).") from None
-    if label is None or label is False:
-        return _checked(table, None, name)
-    try:
-        column = int(label) if isinstance(label, str) else operator.index(label)
-        y = table[:, column]
-    except (ValueError, IndexError, TypeError):
-        raise ValueError(
-            f"{name}: label={label!r} is no column of a {table.shape} array."
-        ) from None
-    return _checked(np.delete(table, column, axis=1), y, name)
+    with Budget.of(max_bytes, name) as budget:
+        with _unreadable(name, "npy"):
+            table = _array(file, budget, "its array takes")
+        if label is None or label is False:
+            return _checked(table, None, name)
+        try:
+            column = int(label) if isinstance(label, str) else operator.index(label)
+            y = table[:, column]
+        except (ValueError, IndexError, TypeError):
+            raise ValueError(
+                f"{name}: label={label!r} is no column of a {table.shape} array."
+            ) from None
+        budget.check(table.nbytes, "its array without the labels takes")
+        return _checked(np.delete(table, column, axis=1), y, name)
 
 
-def _sparse(parts: list[np.ndarray], layout: np.ndarray | None, name: str) -> sp.csr_array:
+@contextmanager
+def _unreadable(name: str, kind: str) -> Iterator[None]:
+    """Damage makes zipfile and NumPy raise all sorts."""
+    try:
+        yield
+    except (TooLargeError, MemoryError):
+        raise
+    except Exception as error:
+        raise ValueError(f"{name}: not a readable .{kind} file ({one_line(error)}).") from None
+
+
+class _Archive:
+    """The arrays of an .npz file, each unpacked when it is asked for."""
+
+    def __init__(self, file: BinaryIO, budget: Budget):
+        self._zip, self._budget = zipfile.ZipFile(file), budget
+        self.members = {m.filename.removesuffix(".npy"): m for m in self._zip.infolist()}
+
+    def optional(self, key: str) -> np.ndarray | None:
+        return self.array(key) if key in self.members else None
+
+    def array(self, key: str) -> np.ndarray:
+        with _unreadable(self._budget.name, "npz"):
+            if self.members[key].compress_type not in _PACKINGS:
+                raise ValueError(f"{key} is packed in a way that NumPy does not use")
+            with self._zip.open(self.members[key]) as member:
+                array = _array(member, self._budget, f"its array {key} takes")
+                if member.read(1):  # at the end, its checksum is compared
+                    raise ValueError(f"{key} is longer than it says")
+                return array
+
+
+def _array(file: IO[bytes], budget: Budget, what: str) -> np.ndarray:
+    """An array in NumPy's format, whose size is held against the budget before it is made."""
+    version = npy.read_magic(file)
+    if version not in _HEADERS:
+        raise ValueError(f"its format has the version {version}")
+    shape, is_fortran, dtype = _HEADERS[version](file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects, which are never loaded")
+    if any(n < 0 for n in shape):
+        raise ValueError(f"it has the shape {shape}")
+    size = math.prod(shape) * dtype.itemsize
+    budget.hold(size, what)
+    content = np.empty(size, dtype=np.uint8)
+    got = fill(file, content.data)
+    if got < size:
+        raise ValueError(f"it should have {size} bytes, but ends after {got}")
+    return content.view(dtype).reshape(shape, order="F" if is_fortran else "C")
+
+
+def _sparse(parts: list[np.ndarray], layout: np.ndarray | None, budget: Budget) -> sp.csr_array:
     """Compressed rows whose pointers and indices have been checked."""
     data, indices, indptr, shape = parts
     try:
@@ -88,16 +156,25 @@ def _sparse(parts: list[np.ndarray], layout: np.ndarray | None, name: str) -> sp
         if kind not in _LAYOUTS:
             raise ValueError(f"its format is {kind}; save it as compressed rows, X.tocsr()")
         n_rows, n_columns = shape.tolist()
+        # The start of every row, and indices as wide as SciPy makes them.
+        n_bytes = 8 * (n_rows + len(indices)) + data.nbytes
+        budget.check(n_bytes, f"its sparse matrix of {n_rows} rows takes")
         X = _LAYOUTS[kind]((data, indices, indptr), shape=(n_rows, n_columns))
         X.check_format(full_check=True)
         return X.tocsr()
-    except (ValueError, TypeError, OverflowError, MemoryError) as e:
-        raise ValueError(f"{name}: its sparse matrix is not in order ({e}).") from None
+    except TooLargeError:
+        raise
+    except (ValueError, TypeError, OverflowError) as e:
+        raise ValueError(
+            f"{budget.name}: its sparse matrix is not in order ({one_line(e)})."
+        ) from None
 
 
 def _checked(X, y, name: str) -> Dataset:
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise ValueError(f"{name}: X must be a matrix of numbers, not {X.dtype} of {X.shape}.")
+    if 0 in X.shape:
+        raise ValueError(f"{name}: X is empty, it has the shape {X.shape}.")
     if y is not None and y.shape != (X.shape[0],):
         raise ValueError(f"{name}: X has {X.shape[0]} rows, but y has the shape {y.shape}.")
     return Dataset(X, y)

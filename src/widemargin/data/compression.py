@@ -9,17 +9,19 @@ import lzma
 from collections.abc import Callable
 from functools import partial
 
+from widemargin.budget import Budget
 from widemargin.data.streams import HEAD, RawStream
 
 _PACKED = 1 << 16  # compressed bytes read at a time
+_DICTIONARY = 100 << 20  # bytes that unpacking may hold whatever the budget: xz -9 takes 65 MB
 
 
-def decompressed(file: io.BufferedReader, name: str) -> io.BufferedReader:
+def decompressed(file: io.BufferedReader, budget: Budget) -> io.BufferedReader:
     """The text in a file, whether or not it is compressed."""
     head = file.peek(HEAD)
     for magic, begin in _COMPRESSED.items():
         if head.startswith(magic):
-            return io.BufferedReader(_Unpacked(file, partial(begin, file, name)), HEAD)
+            return io.BufferedReader(_Unpacked(file, partial(begin, file, budget)), HEAD)
     return file
 
 
@@ -78,12 +80,31 @@ class _Chained:
         return content
 
 
-def _begin_zstandard(file: io.BufferedReader, name: str):
+class _Limited:
+    """xz data says how much memory unpacking takes: no more than there is for it."""
+
+    def __init__(self, budget: Budget):
+        most = max(budget.max_bytes, _DICTIONARY)
+        self._current = lzma.LZMADecompressor(memlimit=most)
+
+    def __getattr__(self, name: str):
+        return getattr(self._current, name)
+
+    def decompress(self, packed: bytes, size: int) -> bytes:
+        try:
+            return self._current.decompress(packed, size)
+        except lzma.LZMAError as error:
+            if "limit" in str(error):
+                raise MemoryError(str(error)) from None
+            raise
+
+
+def _begin_zstandard(file: io.BufferedReader, budget: Budget):
     try:
         import pyarrow as pa
     except ImportError:
         raise ImportError(
-            f"{name} is compressed with zstandard, which needs pyarrow: pip install "
+            f"{budget.name} is compressed with zstandard, which needs pyarrow: pip install "
             "widemargin[tables]"
         ) from None
     # Arrow closes what it reads from, and that is not ours to close.
@@ -91,8 +112,8 @@ def _begin_zstandard(file: io.BufferedReader, name: str):
 
 
 _COMPRESSED: dict[bytes, Callable] = {
-    b"\x1f\x8b": lambda file, name: gzip.GzipFile(fileobj=file),
-    b"BZh": lambda file, name: _Chained(file, bz2.BZ2Decompressor),
-    b"\xfd7zXZ\x00": lambda file, name: _Chained(file, lzma.LZMADecompressor),
+    b"\x1f\x8b": lambda file, budget: gzip.GzipFile(fileobj=file),
+    b"BZh": lambda file, budget: _Chained(file, bz2.BZ2Decompressor),
+    b"\xfd7zXZ\x00": lambda file, budget: _Chained(file, partial(_Limited, budget)),
     b"\x28\xb5\x2f\xfd": _begin_zstandard,
 }

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
+from functools import partial
 from typing import Any, TypedDict, Unpack
 
+from widemargin.budget import Budget
 from widemargin.data.arrays import read_npy, read_npz
 from widemargin.data.compression import decompressed
 from widemargin.data.dataset import Dataset
-from widemargin.data.streams import DAMAGE, HEAD, naming_file, opened
+from widemargin.data.streams import DAMAGE, HEAD, naming_file, opened, whole
 from widemargin.data.svmlight import read_svmlight
 from widemargin.data.tables import TABLE_FORMATS, read_table
 from widemargin.validation import check_choice
@@ -48,6 +49,7 @@ def read(
     label=None,
     columns=None,
     split: str | None = None,
+    max_bytes: int | None = None,
     **svmlight: Unpack[SvmlightOptions],
 ) -> Dataset:
     """Read a data set: svmlight text, CSV, TSV, Parquet, Arrow, .npz or .npy.
@@ -63,6 +65,9 @@ def read(
         Tables and .npy: the label's column, by name or position; False if there is none.
     split : str, default=None
         .npz: "train" reads X_train and y_train.
+    max_bytes : int, default=None
+        The most memory that what is read may take, by default 80 % of what is free: a small file
+        may promise, or unpack to, any amount.
     n_features : int, default=None
         svmlight: number of columns, by default what the largest index needs.
     columns, zero_based
@@ -93,22 +98,24 @@ def read(
         raise TypeError(f"read() got an unexpected keyword argument {unknown[0]!r}.")
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "the file"
     damaged = naming_file(name, DAMAGE, "the compressed data is damaged ({}).")
-    with opened(path) as file, damaged:
-        text = decompressed(file, name)
+    budget = Budget(max_bytes, name)
+    with opened(path) as file, damaged, budget:
+        text = decompressed(file, budget)
         found = format or detect_format(text.peek(HEAD))
         n_features = svmlight.get("n_features")
         _check_options(found, name, label=label, split=split, n_features=n_features)
         if found == "svmlight":
-            return read_svmlight(text, name=name, **svmlight)
+            return read_svmlight(text, name=name, max_bytes=budget, **svmlight)
+        table = partial(read_table, label=label, columns=columns, name=name, max_bytes=budget)
         if found in ("csv", "tsv"):
-            return read_table(text, found, label=label, columns=columns, name=name)
+            return table(text, found)
         # The others jump about in the file.
-        whole = text if text is file and file.seekable() else io.BytesIO(text.read())
+        content = text if text is file and file.seekable() else whole(text, budget)
         if found == "npz":
-            return read_npz(whole, split=split, name=name)
+            return read_npz(content, split=split, name=name, max_bytes=budget)
         if found == "npy":
-            return read_npy(whole, label=label, name=name)
-        return read_table(whole, found, label=label, columns=columns, name=name)
+            return read_npy(content, label=label, name=name, max_bytes=budget)
+        return table(content, found)
 
 
 def _check_options(found: str, name: str, **options) -> None:
@@ -135,7 +142,7 @@ def detect_format(head: bytes) -> str:
     lines = [line.strip() for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     line = next((line for line in lines if line and not line.startswith(b"#")), b"")
     cut = line is lines[-1] and len(head) >= _LEAST_HEAD  # the last token may not be whole
-    complete = re.sub(rb"[ \t]+[^ \t]*$", b"", line) if cut else line
+    complete = line.rsplit(None, 1)[0] if cut and line else line
     if _SVMLIGHT_LINE.fullmatch(complete):
         return "svmlight"
     if b"\t" in line and b"," not in line:

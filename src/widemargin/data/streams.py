@@ -8,8 +8,13 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO, BinaryIO
+
+from widemargin.budget import Budget, TooLargeError
 
 HEAD = 1 << 16  # bytes of a file that can be looked at before it is read
+BLOCK = 1 << 20  # bytes that are taken from a stream at a time
+_LONGEST = 1000  # characters of a message
 DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error)  # what reading damaged data raises
 
 
@@ -30,10 +35,44 @@ def naming_file(name: str, faults: tuple[type[Exception], ...], says: str = "{}"
     """Errors of a file's contents become a ValueError with its name; those of the disk stay."""
     try:
         yield
+    except TooLargeError:  # which names it already
+        raise
     except faults as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise ValueError(f"{name}: {says.format(error)}") from error
+        raise ValueError(f"{name}: {says.format(one_line(error))}") from error
+
+
+def one_line(said: object) -> str:
+    """An error, or what a file calls its parts, without line breaks and not too long.
+
+    >>> one_line(ValueError("two\\nlines"))
+    'two lines'
+    """
+    text = " ".join(str(said).split())
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
+
+def fill(file: IO[bytes], room: memoryview) -> int:
+    """Read until there is no more room or no more file; returns how much."""
+    got = 0
+    while got < len(room):
+        # A block at a time: some files make a copy of whatever they are asked for.
+        n = file.readinto(room[got : got + BLOCK])  # type: ignore[attr-defined]
+        if not n:
+            break
+        got += n
+    return got
+
+
+def whole(file: BinaryIO, budget: Budget) -> io.BytesIO:
+    """All of a stream in memory, for those who have to jump about in it."""
+    content = io.BytesIO()
+    while block := file.read(BLOCK):
+        budget.hold(len(block), "its contents take")
+        content.write(block)
+    content.seek(0)
+    return content
 
 
 class RawStream(io.RawIOBase):

@@ -19,10 +19,16 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 
 from widemargin import _core
+from widemargin.budget import Budget
 from widemargin.data.dataset import Dataset
+from widemargin.data.streams import fill
 from widemargin.validation import check_choice, check_number
 
 PART = 4 << 20  # bytes of text per thread and round
+_LEAST_PART = 1 << 14
+_PARTS_PER_BUDGET = 64  # a round's text and rows are then a small part of what may be held
+_ROW = 36  # bytes: label, query, end, and the start in the matrix
+_TEXT = 64  # bytes of a label that is text, beside its characters
 _BOM = b"\xef\xbb\xbf"
 _SHOWN = 40  # characters of a bad token in a message
 
@@ -74,6 +80,7 @@ def read_svmlight(
     dtype=np.float64,
     n_jobs: int | None = None,
     name: str = "svmlight text",
+    max_bytes: int | Budget | None = None,
 ) -> Dataset:
     """Read svmlight or LIBSVM text.
 
@@ -90,6 +97,9 @@ def read_svmlight(
         Threads; the result does not depend on it.
     name : str
         For messages.
+    max_bytes : int, default=None
+        The most memory that the rows may take, by default 80 % of what is free. It is exceeded by
+        no more than a block of text.
 
     Returns
     -------
@@ -109,12 +119,14 @@ def read_svmlight(
     if n_features is not None:
         check_number("n_features", n_features, low=1, integer=True)
     start = file.tell() if file.seekable() else 0
-    rows = _GrowingRows(dtype, name)
+    budget = Budget.of(max_bytes, name)
+    rows = _GrowingRows(dtype, budget)
     while True:
         try:
-            for _ in _rounds(file, rows, effective_n_jobs(n_jobs)):
-                pass
-            return rows.dataset(n_features, zero_based)
+            with budget:
+                for _ in _rounds(file, rows, effective_n_jobs(n_jobs)):
+                    pass
+                return rows.dataset(n_features, zero_based)
         except _ReadAgain:
             if not file.seekable():
                 raise ValueError(
@@ -132,11 +144,12 @@ def stream_svmlight(
     dtype=np.float64,
     n_jobs: int | None = None,
     name: str = "svmlight text",
+    max_bytes: int | Budget | None = None,
 ) -> Iterator[Dataset]:
     """Read svmlight text piece by piece, in memory that does not grow with the file.
 
     Parameters are those of `read_svmlight`; the number of features and their base must be known.
-    Labels must be numbers.
+    Labels must be numbers. ``max_bytes`` is about a block and the longest line, not about the file.
 
     Examples
     --------
@@ -147,16 +160,18 @@ def stream_svmlight(
     """
     check_choice("zero_based", zero_based, (True, False))
     check_number("n_features", n_features, low=1, integer=True)
-    rows, has_qid = _GrowingRows(dtype, name), None
+    budget = Budget.of(max_bytes, name)
+    rows, has_qid = _GrowingRows(dtype, budget), None
     try:
-        for _ in _rounds(file, rows, effective_n_jobs(n_jobs), keep=False):
-            if rows.n_rows:
-                block = rows.dataset(n_features, zero_based, copy=True)
-                if has_qid not in (None, block.qid is not None):
-                    raise ValueError(f"{name}: only some rows have a qid; give all or none.")
-                has_qid = block.qid is not None
-                yield block
-                rows.forget()
+        with budget:
+            for _ in _rounds(file, rows, effective_n_jobs(n_jobs), keep=False):
+                if rows.n_rows:
+                    block = rows.dataset(n_features, zero_based, copy=True)
+                    if has_qid not in (None, block.qid is not None):
+                        raise ValueError(f"{name}: only some rows have a qid; give all or none.")
+                    has_qid = block.qid is not None
+                    yield block
+                    rows.forget()
     except _ReadAgain:
         raise ValueError(
             f"{name}: labels are text or indices above 2^31; read the file as a whole."
@@ -167,14 +182,15 @@ def _rounds(
     file: BinaryIO, rows: _GrowingRows, n_threads: int, *, keep: bool = True
 ) -> Iterator[None]:
     """Parse buffer after buffer into ``rows``, which keep all of them or only the last."""
-    buffer, held, at_start = bytearray(PART * n_threads), 0, True
+    part = min(PART, max(_LEAST_PART, rows.budget.max_bytes // _PARTS_PER_BUDGET // n_threads))
+    buffer, held, at_start = bytearray(part * n_threads), 0, True
     size, n_read = _size(file) if keep else 0, 0
     with ExitStack() as stack:
         each: Callable = map
         if n_threads > 1:
             each = stack.enter_context(ThreadPoolExecutor(n_threads)).map
         while True:
-            got = _fill(file, memoryview(buffer)[held:])
+            got = fill(file, memoryview(buffer)[held:])
             end, n_read = held + got, n_read + got
             rows.expected = size / n_read if n_read else 1.0
             whole = buffer.rfind(b"\n", 0, end) + 1 if got else end
@@ -185,6 +201,8 @@ def _rounds(
                 yield
             if got == 0:
                 return
+            if end - whole == len(buffer):
+                rows.check_memory(2 * len(buffer), "a line of it takes")
             buffer, held = _moved(buffer, whole, end), end - whole
 
 
@@ -194,17 +212,6 @@ def _size(file: BinaryIO) -> int:
         return os.fstat(file.fileno()).st_size
     except (OSError, AttributeError):
         return 0
-
-
-def _fill(file: BinaryIO, room: memoryview) -> int:
-    """Read until there is no more room or no more file."""
-    got = 0
-    while got < len(room):
-        n = file.readinto(room[got:])  # type: ignore[attr-defined]
-        if not n:
-            break
-        got += n
-    return got
 
 
 def _moved(buffer: bytearray, begin: int, end: int) -> bytearray:
@@ -230,11 +237,11 @@ def _parts(buffer: bytearray, begin: int, end: int, n: int) -> list[np.ndarray]:
 class _GrowingRows:
     """Arrays that grow as text is parsed."""
 
-    def __init__(self, dtype, name: str):
+    def __init__(self, dtype, budget: Budget):
         dtype = np.dtype(dtype)
         if dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype={dtype} must be float32 or float64.")
-        self.name, self.dtype = name, dtype
+        self.name, self.budget, self.dtype = budget.name, budget, dtype
         self.text_labels = False
         self.index_dtype: type = np.int32
         self.forget()
@@ -246,6 +253,7 @@ class _GrowingRows:
         self.n_rows = self.n_values = self.with_qid = 0
         self.least, self.most = np.iinfo(np.int64).max, -1
         self.labels: list[str] = []
+        self.label_bytes = 0
         if not hasattr(self, "label"):
             self._allocate(0, 0)
 
@@ -256,12 +264,23 @@ class _GrowingRows:
         self.index: np.ndarray = np.empty(values, dtype=self.index_dtype)
         self.value = np.empty(values, dtype=self.dtype)
 
+    def _bytes(self, rows: int, values: int) -> int:
+        return _ROW * rows + (self.index.itemsize + self.dtype.itemsize) * values
+
+    def check_memory(self, more: int, what: str = "its rows take") -> None:
+        used = self._bytes(self.n_rows, self.n_values)
+        self.budget.check(used + self.label_bytes + more, what)
+
     def _reserve(self, rows: int, values: int) -> None:
         """Room for so many more; memory that is not used is never touched."""
+        more = self._bytes(rows, values)
         if self.n_rows + rows <= len(self.label) and self.n_values + values <= len(self.value):
+            self.check_memory(more)
             return
+        needed = self._bytes(self.n_rows + rows, self.n_values + values)
+        self.check_memory(needed)  # the old arrays are there until they are copied
         old = (self.label, self.qid, self.end, self.index, self.value)
-        factor = max(2.0, 1.1 * self.expected)
+        factor = min(max(2.0, 1.1 * self.expected), max(1.0, self.budget.max_bytes / needed))
         self._allocate(int(factor * (self.n_rows + rows)), int(factor * (self.n_values + values)))
         for array, before in zip(old[:3], (self.label, self.qid, self.end), strict=True):
             before[: self.n_rows] = array[: self.n_rows]
@@ -307,6 +326,8 @@ class _GrowingRows:
         self.least, self.most = min(self.least, result.least), max(self.most, result.most)
 
     def _append_labels(self, text: np.ndarray, spans: np.ndarray) -> None:
+        self.label_bytes += _TEXT * len(spans) + 4 * int((spans[:, 1] - spans[:, 0]).sum())
+        self.check_memory(0)
         content = text.tobytes()
         for begin, end in spans.tolist():
             try:
@@ -365,6 +386,8 @@ class _GrowingRows:
         else:
             index = index.astype(np.int64)
         X = sp.csr_array((value, index, start), shape=(self.n_rows, n_features))
+        if self.text_labels:  # every label takes as much as the longest
+            self.check_memory(4 * self.n_rows * max(map(len, self.labels)), "its labels take")
         y = np.array(self.labels) if self.text_labels else take(self.label[: self.n_rows])
         qid = take(self.qid[: self.n_rows]) if self.with_qid else None
         return Dataset(X, y, None, qid, bool(zero_based))

@@ -9,72 +9,124 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, BinaryIO
 
-from widemargin.data.streams import RawStream
+from widemargin.budget import Budget
+from widemargin.data.arrow_messages import declared_bytes
+from widemargin.data.streams import BLOCK, RawStream, whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
 
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 _ARROW_FILE = b"ARROW1"
-_ARROW_STREAM_END = b"\xff\xff\xff\xff\0\0\0\0"
+_ARROW_FILE_HEAD = 8  # bytes before the stream that an Arrow file holds
+_COLUMN, _CSV_COLUMN = 4 << 10, 12 << 10  # bytes that a column takes whatever is in it
+_LEAST_BLOCK = 1 << 16  # bytes of CSV text
+_CELLS = 1 << 20  # of a Parquet file that are unpacked at a time
+_MOST_ROWS, _MOST_ROWS_SPELLED = 1 << 16, 1 << 8  # likewise: each may be a text as long as a page
 
 
 def load_table(
-    stream: BinaryIO, format: str, text_columns: Callable[[list[str]], Iterable[str]]
+    stream: BinaryIO,
+    format: str,
+    text_columns: Callable[[list[str]], Iterable[str]],
+    budget: Budget,
 ) -> tuple[pa.Table, bool]:
     """The table, and whether the file names its columns.
 
     ``text_columns`` says which of the columns of a CSV file are text, whatever they look like.
     """
     if format in ("csv", "tsv"):
-        return _load_csv(stream, ",;" if format == "csv" else "\t", text_columns)
+        return _load_csv(stream, ",;" if format == "csv" else "\t", text_columns, budget)
     if not stream.seekable():
-        stream = io.BytesIO(stream.read())
-    table = _load_parquet(stream) if format == "parquet" else _load_arrow(stream)
+        stream = whole(stream, budget)
+    load = _load_parquet if format == "parquet" else _load_arrow
+    table = load(stream, budget)
+    table.validate(full=True)  # offsets and numbers of texts are taken from the file as they are
     # An index that pandas saved is no feature, and not the last column either.
     index = [c for c in table.column_names if _PANDAS_INDEX.fullmatch(c)]
     return table.drop_columns(index), True
 
 
-def _load_parquet(stream: BinaryIO) -> pa.Table:
+def _check_columns(n: int, each: int, budget: Budget) -> None:
+    budget.check(n * each, f"its {n} columns take")
+
+
+def _load_parquet(stream: BinaryIO, budget: Budget) -> pa.Table:
+    """Texts by number, unless their encoding has to be spelled out."""
     from pyarrow.parquet import ParquetFile
 
-    return ParquetFile(stream).read()
+    told = ParquetFile(stream).metadata
+    sizes = [told.row_group(i).total_byte_size for i in range(told.num_row_groups)]
+    budget.check(max(sum(sizes), 8 * told.num_rows * told.num_columns), "its columns take")
+    _check_columns(told.num_columns, _COLUMN, budget)
+    columns = [told.schema.column(i) for i in range(told.num_columns)]
+    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+    rows = max(1, min(_MOST_ROWS, _CELLS // max(1, len(columns))))
+    try:
+        return _in_batches(ParquetFile(stream, metadata=told, read_dictionary=texts), rows, budget)
+    except OSError as error:
+        if "Not yet implemented" not in str(error):
+            raise
+    return _in_batches(ParquetFile(stream, metadata=told), _MOST_ROWS_SPELLED, budget)
 
 
-def _load_arrow(stream: BinaryIO) -> pa.Table:
+def _in_batches(file: ParquetFile, rows: int, budget: Budget) -> pa.Table:
+    """So many rows at a time: a page of a few bytes may stand for any number of them."""
+    import pyarrow as pa
+
+    batches, total = [], 0
+    for batch in file.iter_batches(rows):
+        total += batch.nbytes
+        budget.check(total, "its columns take")
+        batches.append(batch)
+    budget.hold(total, "its columns take")
+    return pa.Table.from_batches(batches, schema=file.schema_arrow)
+
+
+def _load_arrow(stream: BinaryIO, budget: Budget) -> pa.Table:
+    """An Arrow file is a stream with a head and an index, which nobody needs who reads all."""
     from pyarrow import ipc
 
-    is_file = stream.read(len(_ARROW_FILE)) == _ARROW_FILE
-    stream.seek(0)
-    try:
-        table = (ipc.open_file if is_file else ipc.open_stream)(stream).read_all()
-    except MemoryError:  # a damaged length, or a table that is too large indeed
-        raise ValueError("the Arrow data asks for more memory than there is") from None
-    if not is_file:
-        # pyarrow takes a stream cut between two batches for a whole one.
-        stream.seek(-len(_ARROW_STREAM_END), os.SEEK_END)
-        if stream.read() != _ARROW_STREAM_END:
-            raise ValueError("the Arrow stream is cut short: it has no end mark")
-    table.validate(full=True)  # the offsets in the file are used as they are
-    return table
+    if stream.read(len(_ARROW_FILE)) == _ARROW_FILE:
+        stream.seek(-len(_ARROW_FILE), os.SEEK_END)
+        if stream.read() != _ARROW_FILE:
+            raise ValueError("the Arrow file is cut short: it has no end mark")
+        stream.seek(_ARROW_FILE_HEAD)
+    else:
+        stream.seek(0)
+    budget.hold(declared_bytes(stream), "its columns take")
+    reader = ipc.open_stream(stream)
+    _check_columns(len(reader.schema), _COLUMN, budget)
+    return reader.read_all()
 
 
-def _load_csv(stream: BinaryIO, delimiters: str, text_columns) -> tuple[pa.Table, bool]:
+def _load_csv(
+    stream: BinaryIO, delimiters: str, text_columns, budget: Budget
+) -> tuple[pa.Table, bool]:
     import pyarrow as pa
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
-    head = _first_record(stream)
+    head = _first_record(stream, budget)
     fields, delimiter = _split(head.decode("utf-8-sig", "replace"), delimiters)
     # An empty field says nothing: a number may be missing, a column may have no name.
     has_header = not all(_is_number(field) for field in fields if field)
     names = fields if has_header else [str(i) for i in range(len(fields))]
+    _check_columns(len(names), _CSV_COLUMN, budget)
+    before = pa.total_allocated_bytes()
+
+    def check_memory() -> None:
+        # Of all threads: a pool of its own would have to outlive every array made of the table.
+        budget.check(pa.total_allocated_bytes() - before, "its columns take")
+
+    # More than any row; pyarrow reads dozens of blocks ahead.
+    block = min(max(BLOCK, 64 * len(head)), 1 << 30, max(_LEAST_BLOCK, budget.max_bytes >> 6))
     table = read_csv(
         # Filled to the brim: pyarrow takes a short read for the end.
-        io.BufferedReader(RawStream(_Rewound(head, stream))),
+        io.BufferedReader(RawStream(_Rewound(head, stream, check_memory))),
         ReadOptions(
             column_names=None if has_header else names,
-            block_size=min(max(1 << 20, 64 * len(head)), 1 << 30),  # more than any row
+            block_size=block,
         ),
         ParseOptions(delimiter=delimiter, newlines_in_values=True),
         ConvertOptions(
@@ -83,18 +135,21 @@ def _load_csv(stream: BinaryIO, delimiters: str, text_columns) -> tuple[pa.Table
             column_types={column: pa.string() for column in text_columns(names)},
         ),
     )
+    budget.hold(table.nbytes, "its columns take")
     return table, has_header
 
 
-def _first_record(stream: BinaryIO) -> bytes:
+def _first_record(stream: BinaryIO, budget: Budget) -> bytes:
     """The bytes up to the end of the first record, which quotes may spread over lines."""
-    lines, quotes = [], 0
-    for line in iter(stream.readline, b""):
-        lines.append(line)
+    record, quotes, blank = bytearray(), 0, True
+    for line in iter(lambda: stream.readline(BLOCK), b""):
+        record += line
+        budget.check(len(record), "its first record takes")
         quotes += line.count(b'"')
-        if quotes % 2 == 0 and line.strip(b"\r\n"):
+        blank = blank and not line.strip(b"\r\n")
+        if quotes % 2 == 0 and line.endswith(b"\n") and not blank:
             break
-    return b"".join(lines)
+    return bytes(record)
 
 
 def _split(record: str, delimiters: str) -> tuple[list[str], str]:
@@ -113,10 +168,14 @@ def _is_number(field: str) -> bool:
 
 
 class _Rewound:
-    """A file with the bytes put back that were read from its start."""
+    """A file with the bytes put back that were read from its start.
 
-    def __init__(self, head: bytes, rest: BinaryIO):
-        self._head, self._rest = io.BytesIO(head), rest
+    ``before_each`` is called before a block is read.
+    """
+
+    def __init__(self, head: bytes, rest: BinaryIO, before_each: Callable[[], None]):
+        self._head, self._rest, self._before_each = io.BytesIO(head), rest, before_each
 
     def read(self, size: int) -> bytes:
+        self._before_each()
         return self._head.read(size) or self._rest.read(size)

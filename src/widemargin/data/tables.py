@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from widemargin.budget import Budget
 from widemargin.data.dataset import Dataset
 from widemargin.data.streams import naming_file, opened
 from widemargin.data.table_files import load_table
@@ -50,6 +50,7 @@ def read_table(
     label: str | int | None = None,
     columns: Sequence[str] | np.ndarray | None = None,
     name: str | None = None,
+    max_bytes: int | Budget | None = None,
 ) -> Dataset:
     """Read a table with one row per sample.
 
@@ -70,6 +71,8 @@ def read_table(
         for each feature is taken by position.
     name : str or None
         What messages call the file; None for its path.
+    max_bytes : int or None
+        The most memory that table and features may take, by default 80 % of what is free.
 
     Returns
     -------
@@ -98,16 +101,17 @@ def read_table(
     name = name or (str(file) if isinstance(file, (str, os.PathLike)) else "the table")
     model = None if columns is None else [str(c) for c in columns]
     faults = (ValueError, OSError, csv.Error, ArrowException)
-    with opened(file) as stream, naming_file(name, faults):
-        table, has_header = load_table(stream, format, partial(_text_columns, model or []))
-        return _dataset(table, has_header, label, model, name)
+    budget = Budget.of(max_bytes, name)
+    with opened(file) as stream, naming_file(name, faults), budget:
+        table, has_header = load_table(stream, format, partial(_text_columns, model or []), budget)
+        return _dataset(table, has_header, label, model, budget)
 
 
 # ------------------------------------------------------------------ tables to data
 
 
 def _dataset(
-    table: pa.Table, has_header: bool, label, model: list[str] | None, name: str
+    table: pa.Table, has_header: bool, label, model: list[str] | None, budget: Budget
 ) -> Dataset:
     names = table.column_names
     repeated = [column for column, count in Counter(names).items() if count > 1]
@@ -118,20 +122,28 @@ def _dataset(
     if not has_header and model and len(names) == len(model):
         label = False  # every column is needed as a feature
     target = _label_column(label, names, model)
-    y = None if target is None else _labels(target, table[target])
+    y = None if target is None else _labels(target, table[target], budget)
     inputs = table if target is None else table.drop_columns(target)
     if not inputs.num_columns:
         raise ValueError("the table has no feature columns")
     if not has_header and model and inputs.num_columns == len(model):
         inputs = inputs.rename_columns(model)
-    X, features = _own_features(inputs) if model is None else _model_features(inputs, model, name)
+    # A column without values takes no memory in a file, whatever its length.
+    budget.check(8 * inputs.num_rows * inputs.num_columns, "its features take")
+    if model is None:
+        X, features = _own_features(inputs, budget)
+    else:
+        X, features = _model_features(inputs, model, budget)
     return Dataset(X, y, np.array(features, dtype=object))
 
 
-def _own_features(table: pa.Table) -> tuple[np.ndarray | sp.csr_array, list[str]]:
+def _own_features(table: pa.Table, budget: Budget) -> tuple[np.ndarray | sp.csr_array, list[str]]:
     """Features as the types of the columns say."""
     arrays = {c: _array(c, table[c], _is_text(table[c].type)) for c in table.column_names}
     _check_complete(arrays)
+    texts = {c: array.categories for c, array in arrays.items() if isinstance(array, _Text)}
+    longest = max((len(c) + max(map(len, values)) for c, values in texts.items()), default=0)
+    budget.hold(sum(map(len, texts.values())) * longest, "the names of its features take")
     slots: Slots = {}
     features: list[str] = []
     for column, array in arrays.items():
@@ -146,14 +158,14 @@ def _own_features(table: pa.Table) -> tuple[np.ndarray | sp.csr_array, list[str]
         raise ValueError(
             "column names with '=' leave open which column a feature belongs to; rename them"
         )
-    return _matrix(arrays, slots, (table.num_rows, len(features))), features
+    return _matrix(arrays, slots, (table.num_rows, len(features)), budget), features
 
 
 def _model_features(
-    table: pa.Table, model: list[str], name: str
+    table: pa.Table, model: list[str], budget: Budget
 ) -> tuple[np.ndarray | sp.csr_array, list[str]]:
     """Features as a model has them."""
-    names = table.column_names
+    names, name = table.column_names, budget.name
     slots, missing = _model_slots(model, names)
     if missing:
         raise ValueError(
@@ -167,7 +179,7 @@ def _model_features(
     for column, array in arrays.items():
         if isinstance(array, _Text) and (unknown := _unknown(array, slots[column])):
             warn_user(f"{name}: column {column!r} has {unknown}; they count as none of its values")
-    return _matrix(arrays, slots, (table.num_rows, len(model))), model
+    return _matrix(arrays, slots, (table.num_rows, len(model)), budget), model
 
 
 def _model_slots(model: Iterable[str], names: Iterable[str]) -> tuple[Slots, list[str]]:
@@ -176,13 +188,14 @@ def _model_slots(model: Iterable[str], names: Iterable[str]) -> tuple[Slots, lis
     missing = []
     numbers = set(names).intersection(model)
     texts = set(names).difference(model)
+    # The longest name counts, so that a value of the column a=b is not one of a.
+    lengths = sorted({len(column) for column in texts}, reverse=True)
     for position, feature in enumerate(model):
         if feature in numbers:
             slots[feature] = position
             continue
-        # The longest name counts, so that a value of the column a=b is not one of a.
-        ends = [match.start() for match in re.finditer("=", feature)]
-        column = next((feature[:end] for end in reversed(ends) if feature[:end] in texts), None)
+        ends = (end for end in lengths if feature[end : end + 1] == "=")
+        column = next((feature[:end] for end in ends if feature[:end] in texts), None)
         if column is None:
             missing.append(feature)
         else:
@@ -238,9 +251,11 @@ def _at_position(position, names: list[str]) -> list[str]:
         return []
 
 
-def _labels(name: str, column: pa.ChunkedArray) -> np.ndarray:
+def _labels(name: str, column: pa.ChunkedArray, budget: Budget) -> np.ndarray:
     from pyarrow import types
 
+    # NumPy's texts are all as long as the longest.
+    budget.check((8 + 4 * _longest(column)) * len(column), "its labels take")
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if not (_is_text(column.type) or _is_numeric(column.type)):
@@ -259,6 +274,19 @@ def _labels(name: str, column: pa.ChunkedArray) -> np.ndarray:
 
 
 # ------------------------------------------------------------------ columns to a matrix
+
+
+def _longest(column: pa.ChunkedArray) -> int:
+    """Bytes of the longest text in a column, 0 where there is none."""
+    from pyarrow import compute, types
+
+    parts = column.chunks
+    if types.is_dictionary(column.type):
+        parts = [part.dictionary for part in parts]
+    if not parts or not _is_text(parts[0].type):
+        return 0
+    lengths = [compute.max(compute.binary_length(part.cast("large_string"))) for part in parts]
+    return max(length.as_py() or 0 for length in lengths)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -280,8 +308,7 @@ def _is_numeric(kind: pa.DataType) -> bool:
 def _array(name: str, column: pa.ChunkedArray, as_text: bool) -> np.ndarray | _Text:
     """Numbers, NaN where they are missing, or text."""
     if as_text and (_is_text(column.type) or _is_numeric(column.type)):
-        encoded = column.cast("large_string").dictionary_encode().combine_chunks()
-        return _Text(encoded.indices.fill_null(-1).to_numpy(), encoded.dictionary.to_pylist())
+        return _text(column)
     if _is_numeric(column.type):
         kind = "float32" if column.type == "float32" else "float64"
         return column.cast(kind, safe=False).to_numpy()
@@ -291,6 +318,26 @@ def _array(name: str, column: pa.ChunkedArray, as_text: bool) -> np.ndarray | _T
         f"column {name!r} is of type {column.type}, which cannot be a feature; "
         "turn it into numbers or text (in UTF-8), or drop it"
     )
+
+
+def _text(column: pa.ChunkedArray) -> _Text:
+    from pyarrow import types
+
+    if not types.is_dictionary(column.type):
+        encoded = column.cast("large_string").dictionary_encode().combine_chunks()
+        return _Text(encoded.indices.fill_null(-1).to_numpy(), encoded.dictionary.to_pylist())
+    # Not spelled out: a long text may stand for many rows.
+    parts = column.unify_dictionaries().chunks
+    values = parts[0].dictionary.cast("large_string").to_pylist()
+    codes = np.concatenate([part.indices.cast("int64").fill_null(-1).to_numpy() for part in parts])
+    # A file may hold values that no row has, and the same value twice.
+    used, place = np.zeros(len(values) + 1, bool), np.full(len(values) + 1, -1)
+    used[codes] = True
+    number: dict[str, int] = {}
+    for k in np.flatnonzero(used[:-1]).tolist():
+        if values[k] is not None:
+            place[k] = number.setdefault(values[k], len(number))
+    return _Text(place[codes], list(number))
 
 
 def _check_complete(arrays: dict[str, np.ndarray | _Text]) -> None:
@@ -320,7 +367,7 @@ def _unknown(text: _Text, slot: Slot) -> str:
 
 
 def _matrix(
-    arrays: dict[str, np.ndarray | _Text], slots: Slots, shape: tuple[int, int]
+    arrays: dict[str, np.ndarray | _Text], slots: Slots, shape: tuple[int, int], budget: Budget
 ) -> np.ndarray | sp.csr_array:
     """The features, compressed where one-hot columns make them mostly zeros."""
     numeric = [array.dtype for array in arrays.values() if isinstance(array, np.ndarray)]
@@ -331,6 +378,7 @@ def _matrix(
         if sum(len(rows) for rows, _, _ in cells) < _SPARSE_BELOW * shape[0] * shape[1]:
             rows, features, values = map(np.concatenate, zip(*cells, strict=True))
             return sp.csr_array((values.astype(dtype), (rows, features)), shape=shape)
+    budget.check(shape[0] * shape[1] * dtype.itemsize, "its features take")
     dense = np.zeros(shape, dtype)
     for rows, features, values in cells:
         dense[rows, features] = values

@@ -75,17 +75,21 @@ def save(model, path, *, notes: dict | None = None) -> None:
     write_container(path, header, arrays)
 
 
-def load(path, *, kernel: Callable | None = None):
+def load(path, *, kernel: Callable | None = None, max_bytes: int | None = None):
     """Read a model that `save` wrote; safe on files of unknown origin.
 
     Everything is checked before it is used (types, shapes, ranges, finiteness) and nothing is
-    executed; memory is bounded by the file's size.
+    executed.
 
     Parameters
     ----------
     path : path
     kernel : callable, default=None
         The kernel function of a model that was trained with one.
+    max_bytes : int, default=None
+        The most memory that the model may take, in arrays and, for a row of its features and for
+        the matrices of a committee, at prediction. By default 1 GiB or 64 times the size of the
+        file, whichever is more, and at most 80 % of the memory that is free.
 
     Returns
     -------
@@ -97,8 +101,9 @@ def load(path, *, kernel: Callable | None = None):
     ValueError
         If the file is damaged, from a newer version, or no model at all.
     """
-    fields, arrays = read_container(path)
-    model = _unpack(fields, arrays, kernel)
+    fields, arrays = read_container(path, max_bytes)
+    with arrays.budget:
+        model = _unpack(fields, arrays, kernel)
     arrays.finish()
     return model
 
@@ -185,6 +190,7 @@ def _unpack(fields: Fields, arrays: Arrays, kernel: Callable | None) -> Any:
     if kind == "Pipeline":
         return _unpack_pipeline(fields, arrays, kernel)
     d = fields.integer("n_features", low=1, high=_MOST_FEATURES)
+    arrays.budget.check(8 * d, f"a row of its {d} features takes")
     if kind in _SCALERS:
         model = unpack_scaler(kind, fields.inner("own"), arrays, d)
         model.n_features_in_ = d

@@ -6,6 +6,7 @@ Nothing in such a file is ever executed, and no array is larger than the file th
 from __future__ import annotations
 
 import json
+import os
 import reprlib
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,14 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from widemargin.budget import Budget
 from widemargin.files import replacing
 
 KEY = "widemargin"
 FORMAT = 1
+_AT_LEAST = 1 << 30  # bytes that any model may take, and how many times its file
+_TIMES_FILE = 64
+_PER_CHARACTER = 24  # bytes that JSON takes once it is read, at most: a list without items
 _LONGEST_HEADER = 48_000_000  # characters: safetensors takes 100 MB, and quotes are escaped
 
 
@@ -33,22 +38,29 @@ def write_container(path, header: dict, arrays: dict[str, np.ndarray]) -> None:
             raise OSError(f"{str(path)!r} could not be written: {error}") from None
 
 
-def read_fields(path) -> Fields:
+def read_fields(path, max_bytes: int | None = None) -> Fields:
     """The header alone; the arrays are not looked at."""
-    with _open_model(path) as file:
-        return Fields(_header(file, path), str(path))
+    with _open_model(path) as file, _budget(path, max_bytes) as budget:
+        return Fields(_header(file, path, budget), str(path))
 
 
-def read_container(path) -> tuple[Fields, Arrays]:
-    with _open_model(path) as file:
-        header = _header(file, path)
+def read_container(path, max_bytes: int | None = None) -> tuple[Fields, Arrays]:
+    with _open_model(path) as file, _budget(path, max_bytes) as budget:
+        header = _header(file, path, budget)
+        budget.hold(os.stat(path).st_size, "its arrays take")
         try:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except (SafetensorError, TypeError, ValueError, AttributeError, KeyError) as error:
             raise ValueError(
                 f"{str(path)!r} holds an array that cannot be read ({error})."
             ) from None
-    return Fields(header, str(path)), Arrays(arrays, str(path))
+    return Fields(header, str(path)), Arrays(arrays, str(path), budget)
+
+
+def _budget(path, max_bytes: int | None) -> Budget:
+    """By default no more than a model of this size has use for, whatever the memory."""
+    at_most = max(_AT_LEAST, _TIMES_FILE * os.stat(path).st_size)
+    return Budget(max_bytes, repr(str(path)), at_most)
 
 
 def _open_model(path):
@@ -67,10 +79,11 @@ def _open_model(path):
         ) from None
 
 
-def _header(file, path) -> dict:
+def _header(file, path, budget: Budget) -> dict:
     text = (file.metadata() or {}).get(KEY)
     if text is None:
         raise ValueError(f"{str(path)!r} is a safetensors file, but not a widemargin model.")
+    budget.check(_PER_CHARACTER * len(text), "its header takes")
     header = _strict_json(text, path)
     found = header.get("format")
     if type(found) is not int or not 1 <= found <= FORMAT:
@@ -160,13 +173,16 @@ class Fields:
 
 
 class Arrays:
-    """Named arrays whose type, shape and values are checked as they are taken."""
+    """Named arrays whose type, shape and values are checked as they are taken.
 
-    def __init__(self, arrays: dict[str, np.ndarray], path: str, prefix: str = ""):
-        self._arrays, self.path, self._prefix = arrays, path, prefix
+    ``budget`` is for what a model takes beside them once it predicts: a file may promise that too.
+    """
+
+    def __init__(self, arrays: dict[str, np.ndarray], path: str, budget: Budget, prefix: str = ""):
+        self._arrays, self.path, self.budget, self._prefix = arrays, path, budget, prefix
 
     def inner(self, prefix: str) -> Arrays:
-        return Arrays(self._arrays, self.path, self._prefix + prefix)
+        return Arrays(self._arrays, self.path, self.budget, self._prefix + prefix)
 
     def has(self, name: str) -> bool:
         return self._prefix + name in self._arrays

@@ -47,8 +47,8 @@ class Header:
     content: dict[str, Any] = field(repr=False)
 
 
-def read_header(path) -> Header:
-    """The header of a model file; the arrays are not looked at.
+def read_header(path, *, max_bytes: int | None = None) -> Header:
+    """The header of a model file; the arrays are not looked at. ``max_bytes`` is that of `load`.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def read_header(path) -> Header:
     >>> header.kinds, header.classes, header.record.n_rows, header.notes
     (('AdditiveSVC',), [0, 1, 2], 150, {'data': 'iris'})
     """
-    fields = read_fields(path)
+    fields = read_fields(path, max_bytes)
     steps = fields.inners("steps") if fields.has("steps") else [fields]
     if not steps:
         raise fields.fault("steps", "one or more")

@@ -19,6 +19,7 @@ from widemargin.persistence.container import Arrays, Fields, pack_number
 from widemargin.persistence.parameters import WHOLE_DTYPES, MissingKernelError, NotStored
 
 _LARGEST_DEGREE = 2**31 - 1
+_COMMITTEE = 40  # bytes per pair of a cluster's vectors: five matrices at once
 _DTYPES: dict[str, type] = {"float32": np.float32, "float64": np.float64}
 # What a user's function may be given.
 _GIVEN = ("bool", "float16", "float32", "float64", *WHOLE_DTYPES)
@@ -61,6 +62,9 @@ def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
     if arrays.has("cluster"):
         router = _unpack_router(kernel, arrays.inner("router."), d)
         cluster = arrays.indices("cluster", np.int64, len(coef), router.n_clusters)
+        if estimator.early_prediction == "bcm" and len(cluster):
+            largest = int(np.bincount(cluster).max())
+            arrays.budget.check(_COMMITTEE * largest**2, "its committee takes")
     noise = fields.number("noise")
     if noise <= 0:
         raise fields.fault("noise", "positive")

@@ -1,0 +1,129 @@
+"""What the messages of an Arrow stream declare, before anything of it is unpacked.
+
+A compressed buffer begins with the length it will have; pyarrow makes room for whatever stands
+there.  So the messages are walked first: their metadata are FlatBuffers, of which only the few
+fields that lead to the buffers are looked at (format/Message.fbs of Apache Arrow).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import BinaryIO
+
+_CONTINUED = b"\xff\xff\xff\xff"
+_DICTIONARY, _ROWS = 2, 3  # kinds of messages
+_BUFFER = 16  # bytes: where it begins in the body, and its length
+
+
+def declared_bytes(stream: BinaryIO) -> int:
+    """Bytes that the buffers of a stream take in memory; the stream is left where it was.
+
+    Examples
+    --------
+    >>> import io
+    >>> import pyarrow as pa
+    >>> file, table = io.BytesIO(), pa.table({"a": [1.5] * 1000})
+    >>> with pa.ipc.new_stream(file, table.schema) as writer:
+    ...     writer.write_table(table)
+    >>> _ = file.seek(0)
+    >>> declared_bytes(file) >= 8000
+    True
+    """
+    start = stream.tell()
+    end = stream.seek(0, os.SEEK_END)
+    stream.seek(start)
+    total = 0
+    try:
+        while size := _metadata_size(stream):
+            if size > end - stream.tell():
+                raise ValueError("the Arrow stream is cut short")
+            message = _Table.root(stream.read(size))
+            body, length = stream.tell(), message.number(3, "<q")
+            if not 0 <= length <= end - body:
+                raise ValueError("the Arrow stream is cut short")
+            total += length + _unpacked(message, stream, range(body, body + length))
+            stream.seek(body + length)
+    except struct.error:
+        raise ValueError("the Arrow stream is damaged") from None
+    stream.seek(start)
+    return total
+
+
+def _metadata_size(stream: BinaryIO) -> int:
+    """Bytes of the next message's metadata, 0 at the end."""
+    head = stream.read(8)
+    if len(head) < 8:
+        raise ValueError("the Arrow stream is cut short: it has no end mark")
+    if head[:4] != _CONTINUED:
+        raise ValueError("the Arrow stream is damaged, or older than version 0.15 of the format")
+    size = int.from_bytes(head[4:], "little", signed=True)
+    if size < 0:
+        raise ValueError("the Arrow stream is damaged")
+    return size
+
+
+def _unpacked(message: _Table, stream: BinaryIO, body: range) -> int:
+    """Bytes of a message's buffers where they are compressed; otherwise they are the body."""
+    kind = message.number(1, "<B")
+    if kind not in (_DICTIONARY, _ROWS):
+        return 0
+    batch = message.table(2)
+    if batch is not None and kind == _DICTIONARY:
+        batch = batch.table(1)
+    if batch is None or batch.at(3) is None:
+        return 0
+    total = 0
+    for begin, length in batch.pairs(2):
+        if length:
+            if not 0 <= begin < len(body):
+                raise ValueError("the Arrow stream is damaged")
+            stream.seek(body[begin])
+            (size,) = struct.unpack("<q", stream.read(8))
+            total += max(size, 0)  # -1: stored as it is
+    return total
+
+
+class _Table:
+    """A table of a FlatBuffer: fields are found through a table of their offsets."""
+
+    def __init__(self, content: bytes, position: int):
+        self._content, self._position = content, position
+
+    @classmethod
+    def root(cls, content: bytes) -> _Table:
+        return cls(content, struct.unpack_from("<I", content)[0])
+
+    def _read(self, kind: str, position: int) -> int:
+        if position < 0:  # which Python would count from the end
+            raise struct.error
+        return struct.unpack_from(kind, self._content, position)[0]
+
+    def at(self, field: int) -> int | None:
+        """The position of a field, None where it is not there."""
+        offsets = self._position - self._read("<i", self._position)
+        entry = 4 + 2 * field
+        offset = self._read("<H", offsets + entry) if entry < self._read("<H", offsets) else 0
+        return self._position + offset if offset else None
+
+    def number(self, field: int, kind: str) -> int:
+        position = self.at(field)
+        return 0 if position is None else self._read(kind, position)
+
+    def table(self, field: int) -> _Table | None:
+        position = self.at(field)
+        if position is None:
+            return None
+        return _Table(self._content, position + self._read("<I", position))
+
+    def pairs(self, field: int) -> list[tuple[int, int]]:
+        """A vector of pairs of whole numbers."""
+        position = self.at(field)
+        if position is None:
+            return []
+        position += self._read("<I", position)
+        n, begin = self._read("<I", position), position + 4
+        content = self._content[begin : begin + _BUFFER * n]
+        if len(content) < _BUFFER * n:
+            raise struct.error
+        return list(struct.iter_unpack("<qq", content))
