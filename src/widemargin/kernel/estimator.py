@@ -74,7 +74,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
         Megabytes for kernel rows; "auto" is half of the memory that is free.
     checkpoint : path or None, default=None
         A folder for finished clusters.  A fit that was killed goes on from there, with the same
-        data, parameters and version only.
+        data, parameters and version only.  It serves one fit at a time; others are refused.
     warm_start : bool, default=False
         Start from the variables of the last fit on the same data and kernel, by this estimator
         or by a clone of it: a grid over C then runs along a path.

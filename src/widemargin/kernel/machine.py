@@ -142,14 +142,18 @@ class KernelMachine(Machine):
 
     def _solve(self, training: TrainingSet, start: Dual | None) -> Dual:
         """Fit, from the variables of another C if there are any; returns those of this one."""
+        with self._checkpoint(training) as checkpoint:
+            return self._solve_parts(training, start, checkpoint)
+
+    def _solve_parts(
+        self, training: TrainingSet, start: Dual | None, checkpoint: Checkpoint | NoCheckpoint
+    ) -> Dual:
+        """Those parts of the fit that are not in the checkpoint."""
         started = time.perf_counter()
         problems = self._problems(training.targets)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        checkpoint = self._checkpoint(training, seed)
-        seed = seed if checkpoint.seed is None else checkpoint.seed
         key = self._key(training) if self.warm_start else ""
         start = start or (self._remembered().get(key) if self.warm_start else None)
-        plan = self._plan(training, seed, warm=start is not None)
+        plan = self._plan(training, checkpoint.seed, warm=start is not None)
         state = FitState(
             start.grown(self.C, problems) if start else [np.zeros(len(p)) for p in problems]
         )
@@ -175,9 +179,11 @@ class KernelMachine(Machine):
         self._report(stopped=state.stopped)
         return dual
 
-    def _checkpoint(self, training: TrainingSet, seed: int) -> Checkpoint | NoCheckpoint:
+    def _checkpoint(self, training: TrainingSet) -> Checkpoint | NoCheckpoint:
+        """With the seed of the fit: a new one, or that of the fit which goes on."""
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         if self.checkpoint is None:
-            return NoCheckpoint()
+            return NoCheckpoint(seed)
         folder = Path(self.checkpoint)
         if training.along_path:  # each C is a fit of its own
             folder = folder / f"C={self.C:g}"
