@@ -7,12 +7,14 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
 
 from widemargin.kernel import checkpoint as module
 from widemargin.kernel import claim, clusters
@@ -35,8 +37,8 @@ def folder(tmp_path):
     return tmp_path / "fit"
 
 
-def svc(**changes):
-    return helpers.svc(**{"levels": 2, "branching": 2, **changes})
+def svc(kernel="rbf", **changes):
+    return helpers.svc(kernel, **{"levels": 2, "branching": 2, **changes})
 
 
 class Killed(Exception):  # noqa: N818
@@ -432,6 +434,69 @@ def test_a_damaged_head_is_refused_by_name(content, folder):
     assert snapshot(folder) == before
 
 
+# ------------------------------------------------------------------ functions as kernels
+
+WIDTH = 2.0
+
+
+def reads_a_global(A, B):
+    return rbf_kernel(A, B, gamma=WIDTH)
+
+
+def closing_over(state):
+    return lambda A, B: rbf_kernel(A, B, gamma=state["gamma"])
+
+
+class Callable:
+    """A kernel that is an object: another one in every process, at another address."""
+
+    def __init__(self, gamma):
+        self.gamma = gamma
+
+    def __call__(self, A, B):
+        return rbf_kernel(A, B, gamma=self.gamma)
+
+
+MADE_AGAIN = {
+    "a global": lambda gamma: reads_a_global,
+    "a closure": lambda gamma: closing_over({"gamma": gamma}),
+    "an object": Callable,
+    "a bound method": lambda gamma: Callable(gamma).__call__,
+    "a partial": lambda gamma: partial(rbf_kernel, gamma=gamma),
+}
+
+
+@pytest.mark.parametrize("make", MADE_AGAIN.values(), ids=MADE_AGAIN)
+def test_a_function_is_known_by_its_values(make, folder, solves, monkeypatch):
+    X, y = points(300)
+    first = svc(make(2.0), checkpoint=folder).fit(X, y)
+    before, solves.n = snapshot(folder), 0
+    assert_same_fit(svc(make(2.0), checkpoint=folder).fit(X, y), first)
+    assert solves.n == 0
+    monkeypatch.setitem(globals(), "WIDTH", 20.0)
+    with pytest.raises(ValueError, match="a fit with other kernel values"):
+        svc(make(20.0), checkpoint=folder).fit(X, y)
+    assert snapshot(folder) == before
+
+
+@pytest.mark.parametrize("make", MADE_AGAIN.values(), ids=MADE_AGAIN)
+def test_a_warm_start_is_for_the_same_values(make, monkeypatch):
+    X, y = points(300)
+    model = svc(make(2.0), warm_start=True, tol=1e-6).fit(X, y)
+    assert model.set_params(kernel=make(2.0)).fit(X, y).n_iter_ == 1
+    monkeypatch.setitem(globals(), "WIDTH", 20.0)
+    warm = model.set_params(kernel=make(20.0)).fit(X, y)
+    assert_same_fit(warm, svc(make(20.0), tol=1e-6).fit(X, y))
+
+
+def test_sparse_rows_of_a_function_are_probed_too(folder, solves):
+    X, y = points(160)
+    first = svc(rbf2, checkpoint=folder).fit(sp.csr_array(X), y)
+    solves.n = 0
+    assert_same_fit(svc(rbf2, checkpoint=folder).fit(sp.csr_array(X), y), first)
+    assert solves.n == 0
+
+
 # ------------------------------------------------------------------ damage
 
 
@@ -609,7 +674,17 @@ def test_a_fit_that_a_callback_stopped_is_not_taken_for_a_finished_one(data, fol
 def test_a_path_has_a_checkpoint_per_value_of_c(data, folder):
     first = svc(checkpoint=folder).fit_path(*data, [1.0, 2.0])
     again = svc(checkpoint=folder).fit_path(*data, [1.0, 2.0])
-    assert sorted(path.name for path in folder.iterdir()) == ["C=1", "C=2"]
+    assert sorted(path.name for path in folder.iterdir()) == ["C=1.0", "C=2.0"]
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
+
+
+def test_values_of_c_that_print_alike_have_folders_of_their_own(data, folder):
+    Cs = [1.0, 1.0000001, np.float32(2.0), 3]
+    first = svc(checkpoint=folder).fit_path(*data, Cs)
+    again = svc(checkpoint=folder).fit_path(*data, Cs)
+    names = ["C=1.0", "C=1.0000001", "C=2.0", "C=3.0"]
+    assert sorted(path.name for path in folder.iterdir()) == names
     for a, b in zip(first, again, strict=True):
         np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
 

@@ -40,13 +40,14 @@ from widemargin.kernel.warm_start import Dual, Duals
 from widemargin.machine import FitRecord, Machine, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
-from widemargin.resources import free_memory
+from widemargin.resources import free_memory, one_blas_thread
 from widemargin.validation import check_unscaled, check_X_y, sample_weights
 from widemargin.warning import warn_user
 
 EARLY_ROWS = 8000
 DOUBLE_BELOW = 1e-4  # of tol: single precision certifies no tighter gaps
 CACHE_SHARE = 0.5  # of the free memory
+_PROBED_ROWS = 128  # that tell one function from another, by its values on all their pairs
 _NOT_IDENTITY = ("n_jobs", "verbose", "checkpoint", "cache_size", "warm_start", "on_interrupt")
 
 
@@ -66,6 +67,15 @@ class TrainingSet:
     def data_digest(self) -> str:
         t = self.targets
         return digest(self.X, t.label, *t.fitted.values(), t.weight, t.present)
+
+    def kernel_values_digest(self) -> str:
+        """Of the kernel's values on some rows: what a function reads is not in its text."""
+        kernel, rows = self.rows.kernel, self.rows.rows
+        some = rows[np.linspace(0, len(rows) - 1, min(len(rows), _PROBED_ROWS)).astype(np.int64)]
+        values: np.ndarray = np.empty((len(some), len(some)), dtype=kernel.dtype)
+        with one_blas_thread:  # as in the fit: the last bits may depend on it
+            kernel.fill(kernel.as_left(some), some, values)
+        return digest(values)
 
 
 class KernelMachine(Machine):
@@ -186,7 +196,7 @@ class KernelMachine(Machine):
             return NoCheckpoint(seed)
         folder = Path(self.checkpoint)
         if training.along_path:  # each C is a fit of its own
-            folder = folder / f"C={self.C:g}"
+            folder = folder / f"C={float(self.C)!r}"  # all digits: two values, two folders
         return Checkpoint(folder, self._identity(training), seed)
 
     def _fall_back(self, state: FitState) -> None:
@@ -223,17 +233,25 @@ class KernelMachine(Machine):
 
     def _identity(self, training: TrainingSet) -> dict[str, str]:
         parameters = {k: v for k, v in self.get_params().items() if k not in _NOT_IDENTITY}
-        described = [f"{k}={digest(v)}" for k, v in sorted(parameters.items())]
+        name, values = self._kernel_identity(training)
+        described = [f"{k}={digest(v)}" for k, v in sorted({**parameters, "kernel": name}.items())]
         return {
             "data": training.data_digest(),
             "parameters": digest(*described),
+            "kernel values": values,
             "version": version("widemargin"),
         }
 
+    def _kernel_identity(self, training: TrainingSet) -> tuple[str, str]:
+        """The name of a kernel that its parameters define; of a function, what it returns."""
+        if callable(self.kernel):
+            return "function", training.kernel_values_digest()
+        return self.kernel, "by name"
+
     def _key(self, training: TrainingSet) -> str:
         """What a warm start must have in common: all but C and the way of solving."""
-        names = ("kernel", "degree", "coef0", "fit_intercept")
-        same = [getattr(self, name) for name in names]
+        names = ("degree", "coef0", "fit_intercept")
+        same = [getattr(self, name) for name in names] + [*self._kernel_identity(training)]
         coding = training.targets.coding
         return digest(training.data_digest(), training.gamma, coding.multi_class, *same)
 
