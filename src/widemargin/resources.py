@@ -11,19 +11,36 @@ from threadpoolctl import ThreadpoolController
 
 def free_memory() -> float:
     """Bytes that this process could still use: what is available, or a container's limit."""
-    found = []
+    return _least(_meminfo("MemAvailable"), _container(less_used=True))
+
+
+def total_memory() -> float:
+    """Bytes of this machine, or a container's limit: the same whatever else is running."""
+    return _least(_meminfo("MemTotal"), _container(less_used=False))
+
+
+def _least(*known: list[int]) -> float:
+    found = [n for numbers in known for n in numbers]
+    return float(max(min(found, default=4 << 30), 1 << 28))
+
+
+def _meminfo(name: str) -> list[int]:
+    """A line of the system's account, in bytes; nothing on other systems."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
-        found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
-    except (OSError, ValueError, IndexError):  # another system
-        pass
+        return [1024 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:")]
+    except (OSError, ValueError, IndexError):
+        return []
+
+
+def _container(*, less_used: bool) -> list[int]:
+    """The limit of a container, less what it uses already; nothing where there is no limit."""
     try:
         group = Path("/sys/fs/cgroup")
         limit = int((group / "memory.max").read_text())
-        found.append(limit - int((group / "memory.current").read_text()))
-    except (OSError, ValueError):  # no limit
-        pass
-    return float(max(min(found, default=4 << 30), 1 << 28))
+        return [limit - (int((group / "memory.current").read_text()) if less_used else 0)]
+    except (OSError, ValueError):
+        return []
 
 
 @cache

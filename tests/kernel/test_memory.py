@@ -54,6 +54,21 @@ def test_free_memory_is_what_is_available_within_the_containers_limit(files, exp
     assert resources.free_memory() == expected
 
 
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"/proc/meminfo": INFO}, 16_000_000 * 1024),
+        ({"/proc/meminfo": INFO, LIMIT: "max\n", USED: "5\n"}, 16_000_000 * 1024),
+        ({"/proc/meminfo": INFO, LIMIT: "3000000000\n", USED: "1000000000\n"}, 3_000_000_000),
+        ({}, 4 << 30),
+    ],
+    ids=["all", "no limit", "a container's limit", "unknown"],
+)
+def test_total_memory_does_not_depend_on_what_is_used(files, expected, monkeypatch):
+    meminfo(monkeypatch, files)
+    assert resources.total_memory() == expected
+
+
 # ------------------------------------------------------------------ buffers
 
 

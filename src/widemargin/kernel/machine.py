@@ -40,13 +40,14 @@ from widemargin.kernel.warm_start import Dual, Duals
 from widemargin.machine import FitRecord, Machine, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
-from widemargin.resources import free_memory, one_blas_thread
+from widemargin.resources import free_memory, one_blas_thread, total_memory
 from widemargin.validation import check_unscaled, check_X_y, sample_weights
 from widemargin.warning import warn_user
 
 EARLY_ROWS = 8000
 DOUBLE_BELOW = 1e-4  # of tol: single precision certifies no tighter gaps
-CACHE_SHARE = 0.5  # of the free memory
+CACHE_SHARE = 0.25  # of the machine's memory, which is the same whatever else is running
+FREE_SHARE = 0.5  # of what is free, at most
 _PROBED_ROWS = 128  # that tell one function from another, by its values on all their pairs
 _NOT_IDENTITY = ("n_jobs", "verbose", "checkpoint", "cache_size", "warm_start", "on_interrupt")
 
@@ -354,4 +355,4 @@ class KernelMachine(Machine):
     def _cache_bytes(self) -> float:
         if self.cache_size != "auto":
             return min(1e6 * float(self.cache_size), 1e15)
-        return CACHE_SHARE * free_memory()
+        return min(CACHE_SHARE * total_memory(), FREE_SHARE * free_memory())
