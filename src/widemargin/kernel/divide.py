@@ -262,7 +262,7 @@ def _solve_clusters(
     function = partial(solve_cluster, backend=services.backend.for_tasks(at_once))
     executor = services.executor
     executor = Threads(at_once) if isinstance(executor, Threads) else executor
-    with one_blas_thread:  # set once for all clusters
+    with one_blas_thread():  # set once for all clusters
         solved = run_tasks(function, tasks, executor, watch=watch, on_result=keep)
     report.end()
     found |= dict(zip(tasks.order, solved, strict=True))

@@ -74,7 +74,7 @@ class TrainingSet:
         kernel, rows = self.rows.kernel, self.rows.rows
         some = rows[np.linspace(0, len(rows) - 1, min(len(rows), _PROBED_ROWS)).astype(np.int64)]
         values: np.ndarray = np.empty((len(some), len(some)), dtype=kernel.dtype)
-        with one_blas_thread:  # as in the fit: the last bits may depend on it
+        with one_blas_thread():  # as in the fit: the last bits may depend on it
             kernel.fill(kernel.as_left(some), some, values)
         return digest(values)
 

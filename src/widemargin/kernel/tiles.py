@@ -25,22 +25,20 @@ class Tiles:
 
     def __init__(self, n_threads: int = 1):
         self.n_threads = n_threads
-        self._inside = 0
+        self._inside: list = []  # a hold on BLAS for everybody who is
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Self:
-        one_blas_thread.__enter__()
-        self._inside += 1
-        if self._inside == 1 and self.n_threads > 1:
+        self._inside.append(one_blas_thread())
+        if len(self._inside) == 1 and self.n_threads > 1:
             self._pool = ThreadPoolExecutor(self.n_threads - 1)
         return self
 
     def __exit__(self, *exception) -> None:
-        self._inside -= 1
-        if self._inside == 0 and self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
-        one_blas_thread.__exit__(*exception)
+        with self._inside.pop():
+            if not self._inside and self._pool is not None:
+                self._pool.shutdown(cancel_futures=True)
+                self._pool = None
 
     def tiles(self, n: int, task: Callable[[int, int], None], size: int = TILE) -> None:
         """``task(begin, end)`` for every tile of ``size`` columns of n."""
