@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import types
 from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
-
-_VALUES = (bool, int, float, complex, str, bytes, tuple, np.ndarray, np.generic, type(None))
 
 
 def digest(*parts) -> str:
@@ -35,17 +31,9 @@ def _pieces(part) -> Iterator[bytes | memoryview]:
         yield repr(part.tolist()).encode()
     elif isinstance(part, np.random.RandomState):
         yield repr(part.get_state()).encode()
-    elif isinstance(part, functools.partial):
-        yield digest(part.func, *part.args, *sorted(part.keywords.items())).encode()
     elif isinstance(part, tuple):
         yield digest(*part).encode()
-    elif hasattr(part, "__code__"):
-        held = [*(part.__defaults__ or ()), *(c.cell_contents for c in part.__closure__ or ())]
-        # Of what may change while the function runs (lists, objects) only the type counts.
-        named = [v if isinstance(v, _VALUES) or callable(v) else type(v) for v in held]
-        yield digest(part.__code__, *named).encode()
-    elif isinstance(part, types.CodeType):
-        yield part.co_code
-        yield digest(part.co_names, *part.co_consts).encode()
+    elif callable(part):
+        raise TypeError(f"{part!r} has no content to name it by: its address is no part of it.")
     else:
         yield repr(part).encode()

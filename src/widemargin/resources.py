@@ -5,26 +5,43 @@ from __future__ import annotations
 import threading
 from functools import cache
 from pathlib import Path
+from typing import Any, Self
 
 from threadpoolctl import ThreadpoolController
 
 
 def free_memory() -> float:
     """Bytes that this process could still use: what is available, or a limit set on it."""
-    found = []
+    return _least(_meminfo("MemAvailable"), _container(less_used=True), _address_space())
+
+
+def total_memory() -> float:
+    """Bytes of this machine, or a container's limit: the same whatever else is running."""
+    return _least(_meminfo("MemTotal"), _container(less_used=False))
+
+
+def _least(*known: list[int]) -> float:
+    found = [n for numbers in known for n in numbers]
+    return float(max(min(found, default=4 << 30), 1 << 28))
+
+
+def _meminfo(name: str) -> list[int]:
+    """A line of the system's account, in bytes; nothing on other systems."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
-        found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
-    except (OSError, ValueError, IndexError):  # another system
-        pass
+        return [1024 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:")]
+    except (OSError, ValueError, IndexError):
+        return []
+
+
+def _container(*, less_used: bool) -> list[int]:
+    """The limit of a container, less what it uses already; nothing where there is no limit."""
     try:
         group = Path("/sys/fs/cgroup")
         limit = int((group / "memory.max").read_text())
-        found.append(limit - int((group / "memory.current").read_text()))
-    except (OSError, ValueError):  # no limit
-        pass
-    found += _address_space()
-    return float(max(min(found, default=4 << 30), 1 << 28))
+        return [limit - (int((group / "memory.current").read_text()) if less_used else 0)]
+    except (OSError, ValueError):
+        return []
 
 
 def _address_space() -> list[int]:
@@ -44,34 +61,70 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_openmp_thread():
-    """A context in which OpenMP (scikit-learn's k-means) keeps to one thread."""
-    return _controller().limit(limits=1, user_api="openmp")
+def _set_threads(library: Any, n: int) -> None:
+    """Whichever thread asks: threadpoolctl ignores all but the first one that has set OpenBLAS, so
+    that a limit set in one thread could not be lifted in another; here a lock keeps the peace."""
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(n)
 
 
-class _OneBlasThread:
-    """A limit that is set by the first to enter and lifted by the last to leave."""
+class _Limit:
+    """One thread for a kind of library, as long as anybody holds it; then what there was before."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._holders = 0
+    def __init__(self, user_api: str):
+        self._user_api = user_api
+        # A holder may be collected, and so released, in the thread that is inside already.
+        self._lock = threading.RLock()
+        self._holders: set[int] = set()
+        self._before: list[tuple[Any, int]] = []
 
-    def __enter__(self) -> None:
+    def set_holder(self, number: int, *, holds: bool) -> None:
+        """Repeatable: what an interrupt has left half done is done by the next call."""
         with self._lock:
-            if self._holders == 0:
-                self._limit = _controller().limit(limits=1, user_api="blas")
-                self._limit.__enter__()
-            self._holders += 1
+            (self._holders.add if holds else self._holders.discard)(number)
+            if self._holders and not self._before:
+                libraries = _controller().select(user_api=self._user_api).lib_controllers
+                # Known before anything changes, so that it can be restored whatever happens.
+                self._before = [(library, library.get_num_threads()) for library in libraries]
+                for library, _ in self._before:
+                    _set_threads(library, 1)
+            elif not self._holders and self._before:
+                for library, n_threads in self._before:
+                    _set_threads(library, n_threads)
+                self._before = []
+
+
+class _Held:
+    """A limit, from now until the end of a ``with`` block or, where an interrupt lets that pass (it
+    may come before the block begins, or on the way out), until nobody has this object any more."""
+
+    def __init__(self, limit: _Limit):
+        self._limit = limit
+        limit.set_holder(id(self), holds=True)
+
+    def release(self) -> None:
+        self._limit.set_holder(id(self), holds=False)
+
+    __del__ = release
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *exception) -> None:
-        with self._lock:
-            self._holders -= 1
-            if self._holders == 0:
-                self._limit.__exit__(*exception)
+        self.release()
 
 
-one_blas_thread = _OneBlasThread()
-"""A context in which BLAS keeps to one thread, whoever else is in it.
+_BLAS, _OPENMP = _Limit("blas"), _Limit("openmp")
 
-For matrices of a few hundred rows a second thread saves nothing, and on a busy machine its
-spinning can cost a hundred times the work."""
+
+def one_openmp_thread() -> _Held:
+    """A context in which OpenMP (scikit-learn's k-means) keeps to one thread."""
+    return _Held(_OPENMP)
+
+
+def one_blas_thread() -> _Held:
+    """A context in which BLAS keeps to one thread, whoever else is in it.
+
+    For matrices of a few hundred rows a second thread saves nothing, and on a busy machine its
+    spinning can cost a hundred times the work.
+    """
+    return _Held(_BLAS)

@@ -77,7 +77,7 @@ def check_X(estimator, X, *, reset: bool):
     check_sparse(X)
     X = validate_data(estimator, X, reset=reset, **_options(estimator))
     check_finite(X)
-    return X
+    return canonical(X)
 
 
 def check_X_y(estimator, X, y):
@@ -85,7 +85,19 @@ def check_X_y(estimator, X, y):
     check_sparse(X)
     X, y = validate_data(estimator, X, y, **_options(estimator))
     check_finite(X)
-    return X, y
+    return canonical(X), y
+
+
+def canonical(X):
+    """A matrix whose compressed rows are sorted and free of duplicates: X itself, or a copy.
+
+    SciPy makes a matrix so when it first has to (to count, or to find the largest value), in place:
+    in the caller's own arrays, which perhaps cannot be written.
+    """
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def sample_weights(sample_weight, X, y=None, class_weight=None) -> np.ndarray:

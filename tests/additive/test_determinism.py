@@ -10,12 +10,15 @@ from widemargin.additive import batches, problem
 from .problems import LOSSES, MULTI_CLASS, histograms, noisy, unconverged
 
 
-@pytest.mark.parametrize("n_jobs", [2, 4])
-def test_results_are_bit_identical_whatever_n_jobs(n_jobs):
+@pytest.mark.parametrize("n_jobs", [2, 3, 4])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("multi_class", MULTI_CLASS)
+def test_results_are_bit_identical_whatever_n_jobs(multi_class, loss, n_jobs):
     X, y = noisy(40)
     many_rows = np.tile(X, (50, 1))  # prediction is cut into tasks of 8,192 rows
-    one = AdditiveSVC("chi2", random_state=0, n_jobs=1).fit(X, y)
-    more = AdditiveSVC("chi2", random_state=0, n_jobs=n_jobs).fit(X, y)
+    settings = {"multi_class": multi_class, "loss": loss, "C": 0.1, "random_state": 0}
+    one = AdditiveSVC("chi2", n_jobs=1, **settings).fit(X, y)
+    more = AdditiveSVC("chi2", n_jobs=n_jobs, **settings).fit(X, y)
     np.testing.assert_array_equal(
         more.decision_function(many_rows), one.decision_function(many_rows)
     )

@@ -7,16 +7,19 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
 
 from widemargin.kernel import checkpoint as module
-from widemargin.kernel import several
+from widemargin.kernel import claim, several
 from widemargin.kernel.checkpoint import Checkpoint
+from widemargin.kernel.claim import CLAIM
 from widemargin.kernel.clusters import ClusterSolution
 from widemargin.kernel.problem import Solution
 
@@ -34,8 +37,8 @@ def folder(tmp_path):
     return tmp_path / "fit"
 
 
-def svc(**changes):
-    return helpers.svc(**{"levels": 2, "branching": 2, **changes})
+def svc(kernel="rbf", **changes):
+    return helpers.svc(kernel, **{"levels": 2, "branching": 2, **changes})
 
 
 class Killed(Exception):  # noqa: N818
@@ -65,9 +68,14 @@ def parts(folder):
     return sorted(path.name for path in folder.glob("*.part"))
 
 
+def kept(folder):
+    """All files but the claim, which is no content."""
+    return [path for path in folder.iterdir() if path.name != CLAIM]
+
+
 def snapshot(folder):
-    """Names, contents and times of all files."""
-    return {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.iterdir()}
+    """Names, contents and times of what a fit has kept."""
+    return {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in kept(folder)}
 
 
 def assert_same_fit(a, b):
@@ -211,6 +219,134 @@ def test_what_does_not_change_the_model_may_change_between_runs(change, data, fo
     assert solves.n == 0
 
 
+# ------------------------------------------------------------------ two fits, one folder
+
+HELD = """
+import sys
+import numpy as np
+from widemargin import KernelSVC
+from widemargin.kernel.checkpoint import Checkpoint
+
+folder, data = sys.argv[1], np.load(sys.argv[2])
+real = Checkpoint._save
+
+def save(self, name, arrays):
+    real(self, name, arrays)
+    print("saved", flush=True)
+    sys.stdin.readline()
+
+Checkpoint._save = save
+KernelSVC(gamma=2.0, C=5.0, levels=2, branching=2, random_state=None, checkpoint=folder).fit(
+    data["X"], data["y"]
+)
+"""
+
+
+def test_a_folder_in_use_is_refused_by_its_owners_name_until_the_owner_is_killed(folder, tmp_path):
+    X, y = points(160)
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    command = [sys.executable, "-c", HELD, str(folder), str(tmp_path / "data.npz")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as process:
+        try:
+            assert process.stdout.readline() == "saved\n"
+            before = snapshot(folder)
+            message = f"'{folder}' is in use by process {process.pid} on .*give this one another"
+            with pytest.raises(BlockingIOError, match=message):
+                svc(random_state=None, checkpoint=folder).fit(X, y)
+            assert snapshot(folder) == before
+        finally:
+            process.kill()
+    assert len(parts(folder)) == 1
+    resumed = svc(random_state=None, checkpoint=folder).fit(X, y)
+    seed = json.loads((folder / "fit.json").read_text())["seed"]
+    fresh = folder.with_name("fresh")
+    fresh.mkdir()
+    shutil.copy(folder / "fit.json", fresh)
+    assert_same_fit(resumed, svc(random_state=None, checkpoint=fresh).fit(X, y))
+    assert isinstance(seed, int)
+
+
+RACE = """
+import sys
+import numpy as np
+from widemargin import KernelSVC
+
+folder, data = sys.argv[1], np.load(sys.argv[2])
+model = KernelSVC(gamma=2.0, C=5.0, levels=2, branching=2, random_state=None, checkpoint=folder)
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    model.fit(data["X"], data["y"])
+except BlockingIOError:
+    print("refused", flush=True)
+else:
+    print(model.dual_coef_.tobytes().hex(), flush=True)
+"""
+
+
+def test_processes_that_start_together_in_a_fresh_folder_never_mix(folder, tmp_path):
+    X, y = points(160)
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    command = [sys.executable, "-c", RACE, str(folder), str(tmp_path / "data.npz")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen(command, **pipes) for _ in range(3)]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=60)[0].strip() for process in processes]
+    found = svc(random_state=None, checkpoint=folder).fit(X, y).dual_coef_.tobytes().hex()
+    assert set(said) - {"refused"} == {found}
+
+
+def test_a_second_fit_of_the_same_process_is_refused(folder):
+    data = points(160)
+    with (
+        Checkpoint(folder, {"data": "d"}, 7),
+        pytest.raises(BlockingIOError, match=f"in use by process {os.getpid()} on"),
+    ):
+        svc(checkpoint=folder).fit(*data)
+    shutil.rmtree(folder)
+    svc(checkpoint=folder).fit(*data)
+
+
+@pytest.mark.parametrize("error", [None, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_folder_that_cannot_be_locked_is_used_with_a_warning(error, data, folder, monkeypatch):
+    def flock(descriptor, operation):
+        if operation != module_fcntl.LOCK_UN:
+            raise OSError(error, os.strerror(error))
+
+    module_fcntl = claim.fcntl
+    if error is None:  # no POSIX
+        monkeypatch.setattr(claim, "fcntl", None)
+    else:
+        monkeypatch.setattr(module_fcntl, "flock", flock)
+    with pytest.warns(UserWarning, match="cannot be locked .* no other fit uses it"):
+        model = svc(checkpoint=folder).fit(*data)
+    assert_same_fit(model, svc().fit(*data))
+
+
+def test_parts_of_another_seed_are_computed_again(folder):
+    data = points(160)
+    other = folder.with_name("other")
+    expected = svc(random_state=None, checkpoint=folder).fit(*data)
+    svc(random_state=None, checkpoint=other).fit(*data)
+    for path in other.glob("*.part"):
+        shutil.copy(path, folder)
+    with pytest.warns(UserWarning, match="or of another fit; this part is computed again"):
+        assert_same_fit(svc(random_state=None, checkpoint=folder).fit(*data), expected)
+
+
+def test_a_part_under_another_name_is_computed_again(folder):
+    data = points(160, 3)
+    expected = svc(checkpoint=folder).fit(*data)
+    shutil.copy(folder / "whole0.part", folder / "whole1.part")
+    with pytest.warns(UserWarning, match="whole1.part' is .* of another fit"):
+        assert_same_fit(svc(checkpoint=folder).fit(*data), expected)
+
+
 # ------------------------------------------------------------------ another fit's folder
 
 OTHER = {
@@ -298,6 +434,69 @@ def test_a_damaged_head_is_refused_by_name(content, folder):
     assert snapshot(folder) == before
 
 
+# ------------------------------------------------------------------ functions as kernels
+
+WIDTH = 2.0
+
+
+def reads_a_global(A, B):
+    return rbf_kernel(A, B, gamma=WIDTH)
+
+
+def closing_over(state):
+    return lambda A, B: rbf_kernel(A, B, gamma=state["gamma"])
+
+
+class Callable:
+    """A kernel that is an object: another one in every process, at another address."""
+
+    def __init__(self, gamma):
+        self.gamma = gamma
+
+    def __call__(self, A, B):
+        return rbf_kernel(A, B, gamma=self.gamma)
+
+
+MADE_AGAIN = {
+    "a global": lambda gamma: reads_a_global,
+    "a closure": lambda gamma: closing_over({"gamma": gamma}),
+    "an object": Callable,
+    "a bound method": lambda gamma: Callable(gamma).__call__,
+    "a partial": lambda gamma: partial(rbf_kernel, gamma=gamma),
+}
+
+
+@pytest.mark.parametrize("make", MADE_AGAIN.values(), ids=MADE_AGAIN)
+def test_a_function_is_known_by_its_values(make, folder, solves, monkeypatch):
+    X, y = points(300)
+    first = svc(make(2.0), checkpoint=folder).fit(X, y)
+    before, solves.n = snapshot(folder), 0
+    assert_same_fit(svc(make(2.0), checkpoint=folder).fit(X, y), first)
+    assert solves.n == 0
+    monkeypatch.setitem(globals(), "WIDTH", 20.0)
+    with pytest.raises(ValueError, match="a fit with other kernel values"):
+        svc(make(20.0), checkpoint=folder).fit(X, y)
+    assert snapshot(folder) == before
+
+
+@pytest.mark.parametrize("make", MADE_AGAIN.values(), ids=MADE_AGAIN)
+def test_a_warm_start_is_for_the_same_values(make, monkeypatch):
+    X, y = points(300)
+    model = svc(make(2.0), warm_start=True, tol=1e-6).fit(X, y)
+    assert model.set_params(kernel=make(2.0)).fit(X, y).n_iter_ == 1
+    monkeypatch.setitem(globals(), "WIDTH", 20.0)
+    warm = model.set_params(kernel=make(20.0)).fit(X, y)
+    assert_same_fit(warm, svc(make(20.0), tol=1e-6).fit(X, y))
+
+
+def test_sparse_rows_of_a_function_are_probed_too(folder, solves):
+    X, y = points(160)
+    first = svc(rbf2, checkpoint=folder).fit(sp.csr_array(X), y)
+    solves.n = 0
+    assert_same_fit(svc(rbf2, checkpoint=folder).fit(sp.csr_array(X), y), first)
+    assert solves.n == 0
+
+
 # ------------------------------------------------------------------ damage
 
 
@@ -347,7 +546,9 @@ def test_an_intact_digest_of_something_else_is_damage(folder):
     data = points(160)
     first = svc(checkpoint=folder).fit(*data)
     payload = b"not what was packed"
-    (folder / "whole0.part").write_bytes(module.MAGIC + module._digest(payload) + payload)
+    with Checkpoint(folder, svc()._identity(svc()._prepare(*data, None)), 0) as stored:
+        content = module.MAGIC + stored._digest("whole0", payload) + payload
+    (folder / "whole0.part").write_bytes(content)
     with pytest.warns(UserWarning, match="truncated or damaged"):
         assert_same_fit(svc(checkpoint=folder).fit(*data), first)
 
@@ -390,7 +591,7 @@ def test_a_full_disk_is_a_warning_and_the_fit_goes_on(full, data, folder, monkey
     with pytest.warns(UserWarning, match=r"could not be written.*No space left.*the fit goes on"):
         model = svc(checkpoint=folder).fit(*data)
     assert_same_fit(model, expected)
-    assert [path.name for path in folder.iterdir()] == ["fit.json"]
+    assert [path.name for path in kept(folder)] == ["fit.json"]
 
 
 def test_a_fit_goes_on_from_what_a_full_disk_has_kept(folder, monkeypatch, solves):
@@ -416,10 +617,10 @@ def test_nothing_temporary_is_left(data, folder, solves):
     solves.after = 5
     with pytest.raises(Killed):
         svc(checkpoint=folder).fit(*data)
-    assert all(path.suffix in (".part", ".json") for path in folder.iterdir())
+    assert all(path.suffix in (".part", ".json") for path in kept(folder))
     solves.after = np.inf
     svc(checkpoint=folder).fit(*data)
-    assert all(path.suffix in (".part", ".json") for path in folder.iterdir())
+    assert all(path.suffix in (".part", ".json") for path in kept(folder))
 
 
 def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
@@ -441,24 +642,24 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_parts_and_solutions_come_back_to_the_bit(folder):
     rng = np.random.default_rng(0)
-    stored = Checkpoint(folder, {"data": "d"}, 7)
     solved = [
         ClusterSolution(rng.permutation(5), rng.random(5), 0.1, 1e-17, 3, True),
         ClusterSolution(np.arange(0), np.empty(0), 0.0, 0.0, 0, False),
     ]
-    stored.save("cluster", solved)
     solution = Solution(rng.random(4), 1 / 3, 0.3, 12, double=True)
-    stored.save_solution("whole", solution)
-    again = Checkpoint(folder, {"data": "d"}, 8)
-    assert again.seed == 7
-    for one, other in zip(again.load("cluster"), solved, strict=True):
-        np.testing.assert_array_equal(one.variables, other.variables)
-        np.testing.assert_array_equal(one.alpha, other.alpha)
-        assert one[2:] == other[2:]
-    loaded = again.load_solution("whole")
-    np.testing.assert_array_equal(loaded.alpha, solution.alpha)
-    assert (loaded.primal, loaded.dual, loaded.n_iter, loaded.double) == (1 / 3, 0.3, 12, True)
-    assert again.load("absent") is again.load_solution("absent") is None
+    with Checkpoint(folder, {"data": "d"}, 7) as stored:
+        stored.save("cluster", solved)
+        stored.save_solution("whole", solution)
+    with Checkpoint(folder, {"data": "d"}, 8) as again:
+        assert again.seed == 7
+        for one, other in zip(again.load("cluster"), solved, strict=True):
+            np.testing.assert_array_equal(one.variables, other.variables)
+            np.testing.assert_array_equal(one.alpha, other.alpha)
+            assert one[2:] == other[2:]
+        loaded = again.load_solution("whole")
+        np.testing.assert_array_equal(loaded.alpha, solution.alpha)
+        assert (loaded.primal, loaded.dual, loaded.n_iter, loaded.double) == (1 / 3, 0.3, 12, True)
+        assert again.load("absent") is again.load_solution("absent") is None
 
 
 def test_a_fit_that_a_callback_stopped_is_not_taken_for_a_finished_one(data, folder):
@@ -473,7 +674,17 @@ def test_a_fit_that_a_callback_stopped_is_not_taken_for_a_finished_one(data, fol
 def test_a_path_has_a_checkpoint_per_value_of_c(data, folder):
     first = svc(checkpoint=folder).fit_path(*data, [1.0, 2.0])
     again = svc(checkpoint=folder).fit_path(*data, [1.0, 2.0])
-    assert sorted(path.name for path in folder.iterdir()) == ["C=1", "C=2"]
+    assert sorted(path.name for path in folder.iterdir()) == ["C=1.0", "C=2.0"]
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
+
+
+def test_values_of_c_that_print_alike_have_folders_of_their_own(data, folder):
+    Cs = [1.0, 1.0000001, np.float32(2.0), 3]
+    first = svc(checkpoint=folder).fit_path(*data, Cs)
+    again = svc(checkpoint=folder).fit_path(*data, Cs)
+    names = ["C=1.0", "C=1.0000001", "C=2.0", "C=3.0"]
+    assert sorted(path.name for path in folder.iterdir()) == names
     for a, b in zip(first, again, strict=True):
         np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
 

@@ -1,4 +1,4 @@
-"""What must not change a model: copies for weights, order, names, layout, and threads."""
+"""What must not change a model: copies for weights, order, names, layout, threads and memory."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from .helpers import assert_same_function, kernel_matrix, mostly_zero, points, svc
+from widemargin.kernel import divide, machine
+
+from .helpers import assert_same_function, kernel_matrix, mostly_zero, points, rbf2, svc
 
 few = settings(max_examples=8)
 seeds = st.integers(0, 10_000)
@@ -86,3 +88,74 @@ def test_the_number_of_threads_does_not_change_a_bit(seed, changes):
     one, other = (svc(n_jobs=n, **changes).fit(X, y) for n in (1, 2))
     np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
     np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+
+
+def fitted_bytes(model, X, y):
+    """All that a fit leaves, to the bit."""
+    model.fit(X, y)
+    return (
+        model.dual_coef_.tobytes(),
+        model.support_.tobytes(),
+        model.decision_function(X).tobytes(),
+    )
+
+
+MACHINES = {
+    "rbf": {},
+    "poly": {"kernel": "poly", "coef0": 1.0},
+    "function": {"kernel": rbf2},  # dear, so that problems share its rows
+    "double": {"tol": 1e-6},
+    "intercept": {"fit_intercept": True},
+    "early": {"early": 1},
+}
+
+
+@pytest.mark.parametrize("cache_size", [0.02, 0.2, "auto"])
+@pytest.mark.parametrize(("n_classes", "multi_class"), [(2, "ovr"), (4, "ovr"), (4, "ovo")])
+@pytest.mark.parametrize("changes", MACHINES.values(), ids=MACHINES)
+def test_threads_do_not_change_a_bit_however_tight_the_cache(
+    changes, n_classes, multi_class, cache_size, monkeypatch
+):
+    monkeypatch.setattr("widemargin.kernel.cache.LEAST_SLOTS", 8)  # so that little data is tight
+    X, y = points(240, n_classes)
+    settings = {"levels": 2, "branching": 3, "multi_class": multi_class, **changes}
+    models = [svc(n_jobs=n, cache_size=cache_size, **settings) for n in (1, 2, 3, 4)]
+    assert len({fitted_bytes(model, X, y) for model in models}) == 1
+
+
+@pytest.mark.parametrize("levels", [0, 2])
+@pytest.mark.parametrize(("n_classes", "multi_class"), [(2, "ovr"), (4, "ovr"), (4, "ovo")])
+@pytest.mark.parametrize("changes", MACHINES.values(), ids=MACHINES)
+def test_a_cache_that_holds_the_kernel_matrix_four_times_changes_nothing(
+    changes, n_classes, multi_class, levels
+):
+    X, y = points(240, n_classes)
+    settings = {"levels": levels, "branching": 2, "multi_class": multi_class, **changes}
+    matrix = 240**2 * (8 if "tol" in changes else 4) / 1e6
+    models = [svc(cache_size=size, **settings) for size in (4 * matrix, 40 * matrix, 1e4)]
+    assert len({fitted_bytes(model, X, y) for model in models}) == 1
+
+
+@pytest.mark.parametrize("free", [0.3, 0.6, 0.9])
+def test_free_memory_does_not_change_the_cache_unless_it_is_scarce(free, monkeypatch):
+    monkeypatch.setattr(machine, "total_memory", lambda: 8e9)
+    monkeypatch.setattr(machine, "free_memory", lambda: free * 8e9)
+    assert svc()._cache_bytes() == (2e9 if free > 0.5 else 1.2e9)
+    assert svc(cache_size=3.0)._cache_bytes() == 3e6
+
+
+def test_no_more_clusters_at_once_than_the_cache_serves(monkeypatch):
+    at_once = []
+    real = divide._at_once
+
+    def spy(*arguments):
+        at_once.append(real(*arguments))
+        return at_once[-1]
+
+    monkeypatch.setattr(divide, "_at_once", spy)
+    X, y = points(400)
+    for cache_size in (0.001, 0.1, 100.0):
+        model = svc(levels=1, branching=8, cache_size=cache_size, n_jobs=8).fit(X, y)
+    n_clusters = model.levels_[0].n_clusters
+    assert at_once[0] == divide.CACHE_SHARES
+    assert divide.CACHE_SHARES <= at_once[1] <= at_once[2] == min(8, n_clusters)

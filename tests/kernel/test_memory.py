@@ -1,5 +1,11 @@
 """Memory: how much is free, buffers that are used again, and what happens when there is little."""
 
+import os
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -52,6 +58,21 @@ LIMIT, USED = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"
 def test_free_memory_is_what_is_available_within_the_containers_limit(files, expected, monkeypatch):
     meminfo(monkeypatch, files)
     assert resources.free_memory() == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"/proc/meminfo": INFO}, 16_000_000 * 1024),
+        ({"/proc/meminfo": INFO, LIMIT: "max\n", USED: "5\n"}, 16_000_000 * 1024),
+        ({"/proc/meminfo": INFO, LIMIT: "3000000000\n", USED: "1000000000\n"}, 3_000_000_000),
+        ({}, 4 << 30),
+    ],
+    ids=["all", "no limit", "a container's limit", "unknown"],
+)
+def test_total_memory_does_not_depend_on_what_is_used(files, expected, monkeypatch):
+    meminfo(monkeypatch, files)
+    assert resources.total_memory() == expected
 
 
 # ------------------------------------------------------------------ buffers
@@ -121,15 +142,16 @@ def limit_memory(monkeypatch):
     return limit
 
 
-def test_a_cache_that_cannot_be_allocated_is_halved_with_a_warning(limit_memory):
+def test_a_cache_that_cannot_be_allocated_is_cut_with_a_warning(limit_memory, monkeypatch):
     kernel, rows, K = laid_out("matrix", 400)
     limit_memory(100_000)
     message = r"cache of 1 MB .* using 0 MB. Set cache_size"
+    monkeypatch.setattr("widemargin.kernel.cache.LEAST_SLOTS", 16)
     with Host(1) as host:
         with pytest.warns(UserWarning, match=message):
             cache = RowCache(kernel, rows, 400, 1e9, host, Memory())
-        assert cache.n_slots == 80_000 // 400
-        wanted = np.arange(150, 350)
+        assert cache.n_slots == 40_000 // 400  # as much again is left for all else
+        wanted = np.arange(150, 250)
         assert_array_equal(cache.pool[cache.slots(wanted)], K[wanted])
 
 
@@ -147,13 +169,71 @@ def test_a_cache_that_cannot_have_its_least_size_is_an_error(limit_memory):
         RowCache(kernel, rows, 400, 1e9, host, Memory())
 
 
-@pytest.mark.parametrize(("most", "got"), [(100, 61), (5_000_000, 4_000_000)])
+@pytest.mark.parametrize(("most", "got"), [(100, 30), (5_000_000, 2_000_000)])
 def test_an_allocation_says_what_it_wanted_and_what_it_got(most, got, limit_memory):
     limit_memory(most)
     message = f"A cache of 128 MB .* using {got * 8 / 1e6:.0f} MB"
     with pytest.warns(UserWarning, match=message):
         buffer = allocate(16_000_000, 0, np.float64)
     assert len(buffer) == got
+
+
+def test_a_buffer_that_was_cut_serves_the_next_problem_too(limit_memory):
+    limit_memory(100)
+    memory = Memory()
+    with pytest.warns(UserWarning, match="could not be allocated"):
+        first = memory.take(160, 8, np.float32)
+    memory.give(first)
+    second = memory.take(160, 8, np.float32)  # without a warning
+    assert second.base is first.base or np.shares_memory(first, second)
+    assert len(second) == len(first) == 40
+    assert len(memory.take(160, 60, np.float32)) == 60  # no less than what is needed
+
+
+def test_a_buffer_that_is_too_small_makes_room_for_a_larger_one():
+    memory = Memory()
+    first = memory.take(100, 0, np.float32)
+    memory.give(first)
+    gone = weakref.ref(first)
+    del first
+    memory.take(101, 0, np.float32)
+    assert gone() is None
+
+
+SHORT = """
+import resource, sys, warnings
+import numpy as np
+from sklearn.metrics.pairwise import rbf_kernel
+from widemargin import KernelSVC
+
+n_classes, kernel, levels = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+rng = np.random.default_rng(0)
+X = rng.random((2500, 5))
+y = np.digitize(X[:, 0] + 0.2 * rng.random(2500), np.linspace(0.2, 1.0, n_classes + 1)[1:-1])
+model = KernelSVC(rbf_kernel if kernel == "function" else kernel, levels=levels, sample_size=200,
+                  branching=2, random_state=0)
+model.fit(X[:300], y[:300])  # what is needed once: BLAS's own buffers
+pages = int(open("/proc/self/statm").read().split()[0])
+limit = pages * resource.getpagesize() + 40 * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    model.fit(X, y)
+assert model.duality_gap_ <= 1e-3
+print(*{str(w.message) for w in seen}, sep="; ")
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's account of pages")
+@pytest.mark.parametrize("levels", [0, 1])
+@pytest.mark.parametrize("kernel", ["rbf", "function"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_fit_under_a_limit_of_memory_makes_do_with_less(n_classes, kernel, levels):
+    command = [sys.executable, "-c", SHORT, str(n_classes), kernel, str(levels)]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    assert "for kernel rows could not be allocated; using" in ended.stdout
 
 
 def test_a_small_cache_gives_the_same_optimum(monkeypatch, three):

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from widemargin import _core
+from widemargin.validation import canonical
 
 _NATIVE = tuple(np.dtype(c) for c in "fdBbHhiIlLqQ")
 _DENSIFY_BYTES = 4 << 30
@@ -70,9 +71,7 @@ class Values:
     def of(cls, X) -> Values:
         """View a validated array or CSR matrix; only exotic dtypes are copied."""
         if sp.issparse(X):
-            if not X.has_canonical_format:
-                X = X.copy()
-                X.sum_duplicates()
+            X = canonical(X)
             index, start = X.indices, X.indptr
             if index.dtype != start.dtype or index.dtype not in (np.int32, np.int64):
                 index, start = index.astype(np.int64), start.astype(np.int64)

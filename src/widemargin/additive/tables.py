@@ -207,7 +207,7 @@ def _spectral(kernel: ScalarKernel, t: np.ndarray, nodes: _Nodes, rank) -> np.nd
     """
     root = np.sqrt(nodes.mass)
     weighted = root[:, None] * nodes.gram * root
-    with one_blas_thread:
+    with one_blas_thread():
         values, vectors = scipy.linalg.eigh(weighted)
     _warn_if_indefinite(kernel, values)
     values, vectors = values[::-1], vectors[:, ::-1]

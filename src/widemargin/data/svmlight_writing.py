@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from widemargin.files import text_output
+from widemargin.validation import canonical
 
 _SHOWN = 40  # characters of a bad token in a message
 _WRITE_ROWS = 10_000
@@ -42,9 +43,8 @@ def write_svmlight(path, X, y=None, *, qid=None, zero_based: bool = False) -> No
     '1 1:0.5\\n-1 2:2\\n'
     """
     X = sp.csr_array(X)
-    if X.ndim == 2 and not X.has_canonical_format:
-        X = X.copy()  # the caller's stays as it is
-        X.sum_duplicates()
+    if X.ndim == 2:
+        X = canonical(X)
     if X.ndim != 2 or X.dtype.kind not in "biuf" or not np.all(np.isfinite(X.data)):
         raise ValueError("X must be a matrix of finite real numbers.")
     n = X.shape[0]

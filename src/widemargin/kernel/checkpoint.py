@@ -1,8 +1,9 @@
 """Finished parts of a fit on disk, so that a killed fit goes on where it was.
 
-A checkpoint is a folder.  ``fit.json`` says which data, parameters and version it belongs to;
-every finished cluster is one file that starts with the digest of the rest.  Files are written
-under another name and renamed, so that they are whole or absent.
+A checkpoint is a folder, which one fit at a time may use.  ``fit.json`` says which data, parameters
+and version it belongs to; every finished cluster is one file that starts with a digest of the rest,
+of the fit and of its seed.  Files are written under another name and renamed, so that they are
+whole or absent.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as unpack
 from safetensors.numpy import save as pack
 
+from widemargin.digest import digest
 from widemargin.files import replacing
+from widemargin.kernel.claim import CLAIM, Claim
 from widemargin.kernel.clusters import ClusterSolution
 from widemargin.kernel.problem import Solution
 from widemargin.warning import warn_user
@@ -28,7 +32,14 @@ _DIGEST = 32
 class NoCheckpoint:
     """What a checkpoint is when none was asked for."""
 
-    seed: int | None = None
+    def __init__(self, seed: int = 0):
+        self.seed = seed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception) -> None:
+        pass
 
     def load(self, name: str) -> None:
         return None
@@ -43,13 +54,13 @@ class NoCheckpoint:
 
 
 class Checkpoint:
-    """Finished clusters and solutions in a folder that belongs to one fit.
+    """Finished clusters and solutions in a folder that belongs to one fit, until `close`.
 
     Parameters
     ----------
     folder : path
         Created where it does not exist; refused, and left as it is, where it belongs to another
-        fit.
+        fit or another process is at work in it.
     identity : dict
         What makes the fit what it is: digests of data, parameters and version, by name.
     seed : int
@@ -59,24 +70,46 @@ class Checkpoint:
     def __init__(self, folder, identity: dict[str, str], seed: int):
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        head = self.folder / "fit.json"
-        if head.exists():
-            stored = self._read_head(head)
-            other = sorted(k for k in identity if stored.get(k) != identity[k])
-            if other:
-                raise ValueError(
-                    f"checkpoint={str(folder)!r} belongs to a fit with other {' and '.join(other)}."
-                    " It was left untouched: use another folder, or delete it to start afresh."
-                )
-            self.seed = int(stored["seed"])
-            return
-        if any(path.suffix != ".tmp" for path in self.folder.iterdir()):
+        self._refuse_other_files()
+        self._claim = Claim(self.folder)
+        try:
+            self.seed = self._seed(identity, seed)
+        except BaseException:
+            self._claim.release()
+            raise
+        self._fit = digest(*sorted(identity.items()), self.seed)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self._claim.release()
+
+    def _refuse_other_files(self) -> None:
+        """Before anything is written: a folder without a head must have nothing in it but ours."""
+        names = {path.name for path in self.folder.iterdir() if path.suffix != ".tmp"}
+        if names and not names & {"fit.json", CLAIM}:
             raise ValueError(
-                f"checkpoint={str(folder)!r} is a folder with other files in it. Use an empty one."
+                f"checkpoint={str(self.folder)!r} is a folder with other files in it. Use an empty "
+                "one."
             )
-        self.seed = seed
-        text = json.dumps({**identity, "seed": seed}, indent=1)
-        _write(head, text.encode())
+
+    def _seed(self, identity: dict[str, str], seed: int) -> int:
+        """That of the fit which the folder holds, if it is this one; of a new fit, the given."""
+        head = self.folder / "fit.json"
+        if not head.exists():
+            text = json.dumps({**identity, "seed": seed}, indent=1)
+            _write(head, text.encode())
+            return seed
+        stored = self._read_head(head)
+        other = sorted(k for k in identity if stored.get(k) != identity[k])
+        if other:
+            raise ValueError(
+                f"checkpoint={str(self.folder)!r} belongs to a fit with other "
+                f"{' and '.join(other)}. It was left untouched: use another folder, or delete it "
+                "to start afresh."
+            )
+        return int(stored["seed"])
 
     @staticmethod
     def _read_head(head: Path) -> dict:
@@ -130,28 +163,31 @@ class Checkpoint:
         content = path.read_bytes()
         begin = len(MAGIC) + _DIGEST
         payload = content[begin:]
-        whole = content[: len(MAGIC)] == MAGIC and content[len(MAGIC) : begin] == _digest(payload)
         try:
-            if whole:
+            if content[:begin] == MAGIC + self._digest(name, payload):
                 return unpack(payload)
         except SafetensorError:
             pass
-        warn_user(f"{str(path)!r} is truncated or damaged; this part is computed again.")
+        warn_user(
+            f"{str(path)!r} is truncated or damaged, or of another fit; this part is computed "
+            "again."
+        )
         return None
 
     def _save(self, name: str, arrays: dict) -> None:
         payload = pack({k: np.ascontiguousarray(v) for k, v in arrays.items()})
         try:
-            _write(self.folder / f"{name}.part", MAGIC + _digest(payload) + payload)
+            _write(self.folder / f"{name}.part", MAGIC + self._digest(name, payload) + payload)
         except OSError as error:
             warn_user(f"The checkpoint of {name} could not be written ({error}); the fit goes on.")
+
+    def _digest(self, name: str, payload: bytes) -> bytes:
+        """Of a part: its content, what it is, and which fit and seed it belongs to."""
+        key = digest(self._fit, name).encode()
+        return hashlib.blake2b(payload, key=key, digest_size=_DIGEST).digest()
 
 
 def _write(path: Path, content: bytes) -> None:
     """Whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_bytes(content)
-
-
-def _digest(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=_DIGEST).digest()

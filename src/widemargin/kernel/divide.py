@@ -37,6 +37,7 @@ LOCAL_TOL = 1e-2  # relative gap of the clusters below the level that is kept
 AUTO_ROWS = 4000  # levels="auto": rows of a cluster at the lowest level, about
 AUTO_COUPLING = 4.0  # levels="auto": no division where coupling times kernel cost is larger
 COUPLING_SAMPLE = 1000
+CACHE_SHARES = 4  # of the cache: so many clusters at once it serves, however large they are
 
 
 @dataclass(frozen=True)
@@ -170,8 +171,11 @@ def _run_level(state: FitState, division: Division, level: int) -> None:
     clustered = time.perf_counter()
     tol = plan.settings.tol if plan.early == level else max(plan.settings.tol, LOCAL_TOL)
     n_clusters = int(label.max()) + 1
-    at_once = min(services.backend.n_threads, n_clusters)
-    settings = replace(plan.settings, tol=tol, cache_bytes=plan.settings.cache_bytes / at_once)
+    # Working sets are as large as the cache allows: its share is for the problem to say, not for
+    # the threads.
+    share = plan.settings.cache_bytes / min(n_clusters, CACHE_SHARES)
+    settings = replace(plan.settings, tol=tol, cache_bytes=share)
+    at_once = _at_once(np.bincount(label), division, share)
     # What the next level starts from needs no certificate.
     own = data.levels if plan.early == level else replace(data.levels, exact=None)
     tasks = _tasks(state, division, level, label, own, settings)
@@ -228,6 +232,15 @@ def certify_level(state: FitState, division: Division) -> None:
     state.levels[-1] = replace(level, objective=dual, gap=gap)
 
 
+def _at_once(sizes: np.ndarray, division: Division, share: float) -> int:
+    """How many clusters may be solved at once, if each needs its share of the cache or less."""
+    matrices = 1 if len(division.problems) == 1 else 2  # a problem's own rows, and shared ones
+    itemsize = np.dtype(division.data.levels.kernel.dtype).itemsize
+    needed = min(share, matrices * itemsize * float(sizes.max()) ** 2)
+    room = int(division.plan.settings.cache_bytes // needed)
+    return min(division.services.backend.n_threads, len(sizes), room)
+
+
 def _clusters(state: FitState, division: Division, level: int) -> tuple[Router, np.ndarray, float]:
     """Centres from the support vectors so far, if there are enough; and an estimate of D(pi)."""
     plan, kernel, rows = division.plan, division.data.levels.kernel, division.data.levels.rows
@@ -271,8 +284,10 @@ def _solve_clusters(
             services.checkpoint.save(task.name, solutions)
 
     function = partial(solve_cluster, backend=services.backend.for_tasks(at_once))
-    with one_blas_thread:  # set once for all clusters
-        solved = run_tasks(function, tasks, services.executor, watch=watch, on_result=keep)
+    executor = services.executor
+    executor = Threads(at_once) if isinstance(executor, Threads) else executor
+    with one_blas_thread():  # set once for all clusters
+        solved = run_tasks(function, tasks, executor, watch=watch, on_result=keep)
     report.end()
     found |= dict(zip(tasks.order, solved, strict=True))
     return [found[c] for c in order]  # type: ignore[misc]

@@ -70,10 +70,12 @@ class KernelSVC(MarginClassifier, KernelMachine):
     max_iter : int, default=100_000
         Blocks of up to 1,024 variables per problem.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel rows; "auto" is half of the memory that is free.
+        Megabytes for kernel rows; "auto" is a quarter of the memory of the machine or container,
+        at most half of what is free.  A cache that holds the kernel matrix four times changes
+        nothing; a smaller one changes the way to the optimum, within ``tol``.
     checkpoint : path or None, default=None
         A folder for finished clusters.  A fit that was killed goes on from there, with the same
-        data, parameters and version only.
+        data, parameters and version only.  It serves one fit at a time; others are refused.
     warm_start : bool, default=False
         Start from the variables of the last fit on the same data and kernel, by this estimator
         or by a clone of it: a grid over C then runs along a path.

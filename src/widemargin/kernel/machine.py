@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -42,35 +42,19 @@ from widemargin.kernel.precision import Prepared, check_sums, in_range
 from widemargin.kernel.problem import quadratic_value
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
+from widemargin.kernel.training import TrainingSet
 from widemargin.kernel.warm_start import Dual, Duals
 from widemargin.machine import FitRecord, Machine, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
-from widemargin.resources import free_memory
+from widemargin.resources import free_memory, total_memory
 from widemargin.validation import check_unscaled, check_X_y, sample_weights
 from widemargin.warning import warn_user
 
 EARLY_ROWS = 8000
-CACHE_SHARE = 0.5  # of the free memory
+CACHE_SHARE = 0.25  # of the machine's memory, which is the same whatever else is running
+FREE_SHARE = 0.5  # of what is free, at most
 _NOT_IDENTITY = ("n_jobs", "verbose", "checkpoint", "cache_size", "warm_start", "on_interrupt")
-
-
-@dataclass(frozen=True)
-class TrainingSet:
-    """All of a fit that does not depend on C."""
-
-    data: TrainingRows
-    gamma: float
-    constant: float  # of the kernel, for the intercept
-    targets: Targets
-    host: Host  # with memory for kernel rows that is handed on along a path
-    along_path: bool
-    X: object
-    y: object
-
-    def data_digest(self) -> str:
-        t = self.targets
-        return digest(self.X, t.label, *t.fitted.values(), t.weight, t.present)
 
 
 class KernelMachine(Machine):
@@ -153,14 +137,18 @@ class KernelMachine(Machine):
 
     def _solve(self, training: TrainingSet, start: Dual | None) -> Dual:
         """Fit, from the variables of another C if there are any; returns those of this one."""
+        with self._checkpoint(training) as checkpoint:
+            return self._solve_parts(training, start, checkpoint)
+
+    def _solve_parts(
+        self, training: TrainingSet, start: Dual | None, checkpoint: Checkpoint | NoCheckpoint
+    ) -> Dual:
+        """Those parts of the fit that are not in the checkpoint."""
         started = time.perf_counter()
         problems = self._problems(training.targets)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        checkpoint = self._checkpoint(training, seed)
-        seed = seed if checkpoint.seed is None else checkpoint.seed
         key = self._key(training) if self.warm_start else ""
         start = start or (self._remembered().get(key) if self.warm_start else None)
-        plan = self._plan(training, seed, warm=start is not None)
+        plan = self._plan(training, checkpoint.seed, warm=start is not None)
         state = FitState(
             start.grown(self.C, problems) if start else [np.zeros(len(p)) for p in problems]
         )
@@ -190,12 +178,14 @@ class KernelMachine(Machine):
         self._report(stopped=state.stopped)
         return dual
 
-    def _checkpoint(self, training: TrainingSet, seed: int) -> Checkpoint | NoCheckpoint:
+    def _checkpoint(self, training: TrainingSet) -> Checkpoint | NoCheckpoint:
+        """With the seed of the fit: a new one, or that of the fit which goes on."""
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         if self.checkpoint is None:
-            return NoCheckpoint()
+            return NoCheckpoint(seed)
         folder = Path(self.checkpoint)
         if training.along_path:  # each C is a fit of its own
-            folder = folder / f"C={self.C:g}"
+            folder = folder / f"C={float(self.C)!r}"  # all digits: two values, two folders
         return Checkpoint(folder, self._identity(training), seed)
 
     def _fall_back(self, state: FitState) -> None:
@@ -232,17 +222,25 @@ class KernelMachine(Machine):
 
     def _identity(self, training: TrainingSet) -> dict[str, str]:
         parameters = {k: v for k, v in self.get_params().items() if k not in _NOT_IDENTITY}
-        described = [f"{k}={digest(v)}" for k, v in sorted(parameters.items())]
+        name, values = self._kernel_identity(training)
+        described = [f"{k}={digest(v)}" for k, v in sorted({**parameters, "kernel": name}.items())]
         return {
             "data": training.data_digest(),
             "parameters": digest(*described),
+            "kernel values": values,
             "version": version("widemargin"),
         }
 
+    def _kernel_identity(self, training: TrainingSet) -> tuple[str, str]:
+        """The name of a kernel that its parameters define; of a function, what it returns."""
+        if callable(self.kernel):
+            return "function", training.kernel_values_digest()
+        return self.kernel, "by name"
+
     def _key(self, training: TrainingSet) -> str:
         """What a warm start must have in common: all but C and the way of solving."""
-        names = ("kernel", "degree", "coef0", "fit_intercept")
-        same = [getattr(self, name) for name in names]
+        names = ("degree", "coef0", "fit_intercept")
+        same = [getattr(self, name) for name in names] + [*self._kernel_identity(training)]
         coding = training.targets.coding
         return digest(training.data_digest(), training.gamma, coding.multi_class, *same)
 
@@ -383,4 +381,4 @@ class KernelMachine(Machine):
     def _cache_bytes(self) -> float:
         if self.cache_size != "auto":
             return min(1e6 * float(self.cache_size), 1e15)
-        return CACHE_SHARE * free_memory()
+        return min(CACHE_SHARE * total_memory(), FREE_SHARE * free_memory())

@@ -13,6 +13,8 @@ from widemargin.kernel.kernels import TILE
 from widemargin.resources import one_blas_thread
 from widemargin.warning import warn_user
 
+RESERVE = 64 << 20  # bytes that a cache leaves free: blocks of kernel values, variables, copies
+
 
 class Tiles:
     """Tiles of columns, taken in turn by a few threads; sums do not depend on who takes which.
@@ -23,22 +25,20 @@ class Tiles:
 
     def __init__(self, n_threads: int = 1):
         self.n_threads = n_threads
-        self._inside = 0
+        self._inside: list = []  # a hold on BLAS for everybody who is
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Self:
-        one_blas_thread.__enter__()
-        self._inside += 1
-        if self._inside == 1 and self.n_threads > 1:
+        self._inside.append(one_blas_thread())
+        if len(self._inside) == 1 and self.n_threads > 1:
             self._pool = ThreadPoolExecutor(self.n_threads - 1)
         return self
 
     def __exit__(self, *exception) -> None:
-        self._inside -= 1
-        if self._inside == 0 and self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
-        one_blas_thread.__exit__(*exception)
+        with self._inside.pop():
+            if not self._inside and self._pool is not None:
+                self._pool.shutdown(cancel_futures=True)
+                self._pool = None
 
     def tiles(self, n: int, task: Callable[[int, int], None], size: int = TILE) -> None:
         """``task(begin, end)`` for every tile of ``size`` columns of n."""
@@ -73,14 +73,24 @@ class Memory:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._free: list[np.ndarray] = []
+        self._granted: float = np.inf  # bytes of the last buffer that the system has cut down
 
     def take(self, size: int, least: int, dtype) -> np.ndarray:
-        """``size`` values, from a buffer that is free if one is large enough."""
+        """``size`` values, from a buffer that is free if one is large enough.
+
+        What the system has refused once is not asked for again, so that the next problem makes do
+        with the buffer of the last; one that is too small is let go, to make room for a larger.
+        """
         with self._lock:
+            size = int(max(min(size, self._granted // np.dtype(dtype).itemsize), least))
             for k, buffer in enumerate(self._free):
                 if buffer.dtype == dtype and len(buffer) >= size:
                     return self._free.pop(k)[:size]
-        return allocate(size, least, dtype)
+            self._free.clear()
+        buffer = allocate(size, least, dtype)
+        if len(buffer) < size:
+            self._granted = buffer.nbytes
+        return buffer
 
     def give(self, buffer: np.ndarray) -> None:
         with self._lock:
@@ -88,20 +98,24 @@ class Memory:
 
 
 def allocate(size: int, least: int, dtype) -> np.ndarray:
-    """A buffer of ``size`` values, or of as many as the system grants."""
-    wanted = size
-    while True:
-        try:
-            buffer = np.empty(size, dtype=dtype)
-        except MemoryError:
-            if size <= least:
-                raise
-            size = max(size // 2, least)
-            continue
-        if size < wanted:
-            mega = np.dtype(dtype).itemsize / 1e6
-            warn_user(
-                f"A cache of {wanted * mega:.0f} MB for kernel rows could not be allocated; using "
-                f"{size * mega:.0f} MB. Set cache_size to ask for less."
-            )
-        return buffer
+    """A buffer of ``size`` values, or of as many as leave some memory for the rest of the fit."""
+    granted = size
+    while granted > least and not _leaves_some(granted, dtype):
+        granted = max(granted // 2, least)
+    buffer = np.empty(granted, dtype=dtype)
+    if granted < size:
+        mega = np.dtype(dtype).itemsize / 1e6
+        warn_user(
+            f"A cache of {size * mega:.0f} MB for kernel rows could not be allocated; using "
+            f"{granted * mega:.0f} MB. Set cache_size to ask for less."
+        )
+    return buffer
+
+
+def _leaves_some(size: int, dtype) -> bool:
+    """Whether the system would grant as much again, or `RESERVE`."""
+    try:
+        np.empty(size + min(size, RESERVE // np.dtype(dtype).itemsize), dtype=dtype)
+    except MemoryError:
+        return False
+    return True
