@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-LAYOUTS = ("C", "F", "strided", "csr", "csc", "coo")
+SPARSE = {"csr": sp.csr_array, "csc": sp.csc_array, "coo": sp.coo_array}
+LAYOUTS = ("C", "F", "strided", *SPARSE)
 WEIGHTS = (None, "ones", "copies", "zeros", "uneven", "extreme")
 DTYPES = ("float64", "float32", "float16", "int64", "int32", "uint8")
 _LARGEST = {"float16": 6e4, "float32": 3e38, "uint8": 255, "int32": 2e9, "int64": 9e18}
@@ -90,7 +91,7 @@ class Data:
         if self.layout == "C":
             return X
         wanted = X if X.dtype != np.float16 else X.astype(np.float32)  # SciPy has no sparse halves
-        return {"csr": sp.csr_array, "csc": sp.csc_array, "coo": sp.coo_array}[self.layout](wanted)
+        return SPARSE[self.layout](wanted)
 
     def _weight(self, y, rng) -> np.ndarray | None:
         n = len(y)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pickle
-import select
-import signal
 import time
 import traceback
 import warnings
@@ -17,6 +13,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
 import widemargin
 from stress import checks
+from stress.children import in_child
 from stress.problems import Case
 
 CASE_SECONDS = 60.0  # after which a case counts as hung
@@ -65,7 +62,7 @@ def outcome(check: str, case: Case) -> Failure | str:
         except Exception as error:
             return _failure(check, case, error, "fit")
         try:
-            checks.CHECKS[check](model, X, y, w)
+            checks.CHECKS[check].function(model, X, y, w)
         except Exception as error:
             return _failure(check, case, error, check)
     return "passed"
@@ -106,7 +103,7 @@ class Hunt:
     def run(self, n_cases: int, seconds: float, kinds: set[str]) -> Count:
         """Up to ``n_cases``; failures of ``kinds`` are counted and not shrunk."""
         self._kinds, self._until = kinds, time.monotonic() + seconds
-        strategy = checks.STRATEGIES[self.check]
+        strategy = checks.CHECKS[self.check].cases
         options = settings(
             max_examples=n_cases,
             database=None,
@@ -152,24 +149,8 @@ class Hunt:
 
 
 def _in_child(check: str, case: Case) -> Failure | str:
-    """`outcome` in a fork; a crash or a hang of it is a failure."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.write(writing, pickle.dumps(outcome(check, case)))
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        answered = bool(select.select([pipe], [], [], CASE_SECONDS)[0])
-        said = pipe.read() if answered else b""
-    if not answered:
-        os.kill(child, signal.SIGKILL)
-    status = os.waitpid(child, 0)[1]
-    if said:
-        return pickle.loads(said)
-    return died(check, case.lines(check), f"signal {os.WTERMSIG(status)}" if answered else "hung")
+    answer = in_child(lambda: outcome(check, case), CASE_SECONDS)
+    return answer.value or died(check, case.lines(check), answer.how)
 
 
 def died(check: str, lines: list[str], how: str, number: int = 0) -> Failure:

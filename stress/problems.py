@@ -5,7 +5,7 @@ The simplest value of everything stands first, since that is what hypothesis shr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
@@ -13,8 +13,9 @@ import numpy as np
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 
-from stress.data import DTYPES, LAYOUTS, WEIGHTS, Data
+from stress.data import DTYPES, LAYOUTS, SPARSE, WEIGHTS, Data
 from widemargin import AdditiveSVC, KernelSVC, PowerMean
+from widemargin.kernel.kernels import traits_of
 
 PREAMBLE = "from stress import *"
 
@@ -81,113 +82,121 @@ def powers(low: int, high: int) -> st.SearchStrategy[float]:
     return chosen(*(float(f"1e{k}") for k in near + exponents))
 
 
-# ------------------------------------------------------------------ data
+# ------------------------------------------------------------------ what is drawn
+
+DATA = {
+    "classes": usually(2, 3, 4, 5, 12, 20),
+    "rows": chosen(*range(12), *range(12, 60, 4), 60, 80, 100, 120, 300),  # beside one per class
+    "columns": usually(2, 1, 3, 5, 20),
+    "seed": st.integers(0, 999),
+    "noise": chosen(0.3, 0.0, 1.0, 10.0),
+    "copies": usually(1, 2, 5, 30),
+    "zeros": usually(0.0, 0.5, 0.9, 1.0),
+    "scale": powers(-20, 15),
+    "offset": usually(0.0, 1e-3, 1.0, 100.0, 1e4, 1e6),
+    "uneven": usually(1.0, 1e-6, 1e-2, 1e2, 1e6),
+    "constant": usually(False, True),
+    "signed": chosen(True, False),
+    "steps": chosen(0, 1, 4),
+    "dtype": usually(*DTYPES),
+    "layout": usually(*LAYOUTS),
+    "weights": usually(*WEIGHTS),
+}
+
+BOTH = {
+    "C": powers(-6, 12),
+    "class_weight": usually(None, "balanced", {0: 0.01}, {1: 1000.0}),
+    "fit_intercept": chosen(False, True),
+    "tol": usually(1e-3, 1e-1, 1e-2, 1e-4, 1e-5, 1e-6, 1e-8),
+    "max_iter": chosen(100, 100, 1, 3, 1000),
+}
+
+KERNEL = BOTH | {
+    "kernel": chosen("rbf", "poly", "laplacian", "chi2", "sigmoid", "precomputed", cosine),
+    "gamma": st.one_of(chosen("scale", "auto"), powers(-8, 8)),
+    "degree": usually(3, 0, 1, 2, 9),
+    "coef0": usually(0.0, 1.0, -1.0, 100.0),
+    "levels": usually("auto", 0, 1, 3),
+    "branching": usually(4, 2, 5),
+    "early": usually(False, 1, 2),
+    "multi_class": chosen("ovr", "ovo"),
+    "cache_size": usually("auto", 0.001, 0.01, 1.0),
+}
+
+ADDITIVE = BOTH | {
+    "kernel": chosen("chi2", "intersection", "hellinger", "jensen_shannon", "linear",
+                     PowerMean(-2.5), soft_min),
+    "loss": chosen("squared_hinge", "hinge"),
+    "approximation": usually("spectral", "unary", "fourier", "chebyshev", "pmsvm"),
+    "rank": usually("auto", 1, 3, 8, 20),
+    "n_bins": usually("auto", 1, 2, 16, 300),
+    "binning": usually("auto", "uniform", "log", "exact"),
+    "scaling": usually("auto", "global", "minmax", "percentile", None),
+    "multi_class": chosen("ovr", "crammer_singer"),
+    "C_unit": usually("diagonal", "raw"),
+}  # fmt: skip
 
 
-@st.composite
-def data(draw, *, signed: bool, sparse: bool, gram: bool) -> Data:
-    classes = draw(usually(2, 3, 4, 5, 12))
-    rows = draw(chosen(*range(12), *range(12, 60, 4), 60, 80, 100, 120, 300)) + classes
-    return Data(
-        rows=rows,
-        columns=draw(usually(2, 1, 3, 5, 20)),
-        classes=classes,
-        seed=draw(st.integers(0, 999)),
-        noise=draw(chosen(0.3, 0.0, 1.0, 10.0)),
-        copies=draw(usually(1, 2, 5, 30)),
-        zeros=draw(usually(0.0, 0.5, 0.9, 1.0)),
-        scale=draw(powers(-20, 15)),
-        offset=draw(usually(0.0, 1e-3, 1.0, 100.0, 1e4, 1e6)),
-        uneven=draw(usually(1.0, 1e-6, 1e-2, 1e2, 1e6)),
-        constant=draw(usually(False, True)),
-        signed=signed and draw(st.booleans()),
-        steps=draw(chosen(0, 1, 4)),
-        dtype=draw(usually(*DTYPES)),
-        layout=draw(usually(*(LAYOUTS if sparse else LAYOUTS[:3]))),
-        weights=draw(usually(*WEIGHTS)),
-        gram=gram,
-    )
+def kernel_cases(**changes) -> st.SearchStrategy[Case]:
+    """`KernelSVC`; changes are strategies for parameters and fields of the data, by name."""
+    near = st.booleans()
+    return st.builds(_kernel_case, _table(KERNEL, changes), _table(DATA, changes), near)
 
 
-# ------------------------------------------------------------------ estimators
+def additive_cases(**changes) -> st.SearchStrategy[Case]:
+    """`AdditiveSVC`, likewise."""
+    return st.builds(_additive_case, _table(ADDITIVE, changes), _table(DATA, changes))
 
-TOLERANCES = (1e-3, 1e-1, 1e-2, 1e-4, 1e-5, 1e-6, 1e-8)
-CLASS_WEIGHTS: tuple = (None, "balanced", {0: 0.01}, {1: 1000.0})
+
+def cases(**changes) -> st.SearchStrategy[Case]:
+    """Of either machine; changes that one of them does not have are left out of it."""
+    return st.one_of(kernel_cases(**changes), additive_cases(**changes))
 
 
-@st.composite
-def kernel_cases(draw, **fixed) -> Case:
-    """`KernelSVC`, exact or early."""
-    kernels = ("rbf", "poly", "laplacian", "chi2", "sigmoid", "precomputed", cosine)
-    kernel = fixed.get("kernel") or draw(chosen(*kernels))
-    own = draw(
-        data(
-            signed=kernel != "chi2",
-            sparse=kernel in ("rbf", "poly", "sigmoid", cosine),
-            gram=kernel == "precomputed",
+def _table(table: dict, changes: dict) -> st.SearchStrategy[dict]:
+    return st.fixed_dictionaries({name: changes.get(name, table[name]) for name in table})
+
+
+# ------------------------------------------------------------------ what suits each other
+
+
+def _kernel_case(drawn: dict[str, Any], fields: dict[str, Any], near: bool) -> Case:
+    kernel = drawn["kernel"]
+    traits = traits_of(kernel)
+    if not callable(kernel):
+        unused = {"gamma", "degree", "coef0"} - set(traits.parameters)
+        drawn = {k: v for k, v in drawn.items() if k not in unused}
+    if drawn["early"]:
+        drawn = drawn | {"fit_intercept": False}
+    data = _data(fields, signed=not traits.non_negative, sparse=traits.sparse)
+    if near and not isinstance(drawn.get("gamma", ""), str):  # in the unit of the data
+        unit = data.columns * max(data.scale, 1e-15) ** (
+            1 if kernel in ("laplacian", "chi2") else 2
         )
+        drawn = drawn | {"gamma": float(f"{drawn['gamma'] / unit:.1e}")}
+    return _case(KernelSVC, drawn, replace(data, gram=traits.pairwise))
+
+
+def _additive_case(drawn: dict[str, Any], fields: dict[str, Any]) -> Case:
+    """It keeps its dual variables (warm_start), from which the truth is told."""
+    data = _data(fields, signed=drawn["scaling"] not in ("global", None), sparse=True)
+    return _case(AdditiveSVC, drawn | {"warm_start": True}, data)
+
+
+def _data(fields: dict[str, Any], *, signed: bool, sparse: bool) -> Data:
+    layout = fields["layout"]
+    return Data(
+        **fields
+        | {
+            "rows": fields["rows"] + fields["classes"],
+            "signed": signed and fields["signed"],
+            "layout": layout if sparse or layout not in SPARSE else "C",
+        }
     )
-    # gamma in the unit of the data, or far off it
-    unit = 1 / (
-        own.columns * max(own.scale, 1e-15) ** (1 if kernel in ("laplacian", "chi2") else 2)
-    )
-    gamma = draw(st.one_of(chosen("scale", "auto"), powers(-8, 8)))
-    near = draw(st.booleans())
-    drawn: dict[str, Any] = {
-        "kernel": kernel,
-        "C": draw(powers(-6, 12)),
-        "gamma": float(f"{gamma * unit:.1e}") if near and not isinstance(gamma, str) else gamma,
-        "degree": draw(usually(3, 0, 1, 2, 9)) if kernel == "poly" else 3,
-        "coef0": draw(usually(0.0, 1.0, -1.0, 100.0)),
-        "levels": draw(usually("auto", 0, 1, 3)),
-        "branching": draw(usually(4, 2, 5)),
-        "early": draw(usually(False, 1, 2)),
-        "multi_class": draw(chosen("ovr", "ovo")),
-        "class_weight": draw(usually(*CLASS_WEIGHTS)),
-        "tol": draw(usually(*TOLERANCES)),
-        "max_iter": draw(chosen(100, 100, 1, 3, 1000)),
-        "cache_size": draw(usually("auto", 0.001, 0.01, 1.0)),
-    }
-    drawn["fit_intercept"] = not drawn["early"] and draw(st.booleans())
-    return _case(KernelSVC, drawn | fixed, own)
 
 
-@st.composite
-def additive_cases(draw, **fixed) -> Case:
-    """`AdditiveSVC`; it keeps its dual variables (warm_start), from which the truth is told."""
-    kernels = ("chi2", "intersection", "hellinger", "jensen_shannon", "linear", PowerMean(-2.5),
-               soft_min)  # fmt: skip
-    scaling = draw(usually("auto", "global", "minmax", "percentile", None))
-    own = draw(data(signed=scaling in ("auto", "minmax", "percentile"), sparse=True, gram=False))
-    drawn: dict[str, Any] = {
-        "kernel": draw(chosen(*kernels)),
-        "C": draw(powers(-6, 12)),
-        "loss": draw(chosen("squared_hinge", "hinge")),
-        "approximation": draw(usually("spectral", "unary", "fourier", "chebyshev", "pmsvm")),
-        "rank": draw(usually("auto", 1, 3, 8, 20)),
-        "n_bins": draw(usually("auto", 1, 2, 16, 300)),
-        "binning": draw(usually("auto", "uniform", "log", "exact")),
-        "scaling": scaling,
-        "multi_class": draw(chosen("ovr", "crammer_singer")),
-        "fit_intercept": draw(chosen(True, False)),
-        "class_weight": draw(usually(*CLASS_WEIGHTS)),
-        "C_unit": draw(usually("diagonal", "raw")),
-        "tol": draw(usually(*TOLERANCES)),
-        "max_iter": draw(chosen(100, 100, 1, 3, 1000)),
-        "warm_start": True,
-    }
-    return _case(AdditiveSVC, drawn | fixed, own)
-
-
-def _case(machine, drawn: dict[str, Any], own: Data) -> Case:
+def _case(machine, drawn: dict[str, Any], data: Data) -> Case:
     """Parameters that differ from the defaults, so that reproductions are short."""
     default = machine().get_params()
-    told = {
-        k: v for k, v in drawn.items() if k == "kernel" or not (v is default[k] or v == default[k])
-    }
-    return Case(machine, told | {"random_state": 0}, own)
-
-
-def cases(**fixed) -> st.SearchStrategy[Case]:
-    """Of either machine."""
-    return st.one_of(kernel_cases(**fixed), additive_cases(**fixed))
+    told = {k: v for k, v in drawn.items() if k == "kernel" or v != default[k]}
+    return Case(machine, told | {"random_state": 0}, data)
