@@ -80,12 +80,13 @@ def run(names: list[str], minutes: float, jobs: int, seed: int) -> report.Totals
     totals = report.Totals({name: Count() for name in names})
     until = time.monotonic() + 60 * minutes
     todo = _turns(names, seed)
+    turn_seconds = min(SECONDS, 60 * minutes * jobs / len(names))  # so that each has one
     with tempfile.TemporaryDirectory() as folder:
         running: list[Turn] = []
         while running or time.monotonic() < until:
             left = until - time.monotonic()
             while len(running) < jobs and left > 0:
-                limit = (CASES, min(SECONDS, left), totals.kinds)
+                limit = (CASES, min(turn_seconds, left), totals.kinds)
                 running.append(Turn.begin(*next(todo), Path(folder), limit))
             wait_for([turn.answer for turn in running], timeout=1.0)
             running = [turn for turn in running if not _ended(turn, totals)]

@@ -107,6 +107,7 @@ class Hunt:
         options = settings(
             max_examples=n_cases,
             database=None,
+            derandomize=False,
             deadline=None,
             phases=(Phase.generate, Phase.shrink),
             suppress_health_check=list(HealthCheck),

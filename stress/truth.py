@@ -20,7 +20,7 @@ from widemargin.additive.source import Values
 from widemargin.kernel.backend import Host
 
 REAL = np.longdouble
-UNIT = float(np.finfo(np.float64).eps)
+UNIT, TINY = (float(x) for x in (np.finfo(np.float64).eps, np.finfo(np.float64).tiny))
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,15 @@ class Truth:
     @property
     def dual(self) -> float:
         return self.primal - self.gap
+
+    @property
+    def relative(self) -> float:
+        return self.gap / max(self.primal, TINY)
+
+    @property
+    def beyond_rounding(self) -> float:
+        """The relative gap that a claim in double precision must not be below."""
+        return (self.gap - self.noise) / max(self.primal, TINY)
 
 
 # ------------------------------------------------------------------ from a model to its problem
@@ -114,7 +123,7 @@ def _additive_parts(model, X, w, present, target, c) -> Problem:
     return Problem(
         K,
         target,
-        _feasible(model, target),
+        _projected(model, target, model.C_ * c),
         model.C_ * c,
         np.zeros(len(present), dtype=int),
         squared=model.loss == "squared_hinge",
@@ -122,13 +131,16 @@ def _additive_parts(model, X, w, present, target, c) -> Problem:
     )
 
 
-def _feasible(model, target) -> np.ndarray:
-    """The variables; where a row's sum to zero, one of them is what the others leave for it."""
+def _projected(model, target, c) -> np.ndarray:
+    """The variables; those of a simplex put on it, from which single precision drifts."""
     coef = model._dual.coef.astype(REAL)
-    if model.multi_class == "crammer_singer":
-        others = np.where(target > 0, 0, coef).sum(axis=1)
-        coef = np.where(target > 0, -others[:, None], coef)
-    return coef
+    if model.multi_class != "crammer_singer":
+        return coef
+    own = -np.where(target > 0, 0, coef).sum(axis=1, keepdims=True)
+    coef = np.where(target > 0, own, coef)
+    if model.loss == "squared_hinge":
+        return coef
+    return coef * np.minimum(1, c[:, None] / np.maximum(own, np.finfo(REAL).tiny))
 
 
 def dense(X) -> np.ndarray:
@@ -173,14 +185,6 @@ def parts(problem: Problem) -> Iterator[tuple[int, np.ndarray]]:
             rows = np.flatnonzero((problem.cluster == cluster) & (problem.target[:, k] != 0))
             if len(rows):
                 yield k, rows
-
-
-def relative_gap(found: list[Truth]) -> float:
-    return max(t.gap / max(t.primal, np.finfo(np.float64).tiny) for t in found)
-
-
-def relative_noise(found: list[Truth]) -> float:
-    return max(t.noise / max(t.primal, np.finfo(np.float64).tiny) for t in found)
 
 
 def _box_truth(problem: Problem, k: int, rows: np.ndarray) -> Truth:

@@ -15,7 +15,7 @@ from stress.compare import random_of, same_bits, same_problem
 
 PATIENCE = 60.0
 AT_ONCE = 5.0  # seconds for an interrupt; the promise is one, on a machine of one's own
-MEGABYTES = (1, 300)  # on top of what the process has
+BYTES = (4, 8)  # on top of what the process has, as powers of ten
 
 
 def killed(model, X, y, w=None) -> None:
@@ -47,7 +47,7 @@ def interrupted(model, X, y, w=None) -> None:
 
 def memory(model, X, y, w=None) -> None:
     """With little memory a fit ends in a MemoryError, or in a solution of the same problem."""
-    extra = int(random_of(X, y).uniform(*MEGABYTES) * 1e6)
+    extra = int(10 ** random_of(X, y).uniform(*BYTES))
     answer = in_child(lambda: _limited(clone(model), X, y, w, extra), PATIENCE)
     assert answer.how == "returned", f"little memory ends the process: {answer.how}, {extra} bytes"
     if answer.value is not None:
