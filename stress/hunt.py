@@ -44,8 +44,12 @@ class Count:
     failures: list[Failure] = field(default_factory=list)  # one of each kind, shrunk
 
 
-class _Stop(Exception):  # noqa: N818
+class _Fails(Exception):  # noqa: N818
     """Tells hypothesis that a case fails."""
+
+
+class _TimeIsUp(BaseException):
+    """Goes through hypothesis, which catches exceptions only."""
 
 
 def outcome(check: str, case: Case) -> Failure | str:
@@ -116,9 +120,9 @@ class Hunt:
         )
         try:
             seed(self.number)(options(given(strategy)(self._try)))()
-        except _Stop:
-            assert self._smallest is not None
-            self.count.failures.append(self._smallest)
+        except (_Fails, _TimeIsUp):
+            if self._smallest is not None:
+                self.count.failures.append(self._smallest)
         return self.count
 
     def _try(self, case: Case) -> None:
@@ -126,7 +130,7 @@ class Hunt:
         key = "\n".join(lines)
         if key not in self._known:
             if time.monotonic() > self._until:
-                return
+                raise _TimeIsUp
             self.trace.write_text(key)
             found = self._known[key] = self.outcome(self.check, case)
             if self._wanted is None:
@@ -134,7 +138,7 @@ class Hunt:
         found = self._known[key]
         if isinstance(found, Failure) and found.kind == self._wanted:
             self._smallest = Failure(found.kind, lines, found.said, self.number)
-            raise _Stop
+            raise _Fails
 
     def _add(self, found: Failure | str) -> None:
         self.count.cases += 1

@@ -32,6 +32,7 @@ COUNTED = {"weights": chosen("copies", "zeros")}
 FORMULAS = chosen("rbf", "poly", "sigmoid", "laplacian", "chi2")
 SCALED = chosen("rbf", "poly", "laplacian")
 TAME = {"C": chosen(1.0, 0.01, 100.0), "scale": chosen(1.0), "rows": chosen(4, 8, 12, 16, 24)}
+BATCHES = chosen(17, 40)  # of 16 classes: the threads' tasks
 DIVIDED = {"levels": chosen(1, 2, 3), "branching": chosen(2, 3)}
 
 CHECKS = {
@@ -46,7 +47,7 @@ CHECKS = {
     "layout": Check(layout, cases(**EXACT)),
     "path": Check(path, cases(**EXACT)),
     "inputs": Check(inputs, cases()),
-    "n_jobs": Check(n_jobs, cases()),
+    "n_jobs": Check(n_jobs, one_of(cases(), additive_cases(classes=BATCHES))),
     "concurrent": Check(concurrent, cases()),
     "pickled": Check(pickled, cases()),
     "saved": Check(saved, cases()),
