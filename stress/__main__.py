@@ -76,18 +76,19 @@ def _hunt(check: str, seed: int, trace: Path, limit: tuple, isolated: bool, send
 
 
 def run(names: list[str], minutes: float, jobs: int, seed: int) -> report.Totals:
-    """All checks in turn until time is up."""
+    """All checks in turn until time is up, and each at least once."""
     totals = report.Totals({name: Count() for name in names})
     until = time.monotonic() + 60 * minutes
-    todo = _turns(names, seed)
-    turn_seconds = min(SECONDS, 60 * minutes * jobs / len(names))  # so that each has one
+    share = min(SECONDS, 60 * minutes * jobs / len(names))
+    todo, first_round = _turns(names, seed), len(names)
     with tempfile.TemporaryDirectory() as folder:
         running: list[Turn] = []
-        while running or time.monotonic() < until:
+        while running or first_round > 0 or time.monotonic() < until:
             left = until - time.monotonic()
-            while len(running) < jobs and left > 0:
-                limit = (CASES, min(turn_seconds, left), totals.kinds)
+            while len(running) < jobs and (left > 0 or first_round > 0):
+                limit = (CASES, min(share, max(left, 1.0)), totals.kinds)
                 running.append(Turn.begin(*next(todo), Path(folder), limit))
+                first_round -= 1
             wait_for([turn.answer for turn in running], timeout=1.0)
             running = [turn for turn in running if not _ended(turn, totals)]
     return totals

@@ -22,10 +22,11 @@ PREAMBLE = "from stress import *"
 
 def cosine(A, B):
     """A kernel of the user's, for dense and sparse rows; positive semi-definite."""
+    A, B = A.astype(np.float64), B.astype(np.float64)
     inner = A @ B.T
-    inner = inner.toarray() if hasattr(inner, "toarray") else inner
-    lengths = [np.sqrt(np.asarray((M * M).sum(axis=1), dtype=np.float64)).ravel() for M in (A, B)]
-    return np.asarray(inner, dtype=np.float64) / np.maximum(np.outer(*lengths), 1e-300) + 0.5
+    lengths = [np.sqrt(np.asarray((M * M).sum(axis=1))).ravel() for M in (A, B)]
+    dense = inner.toarray() if hasattr(inner, "toarray") else inner
+    return dense / np.maximum(np.outer(*lengths), 1e-300) + 0.5
 
 
 def soft_min(x, y):
