@@ -129,7 +129,7 @@ class Hunt:
         lines = case.lines(self.check)
         key = "\n".join(lines)
         if key not in self._known:
-            if time.monotonic() > self._until:
+            if self.count.cases and time.monotonic() > self._until:  # one case at least
                 raise _TimeIsUp
             self.trace.write_text(key)
             found = self._known[key] = self.outcome(self.check, case)
