@@ -12,7 +12,7 @@ install = $(1)/bin/python tools/requirements.py $(2) > $(1)/requirements.txt && 
 build = $(1)/bin/python -m pip install -q --no-deps --no-build-isolation -e . \
   --config-settings=build-dir=build/$(2) --config-settings=cmake.define.$(3)
 
-.PHONY: demo test check format sanitize fuzz package bench clean
+.PHONY: demo test check format sanitize fuzz stress package bench clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/tools:
@@ -80,6 +80,10 @@ fuzz: $(VENV)/ready ## a million hostile files; ten minutes each on the text par
 	$(BIN)/python fuzz/fuzz_svmlight.py $(FUZZ) -max_len=128 -dict=fuzz/svmlight.dict \
 	  build/corpus/svmlight fuzz/seeds/svmlight
 	$(BIN)/python fuzz/fuzz_model.py $(FUZZ) -max_len=64 -len_control=0 build/corpus/model
+
+MINUTES ?= 5
+stress: $(VENV)/ready ## random problems against every promise of the documents; MINUTES=60 before a release
+	$(BIN)/python -m stress --minutes $(MINUTES)
 
 package: $(VENV)/tools ## the wheel and the sdist, each installed and used in an environment of its own
 	rm -rf build/dist && mkdir -p build/dist
