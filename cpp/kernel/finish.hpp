@@ -11,7 +11,7 @@ namespace WIDEMARGIN_ISA {
 // denormal numbers would slow everything that reads them.  The relative error is below 3e-7, which
 // a test measures over the whole range.
 inline Floats exp_clamped(Floats x) {
-  using Ints = Vector<std::int32_t, 16>;
+  using Ints = Vector<std::int32_t, Lanes<float>::n>;
   x = vmin(vmax(x, Floats{} - 80.0f), Floats{} + 80.0f);
   const Floats shifted = x * 1.44269504f + 12582912.0f;  // 1.5 * 2^23 rounds to an integer
   const Floats n = shifted - 12582912.0f;
@@ -31,7 +31,7 @@ inline Floats exp_clamped(Floats x) {
 
 // The same in double precision, clamped to [-700, 700]; Taylor's series on [-ln 2 / 2, ln 2 / 2].
 inline Doubles exp_clamped(Doubles x) {
-  using Longs = Vector<std::int64_t, 8>;
+  using Longs = Vector<std::int64_t, kDoubles>;
   x = vmin(vmax(x, Doubles{} - 700.0), Doubles{} + 700.0);
   const Doubles shifted = x * 1.4426950408889634 + 6755399441055744.0;  // 1.5 * 2^52
   const Doubles n = shifted - 6755399441055744.0;

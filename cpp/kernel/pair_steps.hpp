@@ -7,7 +7,13 @@
 namespace widemargin {
 namespace WIDEMARGIN_ISA {
 
-using Longs = Vector<std::int64_t, 8>;
+using Longs = Vector<std::int64_t, kDoubles>;
+
+inline Longs first_indices() {
+  Longs index{};
+  for (int l = 0; l < kDoubles; ++l) index[l] = l;
+  return index;
+}
 
 struct Best {
   double score;
@@ -17,7 +23,7 @@ struct Best {
 // Lane-wise maxima to one; ties go to the smallest index, so that results do not depend on lanes.
 inline Best reduce(Doubles score, Longs index) {
   Best best{score[0], index[0]};
-  for (int l = 1; l < 8; ++l)
+  for (int l = 1; l < kDoubles; ++l)
     if (score[l] > best.score || (score[l] == best.score && index[l] < best.index))
       best = {score[l], index[l]};
   return best;
@@ -67,9 +73,9 @@ class PairSteps {
   Best most_violating(std::int64_t i, double di, std::int64_t j, double dj) {
     const T *qi = row(i), *qj = row(j);
     Doubles best{};
-    Longs at{}, index = {0, 1, 2, 3, 4, 5, 6, 7};
+    Longs at{}, index = first_indices();
     best = best - 1.0;
-    for (std::int64_t k = 0; k < w_.size; k += 8, index = index + 8) {
+    for (std::int64_t k = 0; k < w_.size; k += kDoubles, index = index + kDoubles) {
       const Doubles g =
           load<Doubles>(w_.gradient + k) + di * widened(qi + k) + dj * widened(qj + k);
       store(w_.gradient + k, g);
@@ -88,10 +94,10 @@ class PairSteps {
     const double qii = w_.diagonal[i], gi = w_.gradient[i];
     const T* qi = row(i);
     Doubles best{};
-    Longs at{}, index = {0, 1, 2, 3, 4, 5, 6, 7};
+    Longs at{}, index = first_indices();
     best = best + gi * gi / qii;
     at = at + i;
-    for (std::int64_t k = 0; k < w_.size; k += 8, index = index + 8) {
+    for (std::int64_t k = 0; k < w_.size; k += kDoubles, index = index + kDoubles) {
       const Doubles qij = widened(qi + k), g = load<Doubles>(w_.gradient + k);
       const Doubles a = load<Doubles>(w_.alpha + k), upper = load<Doubles>(w_.upper + k);
       const Doubles qjj = load<Doubles>(w_.diagonal + k);

@@ -18,7 +18,7 @@ void add_rows(const T* const* rows, const double* coef, std::int64_t n_rows, std
       const T *r0 = rows[i], *r1 = rows[i + 1], *r2 = rows[i + 2], *r3 = rows[i + 3];
       const double c0 = coef[i], c1 = coef[i + 1], c2 = coef[i + 2], c3 = coef[i + 3];
       std::int64_t j = from;
-      for (; j + 8 <= to; j += 8)
+      for (; j + kDoubles <= to; j += kDoubles)
         store(out + j, load<Doubles>(out + j) + (c0 * widened(r0 + j) + c1 * widened(r1 + j)) +
                            (c2 * widened(r2 + j) + c3 * widened(r3 + j)));
       for (; j < to; ++j) out[j] += (c0 * r0[j] + c1 * r1[j]) + (c2 * r2[j] + c3 * r3[j]);

@@ -1,4 +1,4 @@
-// The vectors of the kernel machine's loops: 64 bytes of values in either precision.
+// The vectors of the kernel machine's loops: as many values as the machine takes at a time.
 #pragma once
 
 #include "simd.hpp"
@@ -7,22 +7,16 @@ namespace widemargin {
 namespace WIDEMARGIN_ISA {
 
 template <class T>
-struct Lanes;
-template <>
-struct Lanes<float> {
-  static constexpr int n = 16;
-  using Values = Vector<float, 16>;
+struct Lanes {
+  static constexpr int n = kVectorBytes / int(sizeof(T));
+  using Values = Vector<T, n>;
 };
-template <>
-struct Lanes<double> {
-  static constexpr int n = 8;
-  using Values = Vector<double, 8>;
-};
+constexpr int kDoubles = Lanes<double>::n;
 using Floats = Lanes<float>::Values;
 using Doubles = Lanes<double>::Values;
 
 inline Doubles widened(const float* p) {
-  return __builtin_convertvector((load<Vector<float, 8>>(p)), Doubles);
+  return __builtin_convertvector((load<Vector<float, kDoubles>>(p)), Doubles);
 }
 inline Doubles widened(const double* p) { return load<Doubles>(p); }
 

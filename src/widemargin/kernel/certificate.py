@@ -24,7 +24,7 @@ from widemargin.kernel.problem import Problem, dual_value, gap_terms, gradient_o
 
 EXACT_WORK = 1 << 15  # variables times the cost of a kernel value, up to which all are computed
 LEAST_COST = 8.0
-SAMPLE = 512  # variables of a larger problem
+SAMPLE = 256  # variables of a larger problem
 SIGMAS = 5.0
 NEAR = 0.02  # of the margin: what rests at its bound by more does so after any rounding
 DEFINITE_ROWS = 512
