@@ -98,7 +98,7 @@ def _kernel_parts(model, X, w, present, target, c) -> Problem:
     K = kernel_matrix(model, rows[:, present] if model.kernel == "precomputed" else rows)
     if model.fit_intercept:
         given = np.ones(len(present)) if w is None else np.asarray(w)[present]
-        K = K + max(np.average(np.diag(K), weights=given.astype(REAL)), REAL(1e-12))
+        K = K + (np.average(np.diag(K), weights=given.astype(REAL)) or REAL(1))
     coef = np.zeros(target.shape, dtype=REAL)
     coef[np.searchsorted(present, model.support_)] = model.dual_coef_.T
     cluster = np.zeros(len(present), dtype=int)

@@ -8,7 +8,7 @@ The solver asks them for sweeps and certificates, and knows nothing of tables.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -85,6 +85,20 @@ class CoreTables:
             right = aligned_copy(np.pad(tables.right, padding), layout.dtype)
         return cls(left, right, None, (codes.n_features, rank), layout)
 
+    def in_double(self) -> CoreTables:
+        """The very numbers of these tables, for the loops in double precision."""
+        layout = replace(self.layout, dtype=np.float64)
+        if self.left is None:
+            right = aligned_copy(self.right, np.float64)
+            return CoreTables(None, right, self.offset, self.cell_shape, layout)
+        rank = layout.padded_rank(self.left.shape[1])
+        padding = ((0, 0), (0, rank - self.left.shape[1]))
+        left, right = (
+            aligned_copy(np.pad(t, padding), np.float64) for t in (self.left, self.right)
+        )
+        right = left if self.right is self.left else right
+        return CoreTables(left, right, None, (self.cell_shape[0], rank), layout)
+
     @cached_property
     def core(self) -> _core.Tables:
         """The checked pair that the core's loops take."""
@@ -135,6 +149,7 @@ class SharedProblem:
     bias_value: float
     loss: Loss
     symmetric: bool
+    exact: SharedProblem | None = None  # the same in double precision, to certify with
 
     @classmethod
     def of(
@@ -148,16 +163,24 @@ class SharedProblem:
         bias_value: float,
         loss: Loss,
     ) -> SharedProblem:
-        return cls(
+        tables = CoreTables.of(learned.tables, learned.codes, layout)
+        exact = cls(
             learned.codes,
-            CoreTables.of(learned.tables, learned.codes, layout),
+            tables.in_double(),
             label.astype(np.int32, copy=False),
-            c.astype(layout.dtype),
-            (kernel_diagonal + bias_value**2).astype(layout.dtype),
+            c,
+            kernel_diagonal + bias_value**2,
             float(bias_value),
             loss,
             learned.tables.symmetric,
         )
+        return exact.rounded(tables)
+
+    def rounded(self, tables: CoreTables) -> SharedProblem:
+        """In the precision of its tables; this one is what it is certified by."""
+        dtype = tables.layout.dtype
+        small = {name: getattr(self, name).astype(dtype) for name in ("c", "diagonal")}
+        return replace(self, tables=tables, **small, exact=self)
 
     @cached_property
     def core(self) -> _core.SharedProblem:
@@ -245,10 +268,13 @@ class SimplexProblem(_DualProblem):
     def _feasible(self, coef: np.ndarray) -> np.ndarray:
         """A starting point brought into the feasible set of each sample, or to zero."""
         rows, label = np.arange(len(coef)), self.shared.label
-        of_label, others = coef[rows, label], coef.copy()
+        others = coef.astype(np.float64)
         others[rows, label] = 0
-        scale = np.abs(coef).max(axis=1)
-        bad = (others.max(axis=1) > 0) | (np.abs(coef.sum(axis=1)) > 1e-4 * scale)
+        total = -others.sum(axis=1)
+        rounding = 1e-4 * np.abs(coef).max(axis=1)
+        bad = (others.max(axis=1) > 0) | (np.abs(total - coef[rows, label]) > rounding)
         largest = self.shared.loss.largest(self.shared.c)
-        share = np.minimum(1.0, largest / np.maximum(of_label, 1e-30))
-        return np.where(bad[:, None], 0.0, coef) * share[:, None]
+        share = np.where(bad, 0.0, np.minimum(1.0, largest / np.maximum(total, 1e-300)))
+        feasible = others * share[:, None]
+        feasible[rows, label] = -feasible.sum(axis=1)  # of zero sum, to the last bit or so
+        return feasible

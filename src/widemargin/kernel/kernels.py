@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel
 
+from widemargin.kernel.moments import is_off_centre, mean_row, share_of_nonzeros
 from widemargin.kernel.rows import (
     CompressedRows,
     DenseRows,
@@ -28,8 +29,7 @@ from widemargin.kernel.rows import (
 )
 
 DENSE_FROM = 0.35  # share of non-zeros from which dense rows and the matrix product are faster
-OFF_CENTRE = 8.0  # squared distance of the centre from zero, in units of the rows' from it
-_VARIANCE_ROWS = 256
+EPSILON = float(np.finfo(np.float32).eps) / 2
 TILE, TILE_COMPRESSED = 1024, 2048  # columns
 
 
@@ -119,6 +119,10 @@ class Kernel(Protocol):
         """k(x, x) of every row, in double precision."""
         ...
 
+    def relative_error(self, a: Any) -> float:
+        """By which rounding moves a value of such rows in single precision, about."""
+        ...
+
     def vectors(self, a: Any, support: np.ndarray) -> Rows:
         """What prediction needs of the support vectors."""
         ...
@@ -202,6 +206,11 @@ class DotKernel:
         with np.errstate(over="ignore"):  # the estimator names the row
             return inner**self.degree if self.name == "poly" else np.tanh(inner)
 
+    def relative_error(self, a) -> float:
+        if self.traits.by_distance:  # distances are differences of norms
+            return EPSILON * max(1.0, 4 * self.gamma * float(np.mean(a.norms)))
+        return EPSILON
+
     def vectors(self, a, support: np.ndarray):
         return a[support]
 
@@ -270,6 +279,9 @@ class FunctionKernel:
             values[begin : begin + block] = np.diag(out)
         return values
 
+    def relative_error(self, a: GivenRows) -> float:
+        return EPSILON
+
     def vectors(self, a: GivenRows, support: np.ndarray) -> GivenRows:
         return a[support]
 
@@ -310,6 +322,9 @@ class PrecomputedKernel:
         assert a.values is not None
         return a.values[a.row, a.column].astype(np.float64)
 
+    def relative_error(self, a: MatrixRows) -> float:
+        return EPSILON
+
     def vectors(self, a: MatrixRows, support: np.ndarray) -> MatrixRows:
         return MatrixRows.of_columns(a.column[support])
 
@@ -329,6 +344,7 @@ class WrappedKernel:
     cost = _of_kernel("cost")
     tile = _of_kernel("tile")
     in_double = _of_kernel("in_double")
+    relative_error = _of_kernel("relative_error")
     prepare = _of_kernel("prepare")
     training_rows = _of_kernel("training_rows")
 
@@ -372,13 +388,13 @@ def make_kernel(kernel, gamma: float, coef0: float, degree: int, X, dtype=np.flo
     if not traits.inner:
         function = {"laplacian": laplacian_kernel, "chi2": chi2_kernel}[kernel]
         function = partial(function, gamma=gamma)
-        centre = _mean(X) if traits.by_distance else None
+        centre = mean_row(X) if traits.by_distance else None
         return FunctionKernel(kernel, function, dtype, traits, float(gamma), centre)
-    share = _share_of_nonzeros(X)
-    compressed = share < DENSE_FROM and not (traits.by_distance and _is_off_centre(X))
+    share = share_of_nonzeros(X)
+    compressed = share < DENSE_FROM and not (traits.by_distance and is_off_centre(X))
     centre = None
     if traits.by_distance and not compressed:
-        centre = _mean(X)
+        centre = mean_row(X)
     return DotKernel(
         name=kernel,
         gamma=float(gamma),
@@ -389,47 +405,3 @@ def make_kernel(kernel, gamma: float, coef0: float, degree: int, X, dtype=np.flo
         centre=centre,
         cost=2 + X.shape[1] * (share / 8 if compressed else 1 / 25),
     )
-
-
-def squared_norms(X) -> np.ndarray:
-    """In double precision, without a copy of dense data."""
-    if sp.issparse(X):
-        X = sp.csr_array(X)
-        squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), X.shape)
-        return np.asarray(squares.sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="unsafe")
-
-
-def weighted_variance(X, share: np.ndarray) -> float:
-    """Variance of all values, rows weighted by ``share``, without cancellation."""
-    mean = float(share @ np.asarray(X.mean(axis=1, dtype=np.float64)).ravel())
-    total = 0.0
-    for begin in range(0, X.shape[0], _VARIANCE_ROWS):
-        part, own = X[begin : begin + _VARIANCE_ROWS], share[begin : begin + _VARIANCE_ROWS]
-        part = part.toarray() if sp.issparse(part) else part
-        # whatever X is: float16 would overflow, and squares of small float32 numbers vanish
-        total += float(own @ np.square(np.subtract(part, mean, dtype=np.float64)).mean(axis=1))
-    return total if total > 1e-24 * mean**2 else 0.0  # constant, but for rounding
-
-
-def is_constant(X) -> bool:
-    """Whether all values are the same."""
-    if not sp.issparse(X):
-        return bool(np.all(X[0, 0] == X))
-    return X.nnz == 0 or float(X.max()) == float(X.min())
-
-
-def _is_off_centre(X) -> bool:
-    """Whether distances between rows are small against their norms, so that they would cancel."""
-    mean = _mean(X)
-    spread = float(squared_norms(X).mean()) - float(mean @ mean)
-    return float(mean @ mean) > OFF_CENTRE * spread
-
-
-def _mean(X) -> np.ndarray:
-    return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-
-
-def _share_of_nonzeros(X) -> float:
-    stored = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
-    return stored / max(X.shape[0] * X.shape[1], 1)

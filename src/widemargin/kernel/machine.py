@@ -32,12 +32,11 @@ from widemargin.kernel.divide import (
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import (
     ShiftedKernel,
-    is_constant,
     make_kernel,
     traits_of,
-    weighted_variance,
 )
 from widemargin.kernel.model import KernelModel
+from widemargin.kernel.moments import is_constant, weighted_variance
 from widemargin.kernel.precision import Prepared, check_sums, in_range
 from widemargin.kernel.problem import quadratic_value
 from widemargin.kernel.problems import Variables

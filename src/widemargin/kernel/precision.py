@@ -12,7 +12,6 @@ from widemargin.kernel.rows import RangeError
 
 DOUBLE_BELOW = 1e-4  # of tol: single precision certifies no tighter gaps
 SMALLEST = 1e-30  # of gamma and kernel values in single precision; 1 / SMALLEST is the largest
-EPSILON = float(np.finfo(np.float32).eps) / 2
 
 
 class Prepared(NamedTuple):
@@ -36,7 +35,8 @@ def in_range(make: Callable[[type], Prepared], gamma: float, C: float, tol: floa
     except RangeError:
         return make(np.float64)
     typical, largest = float(made.diagonal.mean()), float(made.diagonal.max())
-    if typical >= SMALLEST and largest <= 1 / SMALLEST and EPSILON * C * typical <= tol:
+    uncertain = made.kernel.relative_error(made.rows) * max(1.0, C * typical)
+    if typical >= SMALLEST and largest <= 1 / SMALLEST and uncertain <= tol:
         return made
     return make(np.float64)
 

@@ -1,0 +1,53 @@
+"""Means, variances and norms of training data, in double precision and without a copy of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+OFF_CENTRE = 8.0  # squared distance of the centre from zero, in units of the rows' from it
+_VARIANCE_ROWS = 256
+
+
+def squared_norms(X) -> np.ndarray:
+    """In double precision, without a copy of dense data."""
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), X.shape)
+        return np.asarray(squares.sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="unsafe")
+
+
+def weighted_variance(X, share: np.ndarray) -> float:
+    """Variance of all values, rows weighted by ``share``, without cancellation."""
+    mean = float(share @ np.asarray(X.mean(axis=1, dtype=np.float64)).ravel())
+    total = 0.0
+    for begin in range(0, X.shape[0], _VARIANCE_ROWS):
+        part, own = X[begin : begin + _VARIANCE_ROWS], share[begin : begin + _VARIANCE_ROWS]
+        part = part.toarray() if sp.issparse(part) else part
+        # whatever X is: float16 would overflow, and squares of small float32 numbers vanish
+        total += float(own @ np.square(np.subtract(part, mean, dtype=np.float64)).mean(axis=1))
+    return total if total > 1e-24 * mean**2 else 0.0  # constant, but for rounding
+
+
+def is_constant(X) -> bool:
+    """Whether all values are the same."""
+    if not sp.issparse(X):
+        return bool(np.all(X[0, 0] == X))
+    return X.nnz == 0 or float(X.max()) == float(X.min())
+
+
+def is_off_centre(X) -> bool:
+    """Whether distances between rows are small against their norms, so that they would cancel."""
+    mean = mean_row(X)
+    spread = float(squared_norms(X).mean()) - float(mean @ mean)
+    return float(mean @ mean) > OFF_CENTRE * spread
+
+
+def mean_row(X) -> np.ndarray:
+    return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+
+
+def share_of_nonzeros(X) -> float:
+    stored = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
+    return stored / max(X.shape[0] * X.shape[1], 1)
