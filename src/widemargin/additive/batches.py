@@ -140,7 +140,7 @@ def judged(
     """
     certificate = measure(judge, control)
     gap = float(certificate.relative_gap.max())
-    if gap <= stopping.tol or not found.converged:
+    if gap <= stopping.tol or not found.converged or found.n_iter >= stopping.max_iter:
         converged = gap <= stopping.tol
         return replace(found, certificate=certificate, converged=converged)
     left = replace(stopping, max_iter=max(stopping.max_iter - found.n_iter, 0))
