@@ -90,7 +90,10 @@ class SimplexDual {
   // a_m = min(U_m, (beta - B_m) / A_m) with beta such that they sum to zero: fix the variables
   // that pass their bound, solve for the rest, until none does (beta only grows).
   bool solve() {
-    const double a = diagonal_ > 0 ? diagonal_ : 1e-12;
+    // A row without kernel values has no curvature but that of its loss; a little more only makes
+    // its steps shorter, much less would drown them in rounding.
+    const double least = 1e-6 * (ridge_ > 0 ? ridge_ : 1 / double(c_));
+    const double a = diagonal_ > least ? diagonal_ : least;
     for (int m = 0; m < p_.n_classes; ++m) free_[m] = 1;
     for (bool changed = true; changed;) {
       double numerator = 0, denominator = 0;
@@ -115,6 +118,13 @@ class SimplexDual {
         }
       }
     }
+    double total = 0;  // zero, but for rounding
+    int largest = label_;
+    for (int m = 0; m < p_.n_classes; ++m) {
+      total += next_[m];
+      if (next_[m] < next_[largest]) largest = m;
+    }
+    next_[free_[label_] != 0 ? label_ : largest] -= total;
     bool moved = false;
     for (int m = 0; m < p_.n_classes; ++m) {
       next_[m] = T(next_[m]) - coef_[m];  // from here on: the step

@@ -10,6 +10,7 @@ from sklearn.svm import SVC
 
 from widemargin import KernelSVC, load, save
 from widemargin.kernel import certificate
+from widemargin.kernel.backend import Host
 from widemargin.kernel.kernels import DotKernel
 
 from .helpers import kernel_matrix, points, svc
@@ -60,7 +61,7 @@ def cancer():
         (digits, {"C": 100.0}),
         (cancer, {"C": 1000.0, "gamma": 100.0}),
     ],
-    ids=str,
+    ids=["poly", "poly-large", "rbf-large-C", "rbf-wide", "rbf", "rbf-narrow"],
 )
 def test_the_gap_is_that_of_the_model(data, parameters):
     X, y = data()
@@ -123,8 +124,6 @@ def test_a_level_that_was_kept_has_a_certificate_of_its_own(monkeypatch):
     with pytest.warns(ConvergenceWarning):
         model.fit(X, y)
     router, fitted = model.model_.router, model.model_
-    from widemargin.kernel.backend import Host
-
     label = router.assign(fitted.kernel.prepare(X), Host())
     gaps, duals = [], 0.0
     target = np.where(y == 1, 1.0, -1.0)

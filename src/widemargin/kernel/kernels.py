@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel
 
 from widemargin.kernel.moments import is_off_centre, mean_row, share_of_nonzeros
@@ -30,6 +31,7 @@ from widemargin.kernel.rows import (
 
 DENSE_FROM = 0.35  # share of non-zeros from which dense rows and the matrix product are faster
 EPSILON = float(np.finfo(np.float32).eps) / 2
+FAR = 1e4  # gamma |x|^2: single precision is out of the question long before
 TILE, TILE_COMPRESSED = 1024, 2048  # columns
 
 
@@ -197,7 +199,15 @@ class DotKernel:
         return a.as_left()
 
     def fill(self, a, b, out: np.ndarray) -> None:
-        a.fill(b, out, self.finish)
+        if self._is_far(a) or self._is_far(b):  # norms would cancel: a slow way, but a safe one
+            out[...] = np.exp(-self.gamma * cdist(a.data, b.data, "sqeuclidean"))
+        else:
+            a.fill(b, out, self.finish)
+
+    def _is_far(self, rows) -> bool:
+        """Whether rounding of squared norms would show in double precision."""
+        wanted = self.traits.by_distance and self.dtype == np.float64 and not self.compressed
+        return wanted and self.gamma * float(rows.norms.max(initial=0.0)) > FAR
 
     def diagonal(self, a) -> np.ndarray:
         if self.traits.by_distance:

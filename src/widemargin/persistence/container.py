@@ -75,7 +75,7 @@ def _open_model(path):
         return safe_open(path, framework="np")
     except SafetensorError as error:
         raise ValueError(
-            f"{str(path)!r} is not a widemargin model, or is damaged ({error})."
+            f"{str(path)!r} is not a widemargin model, or is damaged ({str(error)[:200]})."
         ) from None
 
 
