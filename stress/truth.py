@@ -96,16 +96,30 @@ def targets(y, multi_class: str) -> np.ndarray:
 def _kernel_parts(model, X, w, present, target, c) -> Problem:
     rows = dense(X)[present]
     K = kernel_matrix(model, rows[:, present] if model.kernel == "precomputed" else rows)
-    if model.fit_intercept:
-        given = np.ones(len(present)) if w is None else np.asarray(w)[present]
-        K = K + (np.average(np.diag(K), weights=given.astype(REAL)) or REAL(1))
     coef = np.zeros(target.shape, dtype=REAL)
     coef[np.searchsorted(present, model.support_)] = model.dual_coef_.T
+    if model.fit_intercept:
+        given = np.ones(len(present)) if w is None else np.asarray(w)[present]
+        mean = np.average(np.diag(K), weights=given.astype(REAL)) or REAL(1)
+        K = K + _kept(mean, model.intercept_, coef)
     cluster = np.zeros(len(present), dtype=int)
     if model.model_.router is not None:  # its rule is part of the model
         laid_out = model.model_.kernel.training_rows(X, present)
         cluster = model.model_.router.assign(laid_out, Host(1))
     return Problem(K, target, coef, model.C * c, cluster)
+
+
+def _kept(constant, intercept: np.ndarray, coef: np.ndarray):
+    """The kernel's constant as the model keeps it, if that is the documented one but for rounding.
+
+    An intercept is the constant times the sum of an output's variables.
+    """
+    sums = coef.sum(axis=0)
+    most = int(np.argmax(np.abs(sums)))
+    if np.abs(sums[most]) < 1e-3 * np.abs(coef[:, most]).sum() or sums[most] == 0:
+        return constant
+    kept = REAL(intercept[most]) / sums[most]
+    return kept if np.abs(kept - constant) <= 1e-5 * constant else constant
 
 
 def _additive_parts(model, X, w, present, target, c) -> Problem:
@@ -117,13 +131,15 @@ def _additive_parts(model, X, w, present, target, c) -> Problem:
     for column in code.T:
         left = table[column].astype(REAL)
         K += left[:, column] if unary else left @ left.T
+    coef = _projected(model, target, model.C_ * c)
     if model.fit_intercept:  # a tenth of the mean diagonal, where there is one
         mean = np.average(np.diag(K), weights=c)
-        K += mean / 10 if model.C_unit == "diagonal" and mean > 0 else 1
+        constant = mean / 10 if model.C_unit == "diagonal" and mean > 0 else REAL(1)
+        K += _kept(constant, model.intercept_, coef)
     return Problem(
         K,
         target,
-        _projected(model, target, model.C_ * c),
+        coef,
         model.C_ * c,
         np.zeros(len(present), dtype=int),
         squared=model.loss == "squared_hinge",

@@ -102,7 +102,8 @@ def test_centring_keeps_distances_far_from_the_origin(dtype, X):
     assert_allclose(values(kernel, rows, rows), expected, rtol={np.float32: 5e-6}.get(dtype, 1e-12))
     plain = replace(kernel, centre=None)
     rows = plain.prepare(X + 1000.0)
-    assert np.abs(values(plain, rows, rows) - expected).max() > 1e3 * EPS[dtype]
+    if dtype == np.float32:  # in double precision such distances are sums of differences
+        assert np.abs(values(plain, rows, rows) - expected).max() > 1e3 * EPS[dtype]
 
 
 def test_new_rows_are_moved_by_the_centre_of_the_training_rows(X):

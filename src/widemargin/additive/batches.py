@@ -123,7 +123,7 @@ def solve_batch(
     judge.start(problem.coef, control)
     outcome = judged(outcome, judge, task.stopping, rng, control)
     _write(judge, weights)
-    return BatchSolution(weights, judge.bias.astype(weights.dtype), judge.coef, outcome)
+    return BatchSolution(weights, judge.bias, judge.coef, outcome)
 
 
 def judged(

@@ -274,7 +274,8 @@ class SimplexProblem(_DualProblem):
         rounding = 1e-4 * np.abs(coef).max(axis=1)
         bad = (others.max(axis=1) > 0) | (np.abs(total - coef[rows, label]) > rounding)
         largest = self.shared.loss.largest(self.shared.c)
-        share = np.where(bad, 0.0, np.minimum(1.0, largest / np.maximum(total, 1e-300)))
+        above = total > largest
+        share = np.where(bad, 0.0, np.where(above, largest / np.where(above, total, 1.0), 1.0))
         feasible = others * share[:, None]
         feasible[rows, label] = -feasible.sum(axis=1)  # of zero sum, to the last bit or so
         return feasible

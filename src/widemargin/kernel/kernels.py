@@ -290,7 +290,9 @@ class FunctionKernel:
         return values
 
     def relative_error(self, a: GivenRows) -> float:
-        return EPSILON
+        if not self.traits.ours:
+            return EPSILON
+        return EPSILON * max(1.0, 4 * self.gamma * float(np.abs(a.data).sum(axis=1).mean()))
 
     def vectors(self, a: GivenRows, support: np.ndarray) -> GivenRows:
         return a[support]
