@@ -56,6 +56,9 @@ def _address_space() -> list[int]:
         return []
 
 
+_PATIENCE = 1.0  # seconds for a lock that is held for less than a millisecond
+
+
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
@@ -79,7 +82,11 @@ class _Limit:
 
     def set_holder(self, number: int, *, holds: bool) -> None:
         """Repeatable: what an interrupt has left half done is done by the next call."""
-        with self._lock:
+        lock = self._lock
+        if not lock.acquire(timeout=_PATIENCE):  # an interrupt took its owner's chance to release
+            self._lock = lock = threading.RLock()
+            lock.acquire()
+        try:
             (self._holders.add if holds else self._holders.discard)(number)
             if self._holders and not self._before:
                 libraries = _controller().select(user_api=self._user_api).lib_controllers
@@ -91,6 +98,8 @@ class _Limit:
                 for library, n_threads in self._before:
                     _set_threads(library, n_threads)
                 self._before = []
+        finally:
+            lock.release()
 
 
 class _Held:
