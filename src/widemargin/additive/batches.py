@@ -140,6 +140,9 @@ def judged(
     """
     certificate = measure(judge, control)
     gap = float(certificate.relative_gap.max())
+    if found.history:
+        sums = {"primal": float(certificate.primal.sum()), "dual": float(certificate.dual.sum())}
+        found.history[-1].update(measured=gap, **sums)
     if gap <= stopping.tol or not found.converged or found.n_iter >= stopping.max_iter:
         converged = gap <= stopping.tol
         return replace(found, certificate=certificate, converged=converged)

@@ -259,7 +259,8 @@ class FunctionKernel:
     def prepare(self, X) -> GivenRows:
         if not self.traits.ours:  # a user's function gets what the user has
             return GivenRows(X)
-        return GivenRows(_centred(X, self.centre, self.dtype))
+        rows = _centred(X, self.centre, self.dtype)
+        return GivenRows(rows if rows.flags.writeable else rows.copy())  # scikit-learn insists
 
     def training_rows(self, X, present: np.ndarray) -> GivenRows:
         return self.prepare(_taking_part(X, present))
