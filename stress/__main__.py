@@ -1,4 +1,4 @@
-"""`python -m stress --minutes 2 --jobs 2 --seed 0 [check ...]`: exits 1 when a promise is broken.
+"""`python -m stress --minutes 2 --seed 0 [check ...]`: exits 1 when a promise is broken.
 
 Checks take turns; each turn is a process of its own with a seed of its own, so that a crash or a
 hang costs one turn and is a failure like any other.
@@ -7,6 +7,7 @@ hang costs one turn and is a failure like any other.
 from __future__ import annotations
 
 import argparse
+import math
 import multiprocessing
 import os
 import sys
@@ -14,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count, cycle
+from itertools import cycle, islice
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
 from multiprocessing.process import BaseProcess
@@ -24,6 +25,7 @@ from stress import checks, report
 from stress.hunt import CASE_SECONDS, Count, Hunt, died
 
 CASES, SECONDS = 200, 5.0  # of a turn, at most
+SEEDS = 1_000_000  # of a run: those of different runs do not meet
 FORK = multiprocessing.get_context("fork")  # a turn begins with everything imported
 
 
@@ -75,28 +77,40 @@ def _hunt(check: str, seed: int, trace: Path, limit: tuple, isolated: bool, send
     send.send(Hunt(check, seed, trace, isolated=isolated).run(*limit))
 
 
-def run(names: list[str], minutes: float, jobs: int, seed: int) -> report.Totals:
+Limits = tuple[str, int, int, float]  # check, seed, cases, seconds
+
+
+def for_minutes(names: list[str], minutes: float, jobs: int, seed: int) -> Iterator[Limits]:
     """All checks in turn until time is up, and each at least once."""
-    totals = report.Totals({name: Count() for name in names})
     until = time.monotonic() + 60 * minutes
     share = min(SECONDS, 60 * minutes * jobs / len(names))
-    todo, first_round = _turns(names, seed), len(names)
+    for turn, name in enumerate(cycle(names)):
+        left = until - time.monotonic()
+        if left <= 0 and turn >= len(names):
+            return
+        yield name, SEEDS * seed + turn, CASES, min(share, max(left, 1.0))
+
+
+def for_cases(names: list[str], n_cases: int, seed: int) -> Iterator[Limits]:
+    """Each check once, however long it takes: the same cases on every machine."""
+    for turn, name in enumerate(names):
+        yield name, SEEDS * seed + turn, n_cases, math.inf
+
+
+def run(turns: Iterator[Limits], names: list[str], jobs: int) -> report.Totals:
+    """Turns, as many at once as there are jobs; the next is asked for when one has ended."""
+    totals = report.Totals({name: Count() for name in names})
     with tempfile.TemporaryDirectory() as folder:
         running: list[Turn] = []
-        while running or first_round > 0 or time.monotonic() < until:
-            left = until - time.monotonic()
-            while len(running) < jobs and (left > 0 or first_round > 0):
-                limit = (CASES, min(share, max(left, 1.0)), totals.kinds)
-                running.append(Turn.begin(*next(todo), Path(folder), limit))
-                first_round -= 1
+        while True:
+            for name, seed, *limit in islice(turns, jobs - len(running)):
+                limit = (*limit, totals.kinds)
+                running.append(Turn.begin(name, seed, Path(folder), limit))
+            if not running:
+                break
             wait_for([turn.answer for turn in running], timeout=1.0)
             running = [turn for turn in running if not _ended(turn, totals)]
     return totals
-
-
-def _turns(names: list[str], seed: int) -> Iterator[tuple[str, int]]:
-    """Seeds of different runs do not meet: each has a million turns."""
-    return zip(cycle(names), count(1_000_000 * seed))
 
 
 def _ended(turn: Turn, totals: report.Totals) -> bool:
@@ -122,6 +136,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m stress", description=__doc__)
     parser.add_argument("check", nargs="*", help=f"of {', '.join(checks.CHECKS)}; all by default")
     parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--cases", type=int, help="of each check, however long they take")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--write", type=Path, help="a document whose table of counts to replace")
@@ -129,10 +144,16 @@ def main() -> int:
     unknown = [name for name in told.check if name not in checks.CHECKS]
     if unknown:
         parser.error(f"no check is called {unknown[0]!r}; there are {', '.join(checks.CHECKS)}")
-    totals = run(told.check or list(checks.CHECKS), told.minutes, told.jobs, told.seed)
+    names = told.check or list(checks.CHECKS)
+    if told.cases:
+        turns, how = for_cases(names, told.cases, told.seed), f"{told.cases} cases"
+    else:
+        turns = for_minutes(names, told.minutes, told.jobs, told.seed)
+        how = f"{told.minutes:g} minutes"
+    totals = run(turns, names, told.jobs)
     print(totals.table())
     if told.write:
-        report.write(told.write, totals, f"{told.minutes:g} minutes, seed {told.seed}")
+        report.write(told.write, totals, f"{how}, seed {told.seed}")
     return bool(totals.failed)
 
 

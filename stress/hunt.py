@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import sklearn
@@ -25,7 +25,7 @@ _OWN = tuple(str(Path(module.__file__).parent) for module in (widemargin, sklear
 class Failure:
     """A broken promise."""
 
-    kind: str  # failures of one kind are shrunk once
+    kind: str  # the first of a kind is shrunk
     lines: list[str]
     said: str
     seed: int = 0
@@ -41,7 +41,7 @@ class Count:
     cases: int = 0
     refused: int = 0  # by a message of the library's
     failed: int = 0
-    failures: list[Failure] = field(default_factory=list)  # one of each kind, shrunk
+    failures: list[Failure] = field(default_factory=list)
 
 
 class _Fails(Exception):  # noqa: N818
@@ -105,7 +105,7 @@ class Hunt:
         self._smallest: Failure | None = None
 
     def run(self, n_cases: int, seconds: float, kinds: set[str]) -> Count:
-        """Up to ``n_cases``; failures of ``kinds`` are counted and not shrunk."""
+        """Up to ``n_cases``; failures of ``kinds`` are not shrunk."""
         self._kinds, self._until = kinds, time.monotonic() + seconds
         strategy = checks.CHECKS[self.check].cases
         options = settings(
@@ -137,7 +137,7 @@ class Hunt:
                 self._add(found)
         found = self._known[key]
         if isinstance(found, Failure) and found.kind == self._wanted:
-            self._smallest = Failure(found.kind, lines, found.said, self.number)
+            self._smallest = replace(found, seed=self.number)
             raise _Fails
 
     def _add(self, found: Failure | str) -> None:
@@ -145,7 +145,9 @@ class Hunt:
         self.count.refused += found == "refused"
         if isinstance(found, Failure):
             self.count.failed += 1
-            if found.kind not in self._kinds:
+            if found.kind in self._kinds:
+                self.count.failures.append(replace(found, seed=self.number))
+            else:
                 self._wanted = found.kind
                 self._until = time.monotonic() + SHRINK_SECONDS
 

@@ -129,6 +129,7 @@ class Descent:
                 self._refine(found)
                 lost = 0.0
             self.aim = SPARE * (self.settings.tol - max(lost, 0.0))
+        self.history[-1].update(gap=primal - dual, dual=dual)
         double = self.problem.kernel.dtype == np.float64
         return Solution(self.alpha, primal, dual, self.n_steps, self.history, double, stopped)
 
