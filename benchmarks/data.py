@@ -95,9 +95,14 @@ def satimage():
 
 def covtype(n_train: int | None = None, seed: int = 0):
     """Class 2 against the rest, features in [0, 1], a random 80/20 split (DC-SVM, Table 2)."""
+    X, y, X_test, y_test = covtype_classes(n_train, seed)
+    return X, np.where(y == 2, 1, -1), X_test, np.where(y_test == 2, 1, -1)
+
+
+def covtype_classes(n_train: int | None = None, seed: int = 0):
+    """The same rows with all seven classes."""
     z = np.load(folder() / "covtype.npz")
-    X = z["X"].astype(np.float32)
-    y = np.where(z["y"] == 2, 1, -1)
+    X, y = z["X"].astype(np.float32), z["y"]
     low, high = X.min(axis=0), X.max(axis=0)
     X = (X - low) / np.maximum(high - low, 1)
     rng = np.random.default_rng(seed)

@@ -1,4 +1,5 @@
 // Bindings of the exact solver's working sets, and of the buffer of kernel rows.
+#include "kernel/kept_rows.hpp"
 #include "kernel/row_buffer.hpp"
 #include "kernel/working_set.hpp"
 #include "kernel_bindings.hpp"
@@ -85,6 +86,26 @@ class WorkingSet {
     });
   }
 
+  nb::tuple descend(const Array& pool, const Array& slots, double dual, double tol,
+                    double inner_tol, std::int64_t max_steps, std::int64_t size) {
+    require(pool.ndim() == 2 && std::int64_t(pool.shape(1)) == arg_.n,
+            "pool must have a column per variable");
+    require(size > 0, "a block needs at least one variable");
+    const auto n_rows = std::int64_t(pool.shape(0));
+    const auto* slot = pointer<std::int64_t>(slots, arg_.n, "slots: int64, one per variable");
+    for (std::int64_t i = 0; i < arg_.n; ++i) require(slot[i] < n_rows, "a slot is out of range");
+    const Limits limits{tol, inner_tol, max_steps, size};
+    Descended found = with_type(pool.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const KeptRowsArg<T> rows{pointer<T>(pool, n_rows * arg_.n, "pool: float32 or float64"),
+                                arg_.n, slot};
+      nb::gil_scoped_release release;
+      return widemargin::descend(arg_, loops_of<T>(), rows, dual, limits, last_);
+    });
+    return nb::make_tuple(found.dual, found.gap, found.steps,
+                          vector_to_numpy(std::move(found.missing)));
+  }
+
   void add_rows(const Array& pool, const Array& slots, const Array& coef, std::int64_t begin,
                 std::int64_t end) const {
     widemargin::add_rows(pool, slots, coef, arg_.sign, begin, end, arg_.gradient, arg_.n);
@@ -98,6 +119,7 @@ class WorkingSet {
   Output alpha_, gradient_;  // what arg_ points into
   Array sign_, upper_, diagonal_;
   VariablesArg arg_{};
+  std::vector<std::int64_t> last_;  // the last block of `descend`
 };
 
 void py_gather(const Array& pool, const Array& slots, const Array& columns, const Array& row_sign,
@@ -168,6 +190,10 @@ void bind_working_set(nb::module_& m) {
       .def("minimise", &WorkingSet::minimise, "q"_a.noconvert(), "block"_a, "tol"_a,
            "coef"_a.noconvert(),
            "Minimise over a block; coef becomes sign times change.  Returns the gain.")
+      .def("descend", &WorkingSet::descend, "pool"_a, "slots"_a, "dual"_a, "tol"_a, "inner_tol"_a,
+           "max_steps"_a, "size"_a,
+           "Blocks, one after another, as long as their kernel rows have slots in the pool; the "
+           "dual objective, the gap, the number of steps, and variables without a row.")
       .def("add_rows", &WorkingSet::add_rows, "pool"_a, "slots"_a, "coef"_a, "begin"_a, "end"_a,
            "gradient += sign * sum_k coef_k pool[slots_k], for some columns.");
   m.def("add_rows", &py_add_rows, "pool"_a, "slots"_a, "coef"_a, "sign"_a, "begin"_a, "end"_a,

@@ -36,20 +36,15 @@ inline Doubles exp_clamped(Doubles x) {
   const Doubles shifted = x * 1.4426950408889634 + 6755399441055744.0;  // 1.5 * 2^52
   const Doubles n = shifted - 6755399441055744.0;
   const Doubles r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-  Doubles p = Doubles{} + 1.0 / 6227020800;
-  p = p * r + 1.0 / 479001600;
-  p = p * r + 1.0 / 39916800;
-  p = p * r + 1.0 / 3628800;
-  p = p * r + 1.0 / 362880;
-  p = p * r + 1.0 / 40320;
-  p = p * r + 1.0 / 5040;
-  p = p * r + 1.0 / 720;
-  p = p * r + 1.0 / 120;
-  p = p * r + 1.0 / 24;
-  p = p * r + 1.0 / 6;
-  p = p * r + 0.5;
-  p = p * r + 1.0;
-  p = p * r + 1.0;
+  const Doubles s = r * r;  // even and odd powers apart: neither waits for the other
+  Doubles even = Doubles{} + 1.0 / 479001600, odd = Doubles{} + 1.0 / 6227020800;
+  even = even * s + 1.0 / 3628800, odd = odd * s + 1.0 / 39916800;
+  even = even * s + 1.0 / 40320, odd = odd * s + 1.0 / 362880;
+  even = even * s + 1.0 / 720, odd = odd * s + 1.0 / 5040;
+  even = even * s + 1.0 / 24, odd = odd * s + 1.0 / 120;
+  even = even * s + 0.5, odd = odd * s + 1.0 / 6;
+  even = even * s + 1.0, odd = odd * s + 1.0;
+  const Doubles p = odd * r + even;
   Longs bits;  // whose last ones are n
   __builtin_memcpy(&bits, &shifted, sizeof bits);
   bits = (bits << 52) + (std::int64_t(1023) << 52);

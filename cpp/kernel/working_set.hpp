@@ -15,7 +15,8 @@ struct Selection {
   double violation, gap;            // largest projected gradient; duality gap of all variables
 };
 
-// Variables in the order of the decrease that each promises alone, ties by number.
+// Variables in the order of the decrease that each promises alone.  Of equals, those with the
+// smallest scrambled number: neighbours, such as the rows of one class, are as good as one of them.
 class Steepness {
  public:
   explicit Steepness(std::int64_t n) : score_(std::size_t(n), 0.0) {}
@@ -26,12 +27,16 @@ class Steepness {
     std::nth_element(from.begin(), from.begin() + most, from.end(),
                      [this](std::int64_t i, std::int64_t j) {
                        const double si = score_[std::size_t(i)], sj = score_[std::size_t(j)];
-                       return si > sj || (si == sj && i < j);
+                       return si > sj || (si == sj && scrambled(i) < scrambled(j));
                      });
     from.resize(std::size_t(most));
   }
 
  private:
+  static std::uint64_t scrambled(std::int64_t i) {  // one to one, so that there are no ties
+    return std::uint64_t(i) * 0x9E3779B97F4A7C15u;
+  }
+
   std::vector<double> score_;
 };
 

@@ -173,6 +173,16 @@ class WorkingSet:
         tol: float,
         coef: npt.NDArray[np.float64],
     ) -> float: ...
+    def descend(
+        self,
+        pool: Numbers,
+        slots: npt.NDArray[np.int64],
+        dual: float,
+        tol: float,
+        inner_tol: float,
+        max_steps: int,
+        size: int,
+    ) -> tuple[float, float, int, npt.NDArray[np.int64]]: ...
     def add_rows(
         self,
         pool: Numbers,

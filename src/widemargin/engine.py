@@ -7,13 +7,12 @@ and returns arrays; so threads, processes and clusters run the same code.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Executor, wait
+from concurrent.futures import FIRST_EXCEPTION, Executor, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 
 from widemargin.progress import NoProgress
 
@@ -92,31 +91,45 @@ def run_tasks(
         on_result(task, result)
         return result
 
-    return [solve(0)] if len(tasks) == 1 else _in_threads(solve, len(tasks), stop, executor)
+    n_threads = min(effective_n_jobs(executor.n_jobs), len(tasks))
+    if n_threads <= 1:
+        return [solve(k) for k in range(len(tasks))]
+    return _in_threads(solve, len(tasks), stop, n_threads)
 
 
-def _in_threads(solve: Callable, n: int, stop: threading.Event, executor: Threads) -> list:
-    """Ctrl-C reaches the main thread only: it sets the flag, so that the other threads end within
-    one slice (0.1 s) instead of finishing their work unseen."""
-    under_way: set[int] = set()
+def _in_threads(solve: Callable, n: int, stop: threading.Event, n_threads: int) -> list:
+    """Each thread takes the next task when it has done with the last; this one works too.
 
-    def counted(k: int):
-        under_way.add(k)
+    Ctrl-C reaches the main thread only: it sets the flag, so that the other threads end within one
+    slice (0.1 s) instead of finishing their work unseen.
+    """
+    results: list = [None] * n
+    numbers, errors = iter(range(n)), []
+
+    def work() -> None:
         try:
-            return solve(k)
-        finally:
-            under_way.discard(k)
+            for k in numbers:
+                results[k] = solve(k)
+        except BaseException as error:
+            errors.append(error)  # the first is the cause: the others have been told to stop
+            stop.set()
+            for _ in numbers:  # nothing is left for them
+                pass
 
+    pool = ThreadPoolExecutor(n_threads - 1)
+    others = [pool.submit(work) for _ in range(n_threads - 1)]
     try:
-        # One at a time, in the order given: a batch of tasks would wait behind one thread.
-        parallel = Parallel(executor.n_jobs, prefer="threads", require="sharedmem", batch_size=1)
-        return parallel(delayed(counted)(k) for k in range(n))
+        work()
+        wait(others, timeout=_PATIENCE if errors else None)
     except BaseException:
         stop.set()
-        deadline = time.monotonic() + _PATIENCE
-        while under_way and time.monotonic() < deadline:  # a thread in the core must not outlive
-            time.sleep(0.01)  # the interpreter
+        wait(others, timeout=_PATIENCE)  # a thread in the core must not outlive the interpreter
         raise
+    finally:
+        pool.shutdown(wait=False)
+    if errors:
+        raise errors[0]
+    return results
 
 
 def _elsewhere(function: Callable, tasks: Sequence, executor: Executor, on_result) -> list:

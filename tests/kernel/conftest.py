@@ -25,3 +25,13 @@ def use_instruction_set():
     default = _core.instruction_set()
     yield _core.use_instruction_set
     _core.use_instruction_set(default)
+
+
+@pytest.fixture(autouse=True)
+def most_rows(monkeypatch, request):
+    """Every problem counts as large, so that little data tests what large data goes through.
+
+    `each_size` in helpers.py has the tests of a module run both ways.
+    """
+    most = getattr(request, "param", 0)
+    monkeypatch.setattr("widemargin.kernel.few_rows.MOST_ROWS", most)

@@ -32,6 +32,9 @@ each_dtype = pytest.mark.parametrize("dtype", RELATIVE, ids=lambda t: t.__name__
 each_kernel = pytest.mark.parametrize("name", PARAMETERS)
 each_dot_kernel = pytest.mark.parametrize("name", DOT_KERNELS)
 each_layout = pytest.mark.parametrize("layout", ["dense", "compressed", "function", "matrix"])
+each_size = pytest.mark.parametrize(
+    "most_rows", [0, 2048], indirect=True, ids=["many rows", "few rows"]
+)
 each_instruction_set = pytest.mark.parametrize("instructions", _core.instruction_sets())
 
 

@@ -52,7 +52,7 @@ def solves(monkeypatch):
     class Counter:
         n, after = 0, np.inf
 
-    real = several.solve
+    real = several.SeveralProblems.solve
 
     def solve(*arguments, **settings):
         if Counter.n >= Counter.after:
@@ -60,7 +60,7 @@ def solves(monkeypatch):
         Counter.n += 1
         return real(*arguments, **settings)
 
-    monkeypatch.setattr(several, "solve", solve)
+    monkeypatch.setattr(several.SeveralProblems, "solve", solve)
     return Counter
 
 
@@ -177,6 +177,7 @@ KernelSVC(gamma=2.0, C=5.0, levels=2, branching=2, random_state=None, checkpoint
 """
 
 
+@pytest.mark.parametrize("most_rows", [2048], indirect=True)  # as in the other process
 def test_a_process_that_was_killed_goes_on_in_another(folder, tmp_path, solves):
     X, y = points(160, 3)
     np.savez(tmp_path / "data.npz", X=X, y=y)
@@ -242,6 +243,7 @@ KernelSVC(gamma=2.0, C=5.0, levels=2, branching=2, random_state=None, checkpoint
 """
 
 
+@pytest.mark.parametrize("most_rows", [2048], indirect=True)
 def test_a_folder_in_use_is_refused_by_its_owners_name_until_the_owner_is_killed(folder, tmp_path):
     X, y = points(160)
     np.savez(tmp_path / "data.npz", X=X, y=y)

@@ -114,7 +114,8 @@ def test_the_calls_that_the_refused_ones_differ_from_are_answered(name):
 
 
 def test_the_answers_of_calls_that_write_nothing_are_those_worked_out_by_hand():
-    assert_array_equal(select(**good_call("select"))[0], [0, 1])
+    # Variables 1 and 2 promise the same: 2 times 0x9E3779B97F4A7C15 is smaller, modulo 2^64.
+    assert_array_equal(select(**good_call("select"))[0], [0, 2])
     start, index, value = _core.take_rows(**good_call("take_rows"))
     assert_array_equal(start, [0, 1, 3, 4])
     assert_array_equal(index, [1, 0, 3, 1])

@@ -23,7 +23,7 @@ from widemargin.kernel.divide import (
 )
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import ShiftedKernel, make_kernel
-from widemargin.kernel.problems import binary_problems
+from widemargin.kernel.problems import Variables, binary_problems
 from widemargin.kernel.solver import SolverSettings, solve
 from widemargin.multiclass import Coding
 
@@ -215,8 +215,11 @@ def test_every_problem_starts_from_its_own_variables(scheme, starts):
     starts.clear()
     t.run(levels=1)
     whole = starts[-len(t.problems) :]
-    for p, start, alpha in zip(t.problems, whole, early.alphas, strict=True):
-        assert len(start) == len(p)
+    # pairs are solved by size, problems on all rows in their order
+    order = np.argsort([-len(p) for p in t.problems], kind="stable")
+    for k, start in zip(order, whole, strict=True):
+        alpha = early.alphas[k]
+        assert len(start) == len(t.problems[k])
         assert start.any()
         # the same clusters, solved to the looser tolerance of a level that is not kept
         assert np.corrcoef(start, alpha)[0, 1] > 0.9
@@ -320,11 +323,12 @@ def corners(gamma=1.0, cost=1.0):
 
 def depth(kernel, rows, monkeypatch, rows_per_cluster):
     monkeypatch.setattr(divide, "AUTO_ROWS", rows_per_cluster)
-    return auto_levels(kernel, rows, PLAN, ONE)
+    one = Variables(np.arange(len(rows)), *np.ones((3, len(rows))))
+    return auto_levels(kernel, rows, [one], PLAN, ONE)
 
 
-def test_small_data_is_not_divided():
-    assert auto_levels(*corners(cost=0.0), PLAN, ONE) == 0
+def test_small_data_is_not_divided(monkeypatch):
+    assert depth(*corners(cost=0.0), monkeypatch, divide.AUTO_ROWS) == 0
 
 
 @pytest.mark.parametrize(("size", "levels"), [(200, 0), (50, 1), (12, 2), (3, 3)])

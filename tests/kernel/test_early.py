@@ -7,7 +7,9 @@ from sklearn.base import clone
 from widemargin import KernelSVC, papers
 from widemargin.kernel.model import COMBINATIONS
 
-from .helpers import assert_same_function, points, rbf2, svc, svc_matrix
+from .helpers import assert_same_function, each_size, points, rbf2, svc, svc_matrix
+
+pytestmark = each_size
 
 # ------------------------------------------------------------------ levels
 

@@ -14,7 +14,9 @@ from sklearn.svm import SVC
 
 from widemargin import KernelSVC
 
-from .helpers import assert_same_function, points, rbf2, svc, svc_matrix
+from .helpers import assert_same_function, each_size, points, rbf2, svc, svc_matrix
+
+pytestmark = each_size
 
 # ------------------------------------------------------------------ the problem
 
@@ -53,7 +55,7 @@ def test_the_history_of_each_problem_ends_with_its_certificate(levels, three):
     for run in model.history_:
         steps = [r["step"] for r in run]  # one may stand twice: before and after a look at all rows
         assert steps[0] == 0
-        assert set(np.diff(steps)) <= {0, 1}
+        assert np.all(np.diff(steps) >= 0)
         duals = np.array([r["dual"] for r in run])
         assert np.all(np.diff(duals) >= -1e-12 * duals[-1])
         assert run[-1]["gap"] <= 1e-6 * (run[-1]["dual"] + run[-1]["gap"])
@@ -251,6 +253,6 @@ def test_data_frames_give_the_model_of_their_values_and_keep_feature_names(frame
     table = frame(dict(zip("abc", X.T, strict=True)))
     model = svc().fit(table, y)
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-    np.testing.assert_array_equal(
-        model.decision_function(table), svc().fit(X, y).decision_function(X)
-    )
+    expected = svc().fit(X, y).decision_function(X)
+    # by columns, means are sums in another order
+    np.testing.assert_allclose(model.decision_function(table), expected, rtol=1e-10)

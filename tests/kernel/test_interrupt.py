@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.kernel.backend import Host
 
-from .helpers import Recorder, rbf2, svc
+from .helpers import Recorder, each_size, rbf2, svc
 
 # ------------------------------------------------------------------ callbacks
 
@@ -33,12 +33,14 @@ def test_callbacks_see_levels_clusters_and_epochs(n_jobs, two):
     assert tasks[-1] == ()
 
 
+@each_size
 def test_a_callback_does_not_change_the_model(two):
     silent = svc(levels=1).fit(*two)
     heard = svc(levels=1).set_callbacks(Recorder()).fit(*two)
     np.testing.assert_array_equal(heard.dual_coef_, silent.dual_coef_)
 
 
+@each_size
 def test_a_callback_that_returns_true_stops_the_fit_with_a_warning(two):
     recorder = Recorder(stop_at="level 0")
     with pytest.warns(ConvergenceWarning, match="relative duality gap"):
@@ -48,6 +50,7 @@ def test_a_callback_that_returns_true_stops_the_fit_with_a_warning(two):
     assert model.predict(two[0]).shape == (len(two[0]),)
 
 
+@each_size
 @pytest.mark.parametrize("changes", [{}, {"levels": 1}, {"early": 1, "n_jobs": 2}], ids=str)
 def test_progress_bar_runs(changes, three, capsys):
     svc(**changes).set_callbacks(ProgressBar()).fit(*three)
@@ -57,6 +60,7 @@ def test_progress_bar_runs(changes, three, capsys):
 # ------------------------------------------------------------------ interrupts
 
 
+@each_size
 def test_an_interrupt_raises_by_default(two):
     model = svc(levels=1, tol=1e-6).set_callbacks(Recorder(interrupt_at="level 0"))
     with pytest.raises(KeyboardInterrupt):
@@ -94,6 +98,7 @@ def test_an_interrupted_whole_problem_can_keep_the_last_level(three):
     assert kept.score(X, y) > 0.7
 
 
+@each_size
 def test_a_user_kernel_that_is_interrupted_in_the_second_problem_keeps_the_level(three):
     X, y = three
     kept = interrupted(svc(rbf2, levels=1, tol=1e-6), "problem 1", X, y)

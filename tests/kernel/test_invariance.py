@@ -9,7 +9,9 @@ from sklearn.base import clone
 
 from widemargin.kernel import divide, machine
 
-from .helpers import assert_same_function, kernel_matrix, mostly_zero, points, rbf2, svc
+from .helpers import assert_same_function, each_size, kernel_matrix, mostly_zero, points, rbf2, svc
+
+pytestmark = each_size
 
 few = settings(max_examples=8)
 seeds = st.integers(0, 10_000)

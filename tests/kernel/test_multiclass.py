@@ -9,7 +9,9 @@ from sklearn.multiclass import OneVsOneClassifier
 from widemargin.kernel.problems import binary_problems
 from widemargin.multiclass import Coding
 
-from .helpers import svc
+from .helpers import each_size, svc
+
+pytestmark = each_size
 
 # ------------------------------------------------------------------ models of several classes
 

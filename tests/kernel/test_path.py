@@ -9,11 +9,12 @@ from sklearn.callback import ProgressBar
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from .helpers import assert_same_function, counting, points, svc
+from .helpers import assert_same_function, counting, each_size, points, svc
 
 # ------------------------------------------------------------------ paths
 
 
+@each_size
 def test_a_path_is_the_separate_fits_of_its_values(three):
     X, y = three
     Cs = [0.1, 1.0, 10.0, 2.0]
@@ -28,6 +29,7 @@ def test_a_path_is_the_separate_fits_of_its_values(three):
         assert not model.warm_start
 
 
+@each_size
 def test_a_path_with_an_intercept_and_weights_is_the_separate_fits(two):
     X, y = two
     weight = 1.0 + y
@@ -108,6 +110,7 @@ def test_a_warm_start_divides_no_more(two):
     assert model.fit(*two).levels_ == []
 
 
+@each_size
 @pytest.mark.parametrize(
     "change",
     ["data", "labels", "weights", {"gamma": 2.1}, {"kernel": "laplacian"}, {"fit_intercept": True}],
@@ -143,6 +146,7 @@ def test_a_warm_start_remembers_the_latest_fits_only(two, monkeypatch):
     assert model.set_params(gamma=1.0).fit(X, y).n_iter_ == blocks[1.0]
 
 
+@each_size
 def test_a_grid_over_c_runs_along_a_path_with_warm_starts(two):
     grid = {"C": [1.0, 1.1, 1.2, 1.3]}
     blocks = {}

@@ -22,6 +22,7 @@ from widemargin.multiclass import Coding
 from .helpers import mostly_zero, points
 
 LABEL = np.arange(120) % 3
+pytestmark = pytest.mark.parametrize("most_rows", [2048], indirect=True)  # as elsewhere
 
 
 class Elsewhere(KernelSVC):

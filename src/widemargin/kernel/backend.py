@@ -27,6 +27,11 @@ class Backend(Protocol):
     def __exit__(self, *exception) -> None: ...
 
     @property
+    def memory(self) -> Memory:
+        """Buffers of this process that problems hand on."""
+        ...
+
+    @property
     def n_threads(self) -> int:
         """How many tasks it can serve at once."""
         ...

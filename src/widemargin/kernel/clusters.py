@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from widemargin.engine import Control
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.problems import Variables
-from widemargin.kernel.several import SeveralProblems
+from widemargin.kernel.several import SeveralProblems, shares_rows
 from widemargin.kernel.solver import SolverSettings
 
 
@@ -44,22 +45,23 @@ class ClusterSolution(NamedTuple):
     dual: float
     gap: float
     n_iter: int
-    double: bool  # whether it was found in double precision
+    double: bool  # whether single precision was not enough
 
 
 def solve_cluster(task: ClusterTask, control: Control, backend: Backend) -> list[ClusterSolution]:
     """Every problem on the rows of one cluster, from the variables of the level below."""
     control.check()
     backend = backend.copy()
-    several = SeveralProblems(task.data, backend, task.settings, len(task.parts))
+    share = shares_rows(len(task.data), [part.variables for part in task.parts])
     solutions = []
-    for part in task.parts:
-        if len(part.numbers) == 0:
-            solutions.append(ClusterSolution(part.numbers, np.empty(0), 0.0, 0.0, 0, False))
-            continue
-        found = several.solve(part.variables, part.alpha, control.epoch)
-        sums = (found.dual, found.relative_gap, found.n_iter, found.double)
-        solutions.append(ClusterSolution(part.numbers, found.alpha, *sums))
+    with closing(SeveralProblems(task.data, backend, task.settings, share=share)) as several:
+        for part in task.parts:
+            if len(part.numbers) == 0:
+                solutions.append(ClusterSolution(part.numbers, np.empty(0), 0.0, 0.0, 0, False))
+                continue
+            found = several.solve(part.variables, part.alpha, control.epoch)
+            sums = (found.dual, found.relative_gap, found.n_iter, found.double)
+            solutions.append(ClusterSolution(part.numbers, found.alpha, *sums))
     return solutions
 
 

@@ -28,8 +28,8 @@ from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.partition import Router, partition
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
-from widemargin.kernel.several import SeveralProblems
 from widemargin.kernel.solver import SolverSettings
+from widemargin.kernel.whole import CACHE_SHARES, ProblemTask, Whole
 from widemargin.progress import NoProgress, Progress
 from widemargin.resources import one_blas_thread
 
@@ -37,7 +37,6 @@ LOCAL_TOL = 1e-2  # relative gap of the clusters below the level that is kept
 AUTO_ROWS = 4000  # levels="auto": rows of a cluster at the lowest level, about
 AUTO_COUPLING = 4.0  # levels="auto": no division where coupling times kernel cost is larger
 COUPLING_SAMPLE = 1000
-CACHE_SHARES = 4  # of the cache: so many clusters at once it serves, however large they are
 
 
 @dataclass(frozen=True)
@@ -254,8 +253,8 @@ def _clusters(state: FitState, division: Division, level: int) -> tuple[Router, 
 
 
 @dataclass(frozen=True)
-class _ClusterWatch:
-    """Tells the callbacks of one cluster."""
+class _TaskWatch:
+    """Tells the callbacks of one cluster or problem."""
 
     state: FitState
     task: Progress | NoProgress
@@ -276,8 +275,8 @@ def _solve_clusters(
     found = {c: services.checkpoint.load(tasks.name(c)) for c in order}
     tasks.leave_out({c for c, solutions in found.items() if solutions is not None})
 
-    def watch(task: ClusterTask) -> _ClusterWatch:
-        return _ClusterWatch(state, report.task(f"cluster {task.number}", task.number))
+    def watch(task: ClusterTask) -> _TaskWatch:
+        return _TaskWatch(state, report.task(f"cluster {task.number}", task.number))
 
     def keep(task: ClusterTask, solutions: list[ClusterSolution]) -> None:
         if not state.stopped:
@@ -294,22 +293,27 @@ def _solve_clusters(
 
 
 def _run_whole(state: FitState, division: Division) -> None:
-    """The last pass: all rows, one problem after another, from what the levels have found."""
-    problems, services = division.problems, division.services
-    whole, settings = division.data.whole, division.plan.settings
-    several = SeveralProblems(whole, services.backend, settings, len(problems))
-    report = services.progress.task("level 0", n=len(problems))
-    for k, (variables, alpha) in enumerate(zip(problems, state.alphas, strict=True)):
-        solution = services.checkpoint.load_solution(f"whole{k}")
-        if solution is None:
-            task = report.task(f"problem {k}")
-            solution = several.solve(variables, alpha, partial(state.should_stop, task))
-            task.end()
-            if not state.stopped:
-                services.checkpoint.save_solution(f"whole{k}", solution)
-        state.solutions.append(solution)
-        state.n_iter = max(state.n_iter, solution.n_iter)
-        state.double |= solution.double
+    """The last pass: all rows, from what the levels have found."""
+    problems, services, settings = division.problems, division.services, division.plan.settings
+    checkpoint = services.checkpoint
+    report = services.progress.task("level 0", n=len(problems), ordered=False)
+    found = {k: checkpoint.load_solution(f"whole{k}") for k in range(len(problems))}
+
+    def watch(task: ProblemTask) -> _TaskWatch:
+        return _TaskWatch(state, report.task(f"problem {task.number}", task.number))
+
+    def keep(task: ProblemTask, solution: Solution) -> None:
+        if not state.stopped:
+            checkpoint.save_solution(f"whole{task.number}", solution)
+
+    data = division.data.whole
+    pairs = enumerate(zip(problems, state.alphas, strict=True))
+    todo = [ProblemTask(k, v, a, data, settings) for k, (v, a) in pairs if found[k] is None]
+    whole = Whole(todo, data, settings, services.backend, services.executor, watch, keep)
+    found |= {task.number: s for task, s in zip(todo, whole.solve(), strict=True)}
+    state.solutions = list(found.values())  # type: ignore[arg-type]
+    state.n_iter = max([state.n_iter, *(s.n_iter for s in state.solutions)])
+    state.double |= any(s.double for s in state.solutions)
     state.alphas = [solution.alpha for solution in state.solutions]
     report.end()
 
@@ -335,16 +339,19 @@ def _sampled_gram(kernel, rows, rng, backend: Backend, size) -> tuple[np.ndarray
     return sample, np.abs(backend.product(kernel, chosen, chosen, np.eye(len(sample))))
 
 
-def auto_levels(kernel: Kernel, rows: Any, plan: Plan, backend: Backend) -> int:
-    """How deep to divide: clusters of about `AUTO_ROWS` rows, if they hold enough of the kernel.
+def auto_levels(
+    kernel: Kernel, rows: Any, problems: list[Variables], plan: Plan, backend: Backend
+) -> int:
+    """How deep to divide: `AUTO_ROWS` or so of the largest problem's rows in a cluster, if
+    clusters hold enough of the kernel.
 
     Clusters hide the kernel values between them from each other.  The share of the kernel's mass
     off its diagonal that lies across clusters, D(pi) over its total on a sample, says how much;
     where it is large (small gamma) the clusters' variables are a poorer start.  That start is
     paid for in kernel values, so it is refused where these are expensive as well.
     """
-    n = len(rows)
-    levels = round(np.log(max(n / AUTO_ROWS, 1)) / np.log(plan.branching))
+    largest = max(len(variables) for variables in problems)
+    levels = round(np.log(max(largest / AUTO_ROWS, 1)) / np.log(plan.branching))
     rng = np.random.default_rng([plan.seed, 0])
     if levels == 0:
         return 0

@@ -87,5 +87,7 @@ class KernelRows:
 
     def in_double(self) -> KernelRows:
         """Prepared in double precision, to solve with."""
+        if self.kernel.dtype == np.float64 and not isinstance(self.rows, UnpreparedRows):
+            return self
         assert self.exact is not None
         return KernelRows(self.exact.rows.kernel, self.exact.rows.prepared(), self.exact)

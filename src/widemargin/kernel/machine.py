@@ -37,7 +37,7 @@ from widemargin.kernel.kernels import (
 )
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.moments import is_constant, weighted_variance
-from widemargin.kernel.precision import Prepared, check_sums, in_range
+from widemargin.kernel.precision import Prepared, check_sums, in_range, predicts_in_single
 from widemargin.kernel.problem import quadratic_value
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
@@ -147,7 +147,7 @@ class KernelMachine(Machine):
         problems = self._problems(training.targets)
         key = self._key(training) if self.warm_start else ""
         start = start or (self._remembered().get(key) if self.warm_start else None)
-        plan = self._plan(training, checkpoint.seed, warm=start is not None)
+        plan = self._plan(training, problems, checkpoint.seed, warm=start is not None)
         state = FitState(
             start.grown(self.C, problems) if start else [np.zeros(len(p)) for p in problems]
         )
@@ -197,7 +197,9 @@ class KernelMachine(Machine):
             ConvergenceWarning,
         )
 
-    def _plan(self, training: TrainingSet, seed: int, *, warm: bool) -> Plan:
+    def _plan(
+        self, training: TrainingSet, problems: list[Variables], seed: int, *, warm: bool
+    ) -> Plan:
         data = training.data.levels
         early = self._early_level(len(data))
         plan = Plan(
@@ -214,7 +216,7 @@ class KernelMachine(Machine):
         elif warm:
             levels = 0  # the variables of the last fit are a better start than clusters
         elif self.levels == "auto":
-            levels = auto_levels(data.kernel, data.rows, plan, training.host)
+            levels = auto_levels(data.kernel, data.rows, problems, plan, training.host)
         else:
             levels = int(self.levels)
         return replace(plan, levels=levels)
@@ -253,7 +255,9 @@ class KernelMachine(Machine):
         support = np.flatnonzero(coef.any(axis=1))
         early = not state.solutions
         kernel, rows, router = data.kernel, data.rows[support], state.router
-        if state.double and kernel.dtype != np.float64:  # single precision was not enough
+        coef = coef[support]
+        single = kernel.dtype == np.float32
+        if single and (state.double or not predicts_in_single(kernel, rows, coef)):
             kernel, rows = kernel.in_double(), data.exact.rows[support].prepared()
             router = router and router.in_double()
         # A level that was kept has been solved without an intercept.
@@ -264,7 +268,7 @@ class KernelMachine(Machine):
         self.model_ = KernelModel(
             kernel=kernel,
             vectors=kernel.vectors(rows, np.arange(len(support))),
-            coef=np.ascontiguousarray(coef[support]),
+            coef=coef,
             intercept=constant * coef.sum(axis=0),
             router=router if early else None,
             cluster=state.label[support] if early and state.label is not None else None,

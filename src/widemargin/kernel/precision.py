@@ -11,6 +11,7 @@ from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.rows import RangeError
 
 DOUBLE_BELOW = 1e-4  # of tol: single precision certifies no tighter gaps
+ROUNDING = 1e-4  # of the margin, by which predictions in single precision may be off
 SMALLEST = 1e-30  # of gamma and kernel values in single precision; 1 / SMALLEST is the largest
 
 
@@ -39,6 +40,17 @@ def in_range(make: Callable[[type], Prepared], gamma: float, C: float, tol: floa
     if typical >= SMALLEST and largest <= 1 / SMALLEST and uncertain <= tol:
         return made
     return make(np.float64)
+
+
+def predicts_in_single(kernel: Kernel, rows: Any, coef: np.ndarray) -> bool:
+    """Whether single precision rounds decision values by little of the margin.
+
+    Rounding errors of the terms of a sum are independent, more or less, so they add up like
+    their squares.
+    """
+    size = float(np.sqrt(np.einsum("ik,ik->k", coef, coef).max(initial=0.0)))
+    typical = float(kernel.diagonal(rows).mean()) if len(rows) else 0.0
+    return kernel.relative_error(rows) * typical * size <= ROUNDING
 
 
 def check_sums(C: float, weight: np.ndarray, largest: float) -> None:

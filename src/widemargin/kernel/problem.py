@@ -38,9 +38,12 @@ class Problem:
     @cached_property
     def diagonal(self) -> np.ndarray:
         """Q_ii, kept away from zero: a step divides by it."""
-        diagonal = self.kernel.diagonal(self.rows)
-        typical = float(np.abs(diagonal).mean()) if len(diagonal) else 0.0
-        return np.maximum(diagonal, 1e-12 * typical if typical > 0 else 1.0)
+        return away_from_zero(self.kernel.diagonal(self.rows))
+
+
+def away_from_zero(diagonal: np.ndarray) -> np.ndarray:
+    typical = float(np.abs(diagonal).mean()) if len(diagonal) else 0.0
+    return np.maximum(diagonal, 1e-12 * typical if typical > 0 else 1.0)
 
 
 class Product(Protocol):
@@ -58,7 +61,7 @@ class Solution:
     dual: float
     n_iter: int
     history: list[dict] = field(default_factory=list)
-    double: bool = False  # whether it was found in double precision
+    double: bool = False  # whether single precision was not enough
     stopped: bool = False  # by a limit or a callback
 
     @property

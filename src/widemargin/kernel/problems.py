@@ -39,9 +39,15 @@ class Variables:
 def binary_problems(label: np.ndarray, coding: Coding, upper: np.ndarray) -> list[Variables]:
     """One problem per output: a variable for each row whose class takes part in it."""
     every = np.arange(len(label))
+    of_class = [np.flatnonzero(label == c) for c in range(coding.n_classes)]
     problems = []
     for target in coding.targets.T:
-        rows = every if np.all(target) else np.flatnonzero(target[label])
+        part = np.flatnonzero(target)
+        rows = every if len(part) == coding.n_classes else _merged(of_class, part)
         linear = np.full(len(rows), -1.0)
         problems.append(Variables(rows, target[label[rows]], linear, upper[rows]))
     return problems
+
+
+def _merged(of_class: list[np.ndarray], part: np.ndarray) -> np.ndarray:
+    return np.sort(np.concatenate([of_class[c] for c in part]))

@@ -1,12 +1,13 @@
-"""The problems of a fit, or of one of its clusters, one after another on the same rows.
+"""The problems of a fit, or of one of its clusters, on the same rows.
 
-Each is solved in single precision first; where its certificate says that this was not enough, the
-solver goes on from there in double precision.
+Those on few rows are solved in double precision. Others are in single precision first; where their
+certificate says that this was not enough, the solver goes on from there in double precision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -15,20 +16,44 @@ from widemargin.kernel.backend import Backend
 from widemargin.kernel.cache import cache_left
 from widemargin.kernel.certificate import Judge
 from widemargin.kernel.exact import KernelRows
+from widemargin.kernel.few_rows import FewRows, are_few
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings, solve
 
 
+def shares_rows(n_rows: int, problems: Sequence[Variables]) -> bool:
+    """Whether problems have enough of n rows in common to share kernel rows.
+
+    Those of one class against the others have all of them; pairs of classes have few, which still
+    are all that there is where rows are few.
+    """
+    every = all(len(variables) in (0, n_rows) for variables in problems)
+    return len(problems) > 1 and (every or are_few(n_rows))
+
+
 class SeveralProblems:
-    """Problems that share rows, a cache of kernel rows, and the precision that they need."""
+    """Problems on the rows of some data; with ``share`` they have kernel rows in common.
+
+    Attributes
+    ----------
+    side_by_side : bool
+        Whether threads may call `solve`, which then gives the same in any order.
+    """
 
     def __init__(
-        self, data: KernelRows, backend: Backend, settings: SolverSettings, n_problems: int
+        self, data: KernelRows, backend: Backend, settings: SolverSettings, *, share: bool = False
     ):
-        self.backend, self.settings = backend, settings
-        self._share = n_problems > 1
-        self._use(data)
+        self.backend, self.settings, self._share = backend, settings, share
+        self.side_by_side = share and are_few(len(data))
+        if self.side_by_side:
+            self._few = FewRows(data, backend.memory, shared=True)
+        else:
+            self._use(data)
+
+    def close(self) -> None:
+        if self.side_by_side:
+            self._few.close()
 
     def _use(self, data: KernelRows) -> None:
         kernel, rows = data.kernel, data.rows
@@ -40,7 +65,19 @@ class SeveralProblems:
     def solve(
         self, variables: Variables, alpha: np.ndarray, on_step: Callable[[], bool]
     ) -> Solution:
-        """Minimise from ``alpha`` to a certified gap of ``settings.tol``.
+        """Minimise from ``alpha`` to a certified gap of ``settings.tol``."""
+        if self.side_by_side:
+            return self._few.solve(variables, alpha, self.settings, on_step)
+        if not are_few(len(variables)):
+            return self._solve_by_precision(variables, alpha, on_step)
+        with closing(FewRows(self.data[variables.row], self.backend.memory)) as few:
+            own = replace(variables, row=np.arange(len(variables)))
+            return few.solve(own, alpha, self.settings, on_step)
+
+    def _solve_by_precision(
+        self, variables: Variables, alpha: np.ndarray, on_step: Callable[[], bool]
+    ) -> Solution:
+        """Single, then double.
 
         Once a problem has needed double precision, the others begin with it: the model will be
         that of the most demanding one.

@@ -1,0 +1,171 @@
+"""Problems on few rows: all kernel rows that they ask for are kept, and the core does the rest.
+
+In double precision, where a certificate is wanted: the gap of the solver is then that of the model.
+Most fits of many classes consist of such problems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+
+import numpy as np
+
+from widemargin import _core
+from widemargin.kernel.active_set import INNER_TOL
+from widemargin.kernel.exact import KernelRows
+from widemargin.kernel.problem import Solution, away_from_zero, dual_value, gap_terms
+from widemargin.kernel.problems import Variables
+from widemargin.kernel.solver import SolverSettings
+from widemargin.kernel.tiles import Memory
+
+MOST_ROWS = 2048
+AT_ONCE = 320  # rows up to which the whole matrix is computed before anybody asks
+WORKING_SET = 256  # smaller than elsewhere: kernel rows are all that costs here
+START_TOL = 1e-2
+_STEPS = 16  # between two looks at whether to stop
+_TILE = 128
+
+
+def are_few(n_rows: int) -> bool:
+    """Whether a problem on so many rows is solved here."""
+    return n_rows <= MOST_ROWS
+
+
+class KeptRows:
+    """Kernel rows over all variables, from the first that was asked for to the last."""
+
+    def __init__(self, data: KernelRows, memory: Memory, *, whole: bool):
+        self.data, self.memory, self.whole = data, memory, whole
+        n = len(data)
+        self._buffer = memory.take(n * n, n * n, data.kernel.dtype)
+        self.pool = self._buffer.reshape(n, n)
+        self.slots = np.arange(n) if whole else np.full(n, -1)
+        self._n_used = 0
+        if whole:
+            self._fill_symmetric()
+
+    def part(self, row: np.ndarray) -> KeptRows:
+        """Those of some rows, where all are there."""
+        own = object.__new__(KeptRows)
+        own.data, own.memory, own.whole = self.data, self.memory, True
+        own._buffer = self.memory.take(len(row) ** 2, len(row) ** 2, self.pool.dtype)
+        own.pool = own._buffer.reshape(len(row), len(row))
+        own.slots = np.arange(len(row))
+        one = np.ones(len(row))
+        _core.gather(self.pool, row, row, one, one, own.pool)
+        return own
+
+    def compute(self, missing: np.ndarray) -> None:
+        if len(missing) == 0:
+            return
+        first, self._n_used = self._n_used, self._n_used + len(missing)
+        kernel, rows = self.data.kernel, self.data.rows
+        kernel.fill(kernel.as_left(rows[missing]), rows, self.pool[first : self._n_used])
+        self.slots[missing] = np.arange(first, self._n_used)
+
+    def _fill_symmetric(self) -> None:
+        """The whole matrix, of which one half is computed."""
+        kernel, rows, values = self.data.kernel, self.data.rows, self.pool
+        for begin in range(0, len(rows), _TILE):
+            end = min(begin + _TILE, len(rows))
+            kernel.fill(kernel.as_left(rows[begin:end]), rows[begin:], values[begin:end, begin:])
+            values[end:, begin:end] = values[begin:end, end:].T
+
+    def close(self) -> None:
+        """Hand the memory back for the next problem."""
+        self.memory.give(self._buffer)
+
+
+class FewRows:
+    """Solves every problem on the rows of some data.
+
+    Parameters
+    ----------
+    data : KernelRows
+    memory : Memory
+        Where buffers for kernel rows come from.
+    shared : bool
+        There will be several problems: they share the whole matrix, in any number of threads.
+    """
+
+    def __init__(self, data: KernelRows, memory: Memory, *, shared: bool = False):
+        data = data if data.exact is None else data.in_double()
+        self._kept = KeptRows(data, memory, whole=shared or len(data) <= AT_ONCE)
+        self._diagonal = data.kernel.diagonal(data.rows)
+
+    def close(self) -> None:
+        self._kept.close()
+
+    def solve(
+        self,
+        variables: Variables,
+        alpha: np.ndarray,
+        settings: SolverSettings,
+        on_step: Callable[[], bool],
+    ) -> Solution:
+        """Minimise from ``alpha`` to a relative duality gap of ``settings.tol``."""
+        if len(variables) == len(self._diagonal):
+            if not self._kept.whole and not alpha.any():
+                alpha = self._start(variables, settings)
+            return self._solve(self._kept, variables, alpha, settings, on_step)
+        with closing(self._kept.part(variables.row)) as part:
+            return self._solve(part, variables, alpha, settings, on_step)
+
+    def _start(self, variables: Variables, settings: SolverSettings) -> np.ndarray:
+        """The solution on some of the rows: most of their support vectors stay such."""
+        n = len(variables)
+        some = np.linspace(0, n - 1, AT_ONCE).astype(np.int64)
+        kept = KeptRows(self._kept.data[some], self._kept.memory, whole=True)
+        roughly = SolverSettings(max(settings.tol, START_TOL), settings.max_iter)
+        alpha = np.zeros(n)
+        with closing(kept):
+            found = self._solve(kept, variables[some], alpha[some], roughly, lambda: False)
+        alpha[some] = found.alpha
+        return alpha
+
+    def _solve(self, kept: KeptRows, variables, alpha, settings, on_step) -> Solution:
+        diagonal = away_from_zero(self._diagonal[variables.row])
+        alpha, gradient = np.minimum(alpha, variables.upper), np.empty(len(variables))
+        active = _core.WorkingSet(alpha, gradient, variables.sign, variables.upper, diagonal)
+        support = np.flatnonzero(alpha)
+        kept.compute(support[kept.slots[support] < 0])
+        n_steps, stopped, history = 0, False, []
+        while True:
+            dual, gap = _fresh(kept, variables, alpha, gradient)
+            history.append({"step": n_steps, "gap": gap, "dual": dual, "active": len(variables)})
+            if gap <= settings.tol * max(dual + gap, np.finfo(np.float64).tiny):
+                break
+            stopped = on_step() or n_steps >= settings.max_iter
+            if stopped:
+                break
+            steps = self._descend(kept, active, dual, settings, settings.max_iter - n_steps)
+            n_steps += steps
+            if steps == 0:  # at the limit of the arithmetic; the caller warns
+                break
+        return Solution(alpha, dual + gap, dual, n_steps, history, stopped=stopped)
+
+    def _descend(self, kept: KeptRows, active, dual: float, settings, left: int) -> int:
+        """A few steps, for which missing rows are computed; returns how many."""
+        done, most = 0, min(left, _STEPS)
+        while True:
+            limits = (settings.tol, INNER_TOL, most - done, WORKING_SET)
+            dual, _, steps, missing = active.descend(kept.pool, kept.slots, dual, *limits)
+            done += steps
+            if len(missing) == 0 or done == most:
+                return done
+            kept.compute(missing)
+
+
+def _fresh(kept: KeptRows, variables: Variables, alpha, gradient) -> tuple[float, float]:
+    """The gradient from the variables themselves, without what many sums have rounded.
+
+    Returns the dual objective and the gap.
+    """
+    support = np.flatnonzero(alpha)
+    gradient[:] = variables.linear
+    coef = (alpha * variables.sign)[support]
+    slots = kept.slots[support]
+    _core.add_rows(kept.pool, slots, coef, variables.sign, 0, len(alpha), gradient)
+    dual = dual_value(alpha, gradient, variables.linear)
+    return dual, float(gap_terms(alpha, gradient, variables.upper).sum())
