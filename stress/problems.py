@@ -109,7 +109,7 @@ DATA = {
 BOTH = {
     "C": powers(-6, 12),
     "class_weight": usually(None, "balanced", {0: 0.01}, {1: 1000.0}),
-    "fit_intercept": chosen(False, True),
+    "fit_intercept": chosen(False, True, "auto"),
     "tol": usually(1e-3, 1e-1, 1e-2, 1e-4, 1e-5, 1e-6, 1e-8),
     "max_iter": chosen(100, 100, 1, 3, 30),
 }

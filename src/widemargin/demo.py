@@ -22,7 +22,7 @@ MACHINES = {
     "LinearSVC": lambda: LinearSVC(),
     "SVC": lambda: SVC(),
     "AdditiveSVC": lambda: AdditiveSVC(n_jobs=-1, random_state=0),
-    "KernelSVC": lambda: KernelSVC(multi_class="ovo", n_jobs=-1, random_state=0),
+    "KernelSVC": lambda: KernelSVC(n_jobs=-1, random_state=0),
 }
 COLOURS = {
     "LinearSVC": "#8c8c8c",

@@ -29,10 +29,11 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
 
     Parameters
     ----------
-    kernel : str, PowerMean or callable, default="intersection"
+    kernel : str, PowerMean or callable, default="auto"
         "intersection", "chi2", "hellinger", "jensen_shannon", "linear", ``PowerMean(p)`` with p
         in [-inf, 0], or a vectorised function of two arrays (symmetric, and zero at k(0, y) for
-        sparse data).
+        sparse data).  "auto" is the intersection kernel up to 127 features and on mixed columns,
+        "linear" on normalised texts, and "chi2" on counts, histograms and images.
     C : float, default=1.0
         Weight of the losses, per unit of the mean kernel diagonal (see ``C_unit``).
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
@@ -65,7 +66,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     C_unit : {"diagonal", "raw"}, default="diagonal"
         "diagonal" divides C by the mean of k(x, x), so that C = 1 is a sensible start whatever
         the number of features; "raw" is the papers' C.
-    tol : float, default=1e-3
+    tol : float, default=1e-2
         Relative duality gap at which every binary problem stops.  The tables "chebyshev" and
         "pmsvm" are not symmetric, so the iteration minimises no objective and has no gap: there
         ``tol`` is LIBLINEAR's bound on the projected gradient.  Below 1e-4 the arithmetic is
@@ -95,6 +96,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     violation_ : float
         Largest violation of the optimality conditions (LIBLINEAR's projected gradient).
     intercept_ : ndarray of shape (n_outputs,)
+    kernel_ : str, PowerMean or callable
+        The kernel, by name where ``kernel="auto"`` has chosen it.
     C_ : float
         C in the kernel's own unit.
     rank_ : int
@@ -132,7 +135,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
 
     def __init__(
         self,
-        kernel="intersection",
+        kernel="auto",
         *,
         C=1.0,
         loss="squared_hinge",
@@ -145,7 +148,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         fit_intercept=True,
         class_weight=None,
         C_unit="diagonal",
-        tol=1e-3,
+        tol=1e-2,
         max_iter=1000,
         warm_start=False,
         n_jobs=None,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from widemargin import _core
+from widemargin.additive.choice import choose_kernel
 from widemargin.additive.codes import Codes, encode
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
 from widemargin.additive.kernels import resolve_kernel, vanishes_at_zero
@@ -30,12 +31,17 @@ class Settings:
 
     def check(self) -> None:
         """Each is one that there is; whether they suit each other and the data, `learn` says."""
-        resolve_kernel(self.kernel)
+        if not self.chooses_kernel:
+            resolve_kernel(self.kernel)
         check_choice("approximation", self.approximation, APPROXIMATIONS)
         check_number_or_auto("rank", self.rank, low=1, high=256, integer=True)
         check_number_or_auto("n_bins", self.n_bins, low=1, high=MAX_BINS, integer=True)
         check_choice("binning", self.binning, BINNINGS)
         check_choice("scaling", self.scaling, SCALINGS)
+
+    @property
+    def chooses_kernel(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "auto"
 
     @property
     def lookup(self) -> type[Lookup]:
@@ -48,6 +54,7 @@ class Settings:
 class Approximation:
     """The kernel and the training data in terms of bins."""
 
+    kernel: Any  # as the parameter has it; its name, where the data has chosen it
     encoder: Encoder
     codes: Codes
     frequency: np.ndarray  # weight of each code
@@ -61,7 +68,8 @@ class Approximation:
 
 def learn(source: Source, weight: np.ndarray, settings: Settings) -> Approximation:
     """Scale, bins, codes and tables for training data with sample weights."""
-    kernel = resolve_kernel(settings.kernel)
+    chosen = choose_kernel(source) if settings.chooses_kernel else settings.kernel
+    kernel = resolve_kernel(chosen)
     encoder = fit_encoder(
         source,
         weight,
@@ -80,4 +88,4 @@ def learn(source: Source, weight: np.ndarray, settings: Settings) -> Approximati
         rank=settings.rank,
         sparse=source.sparse,
     )
-    return Approximation(encoder, codes, frequency, tables, settings.lookup)
+    return Approximation(chosen, encoder, codes, frequency, tables, settings.lookup)

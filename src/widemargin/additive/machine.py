@@ -151,6 +151,7 @@ class AdditiveMachine(Machine):
             **training.targets.fitted,
             "model_": model,
             "intercept_": model.intercept,
+            "kernel_": training.learned.kernel,
             "rank_": model.tables.rank,
         }
 

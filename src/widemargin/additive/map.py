@@ -96,6 +96,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         self.encoder_, tables = learned.encoder, learned.tables
         assert tables.left is not None
         self.table_ = tables.left.astype(np.float32)
+        self.kernel_ = learned.kernel
         self.rank_ = tables.rank
         return self
 

@@ -95,18 +95,23 @@ class Host(Tiles):
         return caching, caching.numbers
 
     def product(self, kernel: Kernel, a: Any, b: Any, coef: np.ndarray) -> np.ndarray:
-        """A tile at a time, summed in double precision."""
+        """A tile at a time, summed in double precision.
+
+        Outputs to which a block of vectors adds nothing are left out: neighbours are of few
+        classes, which take part in few pairs.
+        """
         sums = np.zeros((coef.shape[1], len(a)))
         for start in range(0, len(b), TILE_ROWS):
             left = kernel.as_left(b[start : start + TILE_ROWS])
             part = np.asarray(coef[start : start + TILE_ROWS])
             slots = np.arange(len(left))
+            used = np.flatnonzero(part.any(axis=0))
 
-            def tile(begin, end, left=left, part=part, slots=slots):
+            def tile(begin, end, left=left, part=part, slots=slots, used=used):
                 block = np.empty((len(left), end - begin), dtype=kernel.dtype)
                 kernel.fill(left, a[begin:end], block)
                 if coef.shape[1] > _FEW:  # a product in the kernel's precision
-                    sums[:, begin:end] += part.astype(kernel.dtype).T @ block
+                    sums[used, begin:end] += part[:, used].astype(kernel.dtype).T @ block
                     return
                 one = np.ones(end - begin)
                 for k, total in enumerate(sums):

@@ -59,10 +59,12 @@ class KernelSVC(MarginClassifier, KernelMachine):
     early_prediction : {"routed", "sum", "bcm"}, default="routed"
         How an early model combines its clusters: eq. 11, eq. 10, or a Bayesian committee machine
         (slow; for comparison).
-    fit_intercept : bool, default=False
+    fit_intercept : bool or "auto", default="auto"
         Add a penalised constant to the kernel of the whole problem (not of the levels below).
-    multi_class : {"ovr", "ovo"}, default="ovr"
-        One problem per class, or one per pair of classes, which vote.
+        "auto" does, unless the model is an early one, which cannot have it.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        One problem per pair of classes, which vote (ties go to the larger sum of decision values),
+        or one per class against all others.
     class_weight : dict, "balanced" or None, default=None
     tol : float, default=1e-3
         Relative duality gap of every binary problem, certified in double precision.  Kernel values
@@ -97,7 +99,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
     ----------
     classes_ : ndarray of shape (n_classes,)
     support_ : ndarray of shape (n_support,)
-        Rows that are support vectors of any binary problem.
+        Rows that are support vectors of any binary problem; by class where pairs of them vote.
     dual_coef_ : ndarray of shape (n_outputs, n_support)
         Label times dual variable.
     intercept_ : ndarray of shape (n_outputs,)
@@ -150,8 +152,8 @@ class KernelSVC(MarginClassifier, KernelMachine):
         sample_size=1000,
         early=False,
         early_prediction="routed",
-        fit_intercept=False,
-        multi_class="ovr",
+        fit_intercept="auto",
+        multi_class="ovo",
         class_weight=None,
         tol=1e-3,
         max_iter=100_000,
@@ -217,8 +219,9 @@ class KernelSVC(MarginClassifier, KernelMachine):
                 "early_prediction='bcm' needs kernel values between support vectors, which a "
                 "precomputed matrix does not bring to predict. Use 'routed' or 'sum'."
             )
-        check_bool("fit_intercept", self.fit_intercept)
-        if self.fit_intercept and self.early:
+        if self.fit_intercept != "auto":
+            check_bool("fit_intercept", self.fit_intercept)
+        if self._has_intercept() and self.early:
             raise ValueError(
                 "fit_intercept=True needs the whole problem, which an early model does not solve. "
                 "Use early=False or fit_intercept=False."

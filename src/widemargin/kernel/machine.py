@@ -71,7 +71,7 @@ class KernelMachine(Machine):
     sample_size: int
     early: Any
     early_prediction: str
-    fit_intercept: bool
+    fit_intercept: Any
     tol: float
     max_iter: int
     cache_size: Any
@@ -111,7 +111,7 @@ class KernelMachine(Machine):
         check_sums(self.C, targets.weight, float(diagonal.max()))
         levels = whole = KernelRows.of_data(kernel, rows, X, targets.present)
         constant = 0.0
-        if self.fit_intercept:
+        if self._has_intercept():
             constant = float(np.average(diagonal, weights=given)) or 1.0
             shifted = ShiftedKernel(kernel, constant)
             whole = KernelRows.of_data(shifted, rows, X, targets.present)
@@ -121,6 +121,9 @@ class KernelMachine(Machine):
             whole = KernelRows(*shared, whole.exact)
         data = TrainingRows(levels, whole)
         return TrainingSet(data, gamma, constant, targets, host, several, X, y)
+
+    def _has_intercept(self) -> bool:
+        return not self.early if self.fit_intercept == "auto" else bool(self.fit_intercept)
 
     def _made(self, X, targets: Targets, gamma: float, dtype: type) -> Prepared:
         kernel = make_kernel(self.kernel, gamma, self.coef0, self.degree, targets.X, dtype)
@@ -253,6 +256,8 @@ class KernelMachine(Machine):
         for k, (variables, alpha) in enumerate(zip(problems, state.alphas, strict=True)):
             coef[variables.row, k] = alpha * variables.sign
         support = np.flatnonzero(coef.any(axis=1))
+        if training.targets.coding.votes:  # by class: neighbours then take part in the same pairs
+            support = support[np.argsort(training.targets.label[support], kind="stable")]
         early = not state.solutions
         kernel, rows, router = data.kernel, data.rows[support], state.router
         coef = coef[support]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self
@@ -70,9 +69,9 @@ class Memory:
     that, so a level's clusters take turns with as many buffers as there are threads.
     """
 
+    # Without a lock, which an interrupt could leave behind: a dict's own operations are atomic.
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._free: list[np.ndarray] = []
+        self._free: dict[int, np.ndarray] = {}  # by id
         self._granted: float = np.inf  # bytes of the last buffer that the system has cut down
 
     def take(self, size: int, least: int, dtype) -> np.ndarray:
@@ -81,20 +80,20 @@ class Memory:
         What the system has refused once is not asked for again, so that the next problem makes do
         with the buffer of the last; one that is too small is let go, to make room for a larger.
         """
-        with self._lock:
-            size = int(max(min(size, self._granted // np.dtype(dtype).itemsize), least))
-            for k, buffer in enumerate(self._free):
-                if buffer.dtype == dtype and len(buffer) >= size:
-                    return self._free.pop(k)[:size]
-            self._free.clear()
+        size = int(max(min(size, self._granted // np.dtype(dtype).itemsize), least))
+        for key, buffer in list(self._free.items()):
+            fits = buffer.dtype == dtype and len(buffer) >= size
+            if fits and self._free.pop(key, None) is not None:  # no other thread was faster
+                return buffer[:size]
+        self._free.clear()
         buffer = allocate(size, least, dtype)
         if len(buffer) < size:
             self._granted = buffer.nbytes
         return buffer
 
     def give(self, buffer: np.ndarray) -> None:
-        with self._lock:
-            self._free.append(buffer if buffer.base is None else buffer.base)
+        whole = buffer if buffer.base is None else buffer.base
+        self._free[id(whole)] = whole
 
 
 def allocate(size: int, least: int, dtype) -> np.ndarray:

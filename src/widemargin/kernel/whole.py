@@ -19,7 +19,7 @@ import numpy as np
 from widemargin.engine import Control, Threads, run_tasks
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.exact import KernelRows
-from widemargin.kernel.few_rows import are_few
+from widemargin.kernel.few_rows import AT_ONCE, are_few
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.several import SeveralProblems, shares_rows
@@ -88,7 +88,8 @@ class Whole:
         with closing(
             SeveralProblems(self.data, self.backend, self.settings, share=True)
         ) as several:
-            at_once = self.backend.n_threads if several.side_by_side else 1
+            many = several.side_by_side and len(self.data) > AT_ONCE  # else threads cost more
+            at_once = self.backend.n_threads if many else 1
             return self._run(partial(_solve_shared, several=several), self.tasks, Threads(at_once))
 
     def _apart(self) -> list[Solution]:

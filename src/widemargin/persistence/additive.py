@@ -7,7 +7,7 @@ import numpy as np
 from widemargin import _core
 from widemargin.additive.encoder import Encoder
 from widemargin.additive.estimator import AdditiveSVC
-from widemargin.additive.kernels import resolve_kernel
+from widemargin.additive.kernels import KERNELS, resolve_kernel
 from widemargin.additive.lookup import BinnedLookup, Lookup, PolynomialLookup
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.tables import Tables
@@ -26,6 +26,8 @@ def pack_additive(estimator: AdditiveSVC) -> tuple[dict, dict[str, np.ndarray]]:
         "rank": int(estimator.rank_),
         "raw_C": float(estimator.C_),
     }
+    if _chosen(estimator):
+        header["kernel"] = estimator.kernel_
     arrays = {
         "shift": model.encoder.shift,
         "factor": model.encoder.factor,
@@ -45,9 +47,16 @@ def pack_additive(estimator: AdditiveSVC) -> tuple[dict, dict[str, np.ndarray]]:
     return header, arrays
 
 
+def _chosen(estimator: AdditiveSVC) -> bool:
+    """Whether the data has chosen the kernel."""
+    return isinstance(estimator.kernel, str) and estimator.kernel == "auto"
+
+
 def unpack_additive(estimator: AdditiveSVC, fields: Fields, arrays: Arrays) -> None:
     """Set what `AdditiveSVC.fit` sets."""
     encoder = _unpack_encoder(arrays, estimator.n_features_in_)
+    named = _chosen(estimator)
+    estimator.kernel_ = fields.text("kernel", tuple(KERNELS)) if named else estimator.kernel
     tables = _unpack_tables(estimator, fields, arrays, encoder)
     n_outputs = Coding.of(estimator).n_outputs
     model = _unpack_model(fields, arrays, encoder, tables, (estimator.n_features_in_, n_outputs))
@@ -122,6 +131,6 @@ def _unpack_tables(estimator, fields: Fields, arrays: Arrays, encoder: Encoder) 
         right=right,
         diagonal=inner.take("diagonal", np.float64, (len(t),)),
         symmetric=symmetric,
-        kernel=resolve_kernel(estimator.kernel),
+        kernel=resolve_kernel(estimator.kernel_),
         representatives=t,
     )
