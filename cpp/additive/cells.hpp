@@ -83,7 +83,7 @@ struct FactorLanes {
     for (std::int64_t k = 0; k < row.size; ++k) {
       const T* t = right + row.code(k) * r;
       const T* l = left + next.code(k) * r;
-      T* w = cell(k);
+      T* w = cell(row.feature(k));
       for (int part = 0; part < r; part += kPart)
         for (int m = 0; m < kPart; ++m) {
           T* p = w + (part + m) * kLanes;
