@@ -3,6 +3,7 @@
 #include <new>
 
 #include "checked_rows.hpp"
+#include "team.hpp"
 
 namespace widemargin {
 namespace {
@@ -132,7 +133,7 @@ class Dual {
   Dual& operator=(const Dual&) = delete;
 
   std::int64_t sweep(const Array& order, std::int64_t begin, double seconds, const Array& shrink,
-                     const Output& shrunk, const Output& account) const {
+                     const Output& shrunk, const Output& account) {
     const auto end = std::int64_t(order.size());
     Sweep s = part(begin, end, seconds, account);
     s.order = pointer<std::int32_t>(order, end, "order must be int32");
@@ -143,8 +144,12 @@ class Dual {
     require(all_within(s.order + begin, end - begin, shared_.n_rows()),
             "order names a row out of range");
     const std::int32_t *from = s.order + begin, *to = s.order + end;
-    if (std::adjacent_find(from, to) != to) s.n_threads = 1;
-    return reached(loops().descend(shared_.arg(), arg_, s));
+    s.n_threads = std::adjacent_find(from, to) == to ? patience_.threads(n_threads_) : 1;
+    bool crowded = false;
+    s.crowded = &crowded;
+    const std::int64_t at = loops().descend(shared_.arg(), arg_, s);
+    if (s.n_threads > 1) patience_.tell(crowded);
+    return reached(at);
   }
 
   std::int64_t certify(std::int64_t begin, double seconds, const Output& account) const {
@@ -163,6 +168,7 @@ class Dual {
   SharedProblem shared_;
   Output weights_, coef_, bias_;
   int n_threads_;
+  Patience patience_;
   Arg arg_{};
 
  private:

@@ -41,6 +41,11 @@ struct CallsOf {
     const Rows rows(r);
     const Cells some = cells(r, c);
     T* to = static_cast<T*>(out);
+    if constexpr (kBlocked) {
+      for (; begin < end; begin += kRowsAtOnce, to += kRowsAtOnce * kLanes)
+        decide_block(r, c, begin, begin + kRowsAtOnce < end ? begin + kRowsAtOnce : end, to);
+      return;
+    }
     for (std::int64_t i = begin; i < end; ++i, to += sizeof(Lanes) / sizeof(T)) {
       if (i + 1 < r.n_rows) some.prefetch(rows[i + 1]);
       store(to, some.dot(rows[i]));
@@ -78,6 +83,26 @@ struct CallsOf {
   }
 
  private:
+  static constexpr bool kBlocked = Rows::dense && Cells::kFused;
+  static constexpr std::int64_t kRowsAtOnce = 32;
+
+  // Some rows at once, so that a few features' weights serve all of them while they are near; the
+  // sums are added as dot() adds them.
+  static void decide_block(const RowsArg& r, const CellsArg& c, std::int64_t begin,
+                           std::int64_t end, T* out) {
+    const Rows rows(r);
+    const Cells some = cells(r, c);
+    typename Cells::Chains chains[kRowsAtOnce];
+    const std::int64_t step = near_features(*c.tables);
+    for (std::int64_t from = 0; from < r.n_features; from += step) {
+      const std::int64_t to = from + step < r.n_features ? from + step : r.n_features;
+      for (std::int64_t i = begin; i < end; ++i)
+        some.add_dot(rows[i].part(from, to), chains[i - begin]);
+    }
+    for (std::int64_t i = begin; i < end; ++i)
+      store(out + (i - begin) * kLanes, chains[i - begin].sum());
+  }
+
   template <class Row>
   static Lanes moved_dot(Cells& some, const Row& row, Lanes step, const Row& next) {
     if constexpr (Cells::kFused) {

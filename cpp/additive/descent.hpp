@@ -158,7 +158,7 @@ struct BoxDual {
 // exchange and written after it, by the leader: nobody reads it in between.
 template <class Rows, class Cells, class Team>
 std::int64_t descend(const Rows& rows, Cells cells, const BoxArg& box, BoxDual<Cells> dual,
-                     const Sweep& sweep, Team team) {
+                     const Sweep& sweep, Team&& team) {
   using Dual = BoxDual<Cells>;
   using Lanes = typename Cells::Lanes;
   Accountant<Lanes, typename Cells::Number> book(sweep.account);
@@ -175,7 +175,7 @@ std::int64_t descend(const Rows& rows, Cells cells, const BoxArg& box, BoxDual<C
     if (at + 2 < sweep.end) rows[sweep.order[at + 2]].prefetch();
     if (at + 1 < sweep.end) cells.prefetch(rows[sweep.order[at + 1]]);
     clock.count(row.size * cells.cost());
-    last = (at + 1 - sweep.begin) % kRowsPerSum == 0 && clock.is_up();
+    last = (at + 1 - sweep.begin) % kRowsPerSum == 0 && (clock.is_up() || team.is_crowded());
 
     auto s = dual.at(i);
     Lanes decision;

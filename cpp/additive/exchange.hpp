@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include "additive/parts.hpp"
+#include "clock.hpp"
 #include "simd.hpp"
 #include "team.hpp"
 
@@ -31,16 +32,44 @@ inline int useful_threads(int n_threads, std::int64_t n_vectors) {
 class Alone {
  public:
   static constexpr bool leads() { return true; }
+  static constexpr bool is_crowded() { return false; }
   template <class Lanes>
   WIDEMARGIN_INLINE Lanes total(Lanes whole, bool&) {
     return whole;
   }
 };
 
+// A sum on its way.  Every line of the cache carries a ticket of its own: with one for all, the
+// reader would fetch that first and the numbers after it, in twice the time.
 template <class T>
 struct Slot {
-  alignas(64) T sum[kLanes];
-  alignas(64) std::uint64_t ticket;  // twice the row's number, and 1 more at the last row
+  static constexpr int kPerLine = 32 / sizeof(T), kLines = kLanes / kPerLine;
+  struct alignas(64) Line {
+    T numbers[kPerLine];
+    std::uint64_t ticket;  // twice the row's number, and 1 more at the last row
+  };
+  Line lines[kLines];
+
+  void put(const T* sum, std::uint64_t ticket) {
+    for (Line& line : lines) {
+      __builtin_memcpy(line.numbers, sum, sizeof(line.numbers));
+      __atomic_store_n(&line.ticket, ticket, __ATOMIC_RELEASE);
+      sum += kPerLine;
+    }
+  }
+  bool has(std::uint64_t row) const {
+    bool all = true;
+    for (const Line& line : lines)
+      all &= __atomic_load_n(&line.ticket, __ATOMIC_ACQUIRE) / 2 == row;
+    return all;
+  }
+  bool is_last() const { return __atomic_load_n(&lines[0].ticket, __ATOMIC_RELAXED) % 2 != 0; }
+  void get(T* sum) const {
+    for (const Line& line : lines) {
+      __builtin_memcpy(sum, line.numbers, sizeof(line.numbers));
+      sum += kPerLine;
+    }
+  }
 };
 
 // Where sums are published, row after row in turn: nobody is more than one row ahead, so a slot is
@@ -57,33 +86,40 @@ class Member {
   Member(Board<T>& board, int who, int n) : board_(board), who_(who), n_(n) {}
 
   bool leads() const { return who_ == 0; }
+  // Whether so much time went by in waiting for threads without a core that one would be faster.
+  bool is_crowded() const { return crowded_; }
 
   // The sum of everybody's part, and whether the leader says that this row is the last.
   WIDEMARGIN_INLINE Lanes total(Lanes part, bool& last) {
     if (n_ == 1) return part;
     Slot<T>* slots = board_.slots[++row_ & 1];
-    store(slots[who_].sum, part);
-    __atomic_store_n(&slots[who_].ticket, 2 * row_ + (last ? 1 : 0), __ATOMIC_RELEASE);
+    T numbers[kLanes];
+    store(numbers, part);
+    slots[who_].put(numbers, 2 * row_ + (last ? 1 : 0));
     Lanes sums[kMostParts];
     for (int m = 0; m < n_; ++m) {
-      const std::uint64_t ticket = arrived(slots[m]);
-      if (m == 0) last = ticket & 1;
-      sums[m] = load<Lanes>(slots[m].sum);
+      await(slots[m]);
+      slots[m].get(numbers);
+      sums[m] = load<Lanes>(numbers);
     }
+    last = slots[0].is_last();
     return add_pairwise(sums, n_);
   }
 
  private:
-  // A sum that is late is late because its thread has no core: after a moment, offer it this one.
-  std::uint64_t arrived(const Slot<T>& slot) const {
-    for (int spins = 0;; ++spins) {
-      const std::uint64_t ticket = __atomic_load_n(&slot.ticket, __ATOMIC_ACQUIRE);
-      if (ticket >> 1 == row_) return ticket;
-      if (spins < kSpins)
-        relax();
-      else
-        sched_yield();
+  void await(const Slot<T>& slot) {
+    for (int spins = 0; !slot.has(row_); ++spins) {
+      if (spins == kSpins) return await_late(slot);
+      relax();
     }
+  }
+  // A sum that is late is late because its thread has no core: offer it this one.
+  void await_late(const Slot<T>& slot) {
+    const double since = Clock::now();
+    while (!slot.has(row_)) sched_yield();
+    const double now = Clock::now();
+    late_ += now - since;
+    crowded_ = late_ > 0.01 && late_ > 0.4 * (now - begun_);
   }
   static void relax() {
 #if defined(__x86_64__)
@@ -92,9 +128,11 @@ class Member {
     __asm__ __volatile__("yield");
 #endif
   }
-  static constexpr int kSpins = 500;  // some 10 us, a hundred times what an exchange takes
+  static constexpr int kSpins = 200;  // some 4 us, ten times what an exchange takes
   Board<T>& board_;
   int who_, n_;
+  bool crowded_ = false;
+  double begun_ = Clock::now(), late_ = 0;
   std::uint64_t row_ = 0;
 };
 

@@ -111,9 +111,11 @@ std::int64_t descend_in_parts(const SharedArg& p, const BoxArg& box, const Sweep
     while (n & (n - 1)) n &= n - 1;
     if (who >= n) return;
     const AnyRows<true> rows(p.rows, calls, share_of(p.rows.n_features, n_parts, who, n));
-    const Member<Number> member(board, who, n);
+    Member<Number> member(board, who, n);
     const std::int64_t at = descend(rows, cells, box, BoxDual<Cells>(p, box), sweep, member);
-    if (who == 0) reached = at;
+    if (who > 0) return;
+    reached = at;
+    if (sweep.crowded) *sweep.crowded = member.is_crowded();
   });
   return reached;
 }
@@ -179,10 +181,14 @@ void accumulate(const SharedArg& p, const Block& b, std::int64_t begin, std::int
       using Cells = typename decltype(tag)::type;
       using Lanes = typename Cells::Lanes;
       Cells cells(p.tables, b.weights, p.rows.n_features);
-      rows.share = share_of(p.rows.n_features, n, who, n);
-      for (std::int64_t i = begin; i < end; ++i) {
-        const auto delta = load<Lanes>(b.coef + i * b.stride);
-        if (any(delta != Lanes{})) cells.update(rows[i], delta);
+      const Share own = share_of(p.rows.n_features, n, who, n);
+      const std::int64_t step = p.rows.index ? p.rows.n_features : near_features(p.tables);
+      for (std::int64_t j = own.from(); j < own.to(); j += step) {
+        rows.share = {1, {j, j + step < own.to() ? j + step : own.to()}};
+        for (std::int64_t i = begin; i < end; ++i) {
+          const auto delta = load<Lanes>(b.coef + i * b.stride);
+          if (any(delta != Lanes{})) cells.update(rows[i], delta);
+        }
       }
     });
   });

@@ -79,6 +79,7 @@ struct Sweep {
   Account* account;
   int n_threads = 1;  // at most, and results do not depend on it; more than 1 only where no row
                       // follows itself
+  bool* crowded = nullptr;  // set where fewer threads would have been faster, or null
 };
 
 // What can be done with a dual.  Sweeps return how far they came, or -1 without memory.
