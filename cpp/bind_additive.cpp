@@ -296,13 +296,13 @@ void bind_additive(nb::module_& m) {
                      "checked once and written in place.")
       .def(nb::init<const SharedProblem&, Array, Output, Output, Output, int>(), "shared"_a,
            "targets"_a, "weights"_a.noconvert(), "coef"_a.noconvert(), "bias"_a.noconvert(),
-           "n_threads"_a = 1);
+           "n_threads"_a);
   bind_dual<SimplexDual>(m, "SimplexDual",
                          "Crammer and Singer's dual, a class per lane, in blocks of 16; the arrays "
                          "are checked once and written in place.")
       .def(nb::init<const SharedProblem&, std::int32_t, Output, Output, Output, int>(), "shared"_a,
            "n_classes"_a, "weights"_a.noconvert(), "coef"_a.noconvert(), "bias"_a.noconvert(),
-           "n_threads"_a = 1);
+           "n_threads"_a);
   m.def("decide", &decide, "rows"_a, "tables"_a, "weights"_a, "begin"_a, "end"_a,
         "out"_a.noconvert(), "Decision values of some rows, without the constant feature.");
 }

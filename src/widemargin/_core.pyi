@@ -109,7 +109,7 @@ class BoxDual(_Dual):
         weights: Numbers,
         coef: Numbers,
         bias: Numbers,
-        n_threads: int = 1,
+        n_threads: int,
     ) -> None: ...
 
 class SimplexDual(_Dual):
@@ -120,7 +120,7 @@ class SimplexDual(_Dual):
         weights: Numbers,
         coef: Numbers,
         bias: Numbers,
-        n_threads: int = 1,
+        n_threads: int,
     ) -> None: ...
 
 def decide(

@@ -187,7 +187,9 @@ def test_sweeps_agree_whatever_the_codes_and_the_order(dtype, repeats):
     for n_threads in (1, 2, 4):
         dual, written = box(n_threads, dtype)
         account, shrunk = np.zeros((N_SUMS, 16)), np.zeros(2000, np.uint8)
-        assert dual.sweep(order, 0, 1e9, bounds, shrunk, account) == len(order)
+        at = 0
+        while at < len(order):  # where the machine is crowded a team ends early
+            at = dual.sweep(order, at, 1e9, bounds, shrunk, account)
         results.append([*written, account])
     for one, *more in zip(*results, strict=True):
         for other in more:
