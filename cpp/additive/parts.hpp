@@ -9,9 +9,9 @@
 namespace widemargin {
 namespace WIDEMARGIN_ISA {
 
-// A part is worth an exchange with other threads (0.1 to 0.3 us) if it has this many vectors; more
-// than 16 threads gain nothing on rows of any length that was tried.
-constexpr std::int64_t kLeastPart = 256;
+// An exchange takes as long as some 270 vectors (0.3 us, measured): a row below this many gains
+// nothing from two threads, and a thread below that many nothing from another.
+constexpr std::int64_t kLeastRow = 1024, kLeastPart = 256;
 constexpr int kMostParts = 16;
 
 // Vectors of weights that a row of so many values reads, about.
@@ -20,10 +20,10 @@ inline std::int64_t row_cost(const TablesArg& t, std::int64_t n_values) {
 }
 
 inline int count_parts(const RowsArg& r, const TablesArg& t) {
-  if (r.index_type != IndexType::dense || t.lanes == 1) return 1;
+  const std::int64_t cost = row_cost(t, r.n_features);
+  if (r.index_type != IndexType::dense || t.lanes == 1 || cost < kLeastRow) return 1;
   int n = 1;
-  while (n < kMostParts && 2 * n <= r.n_features && 2 * n * kLeastPart <= row_cost(t, r.n_features))
-    n *= 2;
+  while (n < kMostParts && 2 * n <= r.n_features && 2 * n * kLeastPart <= cost) n *= 2;
   return n;
 }
 
