@@ -1,7 +1,9 @@
 // Bindings of the additive solver: tables, losses, and the two duals with their sweeps.
+#include <algorithm>
 #include <new>
 
 #include "checked_rows.hpp"
+#include "team.hpp"
 
 namespace widemargin {
 namespace {
@@ -123,13 +125,15 @@ static_assert(sizeof(Account) == 5 * kLanes * sizeof(double));
 template <class Arg>
 class Dual {
  public:
-  Dual(const SharedProblem& shared, Output weights, Output coef, Output bias)
-      : shared_(shared), weights_(weights), coef_(coef), bias_(bias) {}
+  Dual(const SharedProblem& shared, Output weights, Output coef, Output bias, int n_threads)
+      : shared_(shared), weights_(weights), coef_(coef), bias_(bias), n_threads_(n_threads) {
+    require(n_threads > 0, "n_threads must be positive");
+  }
   Dual(const Dual&) = delete;
   Dual& operator=(const Dual&) = delete;
 
   std::int64_t sweep(const Array& order, std::int64_t begin, double seconds, const Array& shrink,
-                     const Output& shrunk, const Output& account) const {
+                     const Output& shrunk, const Output& account) {
     const auto end = std::int64_t(order.size());
     Sweep s = part(begin, end, seconds, account);
     s.order = pointer<std::int32_t>(order, end, "order must be int32");
@@ -139,7 +143,13 @@ class Dual {
     nb::gil_scoped_release release;
     require(all_within(s.order + begin, end - begin, shared_.n_rows()),
             "order names a row out of range");
-    return reached(loops().descend(shared_.arg(), arg_, s));
+    const std::int32_t *from = s.order + begin, *to = s.order + end;
+    s.n_threads = std::adjacent_find(from, to) == to ? patience_.threads(n_threads_) : 1;
+    bool crowded = false;
+    s.crowded = &crowded;
+    const std::int64_t at = loops().descend(shared_.arg(), arg_, s);
+    if (s.n_threads > 1) patience_.tell(crowded);
+    return reached(at);
   }
 
   std::int64_t certify(std::int64_t begin, double seconds, const Output& account) const {
@@ -151,21 +161,24 @@ class Dual {
   void accumulate(std::int64_t begin, std::int64_t end) const {
     require(0 <= begin && begin <= end && end <= shared_.n_rows(), "rows out of range");
     nb::gil_scoped_release release;
-    loops().accumulate(shared_.arg(), arg_, begin, end);
+    loops().accumulate(shared_.arg(), arg_, begin, end, n_threads_);
   }
 
  protected:
   SharedProblem shared_;
   Output weights_, coef_, bias_;
+  int n_threads_;
+  Patience patience_;
   Arg arg_{};
 
  private:
-  static Sweep part(std::int64_t begin, std::int64_t end, double seconds, const Output& account) {
+  Sweep part(std::int64_t begin, std::int64_t end, double seconds, const Output& account) const {
     require(begin >= 0 && begin <= end, "begin is out of range");
     Sweep s{};
     s.begin = begin;
     s.end = end;
     s.seconds = seconds;
+    s.n_threads = n_threads_;
     s.account = reinterpret_cast<Account*>(
         pointer<double>(account, 5 * kLanes, "account must be float64 (5, 16)"));
     return s;
@@ -194,8 +207,9 @@ bool are_signs(const void* targets, bool is_double, std::int64_t n) {
 
 class BoxDual : public Dual<BoxArg> {
  public:
-  BoxDual(const SharedProblem& shared, Array targets, Output weights, Output coef, Output bias)
-      : Dual(shared, weights, coef, bias), targets_(targets) {
+  BoxDual(const SharedProblem& shared, Array targets, Output weights, Output coef, Output bias,
+          int n_threads)
+      : Dual(shared, weights, coef, bias, n_threads), targets_(targets) {
     const bool d = shared.is_double();
     const std::int64_t lanes = shared.lanes(), n_labels = std::int64_t(targets.size()) / lanes;
     arg_.targets =
@@ -215,8 +229,8 @@ class BoxDual : public Dual<BoxArg> {
 class SimplexDual : public Dual<SimplexArg> {
  public:
   SimplexDual(const SharedProblem& shared, std::int32_t n_classes, Output weights, Output coef,
-              Output bias)
-      : Dual(shared, weights, coef, bias) {
+              Output bias, int n_threads)
+      : Dual(shared, weights, coef, bias, n_threads) {
     const bool d = shared.is_double();
     require(shared.lanes() == kLanes && n_classes > 1, "Crammer-Singer needs 16 lanes");
     require(shared.arg().tables.rank % 4 == 0, "pad the rank of Crammer-Singer to a multiple of 4");
@@ -280,13 +294,15 @@ void bind_additive(nb::module_& m) {
   bind_dual<BoxDual>(m, "BoxDual",
                      "Box-constrained duals, one per lane, in signed coefficients; the arrays are "
                      "checked once and written in place.")
-      .def(nb::init<const SharedProblem&, Array, Output, Output, Output>(), "shared"_a, "targets"_a,
-           "weights"_a.noconvert(), "coef"_a.noconvert(), "bias"_a.noconvert());
+      .def(nb::init<const SharedProblem&, Array, Output, Output, Output, int>(), "shared"_a,
+           "targets"_a, "weights"_a.noconvert(), "coef"_a.noconvert(), "bias"_a.noconvert(),
+           "n_threads"_a);
   bind_dual<SimplexDual>(m, "SimplexDual",
                          "Crammer and Singer's dual, a class per lane, in blocks of 16; the arrays "
                          "are checked once and written in place.")
-      .def(nb::init<const SharedProblem&, std::int32_t, Output, Output, Output>(), "shared"_a,
-           "n_classes"_a, "weights"_a.noconvert(), "coef"_a.noconvert(), "bias"_a.noconvert());
+      .def(nb::init<const SharedProblem&, std::int32_t, Output, Output, Output, int>(), "shared"_a,
+           "n_classes"_a, "weights"_a.noconvert(), "coef"_a.noconvert(), "bias"_a.noconvert(),
+           "n_threads"_a);
   m.def("decide", &decide, "rows"_a, "tables"_a, "weights"_a, "begin"_a, "end"_a,
         "out"_a.noconvert(), "Decision values of some rows, without the constant feature.");
 }

@@ -11,6 +11,11 @@ namespace WIDEMARGIN_ISA {
 
 class Clock {
  public:
+  static double now() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+  }
   explicit Clock(double seconds) : deadline_(now() + seconds) {}
   void count(std::int64_t values) { work_ += values + 16; }
   bool is_up() {
@@ -20,11 +25,6 @@ class Clock {
   }
 
  private:
-  static double now() {
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-  }
   double deadline_;
   std::int64_t work_ = 0;
 };

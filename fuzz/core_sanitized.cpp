@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "additive/any_rows.hpp"
+#include "additive/certificate.hpp"
 #include "additive/code_passes.hpp"
 #include "additive/crammer_singer.hpp"
 #include "additive/descent.hpp"
@@ -22,6 +23,7 @@
 #include "kernel/row_buffer.hpp"
 #include "kernel/row_sums.hpp"
 #include "kernel/working_set.hpp"
+#include "team.cpp"
 
 using namespace widemargin;
 using namespace widemargin::WIDEMARGIN_ISA;
@@ -160,8 +162,12 @@ void solve_box(const Data& data, LossKind loss) {
   const Any any_cells(p.shared.tables, box.weights, kFeatures);
   const Called<Layout, Shape> any_rows(p.shared.rows);
   solve(
-      [&](const Sweep& s) { return descend(rows, cells, BoxDual<Cells>(p.shared, box), s); },
-      [&](const Sweep& s) { return certify(any_rows, any_cells, BoxDual<Any>(p.shared, box), s); },
+      [&](const Sweep& s) {
+        return descend(rows, cells, box, BoxDual<Cells>(p.shared, box), s, Alone());
+      },
+      [&](const Sweep& s) {
+        return certify(any_rows, any_cells, BoxDual<Any>(p.shared, box), s, 3);
+      },
       n_problems);
   for (std::int64_t i = 0; i < kRows; ++i)
     for (int l = 0; l < lanes; ++l) {

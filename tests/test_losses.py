@@ -60,7 +60,7 @@ class Samples:
         weights = np.zeros((1, RANK, LANES), dtype)
         weights[0, 0] = self.decision
         coef, bias = self.coef[None].copy(), np.zeros(LANES, dtype)
-        return _core.BoxDual(shared, self.target[None], weights, coef, bias), weights, coef
+        return _core.BoxDual(shared, self.target[None], weights, coef, bias, 1), weights, coef
 
     @property
     def gradient(self):

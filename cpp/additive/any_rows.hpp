@@ -4,6 +4,7 @@
 #pragma once
 
 #include "additive/cells.hpp"
+#include "additive/parts.hpp"
 #include "additive/rows.hpp"
 
 namespace widemargin {
@@ -18,9 +19,11 @@ struct CellsArg {
 // What cells.hpp does with rows; vectors of lanes are passed by address.
 struct RowCalls {
   void (*decide)(const RowsArg&, const CellsArg&, std::int64_t begin, std::int64_t end, void* out);
-  void (*update)(const RowsArg&, const CellsArg&, std::int64_t i, const void* delta);
-  void (*update_dot)(const RowsArg&, const CellsArg&, std::int64_t i, const void* delta,
-                     std::int64_t next, void* out);  // null: update() and dot() are as good
+  // Only dense rows have shares of their features other than the whole.
+  void (*update)(const RowsArg&, const CellsArg&, const Share&, std::int64_t i, const void* delta);
+  // Dense rows only: row i (none if negative) is written, then the next one read, part by part.
+  void (*update_dot)(const RowsArg&, const CellsArg&, const Share&, std::int64_t i,
+                     const void* delta, std::int64_t next, void* out);
   void (*prefetch)(const RowsArg&, const CellsArg&, std::int64_t i);
 };
 
@@ -38,43 +41,97 @@ struct CallsOf {
     const Rows rows(r);
     const Cells some = cells(r, c);
     T* to = static_cast<T*>(out);
+    if constexpr (kBlocked) {
+      for (; begin < end; begin += kRowsAtOnce, to += kRowsAtOnce * kLanes)
+        decide_block(r, c, begin, begin + kRowsAtOnce < end ? begin + kRowsAtOnce : end, to);
+      return;
+    }
     for (std::int64_t i = begin; i < end; ++i, to += sizeof(Lanes) / sizeof(T)) {
       if (i + 1 < r.n_rows) some.prefetch(rows[i + 1]);
       store(to, some.dot(rows[i]));
     }
   }
-  static void update(const RowsArg& r, const CellsArg& c, std::int64_t i, const void* delta) {
-    cells(r, c).update(Rows(r)[i], lanes(delta));
+  static void update(const RowsArg& r, const CellsArg& c, const Share& share, std::int64_t i,
+                     const void* delta) {
+    const auto row = Rows(r)[i];
+    if constexpr (Rows::dense)
+      cells(r, c).update(row.part(share.from(), share.to()), lanes(delta));
+    else
+      cells(r, c).update(row, lanes(delta));
   }
-  static void update_dot(const RowsArg& r, const CellsArg& c, std::int64_t i, const void* delta,
-                         std::int64_t next, void* out) {
+  static void update_dot(const RowsArg& r, const CellsArg& c, const Share& share, std::int64_t i,
+                         const void* delta, std::int64_t next, void* out) {
     const Rows rows(r);
-    store(static_cast<T*>(out), cells(r, c).update_dot(rows[i], lanes(delta), rows[next]));
+    Cells some = cells(r, c);
+    const Lanes step = i < 0 ? Lanes{} : lanes(delta);
+    Lanes sums[kMostParts];
+    for (int p = 0; p < share.n_parts; ++p) {
+      const std::int64_t from = share.bounds[p], to = share.bounds[p + 1];
+      const auto part = rows[next].part(from, to);
+      sums[p] = i < 0 ? some.dot(part) : moved_dot(some, rows[i].part(from, to), step, part);
+    }
+    store(static_cast<T*>(out), add_pairwise(sums, share.n_parts));
   }
   static void prefetch(const RowsArg& r, const CellsArg& c, std::int64_t i) {
     cells(r, c).prefetch(Rows(r)[i]);
   }
   static constexpr RowCalls all() {
-    if constexpr (Rows::dense && Cells::kFused)
+    if constexpr (Rows::dense && sizeof(Lanes) > sizeof(T))
       return {decide, update, update_dot, prefetch};
     else
       return {decide, update, nullptr, prefetch};
+  }
+
+ private:
+  static constexpr bool kBlocked = Rows::dense && Cells::kFused;
+  static constexpr std::int64_t kRowsAtOnce = 32;
+
+  // Some rows at once, so that a few features' weights serve all of them while they are near; the
+  // sums are added as dot() adds them.
+  static void decide_block(const RowsArg& r, const CellsArg& c, std::int64_t begin,
+                           std::int64_t end, T* out) {
+    const Rows rows(r);
+    const Cells some = cells(r, c);
+    typename Cells::Chains chains[kRowsAtOnce];
+    const std::int64_t step = near_features(*c.tables);
+    for (std::int64_t from = 0; from < r.n_features; from += step) {
+      const std::int64_t to = from + step < r.n_features ? from + step : r.n_features;
+      for (std::int64_t i = begin; i < end; ++i)
+        some.add_dot(rows[i].part(from, to), chains[i - begin]);
+    }
+    for (std::int64_t i = begin; i < end; ++i)
+      store(out + (i - begin) * kLanes, chains[i - begin].sum());
+  }
+
+  template <class Row>
+  static Lanes moved_dot(Cells& some, const Row& row, Lanes step, const Row& next) {
+    if constexpr (Cells::kFused) {
+      return some.update_dot(row, step, next);
+    } else {
+      some.update(row, step);
+      return some.dot(next);
+    }
   }
 };
 template <class Rows, class Cells>
 inline constexpr RowCalls kCallsOf = CallsOf<Rows, Cells>::all();
 
-template <bool kFused>  // whether there is update_dot
+// Whole rows, or a share of the features of dense ones.
+template <bool kShared>
 struct AnyRows {
-  static constexpr bool dense = kFused;
+  static constexpr bool dense = kShared;
   struct Row {
-    const RowsArg* rows;
-    const RowCalls* calls;
+    static constexpr bool shared = kShared;
+    const AnyRows* all;
     std::int64_t i, size;
     void prefetch() const {
-      const std::int64_t first = rows->start ? rows->start[i] : i * rows->n_features;
-      if (rows->index) prefetch(rows->index, first, 1 << int(rows->index_type));
-      prefetch(rows->codes, first, 1 << int(rows->code_type));
+      const RowsArg& rows = all->rows;
+      std::int64_t first = i * rows.n_features + all->share.from();
+      if (rows.index) {
+        first = rows.start[i];
+        prefetch(rows.index, first, 1 << int(rows.index_type));
+      }
+      prefetch(rows.codes, first, 1 << int(rows.code_type));
     }
 
    private:
@@ -85,9 +142,12 @@ struct AnyRows {
   };
   const RowsArg& rows;
   const RowCalls& calls;
-  AnyRows(const RowsArg& a, const RowCalls& c) : rows(a), calls(c) {}
+  Share share;
+  AnyRows(const RowsArg& a, const RowCalls& c) : AnyRows(a, c, share_of(a.n_features, 1, 0, 1)) {}
+  AnyRows(const RowsArg& a, const RowCalls& c, const Share& s) : rows(a), calls(c), share(s) {}
   Row operator[](std::int64_t i) const {
-    return {&rows, &calls, i, rows.start ? rows.start[i + 1] - rows.start[i] : rows.n_features};
+    if (rows.start) return {this, i, rows.start[i + 1] - rows.start[i]};
+    return {this, i, share.to() - share.from()};
   }
 };
 
@@ -112,25 +172,29 @@ struct AnyCells {
   template <class Row>
   Lanes dot(const Row& row) const {
     T out[kWidth];
-    row.calls->decide(*row.rows, arg, row.i, row.i + 1, out);
+    if constexpr (Row::shared)
+      row.all->calls.update_dot(row.all->rows, arg, row.all->share, -1, nullptr, row.i, out);
+    else
+      row.all->calls.decide(row.all->rows, arg, row.i, row.i + 1, out);
     return load<Lanes>(out);
   }
   template <class Row>
   void update(const Row& row, Lanes delta) {
     T step[kWidth];
     store(step, delta);
-    row.calls->update(*row.rows, arg, row.i, step);
+    row.all->calls.update(row.all->rows, arg, row.all->share, row.i, step);
   }
   template <class Row>
   Lanes update_dot(const Row& row, Lanes delta, const Row& next) {
     T out[kWidth], step[kWidth];
     store(step, delta);
-    row.calls->update_dot(*row.rows, arg, row.i, step, next.i, out);
+    row.all->calls.update_dot(row.all->rows, arg, row.all->share, row.i, step, next.i, out);
     return load<Lanes>(out);
   }
   template <class Row>
   void prefetch(const Row& row) const {
-    if (far) row.calls->prefetch(*row.rows, arg, row.i);
+    // A share of every row is the same cells.
+    if (far && !Row::shared) row.all->calls.prefetch(row.all->rows, arg, row.i);
   }
 };
 

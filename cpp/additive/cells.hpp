@@ -16,6 +16,13 @@ namespace WIDEMARGIN_ISA {
 
 // Weights beyond this size live outside the second-level cache: prefetch the next row's cells.
 constexpr std::int64_t kPrefetchBytes = 512 << 10;
+// Features whose weights stay in the first-level cache while several rows pass over them.
+constexpr std::int64_t kNearBytes = 16 << 10;
+inline std::int64_t near_features(const TablesArg& t) {
+  const std::int64_t bytes = t.is_double ? sizeof(double) : sizeof(float);
+  const std::int64_t cell = (t.rank > 0 ? t.rank : t.n_codes) * t.lanes * bytes;
+  return cell < kNearBytes / 4 ? kNearBytes / cell : 4;
+}
 inline bool are_far(const TablesArg& t, std::int64_t n_features) {
   const std::int64_t bytes = t.is_double ? sizeof(double) : sizeof(float);
   return n_features * t.rank * t.lanes * bytes > kPrefetchBytes;  // a unary table has rank 0
@@ -44,20 +51,31 @@ struct FactorLanes {
 
   std::int64_t cost() const { return rank(); }  // of one value, for the clock
 
+  // Two chains of additions, which hide each other's latency; so far, and on with a row's values.
+  struct Chains {
+    Lanes even{}, odd{};
+    Lanes sum() const { return even + odd; }
+  };
   template <class Row>
-  Lanes dot(const Row& row) const {
+  WIDEMARGIN_INLINE void add_dot(const Row& row, Chains& chains) const {
     const int r = rank();
-    Lanes even{}, odd{};  // two chains hide the latency of the additions
+    Chains sums = chains;
     for (std::int64_t k = 0; k < row.size; ++k) {
       const T* l = left + row.code(k) * r;
       const T* w = cell(row.feature(k));
       for (int part = 0; part < r; part += kPart)
         for (int m = 0; m < kPart; ++m) {
-          Lanes& sum = (m & 1) ? odd : even;
+          Lanes& sum = (m & 1) ? sums.odd : sums.even;
           sum += l[part + m] * load<Lanes>(w + (part + m) * kLanes);
         }
     }
-    return even + odd;
+    chains = sums;
+  }
+  template <class Row>
+  Lanes dot(const Row& row) const {
+    Chains chains;
+    add_dot(row, chains);
+    return chains.sum();
   }
 
   template <class Row>
@@ -83,7 +101,7 @@ struct FactorLanes {
     for (std::int64_t k = 0; k < row.size; ++k) {
       const T* t = right + row.code(k) * r;
       const T* l = left + next.code(k) * r;
-      T* w = cell(k);
+      T* w = cell(row.feature(k));
       for (int part = 0; part < r; part += kPart)
         for (int m = 0; m < kPart; ++m) {
           T* p = w + (part + m) * kLanes;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "additive/cells.hpp"
+#include "additive/exchange.hpp"
 #include "additive/losses.hpp"
 #include "additive/problem.hpp"
 #include "additive/rows.hpp"
@@ -21,7 +22,9 @@ template <class Lanes, class T>
 class Accountant {
  public:
   Accountant(Account* out) : out_(out) {}
-  ~Accountant() { flush(); }
+  ~Accountant() {
+    if (rows_ > 0) flush();
+  }
 
   WIDEMARGIN_INLINE void add(Lanes loss, Lanes quadratic, Lanes gap, Lanes pg) {
     loss_ += loss;
@@ -67,7 +70,8 @@ struct BoxDual {
 
   const std::int32_t* label;
   const T *targets, *c, *diagonal;
-  T *coef, *bias;
+  T* coef;
+  Lanes bias;  // its own: threads that take the same steps have the same
   T bias_value;
   Loss<T> loss;
 
@@ -77,7 +81,7 @@ struct BoxDual {
         c(static_cast<const T*>(shared.c)),
         diagonal(static_cast<const T*>(shared.diagonal)),
         coef(static_cast<T*>(box.coef)),
-        bias(static_cast<T*>(box.bias)),
+        bias(load<Lanes>(static_cast<const T*>(box.bias))),
         bias_value(T(shared.bias_value)),
         loss{shared.loss} {}
 
@@ -86,18 +90,22 @@ struct BoxDual {
     T ridge, diagonal, c;
   };
 
-  // Row i, whose features decide as given, without the constant one.
-  WIDEMARGIN_INLINE Sample at(std::int64_t i, Lanes decision) const {
+  // Row i, whose features are yet to decide.
+  WIDEMARGIN_INLINE Sample at(std::int64_t i) const {
     Sample s;
     s.target = load<Lanes>(targets + label[i] * kWidth);
     s.coef = load<Lanes>(coef + i * kWidth);
     s.c = c[i];
     s.diagonal = diagonal[i];
     s.ridge = loss.ridge(s.c);
-    s.decision = decision + bias_value * load<Lanes>(bias);
     s.pull = s.ridge * s.coef;
-    s.gradient = s.decision - s.target + s.pull;
     return s;
+  }
+
+  // As its features say, without the constant one.
+  WIDEMARGIN_INLINE void decide(Sample& s, Lanes decision) const {
+    s.decision = decision + bias_value * bias;
+    s.gradient = s.decision - s.target + s.pull;
   }
 
   // The exact minimiser along one coordinate.  A row of zeros has no curvature under the hinge:
@@ -145,8 +153,12 @@ struct BoxDual {
 
 // Visit order[begin, end) once.  Returns the position reached: `end`, or earlier when the time
 // is up, and calling again from there continues the sweep as if it had not been cut.
-template <class Rows, class Cells>
-std::int64_t descend(const Rows& rows, Cells cells, BoxDual<Cells> dual, const Sweep& sweep) {
+//
+// In a team every member calls this with rows and cells of its own.  A sample is read before the
+// exchange and written after it, by the leader: nobody reads it in between.
+template <class Rows, class Cells, class Team>
+std::int64_t descend(const Rows& rows, Cells cells, const BoxArg& box, BoxDual<Cells> dual,
+                     const Sweep& sweep, Team&& team) {
   using Dual = BoxDual<Cells>;
   using Lanes = typename Cells::Lanes;
   Accountant<Lanes, typename Cells::Number> book(sweep.account);
@@ -157,12 +169,15 @@ std::int64_t descend(const Rows& rows, Cells cells, BoxDual<Cells> dual, const S
   Lanes pending_delta{};
 
   std::int64_t at = sweep.begin;
-  for (; at < sweep.end; ++at) {
+  for (bool last = false; at < sweep.end && !last; ++at) {
     const std::int64_t i = sweep.order[at];
     const auto row = rows[i];
     if (at + 2 < sweep.end) rows[sweep.order[at + 2]].prefetch();
     if (at + 1 < sweep.end) cells.prefetch(rows[sweep.order[at + 1]]);
+    clock.count(row.size * cells.cost());
+    last = (at + 1 - sweep.begin) % kRowsPerSum == 0 && (clock.is_up() || team.is_crowded());
 
+    auto s = dual.at(i);
     Lanes decision;
     if constexpr (fused) {
       decision = pending.size ? cells.update_dot(pending, pending_delta, row) : cells.dot(row);
@@ -170,54 +185,29 @@ std::int64_t descend(const Rows& rows, Cells cells, BoxDual<Cells> dual, const S
     } else {
       decision = cells.dot(row);
     }
+    dual.decide(s, team.total(decision, last));
 
-    const auto s = dual.at(i, decision);
     const Lanes next = dual.minimiser(s);
     const Lanes delta = next - s.coef;
     if (any(delta != Lanes{})) {
-      store(dual.coef + i * Dual::kWidth, next);
-      store(dual.bias, load<Lanes>(dual.bias) + dual.bias_value * delta);
+      if (team.leads()) store(dual.coef + i * Dual::kWidth, next);
+      dual.bias += dual.bias_value * delta;
       if constexpr (fused) {
         pending = row;
         pending_delta = delta;
       } else {
         cells.update(row, delta);
       }
-    } else if (dual.at_rest(s, sweep.shrink_max, sweep.shrink_min)) {
+    } else if (team.leads() && dual.at_rest(s, sweep.shrink_max, sweep.shrink_min)) {
       sweep.shrunk[i] = 1;
     }
-    dual.account(book, s);  // as found: an estimate of the gap that certify() will confirm
-    clock.count(row.size * cells.cost());
-    if ((at + 1 - sweep.begin) % kRowsPerSum == 0 && clock.is_up()) {
-      ++at;
-      break;
-    }
+    // As found: an estimate of the gap that certify() will confirm.
+    if (team.leads()) dual.account(book, s);
   }
   if constexpr (fused)
     if (pending.size) cells.update(pending, pending_delta);
+  if (team.leads()) store(static_cast<typename Cells::Number*>(box.bias), dual.bias);
   return at;
-}
-
-// The same sums at fixed weights, for every row: what the duality gap is computed from.
-template <class Rows, class Cells>
-std::int64_t certify(const Rows& rows, const Cells& cells, BoxDual<Cells> dual,
-                     const Sweep& sweep) {
-  using Dual = BoxDual<Cells>;
-  using Lanes = typename Cells::Lanes;
-  Accountant<Lanes, typename Cells::Number> book(sweep.account);
-  Clock clock(sweep.seconds);
-  typename Cells::Number decisions[kRowsPerSum * Dual::kWidth];
-  std::int64_t from = sweep.begin;
-  while (from < sweep.end && !(from > sweep.begin && clock.is_up())) {
-    const std::int64_t to = from + kRowsPerSum < sweep.end ? from + kRowsPerSum : sweep.end;
-    cells.decide(rows, from, to, decisions);
-    const auto* decision = decisions;
-    for (; from < to; ++from, decision += Dual::kWidth) {
-      dual.account(book, dual.at(from, load<Lanes>(decision)));
-      clock.count(rows[from].size * cells.cost());
-    }
-  }
-  return from;
 }
 
 }  // namespace WIDEMARGIN_ISA

@@ -1,6 +1,7 @@
 // The hot loops, instantiated for every layout of rows and shape of cells.  Compiled once per
 // instruction set (see isa.hpp); the table of functions at the end is all that leaves this file.
 #include "additive/any_rows.hpp"
+#include "additive/certificate.hpp"
 #include "additive/crammer_singer.hpp"
 #include "additive/descent.hpp"
 
@@ -88,19 +89,47 @@ template <class Rows, class Cells>
 std::int64_t descend_rows(const Rows& rows, const SharedArg& p, const BoxArg& box,
                           const Sweep& sweep) {
   const Cells cells(p.tables, box.weights, p.rows.n_features);
-  return descend(rows, cells, BoxDual<Cells>(p, box), sweep);
+  return descend(rows, cells, box, BoxDual<Cells>(p, box), sweep, Alone());
+}
+
+// Vectors that these rows read.
+std::int64_t cost_of(const SharedArg& p, std::int64_t begin, std::int64_t end) {
+  const RowsArg& r = p.rows;
+  return row_cost(p.tables, r.start ? r.start[end] - r.start[begin] : (end - begin) * r.n_features);
+}
+
+// Dense rows in 16 lanes, by as many threads as are a power of two.
+std::int64_t descend_in_parts(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
+  using Cells = AnyCells<Number, kLanes>;
+  const RowCalls& calls = calls_of(p.rows, p.tables);
+  const int n_parts = count_parts(p.rows, p.tables);
+  const int wanted = useful_threads(sweep.n_threads, cost_of(p, sweep.begin, sweep.end));
+  const Cells cells(p.tables, box.weights, p.rows.n_features);
+  Board<Number> board;
+  std::int64_t reached = sweep.begin;
+  together(wanted < n_parts ? wanted : n_parts, [&](int who, int n) {
+    while (n & (n - 1)) n &= n - 1;
+    if (who >= n) return;
+    const AnyRows<true> rows(p.rows, calls, share_of(p.rows.n_features, n_parts, who, n));
+    Member<Number> member(board, who, n);
+    const std::int64_t at = descend(rows, cells, box, BoxDual<Cells>(p, box), sweep, member);
+    if (who > 0) return;
+    reached = at;
+    if (sweep.crowded) *sweep.crowded = member.is_crowded();
+  });
+  return reached;
 }
 
 // Wide codes are rare, and their sweeps of 16 lanes are not worth a loop for each rank.
 std::int64_t descend_wide(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
-  using Cells = AnyCells<Number, kLanes>;
-  const RowCalls& calls = calls_of(p.rows, p.tables);
-  if (calls.update_dot)
-    return descend_rows<AnyRows<true>, Cells>(AnyRows<true>(p.rows, calls), p, box, sweep);
-  return descend_rows<AnyRows<false>, Cells>(AnyRows<false>(p.rows, calls), p, box, sweep);
+  const AnyRows<false> rows(p.rows, calls_of(p.rows, p.tables));
+  return descend_rows<AnyRows<false>, AnyCells<Number, kLanes>>(rows, p, box, sweep);
 }
 
 std::int64_t descend_box(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
+  const bool wide = p.rows.code_type != CodeType::u8, dense = !p.rows.index;
+  if (p.tables.lanes > 1 && dense && (wide || count_parts(p.rows, p.tables) > 1))
+    return descend_in_parts(p, box, sweep);
   return with_layout(p.rows, [&](auto rows) {
     using Rows = decltype(rows);
     return with_cells(p.tables, [&](auto tag) {
@@ -117,7 +146,8 @@ std::int64_t certify_box(const SharedArg& p, const BoxArg& box, const Sweep& swe
   return with_calls(p.rows, p.tables, [&](auto rows, auto tag) {
     using Cells = typename decltype(tag)::type;
     const Cells cells(p.tables, box.weights, p.rows.n_features);
-    return certify(rows, cells, BoxDual<Cells>(p, box), sweep);
+    const int n = useful_threads(sweep.n_threads, cost_of(p, sweep.begin, sweep.end));
+    return certify(rows, cells, BoxDual<Cells>(p, box), sweep, n);
   });
 }
 
@@ -134,35 +164,55 @@ void decide(const RowsArg& r, const TablesArg& t, const void* weights, std::int6
                         static_cast<Number*>(out) + begin * t.lanes);
 }
 
-// One block of lanes; its coefficients of the next row are `stride` numbers away.
-void accumulate(const SharedArg& p, std::int64_t begin, std::int64_t end, const Number* coef,
-                std::int64_t stride, void* weights, Number* bias) {
-  with_calls(p.rows, p.tables, [&](auto rows, auto tag) {
-    using Cells = typename decltype(tag)::type;
-    using Lanes = typename Cells::Lanes;
-    Cells cells(p.tables, weights, p.rows.n_features);
-    double sums[kLanes] = {};
-    for (std::int64_t i = begin; i < end; ++i) {
-      const auto delta = load<Lanes>(coef + i * stride);
-      if (!any(delta != Lanes{})) continue;
-      cells.update(rows[i], delta);
-      for (int l = 0; l < p.tables.lanes; ++l) sums[l] += double(coef[i * stride + l]);
-    }
-    for (int l = 0; l < p.tables.lanes; ++l) bias[l] = Number(bias[l] + p.bias_value * sums[l]);
+// One block of lanes to start at; its coefficients of the next row are `stride` numbers away.
+struct Block {
+  const Number* coef;
+  std::int64_t stride;
+  void* weights;
+  Number* bias;
+};
+
+// Threads have features of their own, of dense rows; those of sparse rows would have to be sought.
+void accumulate(const SharedArg& p, const Block& b, std::int64_t begin, std::int64_t end,
+                int n_threads) {
+  const int n_useful = useful_threads(n_threads, cost_of(p, begin, end));
+  together(p.rows.index ? 1 : n_useful, [&](int who, int n) {
+    with_calls(p.rows, p.tables, [&](auto rows, auto tag) {
+      using Cells = typename decltype(tag)::type;
+      using Lanes = typename Cells::Lanes;
+      Cells cells(p.tables, b.weights, p.rows.n_features);
+      const Share own = share_of(p.rows.n_features, n, who, n);
+      const std::int64_t step = p.rows.index ? p.rows.n_features : near_features(p.tables);
+      for (std::int64_t j = own.from(); j < own.to(); j += step) {
+        rows.share = {1, {j, j + step < own.to() ? j + step : own.to()}};
+        for (std::int64_t i = begin; i < end; ++i) {
+          const auto delta = load<Lanes>(b.coef + i * b.stride);
+          if (any(delta != Lanes{})) cells.update(rows[i], delta);
+        }
+      }
+    });
   });
+  double sums[kLanes] = {};
+  for (std::int64_t i = begin; i < end; ++i)
+    for (int l = 0; l < p.tables.lanes; ++l) sums[l] += double(b.coef[i * b.stride + l]);
+  for (int l = 0; l < p.tables.lanes; ++l) b.bias[l] = Number(b.bias[l] + p.bias_value * sums[l]);
 }
 
-void accumulate_box(const SharedArg& p, const BoxArg& box, std::int64_t begin, std::int64_t end) {
-  accumulate(p, begin, end, static_cast<const Number*>(box.coef), p.tables.lanes, box.weights,
-             static_cast<Number*>(box.bias));
+void accumulate_box(const SharedArg& p, const BoxArg& box, std::int64_t begin, std::int64_t end,
+                    int n_threads) {
+  const Block block{static_cast<const Number*>(box.coef), p.tables.lanes, box.weights,
+                    static_cast<Number*>(box.bias)};
+  accumulate(p, block, begin, end, n_threads);
 }
 
 void accumulate_simplex(const SharedArg& p, const SimplexArg& simplex, std::int64_t begin,
-                        std::int64_t end) {
-  for (std::int64_t b = 0; b < simplex.n_blocks; ++b)
-    accumulate(p, begin, end, static_cast<const Number*>(simplex.coef) + b * kLanes,
-               simplex.n_blocks * kLanes, simplex.weights[b],
-               static_cast<Number*>(simplex.bias) + b * kLanes);
+                        std::int64_t end, int n_threads) {
+  for (std::int64_t b = 0; b < simplex.n_blocks; ++b) {
+    const Block block{static_cast<const Number*>(simplex.coef) + b * kLanes,
+                      simplex.n_blocks * kLanes, simplex.weights[b],
+                      static_cast<Number*>(simplex.bias) + b * kLanes};
+    accumulate(p, block, begin, end, n_threads);
+  }
 }
 
 }  // namespace

@@ -77,6 +77,9 @@ struct Sweep {
   const double *shrink_max, *shrink_min;  // [lanes], last sweep's extremes
   std::uint8_t* shrunk;                   // [n_rows], set to 1 where every lane rests at a bound
   Account* account;
+  int n_threads = 1;  // at most, and results do not depend on it; more than 1 only where no row
+                      // follows itself
+  bool* crowded = nullptr;  // set where fewer threads would have been faster, or null
 };
 
 // What can be done with a dual.  Sweeps return how far they came, or -1 without memory.
@@ -85,7 +88,8 @@ struct DualLoops {
   std::int64_t (*descend)(const SharedArg&, const DualArg&, const Sweep&);
   std::int64_t (*certify)(const SharedArg&, const DualArg&, const Sweep&);
   // weights and bias += sum_i coef_i phi(x_i), rows begin .. end: what a start needs
-  void (*accumulate)(const SharedArg&, const DualArg&, std::int64_t begin, std::int64_t end);
+  void (*accumulate)(const SharedArg&, const DualArg&, std::int64_t begin, std::int64_t end,
+                     int n_threads);
 };
 
 // What one instruction set offers in one precision.

@@ -12,20 +12,21 @@ struct DenseRows {
   static constexpr bool dense = true, wide = sizeof(Code) > 1;
   struct Row {
     const Code* codes;
-    std::int64_t size;
-    std::int64_t feature(std::int64_t k) const { return k; }
+    std::int64_t size, first = 0;  // the feature of value 0
+    std::int64_t feature(std::int64_t k) const { return first + k; }
     std::int64_t code(std::int64_t k) const { return codes[k]; }
     void prefetch() const {
       const char* p = reinterpret_cast<const char*>(codes);
       for (std::int64_t b = 0; b < size * std::int64_t(sizeof(Code)); b += 64)
         __builtin_prefetch(p + b);
     }
+    Row part(std::int64_t from, std::int64_t to) const { return {codes + from, to - from, from}; }
   };
   const Code* codes;
   std::int64_t n_features;
   explicit DenseRows(const RowsArg& a)
       : codes(static_cast<const Code*>(a.codes)), n_features(a.n_features) {}
-  Row operator[](std::int64_t i) const { return {codes + i * n_features, n_features}; }
+  Row operator[](std::int64_t i) const { return {codes + i * n_features, n_features, 0}; }
 };
 
 template <class Index, class Code>

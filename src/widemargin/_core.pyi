@@ -109,11 +109,18 @@ class BoxDual(_Dual):
         weights: Numbers,
         coef: Numbers,
         bias: Numbers,
+        n_threads: int,
     ) -> None: ...
 
 class SimplexDual(_Dual):
     def __init__(
-        self, shared: SharedProblem, n_classes: int, weights: Numbers, coef: Numbers, bias: Numbers
+        self,
+        shared: SharedProblem,
+        n_classes: int,
+        weights: Numbers,
+        coef: Numbers,
+        bias: Numbers,
+        n_threads: int,
     ) -> None: ...
 
 def decide(

@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_EXCEPTION, Executor, ThreadPoolExecutor, wa
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from joblib import effective_n_jobs
+from joblib import cpu_count, effective_n_jobs
 
 from widemargin.progress import NoProgress
 
@@ -54,6 +54,11 @@ class Threads:
     """Threads of this process, as many as joblib makes of ``n_jobs``; the core releases the GIL."""
 
     n_jobs: int | None = None
+
+    @property
+    def n_cores(self) -> int:
+        """Threads that can run at once: for those that wait for each other, more are a loss."""
+        return min(effective_n_jobs(self.n_jobs), cpu_count())
 
 
 def run_tasks(

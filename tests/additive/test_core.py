@@ -37,7 +37,8 @@ def box_call(dtype=np.float64, lanes=LANES):
     targets[:, : min(3, lanes)] = np.where(np.eye(3)[:, :lanes] > 0, 1, -1)
     return {"shared": _core.SharedProblem(**shared_call(dtype, lanes)), "targets": targets,
             "weights": np.zeros((N_FEATURES, RANK, lanes), dtype),
-            "coef": np.zeros((N_ROWS, lanes), dtype), "bias": np.zeros(lanes, dtype)}  # fmt: skip
+            "coef": np.zeros((N_ROWS, lanes), dtype), "bias": np.zeros(lanes, dtype),
+            "n_threads": 1}  # fmt: skip
 
 
 def simplex_call(n_classes=3):
@@ -46,7 +47,7 @@ def simplex_call(n_classes=3):
     return {"shared": shared, "n_classes": n_classes,
             "weights": np.zeros((blocks, N_FEATURES, RANK, LANES)),
             "coef": np.zeros((N_ROWS, blocks, LANES)),
-            "bias": np.zeros((blocks, LANES))}  # fmt: skip
+            "bias": np.zeros((blocks, LANES)), "n_threads": 1}  # fmt: skip
 
 
 def sweep_call():

@@ -105,7 +105,7 @@ def test_a_group_is_its_options():
         (["-t", "chi2", "--rank", "3"], {"rank": 3}),
         (["-t", "chi2", "--approximation", "unary"], {"approximation": "unary"}),
         (["-t", "power_mean", "-p", "-4"], {"kernel": PowerMean(-4)}),
-        (["--intercept"], {"fit_intercept": True}),
+        (["--no-intercept"], {"fit_intercept": True}),
         (["--no-intercept"], {"fit_intercept": False}),
         (["-t", "chi2", "--no-intercept"], {"fit_intercept": False}),
         (["--max-iter", "500"], {"max_iter": 500}),
@@ -126,7 +126,7 @@ def test_options_of_train_reach_the_machine(two, words, expected):
 def test_options_change_the_model(two):
     """And not only what it says of itself."""
     plain = trained(two)[0].decision_function(TWO)
-    for words in (["-c", "9"], ["-g", "2"], ["-w1", "5"], ["--intercept"]):
+    for words in (["-c", "9"], ["-g", "2"], ["-w1", "5"], ["--no-intercept"]):
         assert not np.allclose(trained(two, *words)[0].decision_function(TWO), plain)
 
 

@@ -27,6 +27,10 @@ NAMES = ["petal length", "petal width", "größe", "sepal"]
 
 
 @cache
+
+PLAIN = {"multi_class": "ovr", "fit_intercept": False}
+
+
 def rows(n=60, d=4, seed=0):
     return np.random.default_rng(seed).random((n, d)) ** 2
 
@@ -335,13 +339,13 @@ DAMAGED: dict[str, Callable[[], Case]] = {
     "spectral": lambda: _tiny(AdditiveSVC("chi2", **_TINY)),
     "unary": lambda: _tiny(papers.icd(**_TINY)),
     "direct": lambda: _tiny(papers.pmsvm(max_iter=2, random_state=0)),
-    "rbf": lambda: _tiny(KernelSVC(max_iter=3, class_weight={0: 1.0, 1: 2.0, 2: 1.0})),
+    "rbf": lambda: _tiny(KernelSVC(max_iter=3, **PLAIN, class_weight={0: 1.0, 1: 2.0, 2: 1.0})),
     "compressed": lambda: _tiny(
-        KernelSVC("poly", max_iter=3, early=1, branching=2), mostly_zero(12, 6, seed=3)
+        KernelSVC("poly", max_iter=3, **PLAIN, early=1, branching=2), mostly_zero(12, 6, seed=3)
     ),
-    "points": lambda: _tiny(KernelSVC(max_iter=3, early=1, branching=2, early_prediction="bcm")),
+    "points": lambda: _tiny(KernelSVC(max_iter=3, **PLAIN, early=1, branching=2, early_prediction="bcm")),
     "precomputed": lambda: _tiny(
-        KernelSVC("precomputed", max_iter=3, early=1, branching=2), rbf_kernel(_TINY_X)
+        KernelSVC("precomputed", max_iter=3, **PLAIN, early=1, branching=2), rbf_kernel(_TINY_X)
     ),
     "pipeline": lambda: _tiny(make_pipeline(MinMaxScaler(clip=True), KernelSVC(max_iter=3))),
     "scaled": lambda: _tiny(make_pipeline(StandardScaler(), AdditiveSVC("linear", **_TINY))),

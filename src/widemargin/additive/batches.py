@@ -57,6 +57,7 @@ class BatchTask:
     start: np.ndarray | None  # dual variables to begin at
     seed: np.random.SeedSequence
     stopping: Stopping
+    n_threads: int = 1  # that may work on it; the solution does not depend on it
 
     def in_double(self) -> BatchTask:
         assert self.shared.exact is not None
@@ -64,7 +65,7 @@ class BatchTask:
 
     def problem(self, weights: np.ndarray) -> BoxProblem | SimplexProblem:
         kind = SimplexProblem if self.shared.layout.simplex else BoxProblem
-        return kind(self.shared, self.targets, weights)
+        return kind(self.shared, self.targets, weights, self.n_threads)
 
 
 @dataclass(frozen=True)
@@ -164,9 +165,10 @@ def solve_batches(
 ) -> list[BatchSolution]:
     """Solve all tasks, so that ``weights`` holds the blocks of all of them."""
     if isinstance(executor, Threads):  # which share memory: nothing is copied
+        n_threads = max(executor.n_cores // len(tasks), 1)
         return run_tasks(
             lambda task, control: solve_batch(task, control, weights[task.blocks]),
-            tasks,
+            [replace(task, n_threads=n_threads) for task in tasks],
             executor,
             watch=watch,
         )

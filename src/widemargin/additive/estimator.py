@@ -76,8 +76,11 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     warm_start : bool, default=False
         Keep the dual variables and start the next fit on the same rows from them.
     n_jobs : int or None, default=None
-        Threads, over batches of 16 classes and over blocks of rows in prediction.  Results do
-        not depend on it.
+        Threads, over batches of 16 classes and over blocks of rows in prediction.  Threads that
+        batches leave over work inside them: on the features of long dense rows (342 or more at
+        rank 3, 64 at rank 16), in teams of 2, 4, 8 or 16, no more than there are cores; and on
+        certificates.  Sweeps over compressed rows, of two classes and of Crammer-Singer have one
+        thread per batch.  Results do not depend on it.
     random_state : int, RandomState or None, default=None
         Seed of the sweeps' order.
     verbose : int, default=0

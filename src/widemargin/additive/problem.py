@@ -236,7 +236,9 @@ class _DualProblem:
 class BoxProblem(_DualProblem):
     """One-vs-rest duals of one batch of classes, in signed coefficients (see losses.py)."""
 
-    def __init__(self, shared: SharedProblem, targets: np.ndarray, weights: np.ndarray):
+    def __init__(
+        self, shared: SharedProblem, targets: np.ndarray, weights: np.ndarray, n_threads: int = 1
+    ):
         lanes, dtype = shared.layout.lanes, shared.layout.dtype
         self.shared, self.targets, self.weights = shared, targets, weights[0]
         self.n_problems = targets.shape[1]
@@ -244,7 +246,8 @@ class BoxProblem(_DualProblem):
         padded[:, : self.n_problems] = targets
         self.bias, lane_coef = aligned(lanes, dtype), aligned((self.n_rows, lanes), dtype)
         self.coef = lane_coef[:, : self.n_problems]
-        self.core = _core.BoxDual(shared.core, padded, self.weights, lane_coef, self.bias)
+        variables = (self.weights, lane_coef, self.bias)
+        self.core = _core.BoxDual(shared.core, padded, *variables, n_threads)
 
     def _feasible(self, coef: np.ndarray) -> np.ndarray:
         """A starting point brought into the box."""
@@ -257,13 +260,16 @@ class SimplexProblem(_DualProblem):
 
     n_problems = 1
 
-    def __init__(self, shared: SharedProblem, targets: np.ndarray, weights: np.ndarray):
+    def __init__(
+        self, shared: SharedProblem, targets: np.ndarray, weights: np.ndarray, n_threads: int = 1
+    ):
         dtype, blocks, n_classes = shared.layout.dtype, len(weights), len(targets)
         self.shared, self.weights = shared, weights
         self.bias = aligned((blocks, LANES), dtype)
         lane_coef = aligned((self.n_rows, blocks, LANES), dtype)
         self.coef = lane_coef.reshape(self.n_rows, -1)[:, :n_classes]
-        self.core = _core.SimplexDual(shared.core, n_classes, weights, lane_coef, self.bias)
+        variables = (weights, lane_coef, self.bias)
+        self.core = _core.SimplexDual(shared.core, n_classes, *variables, n_threads)
 
     def _feasible(self, coef: np.ndarray) -> np.ndarray:
         """A starting point brought into the feasible set of each sample, or to zero."""

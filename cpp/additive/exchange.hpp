@@ -1,0 +1,140 @@
+// How the threads of one sweep agree on a row's decision.  Each publishes the sum over its own
+// features under the row's number, waits for the others' and adds all of them in the same order;
+// from there on all compute the same step, so there is one exchange per row and nothing else to
+// agree on.  Only the leader writes what they share, and only its clock counts.
+#pragma once
+
+#include <sched.h>
+
+#include "additive/parts.hpp"
+#include "clock.hpp"
+#include "simd.hpp"
+#include "team.hpp"
+
+namespace widemargin {
+namespace WIDEMARGIN_ISA {
+
+// f(who, n) in n threads; see team.hpp.
+template <class F>
+void together(int n_threads, F&& f) {
+  if (n_threads < 2) return f(0, 1);
+  using Work = std::remove_reference_t<F>;
+  work_together(
+      n_threads, [](void* work, int who, int n) { (*static_cast<Work*>(work))(who, n); }, &f);
+}
+
+// As many threads as have something to do for a while: to start one takes some 50 us.
+inline int useful_threads(int n_threads, std::int64_t n_vectors) {
+  const std::int64_t most = n_vectors >> 19;
+  return most < n_threads ? int(most > 1 ? most : 1) : n_threads;
+}
+
+class Alone {
+ public:
+  static constexpr bool leads() { return true; }
+  static constexpr bool is_crowded() { return false; }
+  template <class Lanes>
+  WIDEMARGIN_INLINE Lanes total(Lanes whole, bool&) {
+    return whole;
+  }
+};
+
+// A sum on its way.  Every line of the cache carries a ticket of its own: with one for all, the
+// reader would fetch that first and the numbers after it, in twice the time.
+template <class T>
+struct Slot {
+  static constexpr int kPerLine = 32 / sizeof(T), kLines = kLanes / kPerLine;
+  struct alignas(64) Line {
+    T numbers[kPerLine];
+    std::uint64_t ticket;  // twice the row's number, and 1 more at the last row
+  };
+  Line lines[kLines];
+
+  void put(const T* sum, std::uint64_t ticket) {
+    for (Line& line : lines) {
+      __builtin_memcpy(line.numbers, sum, sizeof(line.numbers));
+      __atomic_store_n(&line.ticket, ticket, __ATOMIC_RELEASE);
+      sum += kPerLine;
+    }
+  }
+  bool has(std::uint64_t row) const {
+    bool all = true;
+    for (const Line& line : lines)
+      all &= __atomic_load_n(&line.ticket, __ATOMIC_ACQUIRE) / 2 == row;
+    return all;
+  }
+  bool is_last() const { return __atomic_load_n(&lines[0].ticket, __ATOMIC_RELAXED) % 2 != 0; }
+  void get(T* sum) const {
+    for (const Line& line : lines) {
+      __builtin_memcpy(sum, line.numbers, sizeof(line.numbers));
+      sum += kPerLine;
+    }
+  }
+};
+
+// Where sums are published, row after row in turn: nobody is more than one row ahead, so a slot is
+// free when its turn comes again.
+template <class T>
+struct Board {
+  Slot<T> slots[2][kMostParts] = {};
+};
+
+template <class T>
+class Member {
+ public:
+  using Lanes = LaneVector<T, kLanes>;
+  Member(Board<T>& board, int who, int n) : board_(board), who_(who), n_(n) {}
+
+  bool leads() const { return who_ == 0; }
+  // Whether so much time went by in waiting for threads without a core that one would be faster.
+  bool is_crowded() const { return crowded_; }
+
+  // The sum of everybody's part, and whether the leader says that this row is the last.
+  WIDEMARGIN_INLINE Lanes total(Lanes part, bool& last) {
+    if (n_ == 1) return part;
+    Slot<T>* slots = board_.slots[++row_ & 1];
+    T numbers[kLanes];
+    store(numbers, part);
+    slots[who_].put(numbers, 2 * row_ + (last ? 1 : 0));
+    Lanes sums[kMostParts];
+    for (int m = 0; m < n_; ++m) {
+      await(slots[m]);
+      slots[m].get(numbers);
+      sums[m] = load<Lanes>(numbers);
+    }
+    last = slots[0].is_last();
+    return add_pairwise(sums, n_);
+  }
+
+ private:
+  void await(const Slot<T>& slot) {
+    for (int spins = 0; !slot.has(row_); ++spins) {
+      if (spins == kSpins) return await_late(slot);
+      relax();
+    }
+  }
+  // A sum that is late is late because its thread has no core: offer it this one.
+  void await_late(const Slot<T>& slot) {
+    const double since = Clock::now();
+    while (!slot.has(row_)) sched_yield();
+    const double now = Clock::now();
+    late_ += now - since;
+    crowded_ = late_ > 0.01 && late_ > 0.4 * (now - begun_);
+  }
+  static void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+  }
+  static constexpr int kSpins = 200;  // some 4 us, ten times what an exchange takes
+  Board<T>& board_;
+  int who_, n_;
+  bool crowded_ = false;
+  double begun_ = Clock::now(), late_ = 0;
+  std::uint64_t row_ = 0;
+};
+
+}  // namespace WIDEMARGIN_ISA
+}  // namespace widemargin

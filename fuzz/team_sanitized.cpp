@@ -1,0 +1,134 @@
+// Threads on one batch of classes, under the sanitizers: the loops of additive/loops.cpp with
+// several threads must leave the bits that one thread leaves, in buffers of exactly their sizes.  A
+// test compiles and runs it.
+//
+//     team_sanitized
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "additive/code_passes.hpp"
+#include "additive/loops.cpp"
+#include "team.cpp"
+
+using namespace widemargin;
+
+namespace {
+
+constexpr std::int64_t kRows = 450, kFeatures = 301, kCodes = 9;
+constexpr int kClasses = 3;
+
+void check(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "failed: %s\n", what);
+  std::abort();
+}
+
+std::mt19937 random_bits(0);
+double uniform() { return std::uniform_real_distribution<double>()(random_bits); }
+
+struct Data {
+  std::vector<std::uint8_t> codes;
+  std::vector<std::int32_t> label;
+  std::vector<std::int64_t> offset;
+  std::vector<float> c, diagonal, targets;
+
+  Data() : c(kRows, 0.05F), diagonal(kRows, 200), targets(kClasses * kLanes) {
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      label.push_back(std::int32_t(i % kClasses));
+      for (std::int64_t j = 0; j < kFeatures; ++j)
+        codes.push_back(std::uint8_t((random_bits() % 7 + std::size_t(label.back() * j)) % kCodes));
+    }
+    for (std::int64_t j = 0; j <= kFeatures; ++j) offset.push_back(j * kCodes);
+    for (int k = 0; k < kClasses; ++k)
+      for (int l = 0; l < kClasses; ++l) targets[std::size_t(k * kLanes + l)] = k == l ? 1 : -1;
+  }
+};
+
+// Rank 0 is ICD's table.
+std::vector<float> make_table(int rank) {
+  std::vector<float> table;
+  for (int k = 0; k < kCodes; ++k)
+    for (int m = 0; m < (rank > 0 ? rank : kCodes); ++m)
+      table.push_back(rank > 0 ? float(k > 0 ? uniform() - 0.3 : 0)
+                               : float(std::min(k, m)) / kCodes);
+  return table;
+}
+
+// All that a fit writes.
+struct State {
+  std::vector<float> weights, coef, bias;
+  std::vector<std::uint8_t> shrunk;
+  std::vector<Account> accounts;
+
+  bool operator==(const State& other) const {
+    return weights == other.weights && coef == other.coef && bias == other.bias &&
+           shrunk == other.shrunk && accounts.size() == other.accounts.size() &&
+           std::memcmp(accounts.data(), other.accounts.data(), accounts.size() * sizeof(Account)) ==
+               0;
+  }
+};
+
+// Sweeps in slices of no time at all or of any length, a certificate, and a start from the result.
+State fit(const Data& data, const std::vector<float>& table, int rank, LossKind loss, int n_threads,
+          double seconds) {
+  const std::int64_t n_weights = kFeatures * (rank > 0 ? rank : kCodes) * kLanes;
+  State state{std::vector<float>(std::size_t(n_weights)),
+              std::vector<float>(kRows * kLanes),
+              std::vector<float>(kLanes),
+              std::vector<std::uint8_t>(kRows),
+              {}};
+  const SharedArg shared{
+      {IndexType::dense, CodeType::u8, data.codes.data(), nullptr, nullptr, kRows, kFeatures},
+      {false, rank, kLanes, kCodes, table.data(), table.data(), data.offset.data()},
+      loss,
+      data.label.data(),
+      data.c.data(),
+      data.diagonal.data(),
+      0.5};
+  const BoxArg box{data.targets.data(), state.weights.data(), state.coef.data(), state.bias.data()};
+  const AdditiveLoops& loops = WIDEMARGIN_ISA::additive_float;
+  std::vector<std::int32_t> order(kRows);
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<double> bounds(2 * kLanes, 0.01);
+  std::fill(bounds.begin() + kLanes, bounds.end(), -0.01);
+  for (int pass = 0; pass < 3; ++pass) {
+    const bool sweeps = pass < 2;
+    state.accounts.push_back({});
+    if (sweeps) shuffle(order, std::uint64_t(pass));
+    bool crowded = false;
+    Sweep sweep{order.data(),
+                0,
+                kRows,
+                seconds,
+                bounds.data(),
+                bounds.data() + kLanes,
+                state.shrunk.data(),
+                &state.accounts.back(),
+                n_threads,
+                &crowded};
+    while (sweep.begin < kRows)
+      sweep.begin = (sweeps ? loops.box.descend : loops.box.certify)(shared, box, sweep);
+  }
+  loops.box.accumulate(shared, box, 0, kRows, n_threads);
+  return state;
+}
+
+}  // namespace
+
+int main() {
+  const Data data;
+  for (const int rank : {0, 16}) {
+    const LossKind loss = rank > 0 ? LossKind::squared_hinge : LossKind::hinge;
+    const std::vector<float> table = make_table(rank);
+    const State alone = fit(data, table, rank, loss, 1, 1e9);
+    check(alone.accounts.back().gap[0] > 0, "a gap");
+    check(alone == fit(data, table, rank, loss, 2, 1e9), "the same bits");
+    check(alone == fit(data, table, rank, loss, 5, 0.0), "the same bits in slices");
+  }
+  std::puts("the same bits with any number of threads, no finding");
+}
