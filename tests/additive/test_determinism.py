@@ -37,7 +37,9 @@ def test_the_same_seed_gives_the_same_bits(multi_class):
 
 def test_the_seed_decides_the_order_of_the_sweeps():
     X, y = noisy(5)
-    one, other = (AdditiveSVC(random_state=seed).fit(X, y).decision_function(X) for seed in (0, 1))
+    one, other = (
+        AdditiveSVC(tol=1e-3, random_state=seed).fit(X, y).decision_function(X) for seed in (0, 1)
+    )
     assert not np.array_equal(one, other)
     np.testing.assert_allclose(one, other, atol=0.1)
 

@@ -105,7 +105,7 @@ def test_a_group_is_its_options():
         (["-t", "chi2", "--rank", "3"], {"rank": 3}),
         (["-t", "chi2", "--approximation", "unary"], {"approximation": "unary"}),
         (["-t", "power_mean", "-p", "-4"], {"kernel": PowerMean(-4)}),
-        (["--no-intercept"], {"fit_intercept": True}),
+        (["--intercept"], {"fit_intercept": True}),
         (["--no-intercept"], {"fit_intercept": False}),
         (["-t", "chi2", "--no-intercept"], {"fit_intercept": False}),
         (["--max-iter", "500"], {"max_iter": 500}),

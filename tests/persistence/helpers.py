@@ -26,11 +26,10 @@ NAMES = ["petal length", "petal width", "größe", "sepal"]
 # ------------------------------------------------------------------ data
 
 
-@cache
-
 PLAIN = {"multi_class": "ovr", "fit_intercept": False}
 
 
+@cache
 def rows(n=60, d=4, seed=0):
     return np.random.default_rng(seed).random((n, d)) ** 2
 
@@ -343,7 +342,9 @@ DAMAGED: dict[str, Callable[[], Case]] = {
     "compressed": lambda: _tiny(
         KernelSVC("poly", max_iter=3, **PLAIN, early=1, branching=2), mostly_zero(12, 6, seed=3)
     ),
-    "points": lambda: _tiny(KernelSVC(max_iter=3, **PLAIN, early=1, branching=2, early_prediction="bcm")),
+    "points": lambda: _tiny(
+        KernelSVC(max_iter=3, **PLAIN, early=1, branching=2, early_prediction="bcm")
+    ),
     "precomputed": lambda: _tiny(
         KernelSVC("precomputed", max_iter=3, **PLAIN, early=1, branching=2), rbf_kernel(_TINY_X)
     ),
