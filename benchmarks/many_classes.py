@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
+from importlib.util import find_spec
 
 import numpy as np
 from sklearn.datasets import load_digits, load_iris, load_wine
@@ -73,14 +74,15 @@ SLOW, TOO_SLOW = 20_000, 50_000  # rows, from which SVC is run once, and never
 
 
 def compare(name: str) -> list[list[str]]:
-    from sklearnex import svm as intel
-
     load, settings = SETS[name]
     X, y, X_test, y_test = load()
     models = {
         key: KernelSVC(n_jobs=2, random_state=SEED, **settings, **own) for key, own in OURS.items()
     }
-    models["scikit-learn-intelex"] = intel.SVC(cache_size=CACHE, **settings)
+    if find_spec("sklearnex"):
+        from sklearnex import svm as intel
+
+        models["scikit-learn-intelex"] = intel.SVC(cache_size=CACHE, **settings)
     svc = SVC(cache_size=CACHE, break_ties=True, **settings)
     if len(X) < SLOW:
         models["SVC"] = svc

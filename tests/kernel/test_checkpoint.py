@@ -171,7 +171,8 @@ def save(self, name, arrays):
         os.kill(os.getpid(), signal.SIGKILL)
 
 Checkpoint._save = save
-KernelSVC(gamma=2.0, C=5.0, levels=2, branching=2, random_state=None, checkpoint=folder).fit(
+KernelSVC(gamma=2.0, C=5.0, levels=2, branching=2, multi_class="ovr", fit_intercept=False,
+          random_state=None, checkpoint=folder).fit(
     data["X"], data["y"]
 )
 """
@@ -237,7 +238,8 @@ def save(self, name, arrays):
     sys.stdin.readline()
 
 Checkpoint._save = save
-KernelSVC(gamma=2.0, C=5.0, levels=2, branching=2, random_state=None, checkpoint=folder).fit(
+KernelSVC(gamma=2.0, C=5.0, levels=2, branching=2, multi_class="ovr", fit_intercept=False,
+          random_state=None, checkpoint=folder).fit(
     data["X"], data["y"]
 )
 """
@@ -275,7 +277,8 @@ import numpy as np
 from widemargin import KernelSVC
 
 folder, data = sys.argv[1], np.load(sys.argv[2])
-model = KernelSVC(gamma=2.0, C=5.0, levels=2, branching=2, random_state=None, checkpoint=folder)
+model = KernelSVC(gamma=2.0, C=5.0, levels=2, branching=2, multi_class="ovr", fit_intercept=False,
+                  random_state=None, checkpoint=folder)
 print("ready", flush=True)
 sys.stdin.readline()
 try:

@@ -211,6 +211,7 @@ def test_presets_are_set_as_the_paper_says():
     early = papers.dcsvm_early(levels=5).get_params()
     assert {k: v for k, v in early.items() if v != KernelSVC().get_params()[k]} == {
         "levels": 5,
+        "fit_intercept": False,
         "early": 3,
     }
     assert early["branching"] ** early["early"] == 64

@@ -1,7 +1,7 @@
-"""Training rows in double precision, prepared when a kernel value is asked for.
+"""Training rows in double precision, for the certificate of a fit in single precision.
 
-The certificate of a fit in single precision needs double-precision kernel values of few rows at a
-time; a second copy of all rows would take twice the memory of the first.
+Large data are prepared a few rows at a time, when kernel values are asked for: a second copy of all
+rows would take twice the memory of the first.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from widemargin.kernel.kernels import Kernel, WrappedKernel
 from widemargin.kernel.rows import Rows
+
+COPIED = 256 << 20  # bytes, up to which all rows are prepared at once
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,11 @@ class KernelRows:
     def of_data(cls, kernel: Kernel, rows: Any, X, present: np.ndarray) -> KernelRows:
         """The rows of X that are present, prepared already in the precision of the fit."""
         double = kernel.in_double()
-        exact = cls(PreparingKernel(double), UnpreparedRows(double, X, present))
-        return cls(kernel, rows, exact)
+        if kernel.dtype == np.float64:
+            return cls(kernel, rows, cls(double, rows))
+        if 8 * _size(X) <= COPIED:
+            return cls(kernel, rows, cls(double, double.training_rows(X, present)))
+        return cls(kernel, rows, cls(PreparingKernel(double), UnpreparedRows(double, X, present)))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -85,9 +91,21 @@ class KernelRows:
         exact = None if self.exact is None else self.exact[which]
         return replace(self, rows=self.rows[which], exact=exact)
 
+    def diagonal(self) -> np.ndarray:
+        """k(x, x), of rows in double precision where they are prepared."""
+        copied = self.exact is not None and not isinstance(self.exact.rows, UnpreparedRows)
+        best = self.exact if copied and self.exact is not None else self
+        return best.kernel.diagonal(best.rows)
+
     def in_double(self) -> KernelRows:
         """Prepared in double precision, to solve with."""
-        if self.kernel.dtype == np.float64 and not isinstance(self.rows, UnpreparedRows):
-            return self
         assert self.exact is not None
-        return KernelRows(self.exact.rows.kernel, self.exact.rows.prepared(), self.exact)
+        kernel, rows = self.exact.kernel, self.exact.rows
+        if isinstance(rows, UnpreparedRows):
+            kernel, rows = rows.kernel, rows.prepared()
+        return KernelRows(kernel, rows, self.exact)
+
+
+def _size(X) -> int:
+    """Values that are stored; of a sparse matrix, with their indices."""
+    return int(2 * X.nnz if sp.issparse(X) else np.prod(np.shape(X)))

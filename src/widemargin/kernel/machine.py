@@ -112,7 +112,7 @@ class KernelMachine(Machine):
         levels = whole = KernelRows.of_data(kernel, rows, X, targets.present)
         constant = 0.0
         if self._has_intercept():
-            constant = float(np.average(diagonal, weights=given)) or 1.0
+            constant = float(np.average(levels.diagonal(), weights=given)) or 1.0
             shifted = ShiftedKernel(kernel, constant)
             whole = KernelRows.of_data(shifted, rows, X, targets.present)
         host = Host(effective_n_jobs(self.n_jobs))
@@ -263,7 +263,8 @@ class KernelMachine(Machine):
         coef = coef[support]
         single = kernel.dtype == np.float32
         if single and (state.double or not predicts_in_single(kernel, rows, coef)):
-            kernel, rows = kernel.in_double(), data.exact.rows[support].prepared()
+            double = data[support].in_double()
+            kernel, rows = double.kernel, double.rows
             router = router and router.in_double()
         # A level that was kept has been solved without an intercept.
         constant = 0.0 if early else training.constant

@@ -1,8 +1,8 @@
 """The last pass of a fit: every problem on all of its rows, several side by side in threads.
 
 Problems that have the same rows (one class against the others) share kernel rows and so take turns.
-Those of pairs of classes have little in common but rows within a class: each is a task of its own,
-and the few that are large get all threads one after another.
+Those of pairs of classes have little in common but rows within a class: unless one class holds most
+rows, each is a task of its own, and the few that are large get all threads one after another.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from widemargin.kernel.several import SeveralProblems, shares_rows
 from widemargin.kernel.solver import SolverSettings
 from widemargin.resources import one_blas_thread
 
+PAYS = 1.2  # times the kernel values that sharing computes: it does without side by side
 CACHE_SHARES = 4  # of the cache: so many tasks at once it serves, however large they are
 
 
@@ -78,8 +79,21 @@ class Whole:
     def solve(self) -> list[Solution]:
         """In the order of the tasks."""
         share = shares_rows(len(self.data), [task.variables for task in self.tasks])
+        share = share or self._sharing_pays()
         with one_blas_thread():  # set once for all problems
             return self._sharing() if share else self._apart()
+
+    def _sharing_pays(self) -> bool:
+        """Whether all support vectors' rows at full length are fewer kernel values than each
+        problem's own, going by the support vectors so far.
+
+        A class that holds most rows has its inner kernel values in every pair that it is in.
+        """
+        apart = sum(np.count_nonzero(t.alpha) * len(t.variables) for t in self.tasks)
+        support = np.zeros(len(self.data), dtype=bool)
+        for task in self.tasks:
+            support[task.variables.row[task.alpha > 0]] = True
+        return apart > PAYS * support.sum() * len(self.data) > 0
 
     def _run(self, function: Callable, tasks: Sequence, executor: Threads | Executor) -> list:
         return run_tasks(function, tasks, executor, watch=self.watch, on_result=self.on_result)
@@ -98,6 +112,8 @@ class Whole:
         itemsize = np.dtype(self.data.kernel.dtype).itemsize
         order = sorted(range(len(self.tasks)), key=lambda k: (-len(self.tasks[k].variables), k))
         large = [k for k in order if itemsize * len(self.tasks[k].variables) ** 2 > share]
+        if len(self.tasks) == 1:
+            large = order
         small = order[len(large) :]
         alone = [self.tasks[k] for k in large]
         settings = replace(self.settings, cache_bytes=share)
