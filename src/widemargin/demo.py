@@ -1,7 +1,7 @@
 """A first look: the digits of scikit-learn, and a larger problem with bent borders, four machines.
 
 LinearSVC and SVC are as they come.  Ours are too, but for two settings: they may use all cores, and
-KernelSVC takes classes in pairs, which is the problem that SVC solves.
+KernelSVC takes classes in pairs, as SVC does.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Run(NamedTuple):
 
 def run(out: Path) -> None:
     """Print a table of times and accuracies and draw a picture."""
-    print("Default settings; ours on all cores, KernelSVC with pairs of classes as in SVC.\n")
+    print("Default settings; ours on all cores.\n")
     digits = _race("digits", load_digits(return_X_y=True), share=0.4)
     bent = _race("bent", bent_borders(ROWS), share=0.2)
     _draw(digits, bent, out)

@@ -121,9 +121,12 @@ def test_shared_rows_leave_the_rest_of_the_cache_to_the_problems(monkeypatch):
     monkeypatch.setattr(several, "solve", spy)
     X = np.random.default_rng(0).random((60, 3))
     y = np.arange(60) % 3
-    KernelSVC(gamma=1.0, cache_size=1).fit(X, y)  # cheap: computed again
-    KernelSVC(rbf_kernel, cache_size=1).fit(X, y)  # dear: kept
+    KernelSVC(gamma=1.0, multi_class="ovr", cache_size=1).fit(X, y)  # cheap: computed again
+    KernelSVC(rbf_kernel, multi_class="ovr", cache_size=1).fit(X, y)  # dear: kept
     assert seen == [(False, 1e6)] * 3 + [(True, 0.5e6)] * 3
+    seen.clear()
+    KernelSVC(rbf_kernel, cache_size=1).fit(X, y)  # pairs: side by side, in a quarter of it each
+    assert seen == [(False, 0.25e6)] * 3
 
 
 def test_shared_rows_do_not_depend_on_threads():
