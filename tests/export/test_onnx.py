@@ -164,6 +164,22 @@ def test_pipelines(scaler, model, tmp_path):
     assert_agrees(pipeline, 3 * asked - 1, tmp_path / "model.onnx")
 
 
+@pytest.mark.filterwarnings("ignore:Feature")
+def test_rows_so_far_apart_that_squared_norms_cancel(tmp_path):
+    X, y, _ = data("iris")
+    X = 1e12 * X
+    model = KernelSVC(gamma=1.0).fit(X, y)
+    assert model.model_.kernel.is_far(model.model_.vectors)
+    assert_agrees(model, X, tmp_path / "model.onnx")
+
+
+def test_a_centre_at_zero(tmp_path):
+    X = np.array([[1.0], [-1.0], [1.0], [-1.0]], dtype=np.float32)
+    model = KernelSVC("laplacian").fit(X, X[:, 0] > 0)
+    assert not model.model_.kernel.centre.any()
+    assert_agrees(model, X, tmp_path / "model.onnx")
+
+
 def test_several_scalers(tmp_path):
     X, y, asked = data("digits")
     pipeline = make_pipeline(StandardScaler(), MinMaxScaler(), AdditiveSVC(random_state=0))

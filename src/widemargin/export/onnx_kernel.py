@@ -15,8 +15,9 @@ def kernel_scores(graph: Graph, x: str, model: KernelModel) -> str:
     """Decision values of the rows x, of shape (N, n_outputs)."""
     kernel = model.kernel
     _check(model)
-    if isinstance(kernel, DotKernel | FunctionKernel) and kernel.centre is not None:
-        x = graph("Sub", graph.cast(x, np.float64), kernel.centre)
+    centre = kernel.centre if isinstance(kernel, DotKernel | FunctionKernel) else None
+    if centre is not None and centre.any():  # onnxruntime drops what does nothing, and misses it
+        x = graph("Sub", graph.cast(x, np.float64), centre)
     rows = graph.cast(x, kernel.dtype)
     values = _kernel_values(graph, rows, kernel, model.vectors)
     if model.router is not None and model.combination == "routed":
@@ -56,7 +57,7 @@ def _sums(graph: Graph, values: str, coef: np.ndarray) -> str:
 
 def _kernel_values(graph: Graph, rows: str, kernel: Kernel, vectors) -> str:
     """k(rows, vectors), of shape (N, n_vectors)."""
-    if not isinstance(kernel, DotKernel):
+    if not isinstance(kernel, DotKernel) or kernel.is_far(vectors):
         return _kernel_of_sums(graph, rows, kernel, vectors.matrix)
     gamma, coef0, degree = (kernel.dtype(v) for v in (kernel.gamma, kernel.coef0, kernel.degree))
     inner = graph("MatMul", rows, vectors.matrix.T)
@@ -69,16 +70,21 @@ def _kernel_values(graph: Graph, rows: str, kernel: Kernel, vectors) -> str:
 
 
 def _kernel_of_sums(graph: Graph, rows: str, kernel: Kernel, vectors: np.ndarray) -> str:
-    """laplacian and chi2: exp(-gamma sum_j d(x_j, z_j)), one vector z at a time to save memory."""
+    """exp(-gamma sum_j d(x_j, z_j)), one vector z at a time to save memory.
+
+    Of laplacian and chi2, and of rbf where squared norms would cancel.
+    """
 
     def distance(vector: str) -> str:
         terms = graph("Abs", graph("Sub", rows, vector))
-        if kernel.name == "chi2":
+        if kernel.name == "rbf":
+            terms = graph("Mul", terms, terms)
+        elif kernel.name == "chi2":
             total = graph("Max", graph("Add", rows, vector), np.finfo(kernel.dtype).tiny)
             terms = graph("Div", graph("Mul", terms, terms), total)
         return graph("ReduceSum", terms, [1], keepdims=0)
 
-    assert isinstance(kernel, FunctionKernel)
+    assert isinstance(kernel, DotKernel | FunctionKernel)
     gamma = kernel.dtype(kernel.gamma)
     return graph("Exp", graph("Mul", graph.columns(vectors, distance), -gamma))
 

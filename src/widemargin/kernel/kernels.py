@@ -199,12 +199,12 @@ class DotKernel:
         return a.as_left()
 
     def fill(self, a, b, out: np.ndarray) -> None:
-        if self._is_far(a) or self._is_far(b):  # norms would cancel: a slow way, but a safe one
+        if self.is_far(a) or self.is_far(b):  # norms would cancel: a slow way, but a safe one
             out[...] = np.exp(-self.gamma * cdist(a.data, b.data, "sqeuclidean"))
         else:
             a.fill(b, out, self.finish)
 
-    def _is_far(self, rows) -> bool:
+    def is_far(self, rows) -> bool:
         """Whether rounding of squared norms would show in double precision."""
         wanted = self.traits.by_distance and self.dtype == np.float64 and not self.compressed
         return wanted and self.gamma * float(rows.norms.max(initial=0.0)) > FAR
