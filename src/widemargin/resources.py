@@ -106,14 +106,21 @@ class _Held:
     """A limit, from now until the end of a ``with`` block or, where an interrupt lets that pass (it
     may come before the block begins, or on the way out), until nobody has this object any more."""
 
+    _limit: _Limit | None = None  # where an interrupt came first
+
     def __init__(self, limit: _Limit):
         self._limit = limit
         limit.set_holder(id(self), holds=True)
 
     def release(self) -> None:
-        self._limit.set_holder(id(self), holds=False)
+        if self._limit is not None:
+            self._limit.set_holder(id(self), holds=False)
 
-    __del__ = release
+    def __del__(self) -> None:
+        try:
+            self.release()
+        except KeyboardInterrupt:  # which goes no further from here; nor may the limit
+            self.release()
 
     def __enter__(self) -> Self:
         return self
