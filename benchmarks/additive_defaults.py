@@ -58,14 +58,6 @@ SETS = {
 }
 
 
-def some(parts):
-    X, y, X_test, y_test = parts
-    rng = np.random.default_rng(SEED)
-    train = rng.permutation(X.shape[0])[:ROWS]
-    test = rng.permutation(X_test.shape[0])[:TEST_ROWS]
-    return X[train], y[train], X_test[test], y_test[test]
-
-
 def measured(model, X, y, X_test, y_test) -> tuple[float, float]:
     started = time.perf_counter()
     with warnings.catch_warnings():
@@ -80,7 +72,7 @@ def main() -> None:
     rows, numbers = [], []
     choices = [(kernel, tol) for kernel in KERNELS for tol in TOLS]
     for name, load in SETS.items():
-        parts = some(load())
+        parts = data.sampled(load(), ROWS, TEST_ROWS)
         scaler = MaxAbsScaler() if hasattr(parts[0], "tocsr") else MinMaxScaler()
         found = [measured(make_pipeline(scaler, LinearSVC(random_state=SEED)), *parts)]
         for kernel, tol in choices:

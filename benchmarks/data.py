@@ -126,6 +126,15 @@ def mnist_round():
     return X, signs[0], X_test, signs[1]
 
 
+def sampled(parts, n_train: int, n_test: int, seed: int = 0):
+    """At most so many rows to learn from and to test on, chosen at random."""
+    X, y, X_test, y_test = parts
+    rng = np.random.default_rng(seed)
+    train = rng.permutation(X.shape[0])[:n_train]
+    test = rng.permutation(X_test.shape[0])[:n_test]
+    return X[train], y[train], X_test[test], y_test[test]
+
+
 def held_out(X, y, share=0.2, seed=0):
     """A part of the training rows set aside to choose C, the same for every method."""
     from sklearn.model_selection import train_test_split

@@ -28,16 +28,8 @@ MORE = {
 }
 
 
-def some(parts):
-    X, y, X_test, y_test = parts
-    rng = np.random.default_rng(SEED)
-    train = rng.permutation(X.shape[0])[:ROWS]
-    test = rng.permutation(X_test.shape[0])[:TEST_ROWS]
-    return X[train], y[train], X_test[test], y_test[test]
-
-
 def accuracies(name: str, load, C: float) -> list[str]:
-    X, y, X_test, y_test = some(load())
+    X, y, X_test, y_test = data.sampled(load(), ROWS, TEST_ROWS)
     svc = SVC(C=C).fit(X, y)
     expected = svc.predict(X_test)
     right = [100 * np.mean(expected == y_test)]
