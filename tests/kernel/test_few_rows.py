@@ -80,13 +80,12 @@ def test_rows_are_computed_when_they_are_asked_for_and_once(monkeypatch):
     monkeypatch.setattr(few_rows, "WORKING_SET", 8)
     seen = []
     compute = KeptRows.compute
-    monkeypatch.setattr(
-        KeptRows, "compute", lambda kept, rows: seen.extend(rows) or compute(kept, rows)
-    )
+    monkeypatch.setattr(KeptRows, "compute", lambda *args: seen.extend(args[-1]) or compute(*args))
     p = problem(n=200, C=1.0)
     found = solved(p, tol=1e-3)
     assert len(seen) == len(set(seen)) < 200
     assert set(np.flatnonzero(found.alpha)) <= set(seen)
+    assert found.history[-1]["rows"] == len(seen)
 
 
 def test_a_problem_on_some_rows_takes_its_part_of_the_matrix():
@@ -134,6 +133,14 @@ def test_steps_are_limited_and_a_callback_is_heard():
     assert found.n_iter == 1
     assert p.gap(found.alpha) == pytest.approx(found.primal - found.dual, rel=1e-6)
     assert solved(p, on_step=lambda: True, tol=1e-9).n_iter == 0
+
+
+def test_steps_of_the_start_count_too(monkeypatch):
+    monkeypatch.setattr(few_rows, "AT_ONCE", 20)
+    p, heard = problem(n=200, C=1e4), []
+    found = solved(p, on_step=lambda: heard.append(0), tol=1e-12, max_iter=3)
+    assert found.n_iter == 3
+    assert len(heard) >= 2  # of the start, and of the rest
 
 
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])

@@ -14,6 +14,7 @@ from widemargin.kernel.tiles import Memory, Tiles, allocate
 
 TILE_ROWS = 512  # with kernels.TILE columns a block of float32 stays in the second-level cache
 LEAST_SLOTS = 128  # rows that the cache holds however little memory it may use
+CACHE_SHARES = 4  # so many tasks at once the cache serves, however large they are
 SHARED_MEMORY = 0.5  # of the cache for rows that several problems share
 SHARED_FROM = 4.0  # kernel cost from which a row is better kept than computed again
 
@@ -260,6 +261,11 @@ class CachingKernel(WrappedKernel):
 
     def vectors(self, a: RowNumbers, support: np.ndarray) -> Rows:
         return self.kernel.vectors(self._rows, a.number[support])
+
+
+def tasks_at_once(n_threads: int, n_tasks: int, needed: float, cache_bytes: float) -> int:
+    """How many tasks may run at once, if each needs so many bytes of the cache."""
+    return max(1, min(n_threads, n_tasks, int(cache_bytes // needed)))
 
 
 def cache_left(kernel: Kernel, cache_bytes: float) -> float:

@@ -21,6 +21,7 @@ import numpy as np
 
 from widemargin.engine import Threads, run_tasks
 from widemargin.kernel.backend import Backend, Host
+from widemargin.kernel.cache import CACHE_SHARES, tasks_at_once
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint
 from widemargin.kernel.clusters import ClusterSolution, ClusterTask, ClusterTasks, solve_cluster
 from widemargin.kernel.exact import KernelRows
@@ -29,7 +30,7 @@ from widemargin.kernel.partition import Router, partition
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
-from widemargin.kernel.whole import CACHE_SHARES, ProblemTask, Whole
+from widemargin.kernel.whole import ProblemTask, Whole
 from widemargin.progress import NoProgress, Progress
 from widemargin.resources import one_blas_thread
 
@@ -236,8 +237,8 @@ def _at_once(sizes: np.ndarray, division: Division, share: float) -> int:
     matrices = 1 if len(division.problems) == 1 else 2  # a problem's own rows, and shared ones
     itemsize = np.dtype(division.data.levels.kernel.dtype).itemsize
     needed = min(share, matrices * itemsize * float(sizes.max()) ** 2)
-    room = int(division.plan.settings.cache_bytes // needed)
-    return min(division.services.backend.n_threads, len(sizes), room)
+    cache_bytes = division.plan.settings.cache_bytes
+    return tasks_at_once(division.services.backend.n_threads, len(sizes), needed, cache_bytes)
 
 
 def _clusters(state: FitState, division: Division, level: int) -> tuple[Router, np.ndarray, float]:

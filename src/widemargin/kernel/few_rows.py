@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,44 +34,45 @@ def are_few(n_rows: int) -> bool:
 
 
 class KeptRows:
-    """Kernel rows over all variables, from the first that was asked for to the last."""
+    """Kernel rows over n variables, from the first that was asked for to the last."""
 
-    def __init__(self, data: KernelRows, memory: Memory, *, whole: bool):
-        self.data, self.memory, self.whole = data, memory, whole
-        n = len(data)
-        self._buffer = memory.take(n * n, n * n, data.kernel.dtype)
+    def __init__(self, n: int, dtype, memory: Memory):
+        self.memory = memory
+        self._buffer = memory.take(n * n, n * n, dtype)
         self.pool = self._buffer.reshape(n, n)
-        self.slots = np.arange(n) if whole else np.full(n, -1)
-        self._n_used = 0
-        if whole:
-            self._fill_symmetric()
+        self.slots = np.full(n, -1)
+        self.n_used = 0
 
-    def part(self, row: np.ndarray) -> KeptRows:
-        """Those of some rows, where all are there."""
-        own = object.__new__(KeptRows)
-        own.data, own.memory, own.whole = self.data, self.memory, True
-        own._buffer = self.memory.take(len(row) ** 2, len(row) ** 2, self.pool.dtype)
-        own.pool = own._buffer.reshape(len(row), len(row))
-        own.slots = np.arange(len(row))
-        one = np.ones(len(row))
-        _core.gather(self.pool, row, row, one, one, own.pool)
-        return own
+    @property
+    def has_all(self) -> bool:
+        return self.n_used == len(self.slots)
 
-    def compute(self, missing: np.ndarray) -> None:
+    def compute(self, data: KernelRows, missing: np.ndarray) -> None:
         if len(missing) == 0:
             return
-        first, self._n_used = self._n_used, self._n_used + len(missing)
-        kernel, rows = self.data.kernel, self.data.rows
-        kernel.fill(kernel.as_left(rows[missing]), rows, self.pool[first : self._n_used])
-        self.slots[missing] = np.arange(first, self._n_used)
+        first, self.n_used = self.n_used, self.n_used + len(missing)
+        kernel, rows = data.kernel, data.rows
+        kernel.fill(kernel.as_left(rows[missing]), rows, self.pool[first : self.n_used])
+        self.slots[missing] = np.arange(first, self.n_used)
 
-    def _fill_symmetric(self) -> None:
-        """The whole matrix, of which one half is computed."""
-        kernel, rows, values = self.data.kernel, self.data.rows, self.pool
+    def compute_all(self, data: KernelRows) -> None:
+        """The matrix is symmetric: one half is computed."""
+        kernel, rows, values = data.kernel, data.rows, self.pool
         for begin in range(0, len(rows), _TILE):
             end = min(begin + _TILE, len(rows))
             kernel.fill(kernel.as_left(rows[begin:end]), rows[begin:], values[begin:end, begin:])
             values[end:, begin:end] = values[begin:end, end:].T
+        self._have_all()
+
+    def part(self, row: np.ndarray) -> KeptRows:
+        """Those of some rows, where all are there."""
+        own, one = KeptRows(len(row), self.pool.dtype, self.memory), np.ones(len(row))
+        _core.gather(self.pool, row, row, one, one, own.pool)
+        own._have_all()
+        return own
+
+    def _have_all(self) -> None:
+        self.slots, self.n_used = np.arange(len(self.slots)), len(self.slots)
 
     def close(self) -> None:
         """Hand the memory back for the next problem."""
@@ -90,9 +92,11 @@ class FewRows:
     """
 
     def __init__(self, data: KernelRows, memory: Memory, *, shared: bool = False):
-        data = data if data.exact is None else data.in_double()
-        self._kept = KeptRows(data, memory, whole=shared or len(data) <= AT_ONCE)
-        self._diagonal = data.kernel.diagonal(data.rows)
+        self.data = data if data.exact is None else data.in_double()
+        self._kept = KeptRows(len(data), self.data.kernel.dtype, memory)
+        if shared or len(data) <= AT_ONCE:
+            self._kept.compute_all(self.data)
+        self._diagonal = self.data.kernel.diagonal(self.data.rows)
 
     def close(self) -> None:
         self._kept.close()
@@ -105,35 +109,38 @@ class FewRows:
         on_step: Callable[[], bool],
     ) -> Solution:
         """Minimise from ``alpha`` to a relative duality gap of ``settings.tol``."""
-        if len(variables) == len(self._diagonal):
-            if not self._kept.whole and not alpha.any():
-                alpha = self._start(variables, settings)
+        if len(variables) < len(self._diagonal):
+            with closing(self._kept.part(variables.row)) as part:
+                return self._solve(part, variables, alpha, settings, on_step)
+        if self._kept.has_all or alpha.any():
             return self._solve(self._kept, variables, alpha, settings, on_step)
-        with closing(self._kept.part(variables.row)) as part:
-            return self._solve(part, variables, alpha, settings, on_step)
+        start = self._start(variables, settings, on_step)
+        left = replace(settings, max_iter=settings.max_iter - start.n_iter)
+        found = self._solve(self._kept, variables, start.alpha, left, on_step)
+        return replace(found, n_iter=start.n_iter + found.n_iter)
 
-    def _start(self, variables: Variables, settings: SolverSettings) -> np.ndarray:
+    def _start(self, variables: Variables, settings, on_step) -> Solution:
         """The solution on some of the rows: most of their support vectors stay such."""
-        n = len(variables)
-        some = np.linspace(0, n - 1, AT_ONCE).astype(np.int64)
-        kept = KeptRows(self._kept.data[some], self._kept.memory, whole=True)
-        roughly = SolverSettings(max(settings.tol, START_TOL), settings.max_iter)
-        alpha = np.zeros(n)
-        with closing(kept):
-            found = self._solve(kept, variables[some], alpha[some], roughly, lambda: False)
+        some = np.linspace(0, len(variables) - 1, AT_ONCE).astype(np.int64)
+        roughly = replace(settings, tol=max(settings.tol, START_TOL))
+        with closing(KeptRows(len(some), self._kept.pool.dtype, self._kept.memory)) as kept:
+            kept.compute_all(self.data[some])
+            found = self._solve(kept, variables[some], np.zeros(len(some)), roughly, on_step)
+        alpha = np.zeros(len(variables))
         alpha[some] = found.alpha
-        return alpha
+        return replace(found, alpha=alpha)
 
     def _solve(self, kept: KeptRows, variables, alpha, settings, on_step) -> Solution:
         diagonal = away_from_zero(self._diagonal[variables.row])
         alpha, gradient = np.minimum(alpha, variables.upper), np.empty(len(variables))
         active = _core.WorkingSet(alpha, gradient, variables.sign, variables.upper, diagonal)
         support = np.flatnonzero(alpha)
-        kept.compute(support[kept.slots[support] < 0])
+        kept.compute(self.data, support[kept.slots[support] < 0])
         n_steps, stopped, history = 0, False, []
         while True:
             dual, gap = _fresh(kept, variables, alpha, gradient)
-            history.append({"step": n_steps, "gap": gap, "dual": dual, "active": len(variables)})
+            record = {"step": n_steps, "gap": gap, "dual": dual, "active": len(variables)}
+            history.append({**record, "rows": kept.n_used})
             if gap <= settings.tol * max(dual + gap, np.finfo(np.float64).tiny):
                 break
             stopped = on_step() or n_steps >= settings.max_iter
@@ -154,7 +161,7 @@ class FewRows:
             done += steps
             if len(missing) == 0 or done == most:
                 return done
-            kept.compute(missing)
+            kept.compute(self.data, missing)
 
 
 def _fresh(kept: KeptRows, variables: Variables, alpha, gradient) -> tuple[float, float]:

@@ -55,7 +55,7 @@ def predicts_in_single(kernel: Kernel, rows: Any, coef: np.ndarray) -> bool:
     some = rows[np.unique(np.linspace(0, len(rows) - 1, PROBED).astype(np.int64))]
     values: np.ndarray = np.empty((len(some), len(rows)), dtype=kernel.dtype)
     kernel.fill(kernel.as_left(some), rows, values)
-    size = float(np.sqrt((values**2 @ (coef**2).astype(kernel.dtype)).max()))
+    size = float(np.sqrt((np.square(values, dtype=np.float64) @ np.square(coef)).max()))
     return kernel.relative_error(rows) * size <= ROUNDING
 
 

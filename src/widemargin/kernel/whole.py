@@ -1,8 +1,8 @@
 """The last pass of a fit: every problem on all of its rows, several side by side in threads.
 
 Problems that have the same rows (one class against the others) share kernel rows and so take turns.
-Those of pairs of classes have little in common but rows within a class: unless one class holds most
-rows, each is a task of its own, and the few that are large get all threads one after another.
+Those of pairs of classes have little in common but rows within a class: each is a task of its own,
+and the few that are large get all threads one after another.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from widemargin.engine import Control, Threads, run_tasks
 from widemargin.kernel.backend import Backend
+from widemargin.kernel.cache import CACHE_SHARES, tasks_at_once
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.few_rows import AT_ONCE, are_few
 from widemargin.kernel.problem import Solution
@@ -25,9 +26,6 @@ from widemargin.kernel.problems import Variables
 from widemargin.kernel.several import SeveralProblems, shares_rows
 from widemargin.kernel.solver import SolverSettings
 from widemargin.resources import one_blas_thread
-
-PAYS = 1.2  # times the kernel values that sharing computes: it does without side by side
-CACHE_SHARES = 4  # of the cache: so many tasks at once it serves, however large they are
 
 
 @dataclass(frozen=True)
@@ -44,6 +42,12 @@ class ProblemTask:
         """With data in double precision, if that is what will be solved with."""
         few = are_few(len(self.variables))
         return replace(self, data=prepared) if few else self
+
+    def matrix_bytes(self) -> float:
+        """Of its kernel matrix."""
+        n = len(self.variables)
+        dtype = np.float64 if are_few(n) else self.data.kernel.dtype
+        return float(np.dtype(dtype).itemsize) * n**2
 
     def own_rows(self) -> KernelRows:
         every = len(self.variables) == len(self.data)
@@ -79,21 +83,8 @@ class Whole:
     def solve(self) -> list[Solution]:
         """In the order of the tasks."""
         share = shares_rows(len(self.data), [task.variables for task in self.tasks])
-        share = share or self._sharing_pays()
         with one_blas_thread():  # set once for all problems
             return self._sharing() if share else self._apart()
-
-    def _sharing_pays(self) -> bool:
-        """Whether all support vectors' rows at full length are fewer kernel values than each
-        problem's own, going by the support vectors so far.
-
-        A class that holds most rows has its inner kernel values in every pair that it is in.
-        """
-        apart = sum(np.count_nonzero(t.alpha) * len(t.variables) for t in self.tasks)
-        support = np.zeros(len(self.data), dtype=bool)
-        for task in self.tasks:
-            support[task.variables.row[task.alpha > 0]] = True
-        return apart > PAYS * support.sum() * len(self.data) > 0
 
     def _run(self, function: Callable, tasks: Sequence, executor: Threads | Executor) -> list:
         return run_tasks(function, tasks, executor, watch=self.watch, on_result=self.on_result)
@@ -108,28 +99,23 @@ class Whole:
 
     def _apart(self) -> list[Solution]:
         """Whether a problem is large is for the problem to say, not for the threads."""
-        share = self.settings.cache_bytes / CACHE_SHARES
-        itemsize = np.dtype(self.data.kernel.dtype).itemsize
-        order = sorted(range(len(self.tasks)), key=lambda k: (-len(self.tasks[k].variables), k))
-        large = [k for k in order if itemsize * len(self.tasks[k].variables) ** 2 > share]
-        if len(self.tasks) == 1:
-            large = order
+        cache_bytes = self.settings.cache_bytes
+        share = cache_bytes / CACHE_SHARES
+        needed = {k: task.matrix_bytes() for k, task in enumerate(self.tasks)}
+        order = sorted(needed, key=lambda k: (-needed[k], k))
+        large = [k for k in order if needed[k] > share or len(order) == 1]
         small = order[len(large) :]
-        alone = [self.tasks[k] for k in large]
         settings = replace(self.settings, cache_bytes=share)
         beside = [replace(self.tasks[k], settings=settings) for k in small]
         if any(are_few(len(task.variables)) for task in beside):
             prepared = self.data.in_double()  # once for all of them
             beside = [task.on_few_rows(prepared) for task in beside]
-        at_once = max(min(self.backend.n_threads, len(small), CACHE_SHARES), 1)
+        most = max((needed[k] for k in small), default=share)
+        at_once = tasks_at_once(self.backend.n_threads, len(small), most, cache_bytes)
         executor = Threads(at_once) if isinstance(self.executor, Threads) else self.executor
+        alone = [self.tasks[k] for k in large]
         found = self._run(partial(solve_problem, backend=self.backend), alone, Threads(1))
         share_of = self.backend.for_tasks(at_once)
         found += self._run(partial(solve_problem, backend=share_of), beside, executor)
-        return [
-            solution for _, solution in sorted(zip(large + small, found, strict=True), key=_first)
-        ]
-
-
-def _first(pair: tuple) -> int:
-    return pair[0]
+        by_number = dict(zip(large + small, found, strict=True))
+        return [by_number[k] for k in range(len(found))]
