@@ -35,3 +35,4 @@ def most_rows(monkeypatch, request):
     """
     most = getattr(request, "param", 0)
     monkeypatch.setattr("widemargin.kernel.few_rows.MOST_ROWS", most)
+    return most

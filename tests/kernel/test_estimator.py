@@ -47,7 +47,7 @@ def test_objectives_and_gap_are_those_of_the_dual_variables(name, multi_class, t
 
 
 @pytest.mark.parametrize("levels", [0, 1])
-def test_the_history_of_each_problem_ends_with_its_certificate(levels, three):
+def test_the_history_of_each_problem_ends_with_its_certificate(levels, three, most_rows):
     model = svc(tol=1e-6, levels=levels).fit(*three)
     assert len(model.history_) == 3
     last = [run[-1] for run in model.history_]
@@ -55,7 +55,7 @@ def test_the_history_of_each_problem_ends_with_its_certificate(levels, three):
     for run in model.history_:
         steps = [r["step"] for r in run]  # one may stand twice: before and after a look at all rows
         assert steps[0] == 0
-        assert np.all(np.diff(steps) >= 0)
+        assert set(np.diff(steps)) <= set(range(17 if most_rows else 2))  # few rows: up to 16
         duals = np.array([r["dual"] for r in run])
         assert np.all(np.diff(duals) >= -1e-12 * duals[-1])
         assert run[-1]["gap"] <= 1e-6 * (run[-1]["dual"] + run[-1]["gap"])
@@ -253,6 +253,7 @@ def test_data_frames_give_the_model_of_their_values_and_keep_feature_names(frame
     table = frame(dict(zip("abc", X.T, strict=True)))
     model = svc().fit(table, y)
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-    expected = svc().fit(X, y).decision_function(X)
-    # by columns, means are sums in another order
-    np.testing.assert_allclose(model.decision_function(table), expected, rtol=1e-10)
+    np.testing.assert_array_equal(
+        model.decision_function(table), svc().fit(X, y).decision_function(X)
+    )
+    assert KernelSVC().fit(table, y).gamma_ == KernelSVC().fit(X, y).gamma_

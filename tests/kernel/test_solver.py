@@ -263,7 +263,7 @@ def test_shrinking_with_a_small_cache_finds_the_same_optimum(watched, monkeypatc
     assert p.gap(small.alpha) <= 1.01e-8 * small.primal
 
 
-@pytest.mark.parametrize("seed", [0, 2])
+@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("C", [0.3, 3.0, 30.0])
 def test_the_gradient_of_a_skipped_variable_is_a_bound_on_the_safe_side(
     seed, C, watched, monkeypatch
@@ -273,7 +273,7 @@ def test_the_gradient_of_a_skipped_variable_is_a_bound_on_the_safe_side(
     watch, solution = watched(p, tol=1e-4)
     skipped = p.skipped(solution, 1e-8)
     assert watch.shrinks > 0
-    assert skipped.sum() > 10
+    assert skipped.sum() > 100
     assert np.all(p.outward(solution.alpha, solution.gradient)[skipped] >= 0)
     assert solution.primal - solution.dual == pytest.approx(p.gap(solution.alpha), rel=1e-6)
 

@@ -1,12 +1,17 @@
-"""Means, variances and norms of training data, in double precision and without a copy of it."""
+"""Means, variances and norms of training data, in double precision and without a copy of it.
+
+A few rows at a time, so that results do not depend on how the data lies in memory.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
 
 OFF_CENTRE = 8.0  # squared distance of the centre from zero, in units of the rows' from it
-_VARIANCE_ROWS = 256
+_ROWS = 256
 
 
 def squared_norms(X) -> np.ndarray:
@@ -20,14 +25,20 @@ def squared_norms(X) -> np.ndarray:
 
 def weighted_variance(X, share: np.ndarray) -> float:
     """Variance of all values, rows weighted by ``share``, without cancellation."""
-    mean = float(share @ np.asarray(X.mean(axis=1, dtype=np.float64)).ravel())
+    mean = sum(float(own @ part.mean(axis=1, dtype=np.float64)) for part, own in _parts(X, share))
     total = 0.0
-    for begin in range(0, X.shape[0], _VARIANCE_ROWS):
-        part, own = X[begin : begin + _VARIANCE_ROWS], share[begin : begin + _VARIANCE_ROWS]
-        part = part.toarray() if sp.issparse(part) else part
+    for part, own in _parts(X, share):
         # whatever X is: float16 would overflow, and squares of small float32 numbers vanish
         total += float(own @ np.square(np.subtract(part, mean, dtype=np.float64)).mean(axis=1))
     return total if total > 1e-24 * mean**2 else 0.0  # constant, but for rounding
+
+
+def _parts(X, share: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Some rows at a time, one after another in memory, and their share."""
+    for begin in range(0, X.shape[0], _ROWS):
+        part = X[begin : begin + _ROWS]
+        part = part.toarray() if sp.issparse(part) else np.ascontiguousarray(part)
+        yield part, share[begin : begin + _ROWS]
 
 
 def is_constant(X) -> bool:
@@ -45,7 +56,10 @@ def is_off_centre(X) -> bool:
 
 
 def mean_row(X) -> np.ndarray:
-    return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    if sp.issparse(X):
+        return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    every = np.ones(len(X))
+    return sum(part.sum(axis=0, dtype=np.float64) for part, _ in _parts(X, every)) / len(X)
 
 
 def share_of_nonzeros(X) -> float:
