@@ -34,7 +34,7 @@ def trained(*words):
 
 
 def test_kernels_are_those_of_the_machines():
-    assert (*ADDITIVE_KERNELS, "power_mean") == ADDITIVE
+    assert (*ADDITIVE_KERNELS, "power_mean", "auto") == ADDITIVE
     assert GENERAL == ("rbf", "poly", "sigmoid", "laplacian", "exp_chi2", "precomputed")
     assert set(GENERAL) == {k if k not in ADDITIVE else f"exp_{k}" for k in GENERAL_KERNELS}
 

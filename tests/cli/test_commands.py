@@ -206,7 +206,7 @@ def test_evaluate_counts_as_scikit_learn_does(iris):
     assert all(text in printed for text in ("per class", "confusion", "true \\ predicted"))
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "chi2"])
+@pytest.mark.parametrize("kernel", ["rbf", "chi2", "auto"])
 def test_info_says_what_was_trained(iris, kernel):
     words = ["-t", kernel, "-c", "2.5", "-w1", "3", "--scale", "maxabs"]
     found = run_json("train", iris, "m", *words)
@@ -214,8 +214,9 @@ def test_info_says_what_was_trained(iris, kernel):
     machine = "KernelSVC" if kernel == "rbf" else "AdditiveSVC"
     assert f"{machine} after MaxAbsScaler" in printed
     assert "C=2.5, class_weight={1: 3.0}" in printed
-    facts = {line[:16].strip(): line[16:].strip() for line in printed.splitlines()}
+    facts = dict(re.split(r"  +", line, maxsplit=1) for line in printed.splitlines())
     assert ("support vectors" in facts) == (kernel == "rbf")
+    assert facts.get("kernel") == {"auto": "intersection", "chi2": "chi2"}.get(kernel)
     header = run_json("info", "m")
     scaler, svm = header["steps"]
     assert (scaler["kind"], svm["kind"]) == ("MaxAbsScaler", machine)

@@ -85,6 +85,8 @@ def info(model: Path, as_json: bool, max_bytes: int | None) -> None:
         if isinstance(machine, KernelSVC):
             facts["support vectors"] = len(machine.support_)
             facts["gamma"] = machine.gamma_
+        if isinstance(machine, AdditiveSVC):
+            facts["kernel"] = machine.kernel_
         if machine is not None:
             facts["parameters"] = _not_default(machine)
     print_facts(facts)

@@ -12,7 +12,7 @@ from widemargin.additive import kernels as additive_kernels
 from widemargin.cli.arguments import UsageError, number_or_text
 from widemargin.kernel import kernels as general_kernels
 
-ADDITIVE = (*additive_kernels.KERNELS, "power_mean")
+ADDITIVE = (*additive_kernels.KERNELS, "power_mean", "auto")
 # A name that both machines know is the additive kernel; KernelSVC's then has "exp_" before it.
 _GENERAL = {f"exp_{k}" if k in ADDITIVE else k: k for k in general_kernels.KERNELS}
 GENERAL = tuple(_GENERAL)

@@ -130,7 +130,7 @@ Kernel = Annotated[
         "-t",
         "--kernel",
         help="rbf, poly, sigmoid, laplacian, exp_chi2, precomputed; intersection, chi2, "
-        "hellinger, jensen_shannon, linear, power_mean; or LIBSVM's 0 to 4",
+        "hellinger, jensen_shannon, linear, power_mean, auto; or LIBSVM's 0 to 4",
     ),
 ]
 Cost = Annotated[float | None, _machine_option("-c", "--C", help="Cost of errors")]

@@ -68,9 +68,10 @@ class KernelSVC(MarginClassifier, KernelMachine):
     class_weight : dict, "balanced" or None, default=None
     tol : float, default=1e-3
         Relative duality gap of every binary problem, certified in double precision.  Kernel values
-        are double from the start below 1e-4, and wherever single precision turns out too coarse.
+        are double from the start below 1e-4 and in problems on up to 2,048 rows, and wherever
+        single precision turns out too coarse.
     max_iter : int, default=100_000
-        Blocks of up to 1,024 variables per problem.
+        Blocks of up to 1,024 variables per problem (256 on up to 2,048 rows).
     cache_size : float or "auto", default="auto"
         Megabytes for kernel rows; "auto" is a quarter of the memory of the machine or container,
         at most half of what is free.  A cache that holds the kernel matrix four times changes
@@ -114,8 +115,9 @@ class KernelSVC(MarginClassifier, KernelMachine):
     levels_ : list of Level
         One record per level, the lowest first.
     history_ : list of list of dict
-        Per binary problem, what every block of the whole problem left: duality gap and dual
-        objective of the active variables, how many these are, kernel rows computed so far.
+        Per binary problem, what every block of the whole problem left (every 16th at most, on up
+        to 2,048 rows): duality gap and dual objective of the active variables, how many these
+        are, kernel rows computed so far.
     model_ : KernelModel
         The arrays that prediction uses.
     n_features_in_ : int
