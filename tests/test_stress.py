@@ -27,10 +27,17 @@ MINUTES = os.environ.get("WIDEMARGIN_STRESS_MINUTES")
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 
-def test_no_promise_is_broken():
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param([name for name in checks.CHECKS if name != "memory"], id="all"),
+        pytest.param(["memory"], id="memory", marks=pytest.mark.memory),
+    ],
+)
+def test_no_promise_is_broken(names):
     """Always the same cases; for longer, and at random, with WIDEMARGIN_STRESS_MINUTES."""
     how = ["--minutes", MINUTES, "--seed", str(os.getpid())] if MINUTES else ["--cases", "40"]
-    command = [sys.executable, "-m", "stress", "--jobs", "2", *how]
+    command = [sys.executable, "-m", "stress", "--jobs", "2", *how, *names]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| all |" in done.stdout

@@ -65,6 +65,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.memory
 @each_packer
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_compressed_text(pack, text):

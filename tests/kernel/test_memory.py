@@ -226,6 +226,7 @@ print(*{str(w.message) for w in seen}, sep="; ")
 """
 
 
+@pytest.mark.memory
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's account of pages")
 @pytest.mark.parametrize("levels", [0, 1])
 @pytest.mark.parametrize("kernel", ["rbf", "function"])
