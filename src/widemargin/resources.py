@@ -9,6 +9,8 @@ from typing import Any, Self
 
 from threadpoolctl import ThreadpoolController
 
+LEAST_MEMORY = 1 << 28  # bytes, which every machine is taken to have
+
 
 def free_memory() -> float:
     """Bytes that this process could still use: what is available, or a limit set on it."""
@@ -22,7 +24,7 @@ def total_memory() -> float:
 
 def _least(*known: list[int]) -> float:
     found = [n for numbers in known for n in numbers]
-    return float(max(min(found, default=4 << 30), 1 << 28))
+    return float(max(min(found, default=4 << 30), LEAST_MEMORY))
 
 
 def _meminfo(name: str) -> list[int]:

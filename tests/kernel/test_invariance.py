@@ -142,8 +142,8 @@ def test_a_cache_that_holds_the_kernel_matrix_four_times_changes_nothing(
 def test_free_memory_does_not_change_the_cache_unless_it_is_scarce(free, monkeypatch):
     monkeypatch.setattr(machine, "total_memory", lambda: 8e9)
     monkeypatch.setattr(machine, "free_memory", lambda: free * 8e9)
-    assert svc()._cache_bytes() == (2e9 if free > 0.5 else 1.2e9)
-    assert svc(cache_size=3.0)._cache_bytes() == 3e6
+    assert svc()._cache_bytes(10_000) == (2e9 if free > 0.5 else 1.2e9)
+    assert svc(cache_size=3.0)._cache_bytes(10_000) == 3e6
 
 
 def test_no_more_clusters_at_once_than_the_cache_serves(monkeypatch):

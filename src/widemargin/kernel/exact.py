@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin.kernel.kernels import Kernel, WrappedKernel
+from widemargin.kernel.kernels import Kernel, ShiftedKernel, WrappedKernel
 from widemargin.kernel.rows import Rows
 
 COPIED = 256 << 20  # bytes, up to which all rows are prepared at once
@@ -83,6 +83,15 @@ class KernelRows:
         if 8 * _size(X) <= COPIED:
             return cls(kernel, rows, cls(double, double.training_rows(X, present)))
         return cls(kernel, rows, cls(PreparingKernel(double), UnpreparedRows(double, X, present)))
+
+    def shifted(self, constant: float) -> KernelRows:
+        """The same rows with the kernel of a model that has an intercept."""
+        kernel, rows = ShiftedKernel(self.kernel, constant), self.rows
+        exact = None if self.exact is None else self.exact.shifted(constant)
+        if not isinstance(rows, UnpreparedRows):
+            return KernelRows(kernel, rows, exact)
+        own = ShiftedKernel(rows.kernel, constant)
+        return KernelRows(PreparingKernel(own), replace(rows, kernel=own), exact)
 
     def __len__(self) -> int:
         return len(self.rows)

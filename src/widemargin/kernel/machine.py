@@ -30,11 +30,8 @@ from widemargin.kernel.divide import (
     divide_and_conquer,
 )
 from widemargin.kernel.exact import KernelRows
-from widemargin.kernel.kernels import (
-    ShiftedKernel,
-    make_kernel,
-    traits_of,
-)
+from widemargin.kernel.few_rows import are_few
+from widemargin.kernel.kernels import make_kernel, traits_of
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.moments import is_constant, weighted_variance
 from widemargin.kernel.precision import Prepared, check_sums, in_range, predicts_in_single
@@ -46,7 +43,7 @@ from widemargin.kernel.warm_start import Dual, Duals
 from widemargin.machine import FitRecord, Machine, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
-from widemargin.resources import free_memory, total_memory
+from widemargin.resources import LEAST_MEMORY, free_memory, one_blas_thread, total_memory
 from widemargin.validation import check_unscaled, check_X_y, sample_weights
 from widemargin.warning import warn_user
 
@@ -107,17 +104,17 @@ class KernelMachine(Machine):
         gamma = self._gamma(targets.X, given)
         typical = self.C * float(np.median(targets.weight))
         make = partial(self._made, X, targets, gamma)
-        kernel, rows, diagonal = in_range(make, gamma, typical, self.tol)
-        check_sums(self.C, targets.weight, float(diagonal.max()))
-        levels = whole = KernelRows.of_data(kernel, rows, X, targets.present)
+        with one_blas_thread():
+            kernel, rows, diagonal = in_range(make, gamma, typical, self.tol)
+            check_sums(self.C, targets.weight, float(diagonal.max()))
+            levels = whole = KernelRows.of_data(kernel, rows, X, targets.present)
         constant = 0.0
         if self._has_intercept():
             constant = float(np.average(levels.diagonal(), weights=given)) or 1.0
-            shifted = ShiftedKernel(kernel, constant)
-            whole = KernelRows.of_data(shifted, rows, X, targets.present)
+            whole = levels.shifted(constant)
         host = Host(effective_n_jobs(self.n_jobs))
         if several:
-            shared = host.share_rows(whole.kernel, rows, self._cache_bytes())
+            shared = host.share_rows(whole.kernel, rows, self._cache_bytes(len(rows)))
             whole = KernelRows(*shared, whole.exact)
         data = TrainingRows(levels, whole)
         return TrainingSet(data, gamma, constant, targets, host, several, X, y)
@@ -139,7 +136,7 @@ class KernelMachine(Machine):
 
     def _solve(self, training: TrainingSet, start: Dual | None) -> Dual:
         """Fit, from the variables of another C if there are any; returns those of this one."""
-        with self._checkpoint(training) as checkpoint:
+        with self._checkpoint(training) as checkpoint, one_blas_thread():
             return self._solve_parts(training, start, checkpoint)
 
     def _solve_parts(
@@ -205,13 +202,14 @@ class KernelMachine(Machine):
     ) -> Plan:
         data = training.data.levels
         early = self._early_level(len(data))
+        cache_bytes = self._cache_bytes(len(data))
         plan = Plan(
             levels=0,
             branching=int(self.branching),
             sample_size=int(self.sample_size),
             early=early,
             seed=seed,
-            settings=SolverSettings(float(self.tol), int(self.max_iter), self._cache_bytes()),
+            settings=SolverSettings(float(self.tol), int(self.max_iter), cache_bytes),
             record=bool(self.record_levels),
         )
         if early is not None:
@@ -387,7 +385,9 @@ class KernelMachine(Machine):
             return int(self.early)
         return max(1, round(np.log(max(n / EARLY_ROWS, 1)) / np.log(self.branching)))
 
-    def _cache_bytes(self) -> float:
+    def _cache_bytes(self, n_rows: int) -> float:
         if self.cache_size != "auto":
             return min(1e6 * float(self.cache_size), 1e15)
+        if are_few(n_rows):  # and so are their kernel values, whatever the machine has
+            return CACHE_SHARE * LEAST_MEMORY
         return min(CACHE_SHARE * total_memory(), FREE_SHARE * free_memory())
