@@ -380,7 +380,9 @@ def outcome(path, content: bytes, X, *, finite: bool = False):
         try:
             scores = model.decision_function(X)
         except ValueError as error:
-            assert not finite, "the numbers of the model were not touched"
+            # Of a given kernel only the header says how many rows it was trained on.
+            width = "features as input" in str(error)
+            assert width or not finite, "the numbers of the model were not touched"
             return error
     n_classes = len(model.classes_)
     assert scores.shape == ((len(_dense(X)),) if n_classes == 2 else (len(_dense(X)), n_classes))
