@@ -1,5 +1,7 @@
 """Problems on few rows: solved by the core alone, in double precision, to the same optimum."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,8 +25,8 @@ def variables(p, row=None):
     return Variables(row, p.y, np.full(len(p.y), -1.0), p.upper)
 
 
-def solved(p, *, alpha=None, on_step=lambda: False, shared=False, **limits):
-    few = FewRows(KernelRows(p.kernel, p.rows), Memory(), shared=shared)
+def solved(p, *, alpha=None, on_step=lambda: False, **limits):
+    few = FewRows(KernelRows(p.kernel, p.rows), Memory())
     alpha = np.zeros(len(p.y)) if alpha is None else alpha
     return few.solve(variables(p), alpha, SolverSettings(**limits), on_step)
 
@@ -88,17 +90,28 @@ def test_rows_are_computed_when_they_are_asked_for_and_once(monkeypatch):
     assert found.history[-1]["rows"] == len(seen)
 
 
-def test_a_problem_on_some_rows_takes_its_part_of_the_matrix():
+SOME = {
+    "thirds": [np.flatnonzero(np.arange(60) % 3 != left_out) for left_out in range(3)],
+    "two rows change places": [np.array([1]), np.arange(60), np.array([0, 1])],
+    "all": [np.arange(60), np.arange(60)],
+}
+
+
+@pytest.mark.parametrize("some", SOME.values(), ids=SOME)
+def test_problems_on_some_rows_take_their_parts_of_the_matrix(some):
     X, y = points(60)
-    whole = FewRows(KernelRows(*_rbf(X)), Memory(), shared=True)
-    row = np.flatnonzero(np.arange(60) % 3)
-    part = Variables(row, np.where(y[row] > 0, 1.0, -1.0), np.full(40, -1.0), np.full(40, 5.0))
+    sign, one = np.where(y > 0, 1.0, -1.0), np.ones(60)
+    sharing = [Variables(row, sign[row], -one[row], 5 * one[row]) for row in some]
+    whole = FewRows(KernelRows(*_rbf(X)), Memory(), sharing)
     limits = SolverSettings(tol=1e-9)
-    found = whole.solve(part, np.zeros(40), limits, lambda: False)
-    own = FewRows(KernelRows(*_rbf(X[row])), Memory())
-    alone = Variables(np.arange(40), part.sign, part.linear, part.upper)
-    expected = own.solve(alone, np.zeros(40), limits, lambda: False)
-    assert found.dual == pytest.approx(expected.dual, rel=1e-8)
+    for part in sharing:
+        start = np.zeros(len(part))
+        found = whole.solve(part, start, limits, lambda: False)
+        own = FewRows(KernelRows(*_rbf(X[part.row])), Memory())
+        alone = replace(part, row=np.arange(len(part)))
+        expected = own.solve(alone, start, limits, lambda: False)
+        assert found.alpha == pytest.approx(expected.alpha, abs=1e-6)
+        assert found.dual == pytest.approx(expected.dual, rel=1e-8)
 
 
 def _rbf(X):

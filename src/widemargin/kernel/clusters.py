@@ -52,9 +52,10 @@ def solve_cluster(task: ClusterTask, control: Control, backend: Backend) -> list
     """Every problem on the rows of one cluster, from the variables of the level below."""
     control.check()
     backend = backend.copy()
-    share = shares_rows(len(task.data), [part.variables for part in task.parts])
+    problems = [part.variables for part in task.parts]
+    sharing = problems if shares_rows(len(task.data), problems) else ()
     solutions = []
-    with closing(SeveralProblems(task.data, backend, task.settings, share=share)) as several:
+    with closing(SeveralProblems(task.data, backend, task.settings, sharing)) as several:
         for part in task.parts:
             if len(part.numbers) == 0:
                 solutions.append(ClusterSolution(part.numbers, np.empty(0), 0.0, 0.0, 0, False))

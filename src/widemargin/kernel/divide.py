@@ -196,7 +196,7 @@ def _run_level(state: FitState, division: Division, level: int) -> None:
             seconds_training=time.perf_counter() - clustered,
             objective=float(sum(solution.dual for solution in every)),
             gap=max(solution.gap for solution in every),
-            n_support=len(_support(state, problems, len(data.levels))),
+            n_support=len(support_of(state, problems, len(data.levels))),
             across_mass=mass,
             alpha=state.alphas[0].copy() if plan.record else None,
             label=label if plan.record else None,
@@ -246,7 +246,7 @@ def _clusters(state: FitState, division: Division, level: int) -> tuple[Router, 
     plan, kernel, rows = division.plan, division.data.levels.kernel, division.data.levels.rows
     rng = np.random.default_rng([plan.seed, level])
     k = plan.branching**level
-    support = _support(state, division.problems, len(rows))
+    support = support_of(state, division.problems, len(rows))
     candidates = support if len(support) >= 2 * k else np.arange(len(rows))
     with division.services.backend as backend:
         router, label = partition(kernel, rows, k, candidates, plan.sample_size, rng, backend)
@@ -319,7 +319,7 @@ def _run_whole(state: FitState, division: Division) -> None:
     report.end()
 
 
-def _support(state: FitState, problems: list[Variables], n: int) -> np.ndarray:
+def support_of(state: FitState, problems: list[Variables], n: int) -> np.ndarray:
     """Rows that are support vectors of any problem."""
     used = np.zeros(n, dtype=bool)
     for variables, alpha in zip(problems, state.alphas, strict=True):

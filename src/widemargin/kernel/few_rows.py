@@ -6,7 +6,7 @@ Most fits of many classes consist of such problems.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -87,16 +87,19 @@ class FewRows:
     data : KernelRows
     memory : Memory
         Where buffers for kernel rows come from.
-    shared : bool
-        There will be several problems: they share the whole matrix, in any number of threads.
+    sharing : sequence of Variables
+        Problems that share the whole matrix, in any number of threads.
     """
 
-    def __init__(self, data: KernelRows, memory: Memory, *, shared: bool = False):
+    def __init__(self, data: KernelRows, memory: Memory, sharing: Sequence[Variables] = ()):
         self.data = data if data.exact is None else data.in_double()
         self._kept = KeptRows(len(data), self.data.kernel.dtype, memory)
-        if shared or len(data) <= AT_ONCE:
-            self._kept.compute_all(self.data)
         self._diagonal = self.data.kernel.diagonal(self.data.rows)
+        order = _neighbours(len(data), sharing)
+        self._place = np.argsort(order)  # of each row in the matrix
+        self._in_order = bool(np.all(order == np.arange(len(data))))
+        if sharing or len(data) <= AT_ONCE:
+            self._kept.compute_all(self.data if self._in_order else self.data[order])
 
     def close(self) -> None:
         self._kept.close()
@@ -109,8 +112,8 @@ class FewRows:
         on_step: Callable[[], bool],
     ) -> Solution:
         """Minimise from ``alpha`` to a relative duality gap of ``settings.tol``."""
-        if len(variables) < len(self._diagonal):
-            with closing(self._kept.part(variables.row)) as part:
+        if len(variables) < len(self._diagonal) or not self._in_order:
+            with closing(self._kept.part(self._place[variables.row])) as part:
                 return self._solve(part, variables, alpha, settings, on_step)
         if self._kept.has_all or alpha.any():
             return self._solve(self._kept, variables, alpha, settings, on_step)
@@ -162,6 +165,16 @@ class FewRows:
             if len(missing) == 0 or done == most:
                 return done
             kept.compute(self.data, missing)
+
+
+def _neighbours(n_rows: int, problems: Sequence[Variables]) -> np.ndarray:
+    """An order in which the rows of a problem of two classes are in two places, not all over."""
+    first, last = np.full(n_rows, -1), np.full(n_rows, -1)
+    for number, variables in enumerate(problems):
+        last[variables.row] = number
+    for number in reversed(range(len(problems))):
+        first[problems[number].row] = number
+    return np.lexsort((last, first))
 
 
 def _fresh(kept: KeptRows, variables: Variables, alpha, gradient) -> tuple[float, float]:

@@ -28,6 +28,7 @@ from widemargin.kernel.divide import (
     auto_levels,
     certify_level,
     divide_and_conquer,
+    support_of,
 )
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.few_rows import are_few
@@ -250,15 +251,17 @@ class KernelMachine(Machine):
         """The fitted model, exact or of the last level."""
         data = training.data.levels
         assert data.exact is not None
-        coef = np.zeros((len(data), len(problems)))
-        for k, (variables, alpha) in enumerate(zip(problems, state.alphas, strict=True)):
-            coef[variables.row, k] = alpha * variables.sign
-        support = np.flatnonzero(coef.any(axis=1))
+        support = support_of(state, problems, len(data))
         if training.targets.coding.votes:  # by class: neighbours then take part in the same pairs
             support = support[np.argsort(training.targets.label[support], kind="stable")]
+        place = np.zeros(len(data), dtype=np.int64)
+        place[support] = np.arange(len(support))
+        coef = np.zeros((len(support), len(problems)))
+        for k, (variables, alpha) in enumerate(zip(problems, state.alphas, strict=True)):
+            used = np.flatnonzero(alpha)
+            coef[place[variables.row[used]], k] = (alpha * variables.sign)[used]
         early = not state.solutions
         kernel, rows, router = data.kernel, data.rows[support], state.router
-        coef = coef[support]
         single = kernel.dtype == np.float32
         if single and (state.double or not predicts_in_single(kernel, rows, coef)):
             double = data[support].in_double()

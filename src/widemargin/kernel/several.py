@@ -33,7 +33,7 @@ def shares_rows(n_rows: int, problems: Sequence[Variables]) -> bool:
 
 
 class SeveralProblems:
-    """Problems on the rows of some data; with ``share`` they have kernel rows in common.
+    """Problems on the rows of some data; those that are ``sharing`` have kernel rows in common.
 
     Attributes
     ----------
@@ -42,12 +42,16 @@ class SeveralProblems:
     """
 
     def __init__(
-        self, data: KernelRows, backend: Backend, settings: SolverSettings, *, share: bool = False
+        self,
+        data: KernelRows,
+        backend: Backend,
+        settings: SolverSettings,
+        sharing: Sequence[Variables] = (),
     ):
-        self.backend, self.settings, self._share = backend, settings, share
-        self.side_by_side = share and are_few(len(data))
+        self.backend, self.settings, self._share = backend, settings, bool(sharing)
+        self.side_by_side = self._share and are_few(len(data))
         if self.side_by_side:
-            self._few = FewRows(data, backend.memory, shared=True)
+            self._few = FewRows(data, backend.memory, sharing)
         else:
             self._use(data)
 

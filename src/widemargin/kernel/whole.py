@@ -82,17 +82,16 @@ class Whole:
 
     def solve(self) -> list[Solution]:
         """In the order of the tasks."""
-        share = shares_rows(len(self.data), [task.variables for task in self.tasks])
+        problems = [task.variables for task in self.tasks]
+        share = shares_rows(len(self.data), problems)
         with one_blas_thread():  # set once for all problems
-            return self._sharing() if share else self._apart()
+            return self._sharing(problems) if share else self._apart()
 
     def _run(self, function: Callable, tasks: Sequence, executor: Threads | Executor) -> list:
         return run_tasks(function, tasks, executor, watch=self.watch, on_result=self.on_result)
 
-    def _sharing(self) -> list[Solution]:
-        with closing(
-            SeveralProblems(self.data, self.backend, self.settings, share=True)
-        ) as several:
+    def _sharing(self, problems: Sequence[Variables]) -> list[Solution]:
+        with closing(SeveralProblems(self.data, self.backend, self.settings, problems)) as several:
             many = several.side_by_side and len(self.data) > AT_ONCE  # else threads cost more
             at_once = self.backend.n_threads if many else 1
             return self._run(partial(_solve_shared, several=several), self.tasks, Threads(at_once))
