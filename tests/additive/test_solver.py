@@ -137,6 +137,8 @@ def test_a_diverging_fit_says_so():
         pytest.warns(ConvergenceWarning, match="diverged"),
     ):
         model.fit(X[:300], y[:300])
+    with pytest.raises(ValueError, match="the fit of this model diverged"):
+        model.predict(X[:300])
 
 
 @pytest.mark.parametrize("C", [1e-50, 1e-30, 1e30])

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_svmlight_file
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -165,12 +166,27 @@ def test_pipelines(scaler, model, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Feature")
-def test_rows_so_far_apart_that_squared_norms_cancel(tmp_path):
-    X, y, _ = data("iris")
+@pytest.mark.parametrize("name", ["iris", "sparse"])
+def test_rows_so_far_apart_that_squared_norms_cancel(name, tmp_path):
+    X, y, _ = data(name)
     X = 1e12 * X
     model = KernelSVC(gamma=1.0).fit(X, y)
     assert model.model_.kernel.is_far(model.model_.vectors)
+    assert model.model_.kernel.compressed == (name == "sparse")
     assert_agrees(model, X, tmp_path / "model.onnx")
+
+
+@pytest.mark.filterwarnings("ignore:Feature")
+def test_rows_for_which_single_precision_is_rough(tmp_path):
+    """Predictions are off by little of the margin; sessions in another order of sums are not."""
+    X, y, _ = data("iris")
+    X = 100 * (X - X.mean(axis=0))
+    model = KernelSVC(gamma=0.5).fit(X, y > 0)
+    assert model.model_.kernel.dtype == np.float32
+    _, scores = decide(model, X, tmp_path / "model.onnx")
+    distance = cdist(X.astype(float), X[model.support_].astype(float), "sqeuclidean")
+    expected = np.exp(-0.5 * distance) @ model.dual_coef_[0] + model.intercept_
+    assert np.abs(scores - expected).max() < 1e-5
 
 
 def test_a_centre_at_zero(tmp_path):

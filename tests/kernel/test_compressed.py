@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import SPARSE_CONTAINERS
+from scipy.spatial.distance import cdist
 
 from widemargin import _core
 from widemargin.kernel import rows as rows_module
@@ -55,6 +56,20 @@ def test_sparse_containers_have_the_kernel_values_of_dense_arrays(
     assert isinstance(rows, kind)
     assert kind is CompressedRows or isinstance(rows.data, np.ndarray)
     assert_allclose(values(kernel, rows[:40], rows), exact(name, Z[:40], Z), rtol=RELATIVE[dtype])
+
+
+@pytest.mark.parametrize("some", [1, 40], ids=["filled in by parts", "at once"])
+def test_rows_so_far_apart_that_squared_norms_cancel(monkeypatch, some):
+    monkeypatch.setattr(rows_module, "_DENSE_VALUES", 12 * some)
+    Z = np.round(1e9 * mostly_zero(share=0.15))
+    Z[1::2] = Z[::2] + (Z[::2] > 0)  # pairs of near rows
+    kernel = made("rbf", Z, np.float64)
+    rows = kernel.prepare(Z)
+    assert isinstance(rows, CompressedRows)
+    assert kernel.is_far(rows)
+    expected = np.exp(-kernel.gamma * cdist(Z, Z, "sqeuclidean"))
+    assert_allclose(values(kernel, rows[:40], rows), expected[:40], rtol=1e-12)
+    assert_allclose(values(kernel, rows, rows[:40]), expected[:, :40], rtol=1e-12)
 
 
 @pytest.mark.parametrize("share", [DENSE_FROM - 0.01, DENSE_FROM])

@@ -91,7 +91,13 @@ class AdditiveModel:
         begins = range(0, codes.n_rows, _ROWS_PER_TASK)
         run_tasks(decide, [(b, i) for b in range(len(out)) for i in begins], Threads(n_jobs))
         scores = out[0] if len(out) == 1 else np.hstack(out)
-        return scores[:, : self.n_outputs] + self.intercept
+        scores = scores[:, : self.n_outputs] + self.intercept
+        if not np.all(np.isfinite(scores)):
+            raise ValueError(
+                "The decision values are not finite: the fit of this model diverged, as it warned. "
+                'Decrease C, scale the features, or use approximation="spectral".'
+            )
+        return scores
 
     def feature_function(self, feature: int, table: np.ndarray | None = None) -> np.ndarray:
         """g_j at every code of a table, of shape (n_codes, n_outputs); row 0 (absent) is zero."""

@@ -8,18 +8,24 @@ from widemargin.export.onnx_graph import Graph
 from widemargin.kernel.kernels import DotKernel, FunctionKernel, Kernel
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.partition import KernelRouter, PointRouter
+from widemargin.kernel.precision import predicts_in_single
 from widemargin.multiclass import Coding
+
+ROUNDING = 3e-5  # of the margin, above which kernel values are in double precision
 
 
 def kernel_scores(graph: Graph, x: str, model: KernelModel) -> str:
     """Decision values of the rows x, of shape (N, n_outputs)."""
-    kernel = model.kernel
     _check(model)
+    kernel, vectors = model.kernel, model.vectors
+    single = kernel.dtype == np.float32
+    if single and not predicts_in_single(kernel, vectors, model.coef, ROUNDING):
+        kernel, vectors = kernel.in_double(), vectors.in_double()
     centre = kernel.centre if isinstance(kernel, DotKernel | FunctionKernel) else None
     if centre is not None and centre.any():  # onnxruntime drops what does nothing, and misses it
         x = graph("Sub", graph.cast(x, np.float64), centre)
     rows = graph.cast(x, kernel.dtype)
-    values = _kernel_values(graph, rows, kernel, model.vectors)
+    values = _kernel_values(graph, rows, kernel, vectors)
     if model.router is not None and model.combination == "routed":
         own = graph("Equal", _cluster(graph, rows, model.router), model.cluster)
         values = graph("Where", own, values, kernel.dtype(0))

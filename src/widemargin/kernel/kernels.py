@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel
 
 from widemargin.kernel.moments import is_off_centre, mean_row, share_of_nonzeros
@@ -24,9 +23,11 @@ from widemargin.kernel.rows import (
     Finish,
     GivenRows,
     MatrixRows,
+    Panels,
     RangeError,
     Rows,
     check_norms,
+    squared_distances,
 )
 
 DENSE_FROM = 0.35  # share of non-zeros from which dense rows and the matrix product are faster
@@ -196,17 +197,18 @@ class DotKernel:
         return self.prepare(_taking_part(X, present))
 
     def as_left(self, a):
-        return a.as_left()
+        return a if self.is_far(a) else a.as_left()
 
     def fill(self, a, b, out: np.ndarray) -> None:
-        if self.is_far(a) or self.is_far(b):  # norms would cancel: a slow way, but a safe one
-            out[...] = np.exp(-self.gamma * cdist(a.data, b.data, "sqeuclidean"))
+        # Rows that are near to far ones are far themselves: of panels nothing else is asked.
+        if not isinstance(a, Panels) and (self.is_far(a) or self.is_far(b)):
+            out[...] = np.exp(-self.gamma * squared_distances(a, b))
         else:
             a.fill(b, out, self.finish)
 
     def is_far(self, rows) -> bool:
         """Whether rounding of squared norms would show in double precision."""
-        wanted = self.traits.by_distance and self.dtype == np.float64 and not self.compressed
+        wanted = self.traits.by_distance and self.dtype == np.float64
         return wanted and self.gamma * float(rows.norms.max(initial=0.0)) > FAR
 
     def diagonal(self, a) -> np.ndarray:

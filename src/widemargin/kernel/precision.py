@@ -44,8 +44,8 @@ def in_range(make: Callable[[type], Prepared], gamma: float, C: float, tol: floa
     return make(np.float64)
 
 
-def predicts_in_single(kernel: Kernel, rows: Any, coef: np.ndarray) -> bool:
-    """Whether single precision rounds decision values by little of the margin.
+def predicts_in_single(kernel: Kernel, rows: Any, coef: np.ndarray, most: float = ROUNDING) -> bool:
+    """Whether single precision rounds decision values by little of the margin, or at most so much.
 
     Rounding errors of the terms of a sum are independent, more or less, so they add up like
     their squares.  Some support vectors stand for the rows to come.
@@ -56,7 +56,7 @@ def predicts_in_single(kernel: Kernel, rows: Any, coef: np.ndarray) -> bool:
     values: np.ndarray = np.empty((len(some), len(rows)), dtype=kernel.dtype)
     kernel.fill(kernel.as_left(some), rows, values)
     size = float(np.sqrt((np.square(values, dtype=np.float64) @ np.square(coef)).max()))
-    return kernel.relative_error(rows) * size <= ROUNDING
+    return kernel.relative_error(rows) * size <= most
 
 
 def check_sums(C: float, weight: np.ndarray, largest: float) -> None:
