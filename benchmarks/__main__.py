@@ -6,7 +6,7 @@ import sys
 SCRIPTS = [
     "fashion_fit", "fashion_predict", "text_fit", "binary_epoch", "memory", "icd_accuracy",
     "fma_peak", "threads", "few_classes", "approximation", "layout", "scaling",
-    "kernel_fit", "kernel_predict", "kernel_whole", "kernel_grid", "kernel_rows", "kernel_threads",
+    "kernel_fit", "certificate_cost", "kernel_predict", "kernel_whole", "kernel_grid", "kernel_rows", "kernel_threads",
     "parse", "command_line", "startup", "model_load",
 ]  # fmt: skip
 
