@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
@@ -11,11 +12,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC
+from widemargin.machine import FitRecord
 from widemargin.selection import (
     EARLY_FROM,
     EASY_CS,
     Candidate,
+    Trial,
     easy_candidates,
+    ranked,
     sample_rows,
     tune,
 )
@@ -58,6 +62,8 @@ class Guess:
 
 
 class _Scored:
+    fit_record_ = FitRecord(100, 0.1, 1, 1e-3, 1.0, converged=True)
+
     def __init__(self, accuracy):
         self.accuracy = accuracy
 
@@ -85,10 +91,38 @@ def test_the_seed_decides_the_folds():
     assert runs[0] == runs[1] != runs[2]
 
 
-def test_gaps_of_models_along_the_way_need_no_warning():
-    tune([Candidate({}, AdditiveSVC("chi2", max_iter=1))], X, Y, CS, folds=2)  # would be an error
+@pytest.mark.parametrize("scaler", [None, MinMaxScaler()])
+@pytest.mark.parametrize("machine", [AdditiveSVC("chi2"), KernelSVC(levels=0)])
+def test_folds_that_did_not_converge_are_counted_instead_of_warned_of(machine, scaler):
+    short = clone(machine).set_params(max_iter=1, tol=1e-6)
+    candidate = Candidate({}, short, scaler)
+    trials = tune([candidate], X, Y, [10.0, 1e4], folds=3)  # a warning would be an error
+    assert {(t.unconverged, t.folds) for t in trials} == {(3, 3)}
     with pytest.warns(ConvergenceWarning):
-        Candidate({}, AdditiveSVC("chi2", max_iter=1)).fit(X, Y, 1)
+        candidate.fit(X, Y, 1e4)
+    trials = tune([Candidate({}, machine, scaler)], X, Y, [1.0], folds=3)
+    assert [t.unconverged for t in trials] == [0]
+
+
+def trial(accuracy, unconverged=0, C=1.0):
+    return Trial(Candidate({}, None), C, accuracy, 0.04, 1.0, 5, unconverged)  # error 0.02
+
+
+@pytest.mark.parametrize(
+    ("best", "other", "chosen"),
+    [
+        (trial(0.95), trial(0.94, C=2.0), 0),
+        (trial(0.95, 2), trial(0.94, C=2.0), 1),  # converged, and within a standard error
+        (trial(0.95, 2), trial(0.92, C=2.0), 0),  # too far
+        (trial(0.95, 2), trial(0.94, 1, C=2.0), 0),  # did not converge either
+        (trial(0.95), trial(0.94, 1, C=2.0), 0),
+    ],
+)
+def test_the_choice_rests_on_folds_that_converged_where_it_can(best, other, chosen):
+    found = ranked([other, trial(0.5, C=3.0), best])
+    assert found[0] is (best, other)[chosen]
+    assert [t.accuracy for t in found[1:]] == sorted((t.accuracy for t in found[1:]), reverse=True)
+    assert len(found) == 3
 
 
 @pytest.mark.parametrize("scaler", [None, MinMaxScaler()])

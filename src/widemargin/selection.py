@@ -70,13 +70,24 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate at one C: accuracy over the folds, and the seconds of its whole path."""
+    """One candidate at one C: accuracy over the folds, and the seconds of its whole path.
+
+    ``unconverged`` counts the folds whose model stopped above its ``tol``: their accuracy is that
+    of another model than the one asked for, and may be far from it on either side.
+    """
 
     candidate: Candidate
     C: float
     accuracy: float
     spread: float
     seconds: float
+    folds: int = 1
+    unconverged: int = 0
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean over the folds."""
+        return self.spread / max(self.folds - 1, 1) ** 0.5
 
 
 def tune(
@@ -88,7 +99,7 @@ def tune(
     folds: int = 5,
     random_state: int | None = 0,
 ) -> list[Trial]:
-    """Cross-validate every candidate along a path of C, the best first (see `ranked`).
+    """Cross-validate every candidate along a path of C, the choice first (see `ranked`).
 
     Parameters
     ----------
@@ -115,27 +126,44 @@ def tune(
     trials: list[Trial] = []
     for candidate in candidates:
         started = time.perf_counter()
-        scores = np.array([_scores(candidate, X, y, ascending, *part) for part in parts])
+        found = np.array([_scores(candidate, X, y, ascending, *part) for part in parts])
         seconds = time.perf_counter() - started
-        trials += [
-            Trial(candidate, C, float(own.mean()), float(own.std()), seconds)
-            for C, own in zip(ascending, scores.T, strict=True)
-        ]
+        for C, accuracy, converged in zip(ascending, *found.transpose(2, 1, 0), strict=True):
+            mean, spread = float(accuracy.mean()), float(accuracy.std())
+            unconverged = int(np.sum(converged == 0))
+            trials.append(Trial(candidate, C, mean, spread, seconds, len(parts), unconverged))
     return ranked(trials)
 
 
 def ranked(trials: Sequence[Trial]) -> list[Trial]:
-    """The best first; of equals the smaller C, then the earlier candidate."""
-    return sorted(trials, key=lambda t: (-t.accuracy, t.C))
+    """The choice first, then by accuracy; of equals the smaller C, then the earlier candidate.
+
+    The choice is the best, unless it did not converge in every fold and one that did is within a
+    standard error of it.
+    """
+    by_score = sorted(trials, key=lambda t: (-t.accuracy, t.C))
+    if not by_score:
+        return []
+    best = by_score[0]
+    if best.unconverged:
+        enough = best.accuracy - best.standard_error
+        near = (t for t in by_score if not t.unconverged and t.accuracy >= enough)
+        best = next(near, best)
+    return [best, *(t for t in by_score if t is not best)]
 
 
-def _scores(candidate: Candidate, X, y, Cs, train, test) -> list[float]:
-    """Accuracy on the rows ``test`` for every C."""
-    with warnings.catch_warnings():  # a comparison does not need every gap
+def _scores(candidate: Candidate, X, y, Cs, train, test) -> list[tuple[float, bool]]:
+    """For every C the accuracy on the rows ``test``, and whether the fit converged."""
+    with warnings.catch_warnings():  # they are counted instead
         warnings.simplefilter("ignore", ConvergenceWarning)
         models = candidate.fit_path(candidate.part(X, train), y[train], Cs)
     held_out = candidate.part(X, test, train)
-    return [model.score(held_out, y[test]) for model in models]
+    return [(model.score(held_out, y[test]), _converged(model)) for model in models]
+
+
+def _converged(model) -> bool:
+    machine = model[-1] if isinstance(model, Pipeline) else model
+    return bool(machine.fit_record_.converged)
 
 
 def easy_candidates(X, *, n_jobs: int | None = None, seed: int | None = 0) -> Iterator[Candidate]:

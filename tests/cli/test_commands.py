@@ -154,7 +154,7 @@ def test_cross_validation_prints_the_accuracy_and_writes_no_model(iris, seed):
     found = run_json("train", iris, "-v", 4, "--seed", seed)
     folds = StratifiedKFold(4, shuffle=True, random_state=seed)
     scores = cross_val_score(KernelSVC(random_state=0), SPARSE, SPECIES, cv=folds)
-    expected = {"folds": 4, "accuracy": scores.mean(), "spread": scores.std()}
+    expected = {"folds": 4, "accuracy": scores.mean(), "spread": scores.std(), "unconverged": 0}
     assert found == {"cross_validation": pytest.approx(expected)}
     assert "accuracy  " in run("train", iris, "-v", 4).stdout
     assert files() == {"iris.txt"}
@@ -367,7 +367,8 @@ def test_tune_finds_what_an_exhaustive_search_finds(iris):
     assert best["accuracy"] == max(trials.values())
     assert best["C"] == min(C for (_, _, C), a in trials.items() if a == best["accuracy"])
     assert found["trials"][0] == best
-    assert set(best) - {"gamma"} == {"kernel", "C", "accuracy", "spread", "path_seconds"}
+    assert set(best) - {"gamma"} == {"kernel", "C", "accuracy", "spread", "unconverged",
+                                      "path_seconds"}  # fmt: skip
 
     fitted = load(found["model"])
     assert best["C"] == fitted.C

@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from widemargin.additive.batches import (
-    BatchSolution,
     BatchTask,
     Dual,
     fit_record,
@@ -114,7 +113,7 @@ class AdditiveMachine(Machine):
         context.call_on_fit_task_end(
             estimator=self, X=training.X, y=training.y, reconstruction_attributes=dict
         )
-        self._report(solutions)
+        self._report()
         return dual
 
     def _shared_problem(self, training: TrainingSet) -> tuple[float, SharedProblem]:
@@ -155,9 +154,8 @@ class AdditiveMachine(Machine):
             "rank_": model.tables.rank,
         }
 
-    def _report(self, solutions: list[BatchSolution]) -> None:
+    def _report(self) -> None:
         symmetric = self.model_.tables.symmetric
-        converged = all(solution.outcome.converged for solution in solutions)
         what = "relative duality gap" if symmetric else "projected gradient violation"
         reached = self.duality_gap_ if symmetric else self.violation_
         if self.verbose > 0:
@@ -169,7 +167,7 @@ class AdditiveMachine(Machine):
                 'have no objective. Decrease C, or use approximation="spectral".',
                 ConvergenceWarning,
             )
-        elif not converged and self.n_iter_ >= self.max_iter:
+        elif not self.fit_record_.converged and self.n_iter_ >= self.max_iter:
             warn_user(
                 f"AdditiveSVC stopped after max_iter={self.max_iter} sweeps with a {what} of "
                 f"{reached:.2g}, above tol={self.tol:g}. Increase max_iter, decrease C, or accept "

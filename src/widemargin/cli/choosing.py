@@ -27,13 +27,14 @@ from widemargin.cli.machines import (
     match_weights,
 )
 from widemargin.cli.options import Output, Search, Source
-from widemargin.cli.output import print_json, print_table, save_figure
+from widemargin.cli.output import print_json, save_figure
 from widemargin.cli.training import (
     evaluate_on,
     evaluation,
     fit_with_progress,
     print_evaluation,
 )
+from widemargin.cli.trials import as_fields, described, mark, print_trials, reservation
 from widemargin.persistence import read_header
 from widemargin.selection import (
     EASY_CS,
@@ -80,8 +81,8 @@ def tune_models(
     if output.as_json:
         print_json(_searched(path, trials))
     elif not output.quiet:
-        _print_trials(trials)
-        print(f"\nbest: {_described(trials[0])}; trained on all {X.shape[0]} rows: {path}")
+        print_trials(trials)
+        print(f"\nbest: {described(trials[0])}; trained on all {X.shape[0]} rows: {path}")
 
 
 def _candidates(
@@ -131,11 +132,15 @@ def _search(
             continue
         trials += own
         if not quiet:
-            found = f"{100 * own[0].accuracy:.2f} % at C = {own[0].C:g}, {own[0].seconds:.1f} s"
-            print(f"{candidate.name}: {found}", file=sys.stderr)
+            found = f"{100 * own[0].accuracy:.2f} %{mark(own[0])} at C = {own[0].C:g}"
+            print(f"{candidate.name}: {found}, {own[0].seconds:.1f} s", file=sys.stderr)
     if not trials:
         raise ValueError("No candidate could be trained on this data.")
-    return ranked(trials)
+    trials = ranked(trials)
+    said = reservation(trials)
+    if said:
+        warn_user(said)
+    return trials
 
 
 def _trained(best: Trial, X, y, output: Output):
@@ -145,25 +150,12 @@ def _trained(best: Trial, X, y, output: Output):
     return fit_with_progress(scaler, machine, X, y, quiet=output.quiet)
 
 
-def _described(trial: Trial) -> str:
-    return f"{trial.candidate.name}, C {trial.C:g} ({100 * trial.accuracy:.2f} %)"
-
-
-def _trial(trial: Trial) -> dict:
-    found = {name: getattr(trial, name) for name in ("C", "accuracy", "spread")}
-    return {**trial.candidate.settings, **found, "path_seconds": trial.seconds}
-
-
 def _searched(path: Path, trials: list[Trial]) -> dict:
-    return {"model": str(path), "best": _trial(trials[0]), "trials": [_trial(t) for t in trials]}
-
-
-def _print_trials(trials: list[Trial], most: int = 20) -> None:
-    rows = [
-        [t.candidate.name, t.C, f"{100 * t.accuracy:.2f}", f"{100 * t.spread:.2f}"]
-        for t in trials[:most]
-    ]
-    print_table(["machine", "C", "accuracy, %", "spread"], rows)
+    return {
+        "model": str(path),
+        "best": as_fields(trials[0]),
+        "trials": [as_fields(t) for t in trials],
+    }
 
 
 def easy(
@@ -188,7 +180,7 @@ def easy(
         print_json(_searched(path, trials) | ({"test": evaluation(found)} if found else {}))
         return
     if not output.quiet:
-        print(f"best of {len(trials)} on {len(rows)} rows: {_described(trials[0])}")
+        print(f"best of {len(trials)} on {len(rows)} rows: {described(trials[0])}")
         print(f"trained on all {X.shape[0]} rows: {path}" + "\n" * bool(found))
     if found:
         print_evaluation(found)

@@ -234,6 +234,7 @@ class Search:
     rows: SomeRows = None
     random_state: Seed = 0
     tol: Tol = None
+    max_iter: MaxIter = None
     weight: Weight = None
     multi_class: MultiClass = None
     fit_intercept: Intercept = None
@@ -241,7 +242,7 @@ class Search:
 
     def common(self) -> dict:
         """Parameters of every machine."""
-        names = ("tol", "weight", "multi_class", "fit_intercept", "random_state")
+        names = ("tol", "max_iter", "weight", "multi_class", "fit_intercept", "random_state")
         return {name: getattr(self, name) for name in names}
 
 

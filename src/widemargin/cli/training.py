@@ -27,10 +27,12 @@ from widemargin.cli.datasets import (
 from widemargin.cli.machines import kernel_name, make_estimator, make_scaler, match_weights
 from widemargin.cli.options import Machine, Output, Source
 from widemargin.cli.output import or_stdout, print_facts, print_json, print_table, progress_on
+from widemargin.cli.trials import WAY_OUT, folds_unconverged
 from widemargin.files import text_output
 from widemargin.persistence import Header
 from widemargin.report import Evaluation, evaluate
 from widemargin.selection import Candidate, behind_scaler, tune
+from widemargin.warning import warn_user
 
 _CHUNK = 10_000  # rows of output formatted at once
 
@@ -56,8 +58,18 @@ def train(
         candidate = Candidate({"kernel": kernel}, machine, scaler)
         seed = options.random_state
         (trial,) = tune([candidate], X, y, [machine.C], folds=folds, random_state=seed)
-        found = {"folds": folds, "accuracy": trial.accuracy, "spread": trial.spread}
+        found = {
+            "folds": folds,
+            "accuracy": trial.accuracy,
+            "spread": trial.spread,
+            "unconverged": trial.unconverged,
+        }
         _print({"cross_validation": found}, found, output.as_json)
+        if trial.unconverged:
+            warn_user(
+                f"{folds_unconverged(trial)} folds did not converge: the accuracy is not that of "
+                f"the model asked for. {WAY_OUT}"
+            )
         return
     fitted = fit_with_progress(scaler, machine, X, y, quiet=output.quiet)
     save(fitted, path, notes=layout.notes())

@@ -322,6 +322,7 @@ class KernelMachine(Machine):
             gap=gap if is_certificate else float("nan"),
             objective=primal if is_certificate else float("nan"),
             dual_objective=dual,
+            converged=not (is_certificate and gap > self.tol),
             history=[s.history for s in solutions],
         )
 
@@ -334,7 +335,7 @@ class KernelMachine(Machine):
             record = self.fit_record_
             found = (len(self.support_), record.seconds, record.gap)
             log("%d support vectors, %.2f s, relative duality gap %.2g", *found)
-        if self.duality_gap_ > self.tol:
+        if not self.fit_record_.converged:
             way_out = "Increase max_iter, decrease C, or accept a larger tol."
             warn_user(
                 f"KernelSVC stopped with a relative duality gap of {self.duality_gap_:.2g}, above "
