@@ -39,12 +39,12 @@ def test_accuracies_are_those_of_a_grid_search(machine, scaler, seed):
     folds = StratifiedKFold(4, shuffle=True, random_state=seed)
     grid = GridSearchCV(Pipeline(steps), {"svm__C": CS}, cv=folds).fit(X, Y)
     trials = tune([Candidate({}, machine, scaler)], X, Y, CS, folds=4, random_state=seed)
-    found = {t.C: (t.accuracy, t.spread) for t in trials}
+    found = {t.C: (t.score, t.spread) for t in trials}
     expected = zip(grid.cv_results_["mean_test_score"], grid.cv_results_["std_test_score"],
                    strict=True)  # fmt: skip
     for C, (accuracy, spread) in zip(CS, expected, strict=True):
         assert found[C] == (pytest.approx(accuracy), pytest.approx(spread))
-    assert trials[0].accuracy == pytest.approx(grid.best_score_)
+    assert trials[0].score == pytest.approx(grid.best_score_)
     assert grid.best_params_["svm__C"] == trials[0].C
 
 
@@ -85,7 +85,7 @@ def test_the_best_come_first_and_of_equals_the_smaller_c_then_the_earlier_candid
 def test_the_seed_decides_the_folds():
     candidates = [Candidate({}, AdditiveSVC("chi2", random_state=0))]
     runs = [
-        [(t.C, t.accuracy) for t in tune(candidates, X, Y, CS, folds=3, random_state=seed)]
+        [(t.C, t.score) for t in tune(candidates, X, Y, CS, folds=3, random_state=seed)]
         for seed in (0, 0, 1)
     ]
     assert runs[0] == runs[1] != runs[2]
@@ -121,7 +121,7 @@ def trial(accuracy, unconverged=0, C=1.0):
 def test_the_choice_rests_on_folds_that_converged_where_it_can(best, other, chosen):
     found = ranked([other, trial(0.5, C=3.0), best])
     assert found[0] is (best, other)[chosen]
-    assert [t.accuracy for t in found[1:]] == sorted((t.accuracy for t in found[1:]), reverse=True)
+    assert [t.score for t in found[1:]] == sorted((t.score for t in found[1:]), reverse=True)
     assert len(found) == 3
 
 
@@ -146,7 +146,7 @@ def test_kernel_values_are_taken_by_rows_and_columns():
     K = rbf_kernel(X, gamma=0.1)
     given = tune([Candidate({}, KernelSVC("precomputed", tol=1e-6))], K, Y, CS, folds=3)
     direct = tune([Candidate({}, KernelSVC(gamma=0.1, tol=1e-6))], X, Y, CS, folds=3)
-    assert [(t.C, t.accuracy) for t in given] == [(t.C, t.accuracy) for t in direct]
+    assert [(t.C, t.score) for t in given] == [(t.C, t.score) for t in direct]
 
 
 def test_names_of_candidates():

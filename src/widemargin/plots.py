@@ -115,21 +115,24 @@ def _relative_gap(record: dict) -> float:
 
 
 def plot_search(trials: Sequence[Trial]) -> Figure:
-    """Cross-validated accuracy against C, a line per candidate."""
+    """Cross-validated score against C, a line per candidate."""
     figure, axes = new_figure(1, 1, (6.5, 4))
     axis = axes[0, 0]
+    scoring = trials[0].scoring
+    percent = scoring.endswith("accuracy")
+    unit = 100 if percent else 1
     lines: dict[str, list[Trial]] = {}
     for trial in trials:
         lines.setdefault(trial.candidate.name, []).append(trial)
     for k, (name, own) in enumerate(lines.items()):
         own = sorted(own, key=lambda t: t.C)
-        x, accuracy = [t.C for t in own], np.array([100 * t.accuracy for t in own])
-        spread = np.array([100 * t.spread for t in own])
+        x, score = [t.C for t in own], unit * np.array([t.score for t in own])
+        spread = unit * np.array([t.spread for t in own])
         style = _STYLES[k // 10 % len(_STYLES)]  # there are ten colours
-        (line,) = axis.plot(x, accuracy, ls=style, marker="o", ms=4, lw=1.2, label=name)
-        high = np.minimum(accuracy + spread, 100)
-        axis.fill_between(x, accuracy - spread, high, alpha=0.1, color=line.get_color(), lw=0)
-    axis.set(xscale="log", xlabel="C", ylabel="accuracy, %")
+        (line,) = axis.plot(x, score, ls=style, marker="o", ms=4, lw=1.2, label=name)
+        high = np.minimum(score + spread, unit)
+        axis.fill_between(x, score - spread, high, alpha=0.1, color=line.get_color(), lw=0)
+    axis.set(xscale="log", xlabel="C", ylabel=f"{scoring}, %" if percent else scoring)
     figure.legend(loc="outside right upper", fontsize=8)
     return figure
 

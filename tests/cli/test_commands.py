@@ -202,7 +202,7 @@ def test_evaluate_counts_as_scikit_learn_does(iris):
     assert set(found["classes"][0]) == {"label", "rows", "precision", "recall", "f1"}
     assert found["microseconds_per_row"] == pytest.approx(1e6 * found["seconds"] / 150)
     printed = run("evaluate", iris, "m").stdout
-    assert f"accuracy      {100 * found['accuracy']:.2f} %" in printed
+    assert f"accuracy           {100 * found['accuracy']:.2f} %" in printed
     assert all(text in printed for text in ("per class", "confusion", "true \\ predicted"))
 
 

@@ -21,6 +21,7 @@ from widemargin.cli.datasets import (
 )
 from widemargin.cli.machines import (
     WITH_GAMMA,
+    class_weights,
     kernel_name,
     make_estimator,
     make_scaler,
@@ -34,8 +35,9 @@ from widemargin.cli.training import (
     fit_with_progress,
     print_evaluation,
 )
-from widemargin.cli.trials import as_fields, described, mark, print_trials, reservation
+from widemargin.cli.trials import as_fields, described, print_trials, reservation, shown_score
 from widemargin.persistence import read_header
+from widemargin.scoring import check_scoring
 from widemargin.selection import (
     EASY_CS,
     EASY_FOLDS,
@@ -53,22 +55,33 @@ from widemargin.warning import warn_user
 
 @dataclass(frozen=True)
 class _Comparison:
-    """How candidates are compared: along which C, on how many folds, drawn how."""
+    """How candidates are compared: by what, along which C, on how many folds, drawn how."""
 
+    scoring: str
     Cs: Sequence[float]
     folds: int
     seed: int | None
+
+    def check(self, classes: np.ndarray | None = None) -> None:
+        """Whether there is such a score, for such classes."""
+        try:
+            check_scoring(self.scoring, classes, "--scoring ")
+        except ValueError as error:
+            raise UsageError(str(error)) from None
 
 
 def tune_models(
     data: Path, model: Path | None, search: Search, source: Source, output: Output
 ) -> None:
-    compared = _Comparison(numbers(search.Cs, "--Cs"), search.folds, search.random_state)
+    Cs = numbers(search.Cs, "--Cs")
+    compared = _Comparison(search.scoring, Cs, search.folds, search.random_state)
+    compared.check()
     names = [kernel_name(word.strip()) for word in search.kernels.split(",")]
     candidates = list(_candidates(names, search, compared.Cs, source.jobs))
     path = check_folder(model or default_model(data))
     dataset, layout = read_training(data, source, kernel_values=names == ["precomputed"])
     X, y = dataset.X, labels_of(dataset)
+    compared.check(np.unique(y))
     for candidate in candidates:
         match_weights(candidate.estimator, y)
     rows = sample_rows(X, y, search.rows or X.shape[0], compared.seed)
@@ -123,6 +136,7 @@ def _search(
     """Tune on some rows; a candidate that cannot take them is left out, with a word of why."""
     trials: list[Trial] = []
     settings: dict[str, Any] = {"folds": compared.folds, "random_state": compared.seed}
+    settings["scoring"] = compared.scoring
     for candidate in candidates:
         try:
             part = candidate.part(_densified(candidate, X), rows)
@@ -132,7 +146,7 @@ def _search(
             continue
         trials += own
         if not quiet:
-            found = f"{100 * own[0].accuracy:.2f} %{mark(own[0])} at C = {own[0].C:g}"
+            found = f"{shown_score(own[0])} at C = {own[0].C:g}"
             print(f"{candidate.name}: {found}, {own[0].seconds:.1f} s", file=sys.stderr)
     if not trials:
         raise ValueError("No candidate could be trained on this data.")
@@ -159,17 +173,28 @@ def _searched(path: Path, trials: list[Trial]) -> dict:
 
 
 def easy(
-    train_path: Path, test_path: Path | None, model: Path | None, source: Source, output: Output
+    train_path: Path,
+    test_path: Path | None,
+    model: Path | None,
+    scoring: str,
+    weight: list[str] | None,
+    source: Source,
+    output: Output,
 ) -> None:
     """Scale, choose machine and parameters on a sample, train on all, report."""
+    compared = _Comparison(scoring, EASY_CS, EASY_FOLDS, seed=0)
+    compared.check()
+    weights = class_weights(weight)
     path = check_folder(model or default_model(train_path))
     if test_path is not None:
         test_path.stat()  # better missed now than after the training
     dataset, layout = read_training(train_path, source)
     X, y = dataset.X, labels_of(dataset)
     rows = sample_rows(X, y, EASY_ROWS)
-    candidates = list(easy_candidates(X, n_jobs=source.jobs))
-    compared = _Comparison(EASY_CS, EASY_FOLDS, seed=0)
+    compared.check(np.unique(y))
+    candidates = list(easy_candidates(X, n_jobs=source.jobs, class_weight=weights))
+    for candidate in candidates:
+        match_weights(candidate.estimator, y)
     trials = _search(candidates, X, y, rows, compared, quiet=output.quiet or output.as_json)
     fitted = _trained(trials[0], X, y, output)
     save(fitted, path, notes=layout.notes())

@@ -213,11 +213,18 @@ Gammas = Annotated[
 ]
 Powers = Annotated[str | None, _machine_option("-p", "--powers", help="Likewise, of power_mean")]
 Folds = Annotated[int, typer.Option("-v", "--folds", min=2, help="Of cross-validation")]
+Scoring = Annotated[
+    str,
+    typer.Option(
+        "--scoring",
+        help="What to maximise: accuracy, balanced_accuracy, roc_auc, f1, ...",
+    ),
+]
 SomeRows = Annotated[
     int | None, typer.Option("--rows", min=10, help="Search on so many rows (default: all)")
 ]
 SearchPlot = Annotated[
-    Path | None, typer.Option("--plot", help="Draw accuracy against C", rich_help_panel=SHAPE)
+    Path | None, typer.Option("--plot", help="Draw the score against C", rich_help_panel=SHAPE)
 ]
 
 
@@ -230,6 +237,7 @@ class Search:
     gammas: Gammas = None
     powers: Powers = None
     scale: Scale = None
+    scoring: Scoring = "accuracy"
     folds: Folds = 5
     rows: SomeRows = None
     random_state: Seed = 0

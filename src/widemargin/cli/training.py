@@ -60,7 +60,7 @@ def train(
         (trial,) = tune([candidate], X, y, [machine.C], folds=folds, random_state=seed)
         found = {
             "folds": folds,
-            "accuracy": trial.accuracy,
+            "accuracy": trial.score,
             "spread": trial.spread,
             "unconverged": trial.unconverged,
         }
@@ -184,6 +184,8 @@ def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluatio
 def evaluation(found: Evaluation) -> dict:
     return {
         "accuracy": found.accuracy,
+        "balanced_accuracy": found.balanced_accuracy,
+        "roc_auc": found.roc_auc,
         "rows": found.rows,
         "seconds": found.seconds,
         "microseconds_per_row": found.microseconds_per_row,
@@ -193,11 +195,17 @@ def evaluation(found: Evaluation) -> dict:
 
 
 def print_evaluation(found: Evaluation) -> None:
-    facts = {"accuracy": f"{100 * found.accuracy:.2f} %", "rows": found.rows}
-    print_facts(facts | {"time per row": f"{found.microseconds_per_row:.3g} us"})
+    facts = {
+        "accuracy": f"{100 * found.accuracy:.2f} %",
+        "balanced accuracy": f"{100 * found.balanced_accuracy:.2f} %",
+        "AUC": found.roc_auc,
+        "rows": found.rows,
+        "time per row": f"{found.microseconds_per_row:.3g} us",
+    }
+    print_facts(facts)
     print_table(
         ["class", "rows", "precision", "recall", "F1"],
-        [[c.label, c.rows, c.precision, c.recall, c.f1] for c in found.classes],
+        [[c.label, c.rows, c.precision, c.recall, c.f1] for c in [*found.classes, found.mean]],
         title="\nper class",
     )
     labels = [str(c.label) for c in found.classes]

@@ -10,13 +10,16 @@ from widemargin.selection import Trial
 WAY_OUT = "Raise --max-iter, lower C, or accept a larger --tol."
 
 
+def shown_score(trial: Trial) -> str:
+    """Accuracies in per cent, others as they are; a star where some fold did not converge."""
+    star = "*" if trial.unconverged else ""
+    if trial.scoring.endswith("accuracy"):
+        return f"{100 * trial.score:.2f} %{star}"
+    return f"{trial.scoring} {trial.score:.4f}{star}"
+
+
 def described(trial: Trial) -> str:
-    return f"{trial.candidate.name}, C {trial.C:g} ({100 * trial.accuracy:.2f} %{mark(trial)})"
-
-
-def mark(trial: Trial) -> str:
-    """A star where some fold did not converge."""
-    return "*" if trial.unconverged else ""
+    return f"{trial.candidate.name}, C {trial.C:g} ({shown_score(trial)})"
 
 
 def folds_unconverged(trial: Trial) -> str:
@@ -24,24 +27,29 @@ def folds_unconverged(trial: Trial) -> str:
 
 
 def as_fields(trial: Trial) -> dict:
-    found = {name: getattr(trial, name) for name in ("C", "accuracy", "spread", "unconverged")}
-    return {**trial.candidate.settings, **found, "path_seconds": trial.seconds}
+    found = {"C": trial.C, trial.scoring: trial.score, "spread": trial.spread}
+    more = {"unconverged": trial.unconverged, "path_seconds": trial.seconds}
+    return {**trial.candidate.settings, **found, **more}
 
 
 def print_trials(trials: Sequence[Trial], most: int = 20) -> None:
     """A table of the first of them, with a word on those that did not converge."""
     shown = trials[:most]
-    header = ["machine", "C", "accuracy, %", "spread"]
-    rows = [
-        [t.candidate.name, t.C, f"{100 * t.accuracy:.2f}{mark(t)}", f"{100 * t.spread:.2f}"]
-        for t in shown
-    ]
+    percent = shown[0].scoring.endswith("accuracy")
+    header = ["machine", "C", f"{shown[0].scoring}, %" if percent else shown[0].scoring, "spread"]
+    rows = [[t.candidate.name, t.C, *_numbers(t)] for t in shown]
     if any(t.unconverged for t in shown):
         header.append("not converged")
         rows = [[*row, folds_unconverged(t)] for row, t in zip(rows, shown, strict=True)]
     print_table(header, rows)
     if any(t.unconverged for t in shown):
         print(f"* in some folds the fit did not converge: no score to rely on. {WAY_OUT}")
+
+
+def _numbers(trial: Trial) -> tuple[str, str]:
+    unit, digits = (100, 2) if trial.scoring.endswith("accuracy") else (1, 4)
+    star = "*" if trial.unconverged else ""
+    return f"{unit * trial.score:.{digits}f}{star}", f"{unit * trial.spread:.{digits}f}"
 
 
 def reservation(trials: Sequence[Trial]) -> str | None:
@@ -52,7 +60,7 @@ def reservation(trials: Sequence[Trial]) -> str | None:
             f"{described(chosen)} did not converge in {folds_unconverged(chosen)} folds, and "
             f"nothing that converged is within a standard error of it. {WAY_OUT}"
         )
-    passed = [t for t in trials[1:] if t.accuracy > chosen.accuracy]
+    passed = [t for t in trials[1:] if t.score > chosen.score]
     if not passed:
         return None
     return (
