@@ -21,7 +21,6 @@ class FitRecord:
 
     ``gap`` is the largest relative duality gap of its problems, the objectives are sums over
     them, ``violation`` is the largest projected gradient; NaN where there is no such thing.
-    ``converged`` says whether all of them came within ``tol`` (None: loaded from a file).
     """
 
     n_rows: int  # of positive weight
@@ -31,7 +30,6 @@ class FitRecord:
     objective: float
     dual_objective: float = math.nan
     violation: float = math.nan
-    converged: bool | None = None
     history: list[list[dict]] = field(default_factory=list, repr=False)
 
 

@@ -173,7 +173,7 @@ def _scores(candidate: Candidate, X, y, Cs, scorer: Scorer, train, test) -> list
 
 def _converged(model) -> bool:
     machine = model[-1] if isinstance(model, Pipeline) else model
-    return bool(machine.fit_record_.converged)
+    return machine.converged_
 
 
 def easy_candidates(

@@ -191,6 +191,5 @@ def fit_record(solutions: list[BatchSolution], shared: SharedProblem, seconds: f
         gap=gap if shared.symmetric else float("nan"),
         objective=objective if shared.symmetric else float("nan"),
         violation=max(float(c.violation.max()) for c in certificates),
-        converged=all(outcome.converged for outcome in outcomes),
         history=[outcome.history for outcome in outcomes],
     )

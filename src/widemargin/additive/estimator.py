@@ -94,6 +94,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         Sweeps of the slowest batch (0 where a warm start was within ``tol`` already).
     duality_gap_ : float
         Largest relative duality gap among the binary problems (NaN without symmetric tables).
+    converged_ : bool
+        Whether the fit came within ``tol``.
     objective_ : float
         Sum of the primal objectives (NaN without symmetric tables).
     violation_ : float

@@ -70,6 +70,12 @@ class AdditiveMachine(Machine):
     model_: AdditiveModel
     violation_ = recorded("violation")
 
+    @property
+    def converged_(self) -> bool:
+        """Whether the fit came within ``tol`` of its optimum."""
+        reached = self.duality_gap_ if self.model_.tables.symmetric else self.violation_
+        return bool(reached <= self.tol)
+
     def _settings(self) -> Settings:
         return Settings(
             self.kernel, self.approximation, self.rank, self.n_bins, self.binning, self.scaling
@@ -167,7 +173,7 @@ class AdditiveMachine(Machine):
                 'have no objective. Decrease C, or use approximation="spectral".',
                 ConvergenceWarning,
             )
-        elif not self.fit_record_.converged and self.n_iter_ >= self.max_iter:
+        elif not self.converged_ and self.n_iter_ >= self.max_iter:
             warn_user(
                 f"AdditiveSVC stopped after max_iter={self.max_iter} sweeps with a {what} of "
                 f"{reached:.2g}, above tol={self.tol:g}. Increase max_iter, decrease C, or accept "

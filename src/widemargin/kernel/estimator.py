@@ -108,6 +108,8 @@ class KernelSVC(MarginClassifier, KernelMachine):
     duality_gap_ : float
         Largest relative gap of the binary problems (for an early model, of the clusters' own), in
         double precision; NaN for a kernel that is not positive semi-definite.
+    converged_ : bool
+        Whether that is within ``tol``, or there is no gap to tell.
     objective_, dual_objective_ : float
         Sums over the binary problems; for an early model of the clusters' own (NaN and a sum).
     n_iter_ : int
