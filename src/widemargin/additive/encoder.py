@@ -67,6 +67,10 @@ class Encoder:
         factor = self.factor[j] if self.factor[j] != 0 else np.inf
         return self.representatives / factor + self.shift[j]
 
+    def codes_of(self, t: np.ndarray) -> np.ndarray:
+        """The codes of values in the kernel's own domain."""
+        return np.searchsorted(self.thresholds, t, side="right")
+
     def thinned(self, codes: np.ndarray) -> Encoder:
         """Only these bins (code 0 among them), each value in the nearest one."""
         t = self.representatives[codes]

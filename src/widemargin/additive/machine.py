@@ -21,6 +21,7 @@ from widemargin.additive.batches import (
 from widemargin.additive.learn import Approximation, Settings, learn
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.problem import LANES, Layout, SharedProblem
+from widemargin.additive.shares import BinShares
 from widemargin.additive.solver import Stopping
 from widemargin.additive.source import Values
 from widemargin.losses import LOSSES
@@ -42,6 +43,7 @@ class TrainingSet:
     learned: Approximation
     diagonal: np.ndarray  # k(x, x) of each sample
     targets: Targets
+    shares: BinShares  # of the codes, by feature
     X: object
     y: object
 
@@ -86,7 +88,8 @@ class AdditiveMachine(Machine):
         X, y = check_X_y(self, X, y)
         targets = self._targets(X, y, sample_weight)
         learned = learn(Values.of(targets.X), targets.weight, self._settings())
-        return TrainingSet(learned, learned.diagonal(), targets, X, y)
+        shares = BinShares.of(learned.codes, targets.weight)
+        return TrainingSet(learned, learned.diagonal(), targets, shares, X, y)
 
     def _solve(self, training: TrainingSet, start: Dual | None) -> Dual:
         """Minimise, from the dual variables of another fit if there are any."""
@@ -151,7 +154,8 @@ class AdditiveMachine(Machine):
         """The attributes that prediction needs."""
         n_outputs = training.targets.coding.n_outputs
         intercept = shared.bias_value * bias[:n_outputs].astype(np.float64)
-        model = AdditiveModel.of(training.learned, shared.tables, weights, intercept)
+        tables, shares = shared.tables, training.shares
+        model = AdditiveModel.of(training.learned, tables, weights, intercept, shares)
         return {
             **training.targets.fitted,
             "model_": model,
