@@ -296,7 +296,8 @@ def test_plot_draws_what_the_model_has(iris):
     assert run("plot", "chi2").stdout == "chi2.png\n"
     run("plot", "chi2", "some.png", "--features", "0, feature 2")
     run("plot", "chi2", "bars.png", "--what", "importance")
-    run("plot", "chi2", "measured.png", "--what", "importance", "--data", iris)
+    half = write("half.txt", IRIS[::2], SPECIES[::2])
+    run("plot", "chi2", "measured.png", "--what", "importance", "--data", half)
     run("plot", "chi2", "gaps.PNG", "--what", "convergence")
     pictures = ["rbf.png", "chi2.png", "some.png", "bars.png", "measured.png", "gaps.PNG"]
     assert all(map(is_picture, pictures))
@@ -334,6 +335,8 @@ def test_export_of_shapes_knows_the_names_of_columns():
     expected = shape_functions(load("m"))
     assert [f.pop("name") for f in found["features"]] == ["width", "length"]
     assert [f.pop("name") for f in expected["features"]] == [None, None]
+    assert [t.pop("name") for t in found["terms"]] == ["width", "length"]
+    assert [t.pop("name") for t in expected["terms"]] == ["feature 0", "feature 1"]
     assert found == expected
     run("export", "m", "other", "--to", "shapes")
     assert Path("other").read_text() == Path("m.json").read_text()

@@ -61,6 +61,10 @@ class Encoder:
         """Whether zeros have code 0 (else there is no value so small that it is absent)."""
         return bool(self.thresholds[0] > -np.inf)
 
+    def is_constant(self, feature: int) -> bool:
+        """Whether all values of a feature are the same to the kernel."""
+        return bool(self.factor[feature if len(self.factor) > 1 else 0] == 0)
+
     def grid(self, feature: int) -> np.ndarray:
         """The bin representatives in the raw units of one feature."""
         j = feature if len(self.shift) > 1 else 0

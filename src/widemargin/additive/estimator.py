@@ -109,6 +109,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         Numbers per bin (0 for "unary").
     model_ : AdditiveModel
         The arrays that prediction uses.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        The mean of |contribution| of each feature over the training data.
     history_ : list of list of dict
         Per batch of classes, one record per sweep.
     n_features_in_ : int

@@ -118,6 +118,11 @@ class AdditiveModel:
         by_block = cells[:, code].transpose(1, 0, 2)
         return by_block.reshape(self.encoder.n_codes, -1)[:, : self.n_outputs]
 
+    @property
+    def centred_intercept(self) -> np.ndarray:
+        """(n_outputs,): the mean decision value over the training data."""
+        return self.intercept + self.centre.sum(axis=0)
+
     def at_cells(self, feature: np.ndarray, code: np.ndarray) -> np.ndarray:
         """g_j at pairs of a feature and a code, of shape (n_pairs, n_outputs)."""
         out = np.empty((len(code), self.n_outputs))
@@ -140,12 +145,24 @@ class AdditiveModel:
             return np.zeros((self.n_features, self.n_outputs))
         return self.shares.mean(self.at_cells(self.shares.feature, self.shares.code))
 
+    def shape(self, feature: int) -> tuple[np.ndarray, np.ndarray]:
+        """Codes of the values that a feature can have, and g_j less its mean at each of them.
+
+        Values that count as absent are the first, where the kernel has such.
+        """
+        codes = np.arange(0 if self.encoder.zero_is_absent else 1, self.encoder.n_codes)
+        if self.encoder.is_constant(feature):
+            codes = self.encoder.codes_of(np.zeros(1))
+        return codes, (self.feature_function(feature) - self.centre[feature])[codes]
+
     def contributions(self, values: Values, outputs: np.ndarray) -> np.ndarray:
-        """g_j(x_j) per feature and the intercept last: (n_rows, n_features + 1, len(outputs))."""
+        """Per feature g_j(x_j) less its mean over the training data, and the intercept, which has
+        the means, last: (n_rows, n_features + 1, len(outputs))."""
         codes, table = self.lookup.read(values)
         dense = codes.toarray()
         out = np.empty((codes.n_rows, self.n_features + 1, len(outputs)))
         for j in range(self.n_features):
-            out[:, j] = self.feature_function(j, table)[:, outputs][dense[:, j]]
-        out[:, -1] = self.intercept[outputs]
+            centred = self.feature_function(j, table)[:, outputs] - self.centre[j, outputs]
+            out[:, j] = centred[dense[:, j]]
+        out[:, -1] = self.centred_intercept[outputs]
         return out

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from widemargin import AdditiveSVC, KernelSVC, save
 from widemargin.cli.arguments import UsageError
@@ -32,6 +31,7 @@ from widemargin.files import text_output
 from widemargin.persistence import Header
 from widemargin.report import Evaluation, evaluate
 from widemargin.selection import Candidate, behind_scaler, tune
+from widemargin.terms import explain
 from widemargin.warning import warn_user
 
 _CHUNK = 10_000  # rows of output formatted at once
@@ -144,12 +144,12 @@ def _predicted(model, X, what: str, class_label: str | None, header: Header):
         return (classes[1:] if scores.ndim == 1 else classes), scores
     if not isinstance(machine, AdditiveSVC):
         raise UsageError("--output contributions needs an additive model; this one is KernelSVC.")
-    if isinstance(model, Pipeline):
-        X = model[:-1].transform(X)
     label = class_label if class_label is None else machine.classes_[_class(classes, class_label)]
     if label is None and len(classes) > 2:
         raise UsageError(f"--output contributions needs --class, one of {', '.join(classes)}.")
-    return [*names_of(machine, header), "intercept"], machine.contributions(X, label)
+    explained = explain(model, names_of(machine, header))
+    names = [term.name for term in explained.terms]
+    return [*names, "intercept"], explained.contributions(X, label)
 
 
 def _class(classes: list[str], label: str) -> int:
