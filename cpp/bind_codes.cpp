@@ -32,6 +32,17 @@ nb::ndarray<nb::numpy, double> py_count_codes(const Rows& rows, const Array& row
   return vector_to_numpy(std::move(out));
 }
 
+nb::tuple py_count_cells(const Rows& rows, const Array& row_weight) {
+  const double* weight = pointer<double>(row_weight, rows.n_rows(), "one weight per row");
+  CellCounts out;
+  {
+    nb::gil_scoped_release release;
+    out = count_cells(rows.arg(), rows.n_codes(), weight);
+  }
+  return nb::make_tuple(vector_to_numpy(std::move(out.start)), vector_to_numpy(std::move(out.code)),
+                        vector_to_numpy(std::move(out.weight)));
+}
+
 nb::ndarray<nb::numpy, std::int64_t> py_largest_codes(const Rows& rows) {
   std::vector<std::int64_t> out;
   {
@@ -52,6 +63,8 @@ void bind_codes(nb::module_& m) {
   m.def("row_sums", &py_row_sums, "rows"_a, "table"_a, "Sum of the table over each row's codes.");
   m.def("count_codes", &py_count_codes, "rows"_a, "row_weight"_a,
         "Total weight of each code's occurrences.");
+  m.def("count_cells", &py_count_cells, "rows"_a, "row_weight"_a,
+        "Total weight of each feature's codes: start of each feature, codes, weights.");
   m.def("largest_codes", &py_largest_codes, "rows"_a, "The largest code of each feature.");
 }
 

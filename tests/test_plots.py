@@ -7,11 +7,13 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC
+from widemargin.additive.explanation import importance
 from widemargin.machine import feature_names
 from widemargin.plots import (
-    importance,
     new_figure,
     plot_convergence,
     plot_importance,
@@ -76,11 +78,9 @@ def test_importance_with_data_is_the_mean_distance_of_contributions(three, two):
     np.testing.assert_allclose(importance(two, X), expected)
 
 
-def test_importance_without_data_is_the_spread_of_the_shape_function(two):
-    # Values at the least of a feature are absent, and absent is 0.
-    for j, size in enumerate(importance(two)):
-        _, values = two.shape_function(j)
-        assert size == pytest.approx(np.ptp([0, *values]))
+def test_importance_without_data_is_that_of_the_training_data(three, two):
+    for model in (three, two):
+        np.testing.assert_allclose(importance(model), importance(model, X), atol=1e-6)
 
 
 def test_a_feature_that_is_always_the_same_has_no_importance_in_data():
@@ -102,7 +102,9 @@ def test_shapes_of_many_classes(three):
         assert [line.get_label() for line in curves(axis)] == ["0", "1", "2"]
         for line, label in zip(curves(axis), (0, 1, 2), strict=True):
             grid, values = three.shape_function(int(j), label)
-            np.testing.assert_array_equal(line.get_xydata(), np.column_stack([grid, values]))
+            seen = (grid >= X[:, j].min() - 1e-9) & (grid <= X[:, j].max() + 1e-9)
+            points = np.column_stack([grid, values])[seen]
+            np.testing.assert_array_equal(line.get_xydata(), points)
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["0", "1", "2"]
     assert axes[0].get_ylabel() == "contribution"
@@ -139,14 +141,51 @@ def test_shapes_are_those_of_eight_features_and_ten_classes_at_most():
     assert figure.legends[0].get_title().get_text() == "class, 10 of 12"
 
 
-def test_a_single_value_is_a_dot():
+def test_zeros_are_values_and_a_single_value_is_a_dot():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (100, 3)).astype(float)
-    figure = plot_shapes(AdditiveSVC("chi2", random_state=0).fit(X, X[:, 0]))
-    for axis in visible(figure):
-        (line,) = curves(axis)
-        assert len(line.get_xdata()) == 1
-        assert line.get_marker() == "o"
+    y = X[:, 0]
+    X[:, 2] = 1
+    figure = plot_shapes(AdditiveSVC("chi2", random_state=0).fit(X, y), features=[0, 1, 2])
+    lines = [curves(axis)[0] for axis in visible(figure)]
+    assert [line.get_xdata().tolist() for line in lines] == [[0, 1], [0, 1], [1]]
+    assert [line.get_marker() for line in lines] == ["None", "None", "o"]
+
+
+@pytest.mark.parametrize("scaler", [MinMaxScaler(), StandardScaler(), MaxAbsScaler()])
+def test_shapes_of_a_scaled_model_are_in_the_data_s_units(scaler):
+    model = make_pipeline(scaler, AdditiveSVC(random_state=0)).fit(X, Y)
+    figure = plot_shapes(model, features=[0, 1, 2, 3])
+    for column, axis in zip(X.T, visible(figure), strict=True):
+        grid = curves(axis)[0].get_xdata()
+        assert (grid[0], grid[-1]) == pytest.approx((column.min(), column.max()), rel=0.02)
+    by_data = plot_importance(model, X=X).axes[0]
+    by_model = plot_importance(model).axes[0]
+    widths = [[bar.get_width() for bar in axis.patches] for axis in (by_data, by_model)]
+    assert widths[0] == pytest.approx(widths[1], abs=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_categories_of_a_column_are_bars_of_one_picture(n_classes):
+    rng = np.random.default_rng(0)
+    job = rng.integers(0, 12, 400)
+    size = rng.random(400)
+    table = np.column_stack([*(job == k for k in range(12)), size]).astype(float)
+    names = [*(f"job=number {k}" for k in range(12)), "size"]
+    y = np.minimum(job % n_classes + (size > 0.9), n_classes - 1)
+    model = AdditiveSVC(random_state=0).fit(table, y)
+    figure = plot_shapes(model, names=names)
+    assert drawn(figure)
+    first, second = visible(figure)
+    assert (first.get_title(), second.get_title()) == ("job, 8 of 12", "size")
+    n_scores = 1 if n_classes == 2 else 3
+    assert len(first.patches) == 8 * n_scores
+    shown = [text.get_text() for text in first.get_xticklabels()]
+    frequent = np.argsort(-np.bincount(job), kind="stable")[:8]
+    assert shown == [f"number {k}" for k in frequent]
+    assert plot_shapes(model, names=names, features=["job"]).axes[0].get_title() == "job, 8 of 12"
+    bars = plot_importance(model, names=names).axes[0]
+    assert [text.get_text() for text in bars.get_yticklabels()] == ["size", "job"]
 
 
 # ------------------------------------------------------------------ bars and lines
@@ -161,8 +200,7 @@ def test_bars_of_importance_the_longest_on_top(three, data):
     order = np.argsort(size)
     assert [bar.get_width() for bar in axis.patches] == pytest.approx(size[order].tolist())
     assert [text.get_text() for text in axis.get_yticklabels()] == ["abcd"[j] for j in order]
-    measured = "mean |contribution|"
-    assert axis.get_xlabel() == (measured if data is not None else "spread of the shape function")
+    assert axis.get_xlabel() == "importance: mean |contribution|"
 
 
 def test_bars_of_some_features_only(three):

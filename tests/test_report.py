@@ -5,10 +5,12 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.metrics import (
     accuracy_score,
+    balanced_accuracy_score,
     confusion_matrix,
     f1_score,
     precision_score,
     recall_score,
+    roc_auc_score,
 )
 
 from widemargin import AdditiveSVC
@@ -24,8 +26,9 @@ class Fixed:
     def __init__(self, classes, predicted):
         self.classes_, self._predicted = np.asarray(classes), np.asarray(predicted)
 
-    def predict(self, X):
-        return self._predicted
+    def decision_function(self, X):
+        lead = 2.0 * (self._predicted[:, None] == self.classes_) - 1
+        return lead[:, 1] if len(self.classes_) == 2 else lead
 
 
 @pytest.mark.parametrize("labels", [Y, NAMES[Y], Y - 1.0, NAMES[Y].astype(object)])
@@ -42,6 +45,29 @@ def test_the_numbers_are_those_of_scikit_learn(labels):
         assert [getattr(c, name) for c in found.classes] == pytest.approx(expected.tolist())
     assert [c.label for c in found.classes] == np.unique(labels).tolist()
     assert [c.rows for c in found.classes] == [50, 50, 50]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_means_over_classes_are_those_of_scikit_learn(classes):
+    rows = np.random.default_rng(0).permutation(150)[:90]
+    X_few, y = X[:, :2][rows], np.minimum(Y, classes - 1)[rows]
+    model = AdditiveSVC("chi2", C=0.01, random_state=0).fit(X_few, y)
+    found = evaluate(model, X_few, y)
+    assert found.balanced_accuracy == pytest.approx(
+        balanced_accuracy_score(y, model.predict(X_few))
+    )
+    scores = model.decision_function(X_few).reshape(90, -1)
+    labels = model.classes_[-scores.shape[1] :]
+    by_class = [roc_auc_score(y == c, s) for c, s in zip(labels, scores.T, strict=True)]
+    assert found.roc_auc == pytest.approx(np.mean(by_class))
+    assert found.mean.recall == pytest.approx(found.balanced_accuracy)
+    assert found.mean.f1 == pytest.approx(f1_score(y, model.predict(X_few), average="macro"))
+
+
+def test_areas_need_two_classes():
+    found = evaluate(Fixed([0, 1], [0, 1]), np.zeros((2, 1)), [1, 1])
+    assert np.isnan(found.roc_auc)
+    assert found.balanced_accuracy == found.mean.recall == 0.5
 
 
 def test_rows_of_the_confusion_matrix_are_the_true_classes():

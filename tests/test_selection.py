@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
@@ -15,7 +16,9 @@ from widemargin.selection import (
     EARLY_FROM,
     EASY_CS,
     Candidate,
+    Trial,
     easy_candidates,
+    ranked,
     sample_rows,
     tune,
 )
@@ -35,12 +38,12 @@ def test_accuracies_are_those_of_a_grid_search(machine, scaler, seed):
     folds = StratifiedKFold(4, shuffle=True, random_state=seed)
     grid = GridSearchCV(Pipeline(steps), {"svm__C": CS}, cv=folds).fit(X, Y)
     trials = tune([Candidate({}, machine, scaler)], X, Y, CS, folds=4, random_state=seed)
-    found = {t.C: (t.accuracy, t.spread) for t in trials}
+    found = {t.C: (t.score, t.spread) for t in trials}
     expected = zip(grid.cv_results_["mean_test_score"], grid.cv_results_["std_test_score"],
                    strict=True)  # fmt: skip
     for C, (accuracy, spread) in zip(CS, expected, strict=True):
         assert found[C] == (pytest.approx(accuracy), pytest.approx(spread))
-    assert trials[0].accuracy == pytest.approx(grid.best_score_)
+    assert trials[0].score == pytest.approx(grid.best_score_)
     assert grid.best_params_["svm__C"] == trials[0].C
 
 
@@ -58,6 +61,8 @@ class Guess:
 
 
 class _Scored:
+    converged_ = True
+
     def __init__(self, accuracy):
         self.accuracy = accuracy
 
@@ -79,16 +84,44 @@ def test_the_best_come_first_and_of_equals_the_smaller_c_then_the_earlier_candid
 def test_the_seed_decides_the_folds():
     candidates = [Candidate({}, AdditiveSVC("chi2", random_state=0))]
     runs = [
-        [(t.C, t.accuracy) for t in tune(candidates, X, Y, CS, folds=3, random_state=seed)]
+        [(t.C, t.score) for t in tune(candidates, X, Y, CS, folds=3, random_state=seed)]
         for seed in (0, 0, 1)
     ]
     assert runs[0] == runs[1] != runs[2]
 
 
-def test_gaps_of_models_along_the_way_need_no_warning():
-    tune([Candidate({}, AdditiveSVC("chi2", max_iter=1))], X, Y, CS, folds=2)  # would be an error
+@pytest.mark.parametrize("scaler", [None, MinMaxScaler()])
+@pytest.mark.parametrize("machine", [AdditiveSVC("chi2"), KernelSVC(levels=0)])
+def test_folds_that_did_not_converge_are_counted_instead_of_warned_of(machine, scaler):
+    short = clone(machine).set_params(max_iter=1, tol=1e-6)
+    candidate = Candidate({}, short, scaler)
+    trials = tune([candidate], X, Y, [10.0, 1e4], folds=3)  # a warning would be an error
+    assert {(t.unconverged, t.folds) for t in trials} == {(3, 3)}
     with pytest.warns(ConvergenceWarning):
-        Candidate({}, AdditiveSVC("chi2", max_iter=1)).fit(X, Y, 1)
+        candidate.fit(X, Y, 1e4)
+    trials = tune([Candidate({}, machine, scaler)], X, Y, [1.0], folds=3)
+    assert [t.unconverged for t in trials] == [0]
+
+
+def trial(accuracy, unconverged=0, C=1.0):
+    return Trial(Candidate({}, None), C, accuracy, 0.04, 1.0, 5, unconverged)  # error 0.02
+
+
+@pytest.mark.parametrize(
+    ("best", "other", "chosen"),
+    [
+        (trial(0.95), trial(0.94, C=2.0), 0),
+        (trial(0.95, 2), trial(0.94, C=2.0), 1),  # converged, and within a standard error
+        (trial(0.95, 2), trial(0.92, C=2.0), 0),  # too far
+        (trial(0.95, 2), trial(0.94, 1, C=2.0), 0),  # did not converge either
+        (trial(0.95), trial(0.94, 1, C=2.0), 0),
+    ],
+)
+def test_the_choice_rests_on_folds_that_converged_where_it_can(best, other, chosen):
+    found = ranked([other, trial(0.5, C=3.0), best])
+    assert found[0] is (best, other)[chosen]
+    assert [t.score for t in found[1:]] == sorted((t.score for t in found[1:]), reverse=True)
+    assert len(found) == 3
 
 
 @pytest.mark.parametrize("scaler", [None, MinMaxScaler()])
@@ -112,7 +145,7 @@ def test_kernel_values_are_taken_by_rows_and_columns():
     K = rbf_kernel(X, gamma=0.1)
     given = tune([Candidate({}, KernelSVC("precomputed", tol=1e-6))], K, Y, CS, folds=3)
     direct = tune([Candidate({}, KernelSVC(gamma=0.1, tol=1e-6))], X, Y, CS, folds=3)
-    assert [(t.C, t.accuracy) for t in given] == [(t.C, t.accuracy) for t in direct]
+    assert [(t.C, t.score) for t in given] == [(t.C, t.score) for t in direct]
 
 
 def test_names_of_candidates():

@@ -29,6 +29,7 @@ LAYERS = [  # from above; groups of one layer do not import each other
     ["cli"],
     ["demo"],
     ["selection", "report", "plots", "export", "persistence"],
+    ["terms"],
     ["papers"],
     ["__init__"],
     ["additive", "kernel", "data"],

@@ -106,6 +106,83 @@ inline std::vector<double> count_codes(const RowsArg& rows, std::int64_t n_codes
   return books;
 }
 
+// How often each feature has each code but 0 (absent), every row counted by its weight: the codes
+// of feature j, ascending, are those from start[j] to start[j + 1].
+struct CellCounts {
+  std::vector<std::int64_t> start;
+  std::vector<std::uint32_t> code;
+  std::vector<double> weight;
+};
+
+// The book's codes with a weight are the next feature's; it is left empty.
+inline void close_book(double* book, std::int64_t n_codes, CellCounts& out) {
+  for (std::int64_t code = 1; code < n_codes; ++code)
+    if (book[code] > 0) {
+      out.code.push_back(std::uint32_t(code));
+      out.weight.push_back(book[code]);
+    }
+  std::fill(book, book + n_codes, 0.0);
+  out.start.push_back(std::int64_t(out.code.size()));
+}
+
+// A book for every feature: where there are fewer pages than values.
+inline CellCounts count_in_books(const RowsArg& rows, std::int64_t n_codes,
+                                 const double* row_weight) {
+  std::vector<double> books(std::size_t(rows.n_features * n_codes));
+  for_each_row(rows, [&](std::int64_t i, std::int64_t size, auto feature, const auto* code) {
+    for (std::int64_t k = 0; k < size; ++k)
+      books[std::size_t(feature(k) * n_codes + code[k])] += row_weight[i];
+  });
+  CellCounts out{{0}, {}, {}};
+  for (std::int64_t j = 0; j < rows.n_features; ++j)
+    close_book(books.data() + j * n_codes, n_codes, out);
+  return out;
+}
+
+// Values sorted by feature, then by code: where features have few values each.
+inline CellCounts count_sorted(const RowsArg& rows, const double* row_weight) {
+  struct Value {
+    std::uint32_t code;
+    double weight;
+  };
+  std::vector<std::int64_t> end(std::size_t(rows.n_features) + 1);
+  const auto each = [&](auto&& f) {
+    for_each_row(rows, [&](std::int64_t i, std::int64_t size, auto feature, const auto* code) {
+      for (std::int64_t k = 0; k < size; ++k)
+        if (code[k] > 0) f(std::size_t(feature(k)), Value{std::uint32_t(code[k]), row_weight[i]});
+    });
+  };
+  each([&](std::size_t feature, Value) { ++end[feature + 1]; });
+  for (std::size_t j = 1; j < end.size(); ++j) end[j] += end[j - 1];
+  std::vector<Value> values(std::size_t(end.back()));
+  each([&](std::size_t feature, Value value) { values[std::size_t(end[feature]++)] = value; });
+  CellCounts out{{0}, {}, {}};
+  auto value = values.begin();
+  for (std::int64_t j = 0; j < rows.n_features; ++j) {
+    const auto last = values.begin() + end[std::size_t(j)];
+    // Stable: weights of a code are added in the order of rows, as the books add them.
+    std::stable_sort(value, last, [](Value a, Value b) { return a.code < b.code; });
+    for (; value != last; ++value) {
+      const bool more = std::int64_t(out.code.size()) > out.start.back();
+      if (more && out.code.back() == value->code) {
+        out.weight.back() += value->weight;
+      } else {
+        out.code.push_back(value->code);
+        out.weight.push_back(value->weight);
+      }
+    }
+    out.start.push_back(std::int64_t(out.code.size()));
+  }
+  return out;
+}
+
+inline CellCounts count_cells(const RowsArg& rows, std::int64_t n_codes, const double* row_weight) {
+  const std::int64_t n_values =
+      rows.index_type == IndexType::dense ? rows.n_rows * rows.n_features : rows.start[rows.n_rows];
+  const bool few_pages = n_codes <= n_values / std::max<std::int64_t>(rows.n_features, 1);
+  return few_pages ? count_in_books(rows, n_codes, row_weight) : count_sorted(rows, row_weight);
+}
+
 inline std::vector<std::int64_t> largest_codes(const RowsArg& rows) {  // of each feature
   std::vector<std::int64_t> out(std::size_t(rows.n_features));
   for_each_row(rows, [&](std::int64_t, std::int64_t size, auto feature, const auto* code) {

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from widemargin.data import read
     from widemargin.kernel import KernelSVC
     from widemargin.persistence import load, save
+    from widemargin.terms import explain
 
 _HOMES = {
     "AdditiveMap": "widemargin.additive",
     "AdditiveSVC": "widemargin.additive",
     "KernelSVC": "widemargin.kernel",
     "PowerMean": "widemargin.additive",
+    "explain": "widemargin.terms",
     "load": "widemargin.persistence",
     "papers": "widemargin.papers",
     "read": "widemargin.data",
@@ -32,6 +34,7 @@ __all__ = [
     "KernelSVC",
     "PowerMean",
     "__version__",
+    "explain",
     "load",
     "papers",
     "read",

@@ -1,4 +1,4 @@
-"""Pictures of models: shape functions, importance, convergence, a search.  Thin views over data."""
+"""Pictures of models: terms, importance, convergence, a search.  Thin views over data."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widemargin.additive import AdditiveSVC
-from widemargin.additive.explanation import importance
-from widemargin.machine import feature_names
-from widemargin.multiclass import Coding
+from widemargin.terms import Explanation, Shape, Term, explain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +15,6 @@ if TYPE_CHECKING:
     from widemargin.selection import Trial
 
 __all__ = [
-    "importance",
     "new_figure",
     "plot_convergence",
     "plot_importance",
@@ -28,30 +24,43 @@ __all__ = [
 
 _COLUMNS = 4
 _MOST_CLASSES = 10
+_MOST_CATEGORIES = 8
+_SHORT_ENOUGH = 24  # characters that fit below a picture
 _GREY = "0.6"
 _STYLES = ("-", "--", ":", "-.")
 
 
-def plot_shapes(model: AdditiveSVC, *, features=None, names=None, X=None) -> Figure:
-    """Shape functions of some features, by default the eight most important ones."""
+def plot_shapes(model, *, features=None, names=None, X=None) -> Figure:
+    """What some terms add over the range of their columns, by default the eight most important.
+
+    Parameters
+    ----------
+    model : AdditiveSVC or Pipeline
+        As `explain` takes it: columns are in the data's units, and categories of one column are
+        bars of one picture, the most frequent of them.
+    features : sequence of int or str, default=None
+        Terms by their names, or by the number or name of a feature.
+    names : sequence of str, default=None
+        Of the features.
+    X : array-like or sparse matrix, default=None
+        Data to measure importance on, instead of the training data.
+    """
+    explained = explain(model, names)
     if features is None:
-        features = np.argsort(-importance(model, X), kind="stable")[:8]
-    labels = feature_names(model, names)
-    classes = model.classes_[Coding.of(model).scored]
-    n_rows = -(-len(features) // _COLUMNS)
-    width = min(len(features), _COLUMNS)
+        terms = _by_importance(explained, X)[0][:8]
+    else:
+        terms = [explained.term(wanted) for wanted in features]
+    n_rows = -(-len(terms) // _COLUMNS)
+    width = min(len(terms), _COLUMNS)
     figure, axes = new_figure(n_rows, width, (2.9 * width, 2.3 * n_rows + 0.4))
-    for axis, j in zip(axes.flat, features, strict=False):
-        for label in classes[:_MOST_CLASSES]:
-            grid, values = model.shape_function(int(j), label)
-            marker = "o" if len(grid) == 1 else None  # one value beside 0: no line to see
-            axis.plot(
-                grid, values, lw=1.2, drawstyle="steps-mid", marker=marker, ms=4, label=str(label)
-            )
+    for axis, term in zip(axes.flat, terms, strict=False):
         axis.axhline(0, color=_GREY, lw=0.6)
-        axis.set_title(labels[int(j)], fontsize=9)
-    for axis in list(axes.flat)[len(features) :]:
+        draw = _draw_categories if term.categories else _draw_curves
+        more = draw(axis, explained.shape(term), explained.classes[:_MOST_CLASSES])
+        axis.set_title(f"{term.name}{more}", fontsize=9)
+    for axis in list(axes.flat)[len(terms) :]:
         axis.set_axis_off()
+    classes = explained.classes
     for axis in axes[:, 0]:
         axis.set_ylabel("contribution" if len(classes) > 1 else f"contribution to {classes[0]}")
     if len(classes) > 1:
@@ -63,16 +72,53 @@ def plot_shapes(model: AdditiveSVC, *, features=None, names=None, X=None) -> Fig
     return figure
 
 
-def plot_importance(model: AdditiveSVC, *, names=None, X=None, most: int = 20) -> Figure:
-    """The most important features as bars."""
-    size = importance(model, X)
-    top = np.argsort(-size, kind="stable")[:most][::-1]
-    labels = feature_names(model, names)
-    figure, axes = new_figure(1, 1, (6, 0.28 * len(top) + 1))
-    axes[0, 0].barh([labels[j] for j in top], size[top], color="C0")
-    axes[0, 0].set_xlabel(
-        "mean |contribution|" if X is not None else "spread of the shape function"
-    )
+def _by_importance(explained: Explanation, X) -> tuple[list[Term], np.ndarray]:
+    """The terms and their importances, the largest first."""
+    size = explained.importances(X)
+    order = np.argsort(-size, kind="stable")
+    return [explained.terms[k] for k in order], size[order]
+
+
+def _draw_curves(axis, shape: Shape, classes: np.ndarray) -> str:
+    """A line per class over the values that occur."""
+    shape = shape.seen
+    marker = "o" if len(shape.values) == 1 else None  # no line to see
+    for label, scores in zip(classes, shape.scores.T, strict=False):
+        style = {"lw": 1.2, "drawstyle": "steps-mid", "marker": marker, "ms": 4}
+        axis.plot(shape.values, scores, **style, label=str(label))
+    return ""
+
+
+def _draw_categories(axis, shape: Shape, classes: np.ndarray) -> str:
+    """A group of bars per category, and how many of them are shown if not all are."""
+    n = len(shape.values)
+    shown = np.arange(min(n, _MOST_CATEGORIES))
+    if shape.share is not None:
+        shown = np.argsort(-shape.share, kind="stable")[:_MOST_CATEGORIES]
+    width = 0.8 / len(classes)
+    for k, label in enumerate(classes):
+        place = np.arange(len(shown)) + (k - (len(classes) - 1) / 2) * width
+        axis.bar(place, shape.scores[shown, k], width, label=str(label))
+    names = [_short(shape.values[k]) for k in shown]
+    turned = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+    if sum(map(len, names)) <= _SHORT_ENOUGH:
+        turned = {}
+    axis.set_xticks(np.arange(len(shown)), names, fontsize=7, **turned)
+    return f", {len(shown)} of {n}" if len(shown) < n else ""
+
+
+def _short(text: object, most: int = 16) -> str:
+    text = str(text)
+    return text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def plot_importance(model, *, names=None, X=None, most: int = 20) -> Figure:
+    """The most important terms as bars; parameters as in `plot_shapes`."""
+    terms, size = _by_importance(explain(model, names), X)
+    terms, size = terms[:most][::-1], size[:most][::-1]
+    figure, axes = new_figure(1, 1, (6, 0.28 * len(terms) + 1))
+    axes[0, 0].barh([term.name for term in terms], size, color="C0")
+    axes[0, 0].set_xlabel("importance: mean |contribution|")
     return figure
 
 
@@ -115,21 +161,24 @@ def _relative_gap(record: dict) -> float:
 
 
 def plot_search(trials: Sequence[Trial]) -> Figure:
-    """Cross-validated accuracy against C, a line per candidate."""
+    """Cross-validated score against C, a line per candidate."""
     figure, axes = new_figure(1, 1, (6.5, 4))
     axis = axes[0, 0]
+    scoring = trials[0].scoring
+    percent = scoring.endswith("accuracy")
+    unit = 100 if percent else 1
     lines: dict[str, list[Trial]] = {}
     for trial in trials:
         lines.setdefault(trial.candidate.name, []).append(trial)
     for k, (name, own) in enumerate(lines.items()):
         own = sorted(own, key=lambda t: t.C)
-        x, accuracy = [t.C for t in own], np.array([100 * t.accuracy for t in own])
-        spread = np.array([100 * t.spread for t in own])
+        x, score = [t.C for t in own], unit * np.array([t.score for t in own])
+        spread = unit * np.array([t.spread for t in own])
         style = _STYLES[k // 10 % len(_STYLES)]  # there are ten colours
-        (line,) = axis.plot(x, accuracy, ls=style, marker="o", ms=4, lw=1.2, label=name)
-        high = np.minimum(accuracy + spread, 100)
-        axis.fill_between(x, accuracy - spread, high, alpha=0.1, color=line.get_color(), lw=0)
-    axis.set(xscale="log", xlabel="C", ylabel="accuracy, %")
+        (line,) = axis.plot(x, score, ls=style, marker="o", ms=4, lw=1.2, label=name)
+        high = np.minimum(score + spread, unit)
+        axis.fill_between(x, score - spread, high, alpha=0.1, color=line.get_color(), lw=0)
+    axis.set(xscale="log", xlabel="C", ylabel=f"{scoring}, %" if percent else scoring)
     figure.legend(loc="outside right upper", fontsize=8)
     return figure
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
+from widemargin.scoring import balanced_accuracy, roc_auc
+
 
 @dataclass(frozen=True)
 class ClassReport:
@@ -20,17 +22,31 @@ class ClassReport:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What `evaluate` found; ``confusion[i, j]`` counts rows of class i predicted as j."""
+    """What `evaluate` found; ``confusion[i, j]`` counts rows of class i predicted as j.
+
+    ``balanced_accuracy`` is the mean recall of the classes in the data, ``roc_auc`` the area under
+    the ROC curve (of several classes the mean of each against the rest; NaN where only one occurs).
+    """
 
     accuracy: float
     rows: int
     seconds: float
     classes: list[ClassReport]
     confusion: np.ndarray
+    balanced_accuracy: float = float("nan")
+    roc_auc: float = float("nan")
 
     @property
     def microseconds_per_row(self) -> float:
         return 1e6 * self.seconds / max(self.rows, 1)
+
+    @property
+    def mean(self) -> ClassReport:
+        """The plain mean over the classes that the data has."""
+        seen = [c for c in self.classes if c.rows]
+        names = ("precision", "recall", "f1")
+        means = (float(np.mean([getattr(c, name) for c in seen])) for name in names)
+        return ClassReport("mean", self.rows, *means)
 
 
 def evaluate(model, X, y) -> Evaluation:
@@ -44,10 +60,14 @@ def evaluate(model, X, y) -> Evaluation:
     >>> found = evaluate(AdditiveSVC(random_state=0).fit(X, y), X, y)
     >>> found.rows, found.confusion.shape
     (150, (3, 3))
+    >>> 0.9 < found.balanced_accuracy < found.roc_auc
+    True
     """
     y = np.asarray(y)
     started = time.perf_counter()
-    predicted = model.predict(X)
+    scores = model.decision_function(X)
+    several = scores.ndim > 1
+    predicted = model.classes_[scores.argmax(axis=1) if several else (scores > 0).astype(int)]
     seconds = time.perf_counter() - started
     labels = np.unique(np.concatenate([model.classes_, y]))
     precision, recall, f1, rows = precision_recall_fscore_support(
@@ -59,6 +79,12 @@ def evaluate(model, X, y) -> Evaluation:
         )
         for label, n, *s in zip(labels, rows, precision, recall, f1, strict=True)
     ]
-    accuracy = float(np.mean(predicted == y)) if len(y) else float("nan")
-    confusion = confusion_matrix(y, predicted, labels=labels)
-    return Evaluation(accuracy, len(y), seconds, per_class, confusion)
+    return Evaluation(
+        accuracy=float(np.mean(predicted == y)) if len(y) else float("nan"),
+        rows=len(y),
+        seconds=seconds,
+        classes=per_class,
+        confusion=confusion_matrix(y, predicted, labels=labels),
+        balanced_accuracy=balanced_accuracy(y, predicted),
+        roc_auc=roc_auc(y, scores, model.classes_),
+    )

@@ -19,6 +19,7 @@ from sklearn.utils import get_tags
 
 from widemargin.additive import AdditiveSVC
 from widemargin.kernel import KernelSVC
+from widemargin.scoring import Scorer, check_scoring, get_scorer
 
 EASY_CS = (0.1, 1.0, 10.0, 100.0)
 EASY_ROWS = 5000  # rows that the choice of machine and parameters looks at
@@ -70,13 +71,25 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate at one C: accuracy over the folds, and the seconds of its whole path."""
+    """One candidate at one C: its score over the folds, and the seconds of its whole path.
+
+    ``unconverged`` counts the folds whose model stopped above its ``tol``: their score is that
+    of another model than the one asked for, and may be far from it on either side.
+    """
 
     candidate: Candidate
     C: float
-    accuracy: float
+    score: float
     spread: float
     seconds: float
+    folds: int = 1
+    unconverged: int = 0
+    scoring: str = "accuracy"
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean over the folds."""
+        return self.spread / max(self.folds - 1, 1) ** 0.5
 
 
 def tune(
@@ -87,8 +100,9 @@ def tune(
     *,
     folds: int = 5,
     random_state: int | None = 0,
+    scoring: str | Scorer = "accuracy",
 ) -> list[Trial]:
-    """Cross-validate every candidate along a path of C, the best first (see `ranked`).
+    """Cross-validate every candidate along a path of C, the choice first (see `ranked`).
 
     Parameters
     ----------
@@ -98,6 +112,9 @@ def tune(
     folds : int
         Stratified and shuffled; the same for all candidates.
     random_state : int or None
+    scoring : str or callable
+        A name that `get_scorer` knows, such as "balanced_accuracy", "roc_auc" or "f1", or a
+        function of model, X and y; the larger the better.
 
     Examples
     --------
@@ -106,44 +123,71 @@ def tune(
     >>> X, y = load_iris(return_X_y=True)
     >>> candidates = [Candidate({"kernel": k}, AdditiveSVC(k)) for k in ("chi2", "linear")]
     >>> best = tune(candidates, X, y, [0.1, 1.0], folds=3)[0]
-    >>> best.accuracy > 0.9
+    >>> best.score > 0.9
     True
     """
-    y = np.asarray(y)
+    y, scorer = np.asarray(y), get_scorer(scoring)
+    name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+    if isinstance(scoring, str):
+        check_scoring(scoring, np.unique(y))
     ascending = sorted(float(C) for C in Cs)
     parts = list(StratifiedKFold(folds, shuffle=True, random_state=random_state).split(X, y))
     trials: list[Trial] = []
     for candidate in candidates:
         started = time.perf_counter()
-        scores = np.array([_scores(candidate, X, y, ascending, *part) for part in parts])
+        found = np.array([_scores(candidate, X, y, ascending, scorer, *part) for part in parts])
         seconds = time.perf_counter() - started
-        trials += [
-            Trial(candidate, C, float(own.mean()), float(own.std()), seconds)
-            for C, own in zip(ascending, scores.T, strict=True)
-        ]
+        for C, scores, converged in zip(ascending, *found.transpose(2, 1, 0), strict=True):
+            mean, spread = float(scores.mean()), float(scores.std())
+            unconverged = int(np.sum(converged == 0))
+            counts = (len(parts), unconverged)
+            trials.append(Trial(candidate, C, mean, spread, seconds, *counts, name))
     return ranked(trials)
 
 
 def ranked(trials: Sequence[Trial]) -> list[Trial]:
-    """The best first; of equals the smaller C, then the earlier candidate."""
-    return sorted(trials, key=lambda t: (-t.accuracy, t.C))
+    """The choice first, then by score; of equals the smaller C, then the earlier candidate.
+
+    The choice is the best, unless it did not converge in every fold and one that did is within a
+    standard error of it.
+    """
+    by_score = sorted(trials, key=lambda t: (-t.score, t.C))
+    if not by_score:
+        return []
+    best = by_score[0]
+    if best.unconverged:
+        enough = best.score - best.standard_error
+        near = (t for t in by_score if not t.unconverged and t.score >= enough)
+        best = next(near, best)
+    return [best, *(t for t in by_score if t is not best)]
 
 
-def _scores(candidate: Candidate, X, y, Cs, train, test) -> list[float]:
-    """Accuracy on the rows ``test`` for every C."""
-    with warnings.catch_warnings():  # a comparison does not need every gap
+def _scores(candidate: Candidate, X, y, Cs, scorer: Scorer, train, test) -> list[tuple]:
+    """For every C the score on the rows ``test``, and whether the fit converged."""
+    with warnings.catch_warnings():  # they are counted instead
         warnings.simplefilter("ignore", ConvergenceWarning)
         models = candidate.fit_path(candidate.part(X, train), y[train], Cs)
     held_out = candidate.part(X, test, train)
-    return [model.score(held_out, y[test]) for model in models]
+    return [(scorer(model, held_out, y[test]), _converged(model)) for model in models]
 
 
-def easy_candidates(X, *, n_jobs: int | None = None, seed: int | None = 0) -> Iterator[Candidate]:
+def _converged(model) -> bool:
+    machine = model[-1] if isinstance(model, Pipeline) else model
+    return machine.converged_
+
+
+def easy_candidates(
+    X,
+    *,
+    n_jobs: int | None = None,
+    seed: int | None = 0,
+    class_weight: dict | str | None = None,
+) -> Iterator[Candidate]:
     """What `easy` tries: two additive kernels, and the RBF kernel at three widths."""
     sparse = sp.issparse(X)
     scaler = MaxAbsScaler() if sparse else MinMaxScaler()
     early = X.shape[0] >= EARLY_FROM
-    common = {"n_jobs": n_jobs, "random_state": seed}
+    common: dict[str, Any] = {"n_jobs": n_jobs, "random_state": seed, "class_weight": class_weight}
     for kernel in ("chi2", "intersection"):
         yield Candidate({"kernel": kernel}, AdditiveSVC(kernel, **common))
     scaled = scaler.fit_transform(X)

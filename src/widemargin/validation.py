@@ -17,11 +17,26 @@ _ROWS_AT_A_TIME = 4096
 _MOST_FEATURES = (1 << 32) - 1
 
 
-def check_choice(name: str, value, choices) -> None:
-    """``value`` is one of ``choices``."""
+def check_choice(name: str, value, choices, more: str = "") -> None:
+    """``value`` is one of ``choices``; ``more`` is said after them otherwise."""
     if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
         listed = ", ".join(repr(c) for c in choices)
-        raise ValueError(f"{name}={value!r} is not known. Use one of {listed}.")
+        raise ValueError(f"{name}={value!r} is not known. Use one of {listed}.{more}")
+
+
+# Machines do not know each other: this is what each says of the other's kernels.
+KERNELS_ELSEWHERE = {
+    "AdditiveSVC": ("intersection", "chi2", "hellinger", "jensen_shannon", "linear"),
+    "KernelSVC": ("rbf", "poly", "sigmoid", "laplacian", "chi2", "precomputed"),
+}
+
+
+def machine_of_kernel(kernel) -> str:
+    """A sentence on the machine that has a kernel of this name, with a space before; or nothing."""
+    for machine, kernels in KERNELS_ELSEWHERE.items():
+        if isinstance(kernel, str) and kernel in kernels:
+            return f" {machine}({kernel!r}) has it."
+    return ""
 
 
 def check_number(

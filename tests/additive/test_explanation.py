@@ -1,9 +1,13 @@
 """Shape functions, contributions, and errors of the tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import RFE, SelectFromModel
 
 from widemargin import AdditiveSVC
 
@@ -40,6 +44,61 @@ def test_contributions_sum_to_the_decision_value(request, data, layout, changes)
 
 
 @each_model
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("data", ["two", "three"])
+def test_contributions_are_centred_over_the_training_data(request, data, weighted, changes):
+    """So the intercept is the mean decision value, and the importances need no data."""
+    X, y = request.getfixturevalue(data)
+    weight = np.random.default_rng(0).random(len(X)) + 0.5 if weighted else np.ones(len(X))
+    model = svc(**changes).fit(X, y, sample_weight=weight)
+    parts = model.contributions(X)
+    mean = np.average(parts[:, :-1], axis=0, weights=weight)
+    on_grid = 0.05 if changes.get("approximation") == "pmsvm" else 1e-6
+    np.testing.assert_allclose(mean, 0, atol=on_grid)
+    distance = np.average(np.abs(parts[:, :-1]), axis=0, weights=weight)
+    expected = distance.reshape(X.shape[1], -1).mean(axis=1)
+    np.testing.assert_allclose(model.feature_importances_, expected, atol=on_grid)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_importances_select_features(two, layout):
+    X, y = two
+    X = layout(X)
+    model = svc().fit(X, y)
+    assert model.feature_importances_.shape == (64,)
+    few = SelectFromModel(svc(), max_features=10, threshold=-np.inf).fit(X, y)
+    best = np.sort(np.argsort(-model.feature_importances_, kind="stable")[:10])
+    assert few.get_support(indices=True).tolist() == best.tolist()
+    eliminated = RFE(svc(), n_features_to_select=8, step=0.5).fit(X, y)
+    assert eliminated.get_support().sum() == 8
+    assert eliminated.score(X, y) > 0.9
+    with pytest.raises(NotFittedError):
+        _ = svc().feature_importances_
+
+
+def test_a_feature_that_is_always_the_same_has_no_importance(two):
+    X, y = two
+    constant = np.column_stack([np.full(len(X), 7.0), X])
+    model = svc().fit(constant, y)
+    assert model.feature_importances_[0] == pytest.approx(0, abs=1e-6)
+    model = svc(scaling="minmax").fit(constant, y)
+    grid, values = model.shape_function(0)
+    assert (grid.tolist(), values.tolist()) == ([7], [0])
+
+
+def test_models_of_earlier_versions_are_explained_as_far_as_they_can_be(two):
+    X, y = two
+    model = svc().fit(X, y)
+    raw = model.contributions(X)
+    model.model_ = replace(model.model_, shares=None)
+    with pytest.warns(UserWarning, match=r"earlier version.*not centred"):
+        old = model.contributions(X)
+    np.testing.assert_allclose(old.sum(axis=1), raw.sum(axis=1), atol=1e-5)
+    with pytest.raises(ValueError, match=r"earlier version.*importance"):
+        _ = model.feature_importances_
+
+
+@each_model
 def test_contributions_of_one_class_are_its_slice(three, changes):
     X, y = three
     model = svc(**changes).fit(X, y)
@@ -66,9 +125,9 @@ def test_shape_function_at_a_training_value_is_its_contribution(request, data, c
     assert np.all(np.diff(grid) > 0)
     raw = X[:, feature]
     at = np.searchsorted(grid, raw * (1 + 1e-9) + 1e-9, side="right") - 1  # the bin it fell into
+    assert at.min() == 0  # absent values are the first
     contribution = model.contributions(X, label)[:, feature]
-    expected = np.where(at >= 0, values[np.maximum(at, 0)], 0.0)
-    np.testing.assert_allclose(contribution, expected, atol=1e-6)
+    np.testing.assert_allclose(contribution, values[at], atol=1e-6)
 
 
 def test_shape_function_is_in_the_features_own_units():

@@ -154,7 +154,7 @@ def test_cross_validation_prints_the_accuracy_and_writes_no_model(iris, seed):
     found = run_json("train", iris, "-v", 4, "--seed", seed)
     folds = StratifiedKFold(4, shuffle=True, random_state=seed)
     scores = cross_val_score(KernelSVC(random_state=0), SPARSE, SPECIES, cv=folds)
-    expected = {"folds": 4, "accuracy": scores.mean(), "spread": scores.std()}
+    expected = {"folds": 4, "accuracy": scores.mean(), "spread": scores.std(), "unconverged": 0}
     assert found == {"cross_validation": pytest.approx(expected)}
     assert "accuracy  " in run("train", iris, "-v", 4).stdout
     assert files() == {"iris.txt"}
@@ -202,7 +202,7 @@ def test_evaluate_counts_as_scikit_learn_does(iris):
     assert set(found["classes"][0]) == {"label", "rows", "precision", "recall", "f1"}
     assert found["microseconds_per_row"] == pytest.approx(1e6 * found["seconds"] / 150)
     printed = run("evaluate", iris, "m").stdout
-    assert f"accuracy      {100 * found['accuracy']:.2f} %" in printed
+    assert f"accuracy           {100 * found['accuracy']:.2f} %" in printed
     assert all(text in printed for text in ("per class", "confusion", "true \\ predicted"))
 
 
@@ -296,7 +296,8 @@ def test_plot_draws_what_the_model_has(iris):
     assert run("plot", "chi2").stdout == "chi2.png\n"
     run("plot", "chi2", "some.png", "--features", "0, feature 2")
     run("plot", "chi2", "bars.png", "--what", "importance")
-    run("plot", "chi2", "measured.png", "--what", "importance", "--data", iris)
+    half = write("half.txt", IRIS[::2], SPECIES[::2])
+    run("plot", "chi2", "measured.png", "--what", "importance", "--data", half)
     run("plot", "chi2", "gaps.PNG", "--what", "convergence")
     pictures = ["rbf.png", "chi2.png", "some.png", "bars.png", "measured.png", "gaps.PNG"]
     assert all(map(is_picture, pictures))
@@ -334,6 +335,8 @@ def test_export_of_shapes_knows_the_names_of_columns():
     expected = shape_functions(load("m"))
     assert [f.pop("name") for f in found["features"]] == ["width", "length"]
     assert [f.pop("name") for f in expected["features"]] == [None, None]
+    assert [t.pop("name") for t in found["terms"]] == ["width", "length"]
+    assert [t.pop("name") for t in expected["terms"]] == ["feature 0", "feature 1"]
     assert found == expected
     run("export", "m", "other", "--to", "shapes")
     assert Path("other").read_text() == Path("m.json").read_text()
@@ -367,7 +370,8 @@ def test_tune_finds_what_an_exhaustive_search_finds(iris):
     assert best["accuracy"] == max(trials.values())
     assert best["C"] == min(C for (_, _, C), a in trials.items() if a == best["accuracy"])
     assert found["trials"][0] == best
-    assert set(best) - {"gamma"} == {"kernel", "C", "accuracy", "spread", "path_seconds"}
+    assert set(best) - {"gamma"} == {"kernel", "C", "accuracy", "spread", "unconverged",
+                                      "path_seconds"}  # fmt: skip
 
     fitted = load(found["model"])
     assert best["C"] == fitted.C

@@ -122,8 +122,7 @@ def test_columns_of_a_table_are_found_by_name(people, kernel, ending):
 def test_contributions_have_the_names_of_columns(people):
     run("train", table("a.csv", people), "m", "-t", "chi2")
     printed = run("predict", "a.csv", "m", "--output", "contributions", "--class", "rich").stdout
-    names = ["age", "job=baker", "job=clerk", "job=smith", "intercept"]
-    assert printed.splitlines()[0].split("\t") == names
+    assert printed.splitlines()[0].split("\t") == ["age", "job", "intercept"]
 
 
 def test_unknown_categories_count_as_none_with_a_warning(people):

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 import widemargin
 from widemargin import AdditiveSVC, KernelSVC
@@ -21,12 +23,12 @@ def strictly(path):
 
 
 def decision(shapes, X):
-    """Intercepts plus every feature's value at the nearest point of its grid; zeros are absent."""
+    """Intercepts plus every feature's value at the nearest point of its grid."""
     scores = np.tile(shapes["intercepts"], (len(X), 1))
     for feature in shapes["features"]:
         x = X[:, feature["index"]]
         nearest = np.abs(np.subtract.outer(x, feature["grid"])).argmin(axis=1)
-        scores += np.where(x > 0, np.array(feature["values"])[:, nearest], 0.0).T
+        scores += np.array(feature["values"])[:, nearest].T
     return scores
 
 
@@ -60,6 +62,32 @@ def test_the_shapes_are_those_of_the_model(load, approximation):
             grid, expected = model.shape_function(feature["name"], label)
             np.testing.assert_array_equal(feature["grid"], grid)
             np.testing.assert_array_equal(values, expected)
+
+
+@pytest.mark.parametrize("scaler", [MinMaxScaler(), MaxAbsScaler(), StandardScaler()])
+def test_shapes_of_a_scaled_model_are_those_of_the_data(scaler, tmp_path):
+    X, y = load_digits(return_X_y=True)
+    X = X[:, (X > 0).sum(axis=0) > 20]  # scaling stretches the bins of the others
+    model = make_pipeline(scaler, AdditiveSVC("chi2", random_state=0)).fit(X, y)
+    export_shapes(model, tmp_path / "shapes.json")
+    shapes = strictly(tmp_path / "shapes.json")
+    np.testing.assert_allclose(decision(shapes, X), model.decision_function(X), atol=1e-4)
+    for feature in shapes["features"]:
+        column = X[:, feature["index"]]
+        assert feature["grid"][0] == pytest.approx(column.min(), abs=1e-6)
+        assert feature["grid"][-1] == pytest.approx(column.max(), rel=0.05)
+
+
+def test_terms_are_the_columns_of_the_data():
+    rng = np.random.default_rng(0)
+    job, size = rng.integers(0, 3, 200), rng.random(200)
+    X = np.column_stack([size, *(job == k for k in range(3))])
+    model = AdditiveSVC(random_state=0).fit(X, job == 1)
+    shapes = shape_functions(model, ["size", "job=a", "job=b", "job=c"])
+    assert [(t["name"], t["features"], t["categories"]) for t in shapes["terms"]] == [
+        ("size", [0], []), ("job", [1, 2, 3], ["a", "b", "c"])]  # fmt: skip
+    assert shapes["terms"][1]["importance"] > shapes["terms"][0]["importance"] > 0
+    assert [f["name"] for f in shapes["features"]] == ["size", "job=a", "job=b", "job=c"]
 
 
 def test_text_labels_and_features_without_names(tmp_path):

@@ -61,11 +61,19 @@ class Encoder:
         """Whether zeros have code 0 (else there is no value so small that it is absent)."""
         return bool(self.thresholds[0] > -np.inf)
 
+    def is_constant(self, feature: int) -> bool:
+        """Whether all values of a feature are the same to the kernel."""
+        return bool(self.factor[feature if len(self.factor) > 1 else 0] == 0)
+
     def grid(self, feature: int) -> np.ndarray:
         """The bin representatives in the raw units of one feature."""
         j = feature if len(self.shift) > 1 else 0
         factor = self.factor[j] if self.factor[j] != 0 else np.inf
         return self.representatives / factor + self.shift[j]
+
+    def codes_of(self, t: np.ndarray) -> np.ndarray:
+        """The codes of values in the kernel's own domain."""
+        return np.searchsorted(self.thresholds, t, side="right")
 
     def thinned(self, codes: np.ndarray) -> Encoder:
         """Only these bins (code 0 among them), each value in the nearest one."""

@@ -94,6 +94,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         Sweeps of the slowest batch (0 where a warm start was within ``tol`` already).
     duality_gap_ : float
         Largest relative duality gap among the binary problems (NaN without symmetric tables).
+    converged_ : bool
+        Whether the fit came within ``tol``.
     objective_ : float
         Sum of the primal objectives (NaN without symmetric tables).
     violation_ : float
@@ -107,6 +109,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         Numbers per bin (0 for "unary").
     model_ : AdditiveModel
         The arrays that prediction uses.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        The mean of |contribution| of each feature over the training data.
     history_ : list of list of dict
         Per batch of classes, one record per sweep.
     n_features_in_ : int

@@ -12,6 +12,9 @@ from widemargin.additive.source import Values
 from widemargin.additive.tables import ApproximationError, compare
 from widemargin.multiclass import Coding
 from widemargin.validation import check_number, check_X
+from widemargin.warning import warn_user
+
+_NO_SHARES = "This model is from an earlier version, which did not keep how often values occur."
 
 
 def shape_errors(
@@ -41,7 +44,10 @@ class ExplanationMixin:
     _dual: Dual
 
     def shape_function(self, feature, class_label=None):
-        """How one feature moves the decision: the learned g_j over the feature's range.
+        """How one feature moves the decision: the learned g_j over the feature's range, centred.
+
+        Its mean over the training data is zero: above it, a value speaks for the class more than
+        that feature does on average.
 
         Parameters
         ----------
@@ -53,18 +59,22 @@ class ExplanationMixin:
         Returns
         -------
         grid : ndarray of shape (n_bins,)
-            Raw values of the feature, ascending.
+            Raw values of the feature, ascending; a value between two belongs to one of them.
         values : ndarray of shape (n_bins,)
-            g_j at those values.
+            g_j at those values, less its mean.
         """
         check_is_fitted(self, "model_")
         j = self._feature_number(feature)
-        values = self.model_.feature_function(j)
-        values = self._of_class(values, class_label)
-        return self.model_.encoder.grid(j)[1:], values[1:]
+        self._check_shares()
+        codes, values = self.model_.shape(j)
+        return self.model_.encoder.grid(j)[codes], self._of_class(values, class_label)
 
     def contributions(self, X, class_label=None):
-        """What each feature adds to the decision value of each row.
+        """What each feature adds to the decision value of each row, more than it does on average.
+
+        Contributions have a mean of zero over the training data, rows weighted as in the fit; the
+        intercept has the rest, so it is the mean decision value.  `widemargin.explain` groups them
+        by the columns of the data and shows them in its units.
 
         Parameters
         ----------
@@ -78,6 +88,7 @@ class ExplanationMixin:
             The last column is the intercept, so that ``parts.sum(axis=1)`` is the decision value.
         """
         check_is_fitted(self, "model_")
+        self._check_shares()
         X = check_X(self, X, reset=False)
         outputs = np.arange(self.model_.n_outputs)
         if class_label is None and len(self.classes_) > 2:
@@ -86,6 +97,27 @@ class ExplanationMixin:
             outputs = self._of_class(outputs, class_label)[None]
             return self.model_.contributions(Values.of(X), outputs)[..., 0]
         return self._of_class(self.model_.contributions(Values.of(X), outputs), class_label)
+
+    @property
+    def feature_importances_(self):
+        """The mean of |contribution| of each feature over the training data, and over the classes.
+
+        In units of decision values, from the frequencies that the model holds: exact, but for
+        ``approximation="pmsvm"``, whose values stand for the nearest on a grid.
+        """
+        check_is_fitted(self, "model_")
+        model, readout = self.model_, Coding.of(self).readout
+        if model.shares is None:
+            raise ValueError(
+                f"{_NO_SHARES} Fit it again, or measure importance on data (X, or --data on the "
+                "command line)."
+            )
+        cells = model.at_cells(model.shares.feature, model.shares.code) @ readout
+        return model.shares.mean_distance(cells, model.centre @ readout).mean(axis=1)
+
+    def _check_shares(self) -> None:
+        if self.model_.shares is None:
+            warn_user(f"{_NO_SHARES} Its contributions are not centred.")
 
     def _of_class(self, values, class_label):
         """The last axis narrowed to one class."""
@@ -136,10 +168,10 @@ class ExplanationMixin:
 
 
 def importance(model: ExplanationMixin, X=None) -> np.ndarray:
-    """How much each feature moves the decision values.
+    """How much each feature moves the decision values: the mean of |contribution|.
 
-    With data the mean of |contribution| (less its mean), without the spread of the shape
-    function; averaged over classes.
+    Over the rows of X, in which contributions are centred too, or over the training data
+    (`AdditiveSVC.feature_importances_`); averaged over classes.
 
     Examples
     --------
@@ -151,9 +183,9 @@ def importance(model: ExplanationMixin, X=None) -> np.ndarray:
     >>> sorted(int(j) for j in importance(model, X).argsort()[-2:])  # the petals
     [2, 3]
     """
-    d = model.n_features_in_
     if X is None:
-        return np.array([np.ptp(model.model_.feature_function(j), axis=0).mean() for j in range(d)])
+        return model.feature_importances_
+    d = model.n_features_in_
     parts = model.contributions(X)[:, :d]
     centred = parts - parts.mean(axis=0)
     return np.abs(centred).mean(axis=0).reshape(d, -1).mean(axis=1)

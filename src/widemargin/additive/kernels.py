@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from widemargin.validation import machine_of_kernel
+
 
 class ScalarKernel(ABC):
     """A vectorised function of two non-negative arrays, and the additive kernel it makes."""
@@ -203,7 +205,7 @@ def resolve_kernel(kernel) -> ScalarKernel:
         if kernel not in KERNELS:
             raise ValueError(
                 f"kernel={kernel!r} is not known. Use one of {', '.join(KERNELS)}, "
-                "PowerMean(p), or a vectorised function of two arrays."
+                f"PowerMean(p), or a vectorised function of two arrays.{machine_of_kernel(kernel)}"
             )
         return KERNELS[kernel]
     if isinstance(kernel, ScalarKernel):

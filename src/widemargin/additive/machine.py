@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from widemargin.additive.batches import (
-    BatchSolution,
     BatchTask,
     Dual,
     fit_record,
@@ -22,6 +21,7 @@ from widemargin.additive.batches import (
 from widemargin.additive.learn import Approximation, Settings, learn
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.problem import LANES, Layout, SharedProblem
+from widemargin.additive.shares import BinShares
 from widemargin.additive.solver import Stopping
 from widemargin.additive.source import Values
 from widemargin.losses import LOSSES
@@ -43,6 +43,7 @@ class TrainingSet:
     learned: Approximation
     diagonal: np.ndarray  # k(x, x) of each sample
     targets: Targets
+    shares: BinShares  # of the codes, by feature
     X: object
     y: object
 
@@ -71,6 +72,12 @@ class AdditiveMachine(Machine):
     model_: AdditiveModel
     violation_ = recorded("violation")
 
+    @property
+    def converged_(self) -> bool:
+        """Whether the fit came within ``tol`` of its optimum."""
+        reached = self.duality_gap_ if self.model_.tables.symmetric else self.violation_
+        return bool(reached <= self.tol)
+
     def _settings(self) -> Settings:
         return Settings(
             self.kernel, self.approximation, self.rank, self.n_bins, self.binning, self.scaling
@@ -81,7 +88,8 @@ class AdditiveMachine(Machine):
         X, y = check_X_y(self, X, y)
         targets = self._targets(X, y, sample_weight)
         learned = learn(Values.of(targets.X), targets.weight, self._settings())
-        return TrainingSet(learned, learned.diagonal(), targets, X, y)
+        shares = BinShares.of(learned.codes, targets.weight)
+        return TrainingSet(learned, learned.diagonal(), targets, shares, X, y)
 
     def _solve(self, training: TrainingSet, start: Dual | None) -> Dual:
         """Minimise, from the dual variables of another fit if there are any."""
@@ -114,7 +122,7 @@ class AdditiveMachine(Machine):
         context.call_on_fit_task_end(
             estimator=self, X=training.X, y=training.y, reconstruction_attributes=dict
         )
-        self._report(solutions)
+        self._report()
         return dual
 
     def _shared_problem(self, training: TrainingSet) -> tuple[float, SharedProblem]:
@@ -146,7 +154,8 @@ class AdditiveMachine(Machine):
         """The attributes that prediction needs."""
         n_outputs = training.targets.coding.n_outputs
         intercept = shared.bias_value * bias[:n_outputs].astype(np.float64)
-        model = AdditiveModel.of(training.learned, shared.tables, weights, intercept)
+        tables, shares = shared.tables, training.shares
+        model = AdditiveModel.of(training.learned, tables, weights, intercept, shares)
         return {
             **training.targets.fitted,
             "model_": model,
@@ -155,9 +164,8 @@ class AdditiveMachine(Machine):
             "rank_": model.tables.rank,
         }
 
-    def _report(self, solutions: list[BatchSolution]) -> None:
+    def _report(self) -> None:
         symmetric = self.model_.tables.symmetric
-        converged = all(solution.outcome.converged for solution in solutions)
         what = "relative duality gap" if symmetric else "projected gradient violation"
         reached = self.duality_gap_ if symmetric else self.violation_
         if self.verbose > 0:
@@ -169,7 +177,7 @@ class AdditiveMachine(Machine):
                 'have no objective. Decrease C, or use approximation="spectral".',
                 ConvergenceWarning,
             )
-        elif not converged and self.n_iter_ >= self.max_iter:
+        elif not self.converged_ and self.n_iter_ >= self.max_iter:
             warn_user(
                 f"AdditiveSVC stopped after max_iter={self.max_iter} sweeps with a {what} of "
                 f"{reached:.2g}, above tol={self.tol:g}. Increase max_iter, decrease C, or accept "

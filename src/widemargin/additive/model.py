@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,11 +12,13 @@ from widemargin.additive.encoder import Encoder
 from widemargin.additive.learn import Approximation
 from widemargin.additive.lookup import Lookup
 from widemargin.additive.problem import CoreTables
+from widemargin.additive.shares import BinShares
 from widemargin.additive.source import Values
 from widemargin.additive.tables import Tables
 from widemargin.engine import Threads, run_tasks
 
 _ROWS_PER_TASK = 8192
+_CELLS_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,9 @@ class AdditiveModel:
         block ``k // lanes``.
     intercept : ndarray of shape (n_outputs,)
     n_features : int
+    shares : BinShares or None
+        How often each feature has each code in the training data; files of earlier versions do
+        not say.
     """
 
     lookup: Lookup
@@ -47,21 +53,29 @@ class AdditiveModel:
     weights: np.ndarray
     intercept: np.ndarray
     n_features: int
+    shares: BinShares | None = None
 
     @classmethod
     def of(
-        cls, learned: Approximation, core: CoreTables, weights: np.ndarray, intercept: np.ndarray
+        cls,
+        learned: Approximation,
+        core: CoreTables,
+        weights: np.ndarray,
+        intercept: np.ndarray,
+        shares: BinShares | None = None,
     ) -> AdditiveModel:
         """What a fit has learned, without the training data."""
         encoder, tables, frequency = learned.encoder, learned.tables, learned.frequency
         table = core.right if core.left is None else core.left
         kept = learned.lookup.kept(encoder.n_codes)
         if kept is not None:
+            t = encoder.representatives
             encoder, tables = encoder.thinned(kept), tables.thinned(kept)
             table, frequency = table[kept], frequency[kept]
+            shares = shares and shares.recoded(encoder.codes_of(t), encoder.n_codes)
         lookup = learned.lookup.of(encoder, table, tables.rank)
         n_features = learned.codes.n_features
-        return cls(lookup, tables, frequency, core.offset, weights, intercept, n_features)
+        return cls(lookup, tables, frequency, core.offset, weights, intercept, n_features, shares)
 
     @property
     def encoder(self) -> Encoder:
@@ -110,12 +124,51 @@ class AdditiveModel:
         by_block = cells[:, code].transpose(1, 0, 2)
         return by_block.reshape(self.encoder.n_codes, -1)[:, : self.n_outputs]
 
+    @property
+    def centred_intercept(self) -> np.ndarray:
+        """(n_outputs,): the mean decision value over the training data."""
+        return self.intercept + self.centre.sum(axis=0)
+
+    def at_cells(self, feature: np.ndarray, code: np.ndarray) -> np.ndarray:
+        """g_j at pairs of a feature and a code, of shape (n_pairs, n_outputs)."""
+        out = np.empty((len(code), self.n_outputs))
+        for begin in range(0, len(code), _CELLS_AT_ONCE):
+            part = slice(begin, begin + _CELLS_AT_ONCE)
+            j, c = feature[part], code[part]
+            if self.offset is None:
+                own = self.weights[:, j].astype(np.float64)
+                by_block = np.einsum("cr,bcrl->cbl", self.lookup.table[c], own)
+            else:
+                last = np.maximum(self.offset[j + 1] - 1, 0)
+                by_block = self.weights[:, np.minimum(self.offset[j] + c, last)].swapaxes(0, 1)
+            out[part] = by_block.reshape(len(c), -1)[:, : self.n_outputs]
+        return out
+
+    @cached_property
+    def centre(self) -> np.ndarray:
+        """(n_features, n_outputs): the mean of g_j over the training data; 0 if not known."""
+        if self.shares is None:
+            return np.zeros((self.n_features, self.n_outputs))
+        return self.shares.mean(self.at_cells(self.shares.feature, self.shares.code))
+
+    def shape(self, feature: int) -> tuple[np.ndarray, np.ndarray]:
+        """Codes of the values that a feature can have, and g_j less its mean at each of them.
+
+        Values that count as absent are the first, where the kernel has such.
+        """
+        codes = np.arange(0 if self.encoder.zero_is_absent else 1, self.encoder.n_codes)
+        if self.encoder.is_constant(feature):
+            codes = self.encoder.codes_of(np.zeros(1))
+        return codes, (self.feature_function(feature) - self.centre[feature])[codes]
+
     def contributions(self, values: Values, outputs: np.ndarray) -> np.ndarray:
-        """g_j(x_j) per feature and the intercept last: (n_rows, n_features + 1, len(outputs))."""
+        """Per feature g_j(x_j) less its mean over the training data, and the intercept, which has
+        the means, last: (n_rows, n_features + 1, len(outputs))."""
         codes, table = self.lookup.read(values)
         dense = codes.toarray()
         out = np.empty((codes.n_rows, self.n_features + 1, len(outputs)))
         for j in range(self.n_features):
-            out[:, j] = self.feature_function(j, table)[:, outputs][dense[:, j]]
-        out[:, -1] = self.intercept[outputs]
+            centred = self.feature_function(j, table)[:, outputs] - self.centre[j, outputs]
+            out[:, j] = centred[dense[:, j]]
+        out[:, -1] = self.centred_intercept[outputs]
         return out

@@ -31,9 +31,11 @@ from widemargin.cli.options import (
     Predictions,
     Scaled,
     Scaling,
+    Scoring,
     Search,
     Source,
     ThreadedSource,
+    Weight,
 )
 from widemargin.cli.output import exit_status_on_error
 
@@ -171,13 +173,15 @@ def easy(
         Path | None,
         typer.Option("--model", help="Where to write the model (default: TRAIN's name)"),
     ] = None,
+    scoring: Scoring = "accuracy",
+    weight: Weight = None,
     source: ThreadedSource,
     output: Output,
 ) -> None:
     """Scale, choose machine and parameters, train and report: all that most data needs."""
     from widemargin.cli import choosing
 
-    choosing.easy(train, test, model, source, output)
+    choosing.easy(train, test, model, scoring, weight, source, output)
 
 
 @command

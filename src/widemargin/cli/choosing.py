@@ -21,20 +21,23 @@ from widemargin.cli.datasets import (
 )
 from widemargin.cli.machines import (
     WITH_GAMMA,
+    class_weights,
     kernel_name,
     make_estimator,
     make_scaler,
     match_weights,
 )
 from widemargin.cli.options import Output, Search, Source
-from widemargin.cli.output import print_json, print_table, save_figure
+from widemargin.cli.output import print_json, save_figure
 from widemargin.cli.training import (
     evaluate_on,
     evaluation,
     fit_with_progress,
     print_evaluation,
 )
+from widemargin.cli.trials import as_fields, described, print_trials, reservation, shown_score
 from widemargin.persistence import read_header
+from widemargin.scoring import check_scoring
 from widemargin.selection import (
     EASY_CS,
     EASY_FOLDS,
@@ -52,22 +55,33 @@ from widemargin.warning import warn_user
 
 @dataclass(frozen=True)
 class _Comparison:
-    """How candidates are compared: along which C, on how many folds, drawn how."""
+    """How candidates are compared: by what, along which C, on how many folds, drawn how."""
 
+    scoring: str
     Cs: Sequence[float]
     folds: int
     seed: int | None
+
+    def check(self, classes: np.ndarray | None = None) -> None:
+        """Whether there is such a score, for such classes."""
+        try:
+            check_scoring(self.scoring, classes, "--scoring ")
+        except ValueError as error:
+            raise UsageError(str(error)) from None
 
 
 def tune_models(
     data: Path, model: Path | None, search: Search, source: Source, output: Output
 ) -> None:
-    compared = _Comparison(numbers(search.Cs, "--Cs"), search.folds, search.random_state)
+    Cs = numbers(search.Cs, "--Cs")
+    compared = _Comparison(search.scoring, Cs, search.folds, search.random_state)
+    compared.check()
     names = [kernel_name(word.strip()) for word in search.kernels.split(",")]
     candidates = list(_candidates(names, search, compared.Cs, source.jobs))
     path = check_folder(model or default_model(data))
     dataset, layout = read_training(data, source, kernel_values=names == ["precomputed"])
     X, y = dataset.X, labels_of(dataset)
+    compared.check(np.unique(y))
     for candidate in candidates:
         match_weights(candidate.estimator, y)
     rows = sample_rows(X, y, search.rows or X.shape[0], compared.seed)
@@ -80,8 +94,8 @@ def tune_models(
     if output.as_json:
         print_json(_searched(path, trials))
     elif not output.quiet:
-        _print_trials(trials)
-        print(f"\nbest: {_described(trials[0])}; trained on all {X.shape[0]} rows: {path}")
+        print_trials(trials)
+        print(f"\nbest: {described(trials[0])}; trained on all {X.shape[0]} rows: {path}")
 
 
 def _candidates(
@@ -122,6 +136,7 @@ def _search(
     """Tune on some rows; a candidate that cannot take them is left out, with a word of why."""
     trials: list[Trial] = []
     settings: dict[str, Any] = {"folds": compared.folds, "random_state": compared.seed}
+    settings["scoring"] = compared.scoring
     for candidate in candidates:
         try:
             part = candidate.part(_densified(candidate, X), rows)
@@ -131,11 +146,15 @@ def _search(
             continue
         trials += own
         if not quiet:
-            found = f"{100 * own[0].accuracy:.2f} % at C = {own[0].C:g}, {own[0].seconds:.1f} s"
-            print(f"{candidate.name}: {found}", file=sys.stderr)
+            found = f"{shown_score(own[0])} at C = {own[0].C:g}"
+            print(f"{candidate.name}: {found}, {own[0].seconds:.1f} s", file=sys.stderr)
     if not trials:
         raise ValueError("No candidate could be trained on this data.")
-    return ranked(trials)
+    trials = ranked(trials)
+    said = reservation(trials)
+    if said:
+        warn_user(said)
+    return trials
 
 
 def _trained(best: Trial, X, y, output: Output):
@@ -145,39 +164,37 @@ def _trained(best: Trial, X, y, output: Output):
     return fit_with_progress(scaler, machine, X, y, quiet=output.quiet)
 
 
-def _described(trial: Trial) -> str:
-    return f"{trial.candidate.name}, C {trial.C:g} ({100 * trial.accuracy:.2f} %)"
-
-
-def _trial(trial: Trial) -> dict:
-    found = {name: getattr(trial, name) for name in ("C", "accuracy", "spread")}
-    return {**trial.candidate.settings, **found, "path_seconds": trial.seconds}
-
-
 def _searched(path: Path, trials: list[Trial]) -> dict:
-    return {"model": str(path), "best": _trial(trials[0]), "trials": [_trial(t) for t in trials]}
-
-
-def _print_trials(trials: list[Trial], most: int = 20) -> None:
-    rows = [
-        [t.candidate.name, t.C, f"{100 * t.accuracy:.2f}", f"{100 * t.spread:.2f}"]
-        for t in trials[:most]
-    ]
-    print_table(["machine", "C", "accuracy, %", "spread"], rows)
+    return {
+        "model": str(path),
+        "best": as_fields(trials[0]),
+        "trials": [as_fields(t) for t in trials],
+    }
 
 
 def easy(
-    train_path: Path, test_path: Path | None, model: Path | None, source: Source, output: Output
+    train_path: Path,
+    test_path: Path | None,
+    model: Path | None,
+    scoring: str,
+    weight: list[str] | None,
+    source: Source,
+    output: Output,
 ) -> None:
     """Scale, choose machine and parameters on a sample, train on all, report."""
+    compared = _Comparison(scoring, EASY_CS, EASY_FOLDS, seed=0)
+    compared.check()
+    weights = class_weights(weight)
     path = check_folder(model or default_model(train_path))
     if test_path is not None:
         test_path.stat()  # better missed now than after the training
     dataset, layout = read_training(train_path, source)
     X, y = dataset.X, labels_of(dataset)
     rows = sample_rows(X, y, EASY_ROWS)
-    candidates = list(easy_candidates(X, n_jobs=source.jobs))
-    compared = _Comparison(EASY_CS, EASY_FOLDS, seed=0)
+    compared.check(np.unique(y))
+    candidates = list(easy_candidates(X, n_jobs=source.jobs, class_weight=weights))
+    for candidate in candidates:
+        match_weights(candidate.estimator, y)
     trials = _search(candidates, X, y, rows, compared, quiet=output.quiet or output.as_json)
     fitted = _trained(trials[0], X, y, output)
     save(fitted, path, notes=layout.notes())
@@ -188,7 +205,7 @@ def easy(
         print_json(_searched(path, trials) | ({"test": evaluation(found)} if found else {}))
         return
     if not output.quiet:
-        print(f"best of {len(trials)} on {len(rows)} rows: {_described(trials[0])}")
+        print(f"best of {len(trials)} on {len(rows)} rows: {described(trials[0])}")
         print(f"trained on all {X.shape[0]} rows: {path}" + "\n" * bool(found))
     if found:
         print_evaluation(found)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from widemargin import AdditiveSVC, KernelSVC, load, save
 from widemargin.cli.arguments import UsageError
@@ -24,6 +23,7 @@ from widemargin.cli.options import Scaling, Source
 from widemargin.cli.output import or_stdout, print_facts, print_json, save_figure
 from widemargin.data import write_svmlight
 from widemargin.persistence import MissingKernelError, read_header
+from widemargin.terms import explain
 
 
 def scale(data: Path, out: Path | None, scaling: Scaling, source: Source) -> None:
@@ -123,13 +123,11 @@ def plot(
     X = None
     if data is not None:
         X = densified_for(fitted, read_like_training(data, source, header).X)
-        X = fitted[:-1].transform(X) if isinstance(fitted, Pipeline) else X
     if what == "shapes":
-        words = None if features is None else features.split(",")
-        wanted = None if words is None else [_feature(names, word.strip()) for word in words]
-        figure = plots.plot_shapes(machine, features=wanted, names=names, X=X)
+        wanted = None if features is None else _terms(fitted, names, features)
+        figure = plots.plot_shapes(fitted, features=wanted, names=names, X=X)
     elif what == "importance":
-        figure = plots.plot_importance(machine, names=names, X=X)
+        figure = plots.plot_importance(fitted, names=names, X=X)
     else:
         figure = plots.plot_convergence(machine)
     out = out or Path(model.name).with_suffix(".png")
@@ -137,28 +135,32 @@ def plot(
     print(out)
 
 
-def _feature(names: list[str], word: str) -> int:
-    if word in names:
-        return names.index(word)
-    if word.isdigit() and int(word) < len(names):
-        return int(word)
-    raise UsageError(f"--features {word}: no such feature; there are {len(names)}.")
+def _terms(fitted, names: list[str], words: str) -> list[int | str]:
+    """Names of columns or features, or numbers of features."""
+    explained = explain(fitted, names)
+    wanted: list[int | str] = []
+    for word in map(str.strip, words.split(",")):
+        try:
+            wanted.append(explained.term(word).name)
+        except ValueError:
+            if not word.isdigit() or int(word) >= len(names):
+                raise UsageError(
+                    f"--features {word}: no such feature; there are {len(names)}."
+                ) from None
+            wanted.append(int(word))
+    return wanted
 
 
 def export(model: Path, out: Path, kind: str | None, max_bytes: int | None) -> None:
     from widemargin import export as exports
 
-    writers = {
-        "libsvm": exports.export_libsvm,
-        "onnx": exports.export_onnx,
-        "shapes": exports.export_shapes,
-    }
+    writers = {"libsvm": exports.export_libsvm, "onnx": exports.export_onnx}
     kind = kind or {".onnx": "onnx", ".json": "shapes"}.get(out.suffix, "libsvm")
-    if kind not in writers:
-        raise UsageError(f"--to {kind}: not one of {', '.join(writers)}.")
+    if kind not in (*writers, "shapes"):
+        raise UsageError(f"--to {kind}: not one of {', '.join(writers)}, shapes.")
     header, fitted = load_model(model, Source(max_bytes=max_bytes))
-    if kind == "shapes" and Layout.noted(header).columns is not None:
-        machine = machine_of(fitted)
-        machine.feature_names_in_ = np.array(names_of(machine, header), dtype=object)
-    writers[kind](fitted, out)
+    if kind == "shapes":
+        exports.export_shapes(fitted, out, Layout.noted(header).columns)
+    else:
+        writers[kind](fitted, out)
     print(out)

@@ -63,11 +63,8 @@ def make_estimator(kernel: str, options: dict[str, Any]):
     for name in given:
         if kernel not in _KERNELS_OF.get(name, KERNELS):
             raise UsageError(f"--{name.replace('_', '-')} has no meaning with --kernel {kernel}.")
-    weights = given.pop("weight", None)
-    if weights:
-        given["class_weight"] = (
-            "balanced" if weights == ["balanced"] else dict(map(_weight, weights))
-        )
+    if weights := given.pop("weight", None):
+        given["class_weight"] = class_weights(weights)
     if "early" in given:
         given["early"] = _early(given["early"])
     try:
@@ -78,6 +75,13 @@ def make_estimator(kernel: str, options: dict[str, Any]):
     except (ValueError, TypeError) as error:
         raise UsageError(f"--kernel {kernel}: {error}") from None
     return machine
+
+
+def class_weights(words: list[str] | None) -> dict | str | None:
+    """--weight as the parameter ``class_weight`` has it, by the labels' text."""
+    if not words:
+        return None
+    return "balanced" if words == ["balanced"] else dict(map(_weight, words))
 
 
 def _make(kernel: str, given: dict[str, Any]):

@@ -213,11 +213,18 @@ Gammas = Annotated[
 ]
 Powers = Annotated[str | None, _machine_option("-p", "--powers", help="Likewise, of power_mean")]
 Folds = Annotated[int, typer.Option("-v", "--folds", min=2, help="Of cross-validation")]
+Scoring = Annotated[
+    str,
+    typer.Option(
+        "--scoring",
+        help="What to maximise: accuracy, balanced_accuracy, roc_auc, f1, ...",
+    ),
+]
 SomeRows = Annotated[
     int | None, typer.Option("--rows", min=10, help="Search on so many rows (default: all)")
 ]
 SearchPlot = Annotated[
-    Path | None, typer.Option("--plot", help="Draw accuracy against C", rich_help_panel=SHAPE)
+    Path | None, typer.Option("--plot", help="Draw the score against C", rich_help_panel=SHAPE)
 ]
 
 
@@ -230,10 +237,12 @@ class Search:
     gammas: Gammas = None
     powers: Powers = None
     scale: Scale = None
+    scoring: Scoring = "accuracy"
     folds: Folds = 5
     rows: SomeRows = None
     random_state: Seed = 0
     tol: Tol = None
+    max_iter: MaxIter = None
     weight: Weight = None
     multi_class: MultiClass = None
     fit_intercept: Intercept = None
@@ -241,7 +250,7 @@ class Search:
 
     def common(self) -> dict:
         """Parameters of every machine."""
-        names = ("tol", "weight", "multi_class", "fit_intercept", "random_state")
+        names = ("tol", "max_iter", "weight", "multi_class", "fit_intercept", "random_state")
         return {name: getattr(self, name) for name in names}
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from widemargin import AdditiveSVC, KernelSVC, save
 from widemargin.cli.arguments import UsageError
@@ -27,10 +26,13 @@ from widemargin.cli.datasets import (
 from widemargin.cli.machines import kernel_name, make_estimator, make_scaler, match_weights
 from widemargin.cli.options import Machine, Output, Source
 from widemargin.cli.output import or_stdout, print_facts, print_json, print_table, progress_on
+from widemargin.cli.trials import WAY_OUT, folds_unconverged
 from widemargin.files import text_output
 from widemargin.persistence import Header
 from widemargin.report import Evaluation, evaluate
 from widemargin.selection import Candidate, behind_scaler, tune
+from widemargin.terms import explain
+from widemargin.warning import warn_user
 
 _CHUNK = 10_000  # rows of output formatted at once
 
@@ -56,8 +58,18 @@ def train(
         candidate = Candidate({"kernel": kernel}, machine, scaler)
         seed = options.random_state
         (trial,) = tune([candidate], X, y, [machine.C], folds=folds, random_state=seed)
-        found = {"folds": folds, "accuracy": trial.accuracy, "spread": trial.spread}
+        found = {
+            "folds": folds,
+            "accuracy": trial.score,
+            "spread": trial.spread,
+            "unconverged": trial.unconverged,
+        }
         _print({"cross_validation": found}, found, output.as_json)
+        if trial.unconverged:
+            warn_user(
+                f"{folds_unconverged(trial)} folds did not converge: the accuracy is not that of "
+                f"the model asked for. {WAY_OUT}"
+            )
         return
     fitted = fit_with_progress(scaler, machine, X, y, quiet=output.quiet)
     save(fitted, path, notes=layout.notes())
@@ -132,12 +144,12 @@ def _predicted(model, X, what: str, class_label: str | None, header: Header):
         return (classes[1:] if scores.ndim == 1 else classes), scores
     if not isinstance(machine, AdditiveSVC):
         raise UsageError("--output contributions needs an additive model; this one is KernelSVC.")
-    if isinstance(model, Pipeline):
-        X = model[:-1].transform(X)
     label = class_label if class_label is None else machine.classes_[_class(classes, class_label)]
     if label is None and len(classes) > 2:
         raise UsageError(f"--output contributions needs --class, one of {', '.join(classes)}.")
-    return [*names_of(machine, header), "intercept"], machine.contributions(X, label)
+    explained = explain(model, names_of(machine, header))
+    names = [term.name for term in explained.terms]
+    return [*names, "intercept"], explained.contributions(X, label)
 
 
 def _class(classes: list[str], label: str) -> int:
@@ -172,6 +184,8 @@ def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluatio
 def evaluation(found: Evaluation) -> dict:
     return {
         "accuracy": found.accuracy,
+        "balanced_accuracy": found.balanced_accuracy,
+        "roc_auc": found.roc_auc,
         "rows": found.rows,
         "seconds": found.seconds,
         "microseconds_per_row": found.microseconds_per_row,
@@ -181,11 +195,17 @@ def evaluation(found: Evaluation) -> dict:
 
 
 def print_evaluation(found: Evaluation) -> None:
-    facts = {"accuracy": f"{100 * found.accuracy:.2f} %", "rows": found.rows}
-    print_facts(facts | {"time per row": f"{found.microseconds_per_row:.3g} us"})
+    facts = {
+        "accuracy": f"{100 * found.accuracy:.2f} %",
+        "balanced accuracy": f"{100 * found.balanced_accuracy:.2f} %",
+        "AUC": found.roc_auc,
+        "rows": found.rows,
+        "time per row": f"{found.microseconds_per_row:.3g} us",
+    }
+    print_facts(facts)
     print_table(
         ["class", "rows", "precision", "recall", "F1"],
-        [[c.label, c.rows, c.precision, c.recall, c.f1] for c in found.classes],
+        [[c.label, c.rows, c.precision, c.recall, c.f1] for c in [*found.classes, found.mean]],
         title="\nper class",
     )
     labels = [str(c.label) for c in found.classes]

@@ -8,30 +8,36 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.pipeline import Pipeline
 
 from widemargin.additive import AdditiveSVC
 from widemargin.export.labels import plain_labels
 from widemargin.files import replacing
 from widemargin.multiclass import Coding
+from widemargin.terms import Explanation, Term, explain
 
 
-def shape_functions(model: AdditiveSVC) -> dict[str, Any]:
+def shape_functions(model: AdditiveSVC | Pipeline, names=None) -> dict[str, Any]:
     """The shape functions of a fitted `AdditiveSVC`, as what JSON knows.
 
     Parameters
     ----------
-    model : AdditiveSVC
+    model : AdditiveSVC or Pipeline
+        Of a pipeline, values are those of the data before its scalers.
+    names : sequence of str, default=None
+        Of the features, where the model does not know better.
 
     Returns
     -------
     shapes : dict
         "widemargin" is the version and "classes" are all labels.  "outputs" are the labels that
-        have decision values: all of them, or the second of two; "intercepts" are theirs.
-        "features" are dicts with "index", "name" (None if not known), "grid" (values of the
-        feature, ascending) and "values" (one list per output: what the feature adds at each
-        value of the grid).  A value between two of the grid belongs to the bin of one of them; a
-        value that counts as absent (below the grid, if the kernel vanishes at zero) adds nothing.
+        have decision values: all of them, or the second of two; "intercepts" are theirs, the mean
+        decision values over the training data.  "features" are dicts with "index", "name" (None if
+        not known), "grid" (values of the feature, ascending) and "values" (one list per output:
+        what the feature adds at each value of the grid, centred).  A value between two of the grid
+        belongs to the bin of one of them.  "terms" are dicts with "name", "features" (indices),
+        "categories" (of a column that became several features) and "importance" (None if the model
+        does not know): the columns of the data.
 
     Examples
     --------
@@ -45,44 +51,49 @@ def shape_functions(model: AdditiveSVC) -> dict[str, Any]:
     >>> shapes["outputs"], len(shapes["features"][0]["values"])
     ([0, 1, 2], 3)
     """
-    if not isinstance(model, AdditiveSVC):
-        raise ValueError(
-            f"{type(model).__name__} is not a sum over features, so it has no shape functions: "
-            "use an AdditiveSVC (of a Pipeline, its last step)."
-        )
-    check_is_fitted(model, "model_")
-    fitted, labels = model.model_, plain_labels(model.classes_)
-    coding, names = Coding.of(model), getattr(model, "feature_names_in_", None)
-
-    def per_score(outputs: np.ndarray) -> list:
-        return _finite((outputs @ coding.readout).T)
-
-    features = [
-        {
-            "index": j,
-            "name": None if names is None else str(names[j]),
-            "grid": _finite(fitted.encoder.grid(j)[1:]),
-            "values": per_score(fitted.feature_function(j)[1:]),
-        }
-        for j in range(fitted.n_features)
-    ]
+    explained = explain(model, names)
+    named = names is not None or hasattr(model, "feature_names_in_")
+    features = []
+    for j, name in enumerate(explained.feature_names):
+        shape = explained.shape(Term(name, (j,)))
+        grid, values = _finite(shape.values), _finite(shape.scores.T)
+        features.append({"index": j, "name": name if named else None, "grid": grid,
+                         "values": values})  # fmt: skip
+    classes = plain_labels(explained.machine.classes_)
     return {
         "widemargin": version("widemargin"),
-        "classes": labels.tolist(),
-        "outputs": labels[coding.scored].tolist(),
-        "intercepts": per_score(fitted.intercept),
+        "classes": classes.tolist(),
+        "outputs": classes[Coding.of(explained.machine).scored].tolist(),
+        "intercepts": _finite(explained.intercept),
         "features": features,
+        "terms": _terms(explained),
     }
 
 
-def export_shapes(model: AdditiveSVC, path: str | os.PathLike) -> None:
+def _terms(explained: Explanation) -> list[dict[str, Any]]:
+    known = explained.machine.model_.shares is not None
+    size = _finite(explained.importances()) if known else [None] * len(explained.terms)
+    return [
+        {
+            "name": term.name,
+            "features": list(term.features),
+            "categories": list(term.categories),
+            "importance": importance,
+        }
+        for term, importance in zip(explained.terms, size, strict=True)
+    ]
+
+
+def export_shapes(model: AdditiveSVC | Pipeline, path: str | os.PathLike, names=None) -> None:
     """Write the shape functions of a fitted `AdditiveSVC` as JSON.
 
     Parameters
     ----------
-    model : AdditiveSVC
+    model : AdditiveSVC or Pipeline
     path : path
         Written whole or not at all; see `shape_functions` for what is in it.
+    names : sequence of str, default=None
+        Of the features, where the model does not know better.
 
     Examples
     --------
@@ -94,9 +105,9 @@ def export_shapes(model: AdditiveSVC, path: str | os.PathLike) -> None:
     ...     path = pathlib.Path(folder, "shapes.json")
     ...     export_shapes(model, path)
     ...     list(json.loads(path.read_text()))
-    ['widemargin', 'classes', 'outputs', 'intercepts', 'features']
+    ['widemargin', 'classes', 'outputs', 'intercepts', 'features', 'terms']
     """
-    text = json.dumps(shape_functions(model), allow_nan=False)
+    text = json.dumps(shape_functions(model, names), allow_nan=False)
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 

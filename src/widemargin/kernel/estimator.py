@@ -22,6 +22,7 @@ from widemargin.validation import (
     check_number,
     check_number_or_auto,
     check_X,
+    machine_of_kernel,
 )
 
 LARGEST = 1e30  # gamma and coef0 that single precision can work with
@@ -108,6 +109,8 @@ class KernelSVC(MarginClassifier, KernelMachine):
     duality_gap_ : float
         Largest relative gap of the binary problems (for an early model, of the clusters' own), in
         double precision; NaN for a kernel that is not positive semi-definite.
+    converged_ : bool
+        Whether that is within ``tol``, or there is no gap to tell.
     objective_, dual_objective_ : float
         Sums over the binary problems; for an early model of the clusters' own (NaN and a sum).
     n_iter_ : int
@@ -202,7 +205,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
 
     def _check_params(self) -> None:
         if not callable(self.kernel):
-            check_choice("kernel", self.kernel, KERNELS)
+            check_choice("kernel", self.kernel, KERNELS, machine_of_kernel(self.kernel))
         check_number("C", self.C, above=0, finite=True)
         if isinstance(self.gamma, str):
             check_choice("gamma", self.gamma, ("scale", "auto"))

@@ -83,6 +83,11 @@ class KernelMachine(Machine):
 
     _problems: Callable[[Targets], list[Variables]]
 
+    @property
+    def converged_(self) -> bool:
+        """Whether the fit came within ``tol``; also where there is no gap to tell."""
+        return not self.duality_gap_ > self.tol
+
     def __sklearn_clone__(self):
         """Clones for a warm start share the last variables, which is how a grid search hands on."""
         copy = super().__sklearn_clone__()
@@ -335,7 +340,7 @@ class KernelMachine(Machine):
             record = self.fit_record_
             found = (len(self.support_), record.seconds, record.gap)
             log("%d support vectors, %.2f s, relative duality gap %.2g", *found)
-        if self.duality_gap_ > self.tol:
+        if not self.converged_:
             way_out = "Increase max_iter, decrease C, or accept a larger tol."
             warn_user(
                 f"KernelSVC stopped with a relative duality gap of {self.duality_gap_:.2g}, above "

@@ -10,6 +10,7 @@ from widemargin.additive.estimator import AdditiveSVC
 from widemargin.additive.kernels import KERNELS, resolve_kernel
 from widemargin.additive.lookup import BinnedLookup, Lookup, PolynomialLookup
 from widemargin.additive.model import AdditiveModel
+from widemargin.additive.shares import ROUNDING, BinShares, code_type
 from widemargin.additive.tables import Tables
 from widemargin.multiclass import Coding
 from widemargin.persistence.container import Arrays, Fields
@@ -40,6 +41,10 @@ def pack_additive(estimator: AdditiveSVC) -> tuple[dict, dict[str, np.ndarray]]:
         "tables.diagonal": tables.diagonal,
         "frequency": model.frequency,
     }
+    if model.shares is not None:
+        header["shares"] = True
+        for name in ("start", "code", "share"):
+            arrays[f"shares.{name}"] = getattr(model.shares, name)
     if model.offset is not None:
         arrays["offset"] = model.offset
     if tables.left is not None and tables.left is not tables.right:
@@ -93,7 +98,28 @@ def _unpack_model(
         weights=weights,
         intercept=arrays.take("intercept", np.float64, (n_outputs,)),
         n_features=n_features,
+        shares=_unpack_shares(fields, arrays.inner("shares."), n_features, encoder.n_codes),
     )
+
+
+def _unpack_shares(
+    fields: Fields, arrays: Arrays, n_features: int, n_codes: int
+) -> BinShares | None:
+    if not fields.has("shares"):  # files of earlier versions do not say
+        return None
+    if not fields.flag("shares"):
+        raise fields.fault("shares", "true, or left out")
+    code = arrays.indices("code", code_type(n_codes), None, n_codes)
+    start = arrays.pointers("start", n_features, len(code))
+    share = arrays.take("share", np.float32, (len(code),))
+    first = np.zeros(len(code), dtype=bool)
+    first[start[:-1][start[:-1] < len(code)]] = True
+    if np.any(code == 0) or np.any(~first[1:] & (code[1:] <= code[:-1])):
+        raise arrays.fault("code", "must ascend from 1 or more within each feature")
+    shares = BinShares(start, code, share)
+    if np.any(share < 0) or np.any(shares.present > 1 + ROUNDING):
+        raise arrays.fault("share", "must not be negative, nor above 1 in any feature")
+    return shares
 
 
 def _unpack_lookup(fields: Fields, encoder: Encoder, table: np.ndarray, tables: Tables) -> Lookup:

@@ -1,0 +1,69 @@
+"""Trials of a search as people and programs see them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from widemargin.cli.output import print_table
+from widemargin.selection import Trial
+
+WAY_OUT = "Raise --max-iter, lower C, or accept a larger --tol."
+
+
+def shown_score(trial: Trial) -> str:
+    """Accuracies in per cent, others as they are; a star where some fold did not converge."""
+    star = "*" if trial.unconverged else ""
+    if trial.scoring.endswith("accuracy"):
+        return f"{100 * trial.score:.2f} %{star}"
+    return f"{trial.scoring} {trial.score:.4f}{star}"
+
+
+def described(trial: Trial) -> str:
+    return f"{trial.candidate.name}, C {trial.C:g} ({shown_score(trial)})"
+
+
+def folds_unconverged(trial: Trial) -> str:
+    return f"{trial.unconverged} of {trial.folds}" if trial.unconverged else ""
+
+
+def as_fields(trial: Trial) -> dict:
+    found = {"C": trial.C, trial.scoring: trial.score, "spread": trial.spread}
+    more = {"unconverged": trial.unconverged, "path_seconds": trial.seconds}
+    return {**trial.candidate.settings, **found, **more}
+
+
+def print_trials(trials: Sequence[Trial], most: int = 20) -> None:
+    """A table of the first of them, with a word on those that did not converge."""
+    shown = trials[:most]
+    percent = shown[0].scoring.endswith("accuracy")
+    header = ["machine", "C", f"{shown[0].scoring}, %" if percent else shown[0].scoring, "spread"]
+    rows = [[t.candidate.name, t.C, *_numbers(t)] for t in shown]
+    if any(t.unconverged for t in shown):
+        header.append("not converged")
+        rows = [[*row, folds_unconverged(t)] for row, t in zip(rows, shown, strict=True)]
+    print_table(header, rows)
+    if any(t.unconverged for t in shown):
+        print(f"* in some folds the fit did not converge: no score to rely on. {WAY_OUT}")
+
+
+def _numbers(trial: Trial) -> tuple[str, str]:
+    unit, digits = (100, 2) if trial.scoring.endswith("accuracy") else (1, 4)
+    star = "*" if trial.unconverged else ""
+    return f"{unit * trial.score:.{digits}f}{star}", f"{unit * trial.spread:.{digits}f}"
+
+
+def reservation(trials: Sequence[Trial]) -> str | None:
+    """What there is to say of a choice that convergence had a part in; None where it had none."""
+    chosen = trials[0]
+    if chosen.unconverged:
+        return (
+            f"{described(chosen)} did not converge in {folds_unconverged(chosen)} folds, and "
+            f"nothing that converged is within a standard error of it. {WAY_OUT}"
+        )
+    passed = [t for t in trials[1:] if t.score > chosen.score]
+    if not passed:
+        return None
+    return (
+        f"{described(chosen)} is chosen before {described(passed[0])}, which did not converge in "
+        f"{folds_unconverged(passed[0])} folds and is within a standard error."
+    )

@@ -1,0 +1,121 @@
+"""How good predictions are, as one number: scikit-learn's names of scores, for decision values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import (
+    average_precision_score,
+    f1_score,
+    matthews_corrcoef,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
+
+Scorer = Callable[[Any, Any, np.ndarray], float]
+"""Model, rows and true labels to a number, the larger the better."""
+
+_PER_CLASS = {"f1": f1_score, "precision": precision_score, "recall": recall_score}
+_AVERAGES = ("macro", "micro", "weighted")
+_NEED_PROBABILITIES = ("log_loss", "neg_log_loss", "neg_brier_score", "brier_score")
+OF_TWO = (*_PER_CLASS, "average_precision")
+SCORINGS = (
+    "accuracy",
+    "balanced_accuracy",
+    "roc_auc",
+    "matthews_corrcoef",
+    *OF_TWO,
+    *(f"{name}_{average}" for name in _PER_CLASS for average in _AVERAGES),
+)
+
+
+def check_scoring(name: str, classes: np.ndarray | None = None, option: str = "scoring=") -> None:
+    """Raise ValueError for a score that there is not, or not for these classes."""
+    if name in _NEED_PROBABILITIES:
+        raise ValueError(
+            f"{option}{name}: it needs probabilities, and these machines give decision values. Use "
+            "roc_auc, which needs the order of decision values only; or "
+            "CalibratedClassifierCV in Python."
+        )
+    if name not in SCORINGS:
+        raise ValueError(f"{option}{name}: not one of {', '.join(SCORINGS)}.")
+    if classes is not None and name in OF_TWO and len(classes) != 2:
+        other = "roc_auc" if name == "average_precision" else f"{name}_macro"
+        raise ValueError(
+            f"{option}{name}: it is for two classes, and there are {len(classes)}. Use {other}."
+        )
+
+
+def get_scorer(scoring: str | Scorer) -> Scorer:
+    """A scorer by scikit-learn's name, or the given function.
+
+    What distinguishes a class ("f1", "precision", "recall", "average_precision") is that of
+    ``classes_[1]``, the one whose decision values are positive.  "roc_auc" of several classes is
+    the mean of each against the rest.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import AdditiveSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdditiveSVC(random_state=0).fit(X, y)
+    >>> 0.99 < get_scorer("roc_auc")(model, X, y) <= 1
+    True
+    """
+    if not isinstance(scoring, str):
+        return scoring
+    check_scoring(scoring)
+    if scoring == "accuracy":
+        return lambda model, X, y: model.score(X, y)
+    if scoring == "roc_auc":
+        return lambda model, X, y: roc_auc(y, model.decision_function(X), model.classes_)
+    if scoring == "average_precision":
+        return _average_precision
+    if scoring == "balanced_accuracy":
+        return lambda model, X, y: balanced_accuracy(y, model.predict(X))
+    if scoring == "matthews_corrcoef":
+        return lambda model, X, y: float(matthews_corrcoef(y, model.predict(X)))
+    name, _, average = scoring.partition("_")
+    return partial(_per_class, _PER_CLASS[name], average)
+
+
+def roc_auc(y: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> float:
+    """Area under the ROC curve; of several classes, the mean of each against the rest.
+
+    Classes that no row or every row has are left out; NaN if none is left.
+    """
+    columns = scores[:, None] if scores.ndim == 1 else scores
+    tested = [
+        (y == label, column)
+        for label, column in zip(classes[-columns.shape[1] :], columns.T, strict=True)
+        if 0 < np.count_nonzero(y == label) < len(y)
+    ]
+    if not tested:
+        return float("nan")
+    return float(np.mean([roc_auc_score(is_class, column) for is_class, column in tested]))
+
+
+def balanced_accuracy(y: np.ndarray, predicted: np.ndarray) -> float:
+    """The mean recall of the classes that y has."""
+    if len(y) == 0:
+        return float("nan")
+    options = {"labels": np.unique(y), "average": "macro", "zero_division": 0.0}
+    return float(recall_score(y, predicted, **options))
+
+
+def _average_precision(model, X, y) -> float:
+    check_scoring("average_precision", model.classes_)
+    return float(average_precision_score(y == model.classes_[1], model.decision_function(X)))
+
+
+def _per_class(metric: Callable, average: str, model, X, y) -> float:
+    predicted = model.predict(X)
+    if average:
+        return float(metric(y, predicted, average=average, zero_division=0.0))
+    check_scoring(metric.__name__.removesuffix("_score"), model.classes_)
+    positive = model.classes_[1]
+    return float(metric(y == positive, predicted == positive, zero_division=0.0))

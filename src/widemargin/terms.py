@@ -1,0 +1,269 @@
+"""An additive model as a reader sees it: centred terms, a column of the data each, in its units.
+
+The words are those of explainable boosting machines (EBM): a term's mean over the training data is
+zero, the intercept has the rest, and importance is the mean of |contribution|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from widemargin.additive import AdditiveSVC
+from widemargin.additive.shares import ROUNDING
+from widemargin.machine import feature_names
+from widemargin.multiclass import Coding
+from widemargin.units import Units
+
+NEITHER = "(other)"
+"""The category of rows that have none of those that a model knows."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A column of the data: one feature, or the features that its categories have become."""
+
+    name: str
+    features: tuple[int, ...]
+    categories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a term adds to each score at the values that its column can have.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_values,)
+        Numbers in the data's units, ascending; or categories.
+    scores : ndarray of shape (n_values, n_scores)
+    share : ndarray of shape (n_values,) or None
+        How often each occurs in the training data; None if the model does not know.
+    """
+
+    values: np.ndarray
+    scores: np.ndarray
+    share: np.ndarray | None
+
+    @property
+    def seen(self) -> Shape:
+        """From the first to the last value that occurs in the training data."""
+        if self.share is None or not self.share.any():
+            return self
+        occurring = np.flatnonzero(self.share)
+        part = slice(occurring[0], occurring[-1] + 1)
+        return Shape(self.values[part], self.scores[part], self.share[part])
+
+
+def explain(model, names: Sequence[str] | None = None) -> Explanation:
+    """A fitted `AdditiveSVC`, or a pipeline of scalers and one, as a sum of terms.
+
+    Parameters
+    ----------
+    model : AdditiveSVC or Pipeline
+        Scalers before it are undone: MinMaxScaler, MaxAbsScaler and StandardScaler.
+    names : sequence of str, default=None
+        Of the features, where the model does not know better.  Features whose names are a column
+        and a category, such as ``job=clerk`` and ``job=smith``, are one term ``job``, if no row of
+        the training data has more than one of them.
+
+    Returns
+    -------
+    explanation : Explanation
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from widemargin import AdditiveSVC, explain
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = make_pipeline(StandardScaler(), AdditiveSVC(random_state=0)).fit(X, y)
+    >>> explained = explain(model)
+    >>> explained.ranked[0].name
+    'petal width (cm)'
+    >>> shape = explained.shape(explained.ranked[0])
+    >>> round(float(shape.values[0]), 6), round(float(shape.values[-1]), 6)  # in centimetres
+    (0.1, 2.5)
+    >>> parts = explained.contributions(X)  # of the four terms, and the intercept
+    >>> parts.shape, bool(abs(parts.sum(axis=1) - model.decision_function(X)).max() < 1e-5)
+    ((150, 5, 3), True)
+    """
+    machine = model[-1] if isinstance(model, Pipeline) else model
+    if not isinstance(machine, AdditiveSVC):
+        raise ValueError(
+            f"{type(machine).__name__} is not a sum over features, so it has no shape "
+            "functions: use an AdditiveSVC, or a Pipeline of scalers and one."
+        )
+    check_is_fitted(machine, "model_")
+    if names is None:  # a machine behind scalers does not know them
+        names = getattr(model, "feature_names_in_", None)
+    return Explanation(model, machine, Units.of(model), tuple(feature_names(machine, names)))
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The terms of a model, and what each adds.
+
+    Scores are those of ``decision_function``: one per class, or that of the second of two.
+    """
+
+    model: AdditiveSVC | Pipeline
+    machine: AdditiveSVC
+    units: Units
+    feature_names: tuple[str, ...]
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The classes that have a score."""
+        return self.machine.classes_[self._coding.scored]
+
+    @property
+    def intercept(self) -> np.ndarray:
+        """(n_scores,): the mean decision value over the training data."""
+        return self.machine.model_.centred_intercept @ self._coding.readout
+
+    @property
+    def _coding(self) -> Coding:
+        return Coding.of(self.machine)
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """In the order of their first features."""
+        columns: dict[str, list[int]] = {}
+        for j, name in enumerate(self.feature_names):
+            column, is_category, _ = name.partition("=")
+            columns.setdefault(column if is_category else f"\0{j}", []).append(j)
+        terms: list[Term] = []
+        for column, features in columns.items():
+            if len(features) > 1 and self._exclude_each_other(features):
+                categories = (self.feature_names[j].partition("=")[2] for j in features)
+                terms.append(Term(column, tuple(features), tuple(categories)))
+            else:
+                terms += [Term(self.feature_names[j], (j,)) for j in features]
+        return tuple(sorted(terms, key=lambda term: term.features[0]))
+
+    @property
+    def ranked(self) -> list[Term]:
+        """The terms by importance, the largest first."""
+        order = np.argsort(-self.importances(), kind="stable")
+        return [self.terms[k] for k in order]
+
+    def term(self, wanted: int | str) -> Term:
+        """A term by its name, or by the number or name of one of its features."""
+        for term in self.terms:
+            known = {term.name, *term.features, *(self.feature_names[j] for j in term.features)}
+            if wanted in known:
+                return term
+        raise ValueError(f"There is no term {wanted!r}; there are {len(self.terms)} of them.")
+
+    def shape(self, term: Term) -> Shape:
+        """What a term adds at every value of its column."""
+        return self._categories(term) if term.categories else self._curve(term.features[0])
+
+    def contributions(self, X, class_label=None) -> np.ndarray:
+        """What each term adds to the decision values of rows, and the intercept last.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            In the data's units, as the model itself takes it.
+        class_label : object, default=None
+            Only this class; not needed for two classes.
+
+        Returns
+        -------
+        parts : ndarray of shape (n_samples, n_terms + 1[, n_classes])
+            Their sum over axis 1 is ``decision_function(X)``.
+        """
+        if isinstance(self.model, Pipeline):
+            X = self.model[:-1].transform(X)
+        parts = self.machine.contributions(X, class_label)
+        if len(self.terms) < len(self.feature_names):
+            summed = [parts[:, list(term.features)].sum(axis=1) for term in self.terms]
+            parts = np.stack([*summed, parts[:, -1]], axis=1)
+        return parts
+
+    def importances(self, X=None) -> np.ndarray:
+        """The mean of |contribution| of each term, averaged over classes.
+
+        Over the rows of X, in which contributions are centred; by default over the training data,
+        from the frequencies that the model holds, rows weighted as in the fit.
+        """
+        if X is not None:
+            parts = self.contributions(X)[:, :-1]
+            distance = np.abs(parts - parts.mean(axis=0)).mean(axis=0)
+            return distance.reshape(len(self.terms), -1).mean(axis=1)
+        by_feature = self.machine.feature_importances_
+        return np.array(
+            [
+                self._importance(self._categories(term))
+                if term.categories
+                else by_feature[term.features[0]]
+                for term in self.terms
+            ]
+        )
+
+    @staticmethod
+    def _importance(shape: Shape) -> float:
+        assert shape.share is not None
+        return float((shape.share @ np.abs(shape.scores)).mean())
+
+    def _curve(self, j: int) -> Shape:
+        model = self.machine.model_
+        codes, values = model.shape(j)
+        grid = self.units.raw(j, model.encoder.grid(j)[codes])
+        share = None if model.shares is None else self._share(j, codes)
+        return Shape(grid, values @ self._coding.readout, share)
+
+    def _codes(self, j: int) -> np.ndarray:
+        """The codes of 0 and 1 in one feature."""
+        encoder = self.machine.model_.encoder
+        k = j if len(encoder.shift) > 1 else 0
+        scaled = self.units.scaled(j, np.array([0.0, 1.0]))
+        return encoder.codes_of((scaled - encoder.shift[k]) * encoder.factor[k])
+
+    def _exclude_each_other(self, features: list[int]) -> bool:
+        """Whether each feature is 0 or 1, and their ones are no more than there are rows."""
+        model = self.machine.model_
+        if model.shares is None:
+            return True  # nothing but the names is known
+        ones, slack = 0.0, len(features) * ROUNDING
+        for j in features:
+            no, yes = self._codes(j)
+            ones += float(self._share(j, yes)) if yes != no else 0.0
+            if self._share(j, np.unique([no, yes])).sum() < 1 - slack:
+                return False
+        return ones <= 1 + slack
+
+    def _categories(self, term: Term) -> Shape:
+        """Every category, and the rows that have none of them if there are such."""
+        model = self.machine.model_
+        off, on, ones = [], [], []
+        for j in term.features:
+            no, yes = self._codes(j)
+            values = model.feature_function(j) - model.centre[j]
+            off.append(values[no])
+            on.append(values[yes])
+            ones.append(float(self._share(j, yes)) if yes != no else 0.0)
+        neither = np.sum(off, axis=0)
+        scores = [neither - off_j + on_j for off_j, on_j in zip(off, on, strict=True)]
+        names, share = list(term.categories), np.array(ones)
+        if (rest := 1 - share.sum()) > len(names) * ROUNDING and model.shares is not None:
+            names.append(NEITHER)
+            scores.append(neither)
+            share = np.append(share, rest)
+        known = None if model.shares is None else share
+        return Shape(np.array(names, dtype=object), np.array(scores) @ self._coding.readout, known)
+
+    def _share(self, j: int, code) -> np.ndarray:
+        """Of codes of one feature in the training data, as far as that is known."""
+        model = self.machine.model_
+        if model.shares is None:
+            return np.zeros(np.shape(code))
+        return model.shares.of_feature(j, model.encoder.n_codes)[code]

@@ -1,0 +1,65 @@
+"""The data's own units behind scikit-learn's scalers: one affine map per feature, both ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+
+@dataclass(frozen=True)
+class Units:
+    """What a machine sees of a value of feature j is ``factor[j] * value + offset[j]``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from widemargin import AdditiveSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pipeline = make_pipeline(StandardScaler(), AdditiveSVC(random_state=0)).fit(X, y)
+    >>> round(float(Units.of(pipeline).raw(0, 0.0)), 2), round(float(X[:, 0].mean()), 2)
+    (5.84, 5.84)
+    """
+
+    factor: np.ndarray
+    offset: np.ndarray
+
+    @classmethod
+    def of(cls, model) -> Units:
+        """Those of a fitted machine, or of a pipeline that has scalers before it."""
+        steps = model.steps if isinstance(model, Pipeline) else [("", model)]
+        n_features = steps[-1][1].n_features_in_
+        factor, offset = np.ones(n_features), np.zeros(n_features)
+        for _, step in steps[:-1]:
+            if step in (None, "passthrough"):
+                continue
+            own_factor, own_offset = _affine(step)
+            factor, offset = factor * own_factor, offset * own_factor + own_offset
+        return cls(factor, offset)
+
+    def raw(self, feature: int, scaled):
+        """In the data's units."""
+        return (scaled - self.offset[feature]) / self.factor[feature]
+
+    def scaled(self, feature: int, raw):
+        """As the machine sees it."""
+        return self.factor[feature] * raw + self.offset[feature]
+
+
+def _affine(scaler) -> tuple:
+    """Factor and offset of one scaler."""
+    if isinstance(scaler, MinMaxScaler):
+        return scaler.scale_, scaler.min_
+    if isinstance(scaler, MaxAbsScaler):
+        return 1 / scaler.scale_, 0.0
+    if isinstance(scaler, StandardScaler):
+        scale = scaler.scale_ if scaler.with_std else 1.0
+        return 1 / scale, -scaler.mean_ / scale if scaler.with_mean else 0.0
+    raise ValueError(
+        f"What {type(scaler).__name__} makes of the data has no units of its own: before the "
+        "machine a pipeline may have MinMaxScaler, MaxAbsScaler and StandardScaler. Explain the "
+        "last step alone, in the units that it sees."
+    )
