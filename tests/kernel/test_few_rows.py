@@ -23,7 +23,7 @@ def variables(p, row=None):
     return Variables(row, p.y, np.full(len(p.y), -1.0), p.upper)
 
 
-def solved(p, *, alpha=None, on_step=lambda: False, shared=False, **limits):
+def solved(p, *, alpha=None, on_step=lambda gap: False, shared=False, **limits):
     few = FewRows(KernelRows(p.kernel, p.rows), Memory(), shared=shared)
     alpha = np.zeros(len(p.y)) if alpha is None else alpha
     return few.solve(variables(p), alpha, SolverSettings(**limits), on_step)
@@ -94,10 +94,10 @@ def test_a_problem_on_some_rows_takes_its_part_of_the_matrix():
     row = np.flatnonzero(np.arange(60) % 3)
     part = Variables(row, np.where(y[row] > 0, 1.0, -1.0), np.full(40, -1.0), np.full(40, 5.0))
     limits = SolverSettings(tol=1e-9)
-    found = whole.solve(part, np.zeros(40), limits, lambda: False)
+    found = whole.solve(part, np.zeros(40), limits, lambda gap: False)
     own = FewRows(KernelRows(*_rbf(X[row])), Memory())
     alone = Variables(np.arange(40), part.sign, part.linear, part.upper)
-    expected = own.solve(alone, np.zeros(40), limits, lambda: False)
+    expected = own.solve(alone, np.zeros(40), limits, lambda gap: False)
     assert found.dual == pytest.approx(expected.dual, rel=1e-8)
 
 
@@ -132,15 +132,16 @@ def test_steps_are_limited_and_a_callback_is_heard():
     assert found.stopped
     assert found.n_iter == 1
     assert p.gap(found.alpha) == pytest.approx(found.primal - found.dual, rel=1e-6)
-    assert solved(p, on_step=lambda: True, tol=1e-9).n_iter == 0
+    assert solved(p, on_step=lambda gap: True, tol=1e-9).n_iter == 0
 
 
 def test_steps_of_the_start_count_too(monkeypatch):
     monkeypatch.setattr(few_rows, "AT_ONCE", 20)
     p, heard = problem(n=200, C=1e4), []
-    found = solved(p, on_step=lambda: heard.append(0), tol=1e-12, max_iter=3)
+    found = solved(p, on_step=lambda gap: heard.append(gap), tol=1e-12, max_iter=3)
     assert found.n_iter == 3
     assert len(heard) >= 2  # of the start, and of the rest
+    assert all(1e-12 < gap <= 1 for gap in heard)
 
 
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
