@@ -63,7 +63,7 @@ def test_a_watch_hears_of_every_epoch_and_of_the_end(n_tasks):
         def __init__(self, task):
             self.task = task
 
-        def epoch(self, state=None):
+        def epoch(self, state=None, gap=None):
             heard.append((self.task, state))
             return state == 2
 

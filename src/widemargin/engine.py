@@ -22,8 +22,11 @@ _PATIENCE = 10.0  # seconds to wait for threads that were told to stop
 class Watch(Protocol):
     """Who is told of a task's progress."""
 
-    def epoch(self, state: Any = None) -> bool:
-        """An epoch is over; a true result asks the task to stop here and return what it has."""
+    def epoch(self, state: Any = None, gap: float | None = None) -> bool:
+        """An epoch is over, at this distance from the optimum (None where it is not known).
+
+        A true result asks the task to stop here and return what it has.
+        """
         ...
 
     def end(self) -> Any: ...
@@ -43,10 +46,14 @@ class Control:
         if self._stop is not None and self._stop.is_set():
             raise InterruptedError("another task failed or the fit was interrupted")
 
-    def epoch(self, state: Any = None) -> bool:
+    def epoch(self, state: Any = None, gap: float | None = None) -> bool:
         """Tell of an epoch, with what may be looked at; whether to stop with what there is."""
         self.check()
-        return self._watch.epoch(state)
+        return self._watch.epoch(state, gap)
+
+    def step(self, gap: float | None = None) -> bool:
+        """The same, where there is nothing to look at."""
+        return self.epoch(gap=gap)
 
 
 @dataclass(frozen=True)

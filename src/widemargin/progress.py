@@ -27,8 +27,11 @@ class Progress:
         context.call_on_fit_task_begin(estimator=self._estimator, X=self._X, y=self._y)
         return Progress(self._estimator, context, self._X, self._y)
 
-    def epoch(self, fitted: Callable[[], dict] | None = None) -> bool:
-        return self.task("epoch", n=0).end(fitted)
+    def epoch(self, fitted: Callable[[], dict] | None = None, gap: float | None = None) -> bool:
+        """An epoch is over; callbacks find its distance from the optimum in ``context.gap``."""
+        task = self.task("epoch", n=0)
+        task._context.gap = gap
+        return task.end(fitted)
 
     def end(self, fitted: Callable[[], dict] | None = None) -> bool:
         return self._context.call_on_fit_task_end(
@@ -42,7 +45,7 @@ class NoProgress:
     def task(self, name, task_id=None, n=None, *, ordered=True) -> NoProgress:
         return self
 
-    def epoch(self, fitted=None) -> bool:
+    def epoch(self, fitted=None, gap=None) -> bool:
         return False
 
     def end(self, fitted=None) -> bool:

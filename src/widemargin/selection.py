@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +101,7 @@ def tune(
     folds: int = 5,
     random_state: int | None = 0,
     scoring: str | Scorer = "accuracy",
+    on_fold: Callable[[], object] = lambda: None,
 ) -> list[Trial]:
     """Cross-validate every candidate along a path of C, the choice first (see `ranked`).
 
@@ -115,6 +116,8 @@ def tune(
     scoring : str or callable
         A name that `get_scorer` knows, such as "balanced_accuracy", "roc_auc" or "f1", or a
         function of model, X and y; the larger the better.
+    on_fold : callable
+        Called whenever a fold of a candidate is done, for all C.
 
     Examples
     --------
@@ -135,7 +138,11 @@ def tune(
     trials: list[Trial] = []
     for candidate in candidates:
         started = time.perf_counter()
-        found = np.array([_scores(candidate, X, y, ascending, scorer, *part) for part in parts])
+        by_fold = []
+        for part in parts:
+            by_fold.append(_scores(candidate, X, y, ascending, scorer, *part))
+            on_fold()
+        found = np.array(by_fold)
         seconds = time.perf_counter() - started
         for C, scores, converged in zip(ascending, *found.transpose(2, 1, 0), strict=True):
             mean, spread = float(scores.mean()), float(scores.std())

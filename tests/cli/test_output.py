@@ -14,6 +14,7 @@ from widemargin import KernelSVC, load
 from widemargin.cli import output, training
 from widemargin.cli.app import app
 from widemargin.cli.output import print_facts, print_json, print_table, shown
+from widemargin.cli.progress import progress_on
 
 from .helpers import IRIS, SIGN, SPECIES, TWO, files, refused, run, run_json, write, write_lines
 
@@ -252,7 +253,7 @@ def test_tables_on_a_terminal_are_framed_and_take_labels_as_they_are(capsys, mon
 def test_progress_is_for_terminals_and_not_for_the_quiet(monkeypatch, quiet, terminal):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     machine = KernelSVC()
-    with output.progress_on(machine, quiet):
+    with progress_on(machine, quiet):
         assert bool(getattr(machine, "_skl_callbacks", None)) == (terminal and not quiet)
     assert not getattr(machine, "_skl_callbacks", None)
 

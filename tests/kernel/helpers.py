@@ -209,7 +209,7 @@ class Problem:
     def programme(self):
         return Programme.hinge(self.kernel, self.rows, self.y, self.upper)
 
-    def solve(self, *, alpha=None, on_step=lambda: False, n_threads=1, memory=None, **settings):
+    def solve(self, *, alpha=None, on_step=lambda gap: False, n_threads=1, memory=None, **settings):
         """As `solver.solve`, and what its descent ends with."""
         alpha = np.zeros(len(self.y)) if alpha is None else np.clip(alpha, 0, self.upper)
         with Host(n_threads, memory) as host:

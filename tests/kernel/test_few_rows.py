@@ -25,7 +25,7 @@ def variables(p, row=None):
     return Variables(row, p.y, np.full(len(p.y), -1.0), p.upper)
 
 
-def solved(p, *, alpha=None, on_step=lambda: False, **limits):
+def solved(p, *, alpha=None, on_step=lambda gap: False, **limits):
     few = FewRows(KernelRows(p.kernel, p.rows), Memory())
     alpha = np.zeros(len(p.y)) if alpha is None else alpha
     return few.solve(variables(p), alpha, SolverSettings(**limits), on_step)
@@ -106,10 +106,10 @@ def test_problems_on_some_rows_take_their_parts_of_the_matrix(some):
     limits = SolverSettings(tol=1e-9)
     for part in sharing:
         start = np.zeros(len(part))
-        found = whole.solve(part, start, limits, lambda: False)
+        found = whole.solve(part, start, limits, lambda gap: False)
         own = FewRows(KernelRows(*_rbf(X[part.row])), Memory())
         alone = replace(part, row=np.arange(len(part)))
-        expected = own.solve(alone, start, limits, lambda: False)
+        expected = own.solve(alone, start, limits, lambda gap: False)
         assert found.alpha == pytest.approx(expected.alpha, abs=1e-6)
         assert found.dual == pytest.approx(expected.dual, rel=1e-8)
 

@@ -295,12 +295,15 @@ def test_a_step_that_asks_to_stop_is_the_last(monkeypatch):
     p = problem()
     calls = []
 
-    def on_step():
-        calls.append(len(calls))
+    def on_step(gap):
+        calls.append(gap)
         return len(calls) == 3
 
     solution = p.solve(tol=1e-9, on_step=on_step)
     assert len(calls) == solution.n_iter == 3
+    first, second, _ = solution.history[:3]
+    relative = [h["gap"] / (h["gap"] + h["dual"]) for h in (first, second)]
+    assert calls[:2] == pytest.approx(relative)
     assert not solution.converged
     assert solution.primal - solution.dual == pytest.approx(p.gap(solution.alpha), rel=1e-9)
 

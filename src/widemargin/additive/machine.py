@@ -221,12 +221,13 @@ class _BatchWatch:
             f"batch {task.number}", task.number, task.stopping.max_iter
         )
 
-    def epoch(self, state=None) -> bool:
+    def epoch(self, state=None, gap=None) -> bool:
         fit = self._fit
         if fit.estimator.verbose > 1:
             log("batch %d of %d: sweep done", self._task.number + 1, fit.n_batches)
         # A model in the making can be scored only where one batch holds all classes.
-        return self._progress.epoch((lambda: self._fitted(state)) if fit.n_batches == 1 else None)
+        fitted = (lambda: self._fitted(state)) if fit.n_batches == 1 else None
+        return self._progress.epoch(fitted, gap)
 
     def end(self) -> bool:
         return self._progress.end()

@@ -87,7 +87,7 @@ def minimise(
             return Outcome(swept, epoch, False, history)
         estimate = _distance(swept, problem, certificate)
         history.append({"epoch": epoch, "active": n_active, "estimate": estimate})
-        halted = control.epoch(problem)
+        halted = control.epoch(problem, estimate)
         if estimate <= worthwhile or halted or epoch == stopping.max_iter:
             certificate = measure(problem, control)
             measured = _distance(certificate, problem)

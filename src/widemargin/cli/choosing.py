@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import typer
 
 from widemargin import save
 from widemargin.cli.arguments import UsageError, numbers
@@ -28,14 +28,21 @@ from widemargin.cli.machines import (
     match_weights,
 )
 from widemargin.cli.options import Output, Search, Source
-from widemargin.cli.output import print_json, save_figure
+from widemargin.cli.output import INTERRUPTED, print_json, save_figure
+from widemargin.cli.progress import SearchBar, line
 from widemargin.cli.training import (
     evaluate_on,
     evaluation,
     fit_with_progress,
     print_evaluation,
 )
-from widemargin.cli.trials import as_fields, described, print_trials, reservation, shown_score
+from widemargin.cli.trials import (
+    as_fields,
+    described,
+    print_trials,
+    progress_line,
+    reservation,
+)
 from widemargin.persistence import read_header
 from widemargin.scoring import check_scoring
 from widemargin.selection import (
@@ -85,17 +92,25 @@ def tune_models(
     for candidate in candidates:
         match_weights(candidate.estimator, y)
     rows = sample_rows(X, y, search.rows or X.shape[0], compared.seed)
-    trials = _search(candidates, X, y, rows, compared, quiet=output.quiet or output.as_json)
-    save(_trained(trials[0], X, y, output), path, notes=layout.notes())
+    found = _search(candidates, X, y, rows, compared, quiet=output.quiet or output.as_json)
+    save(_trained(found, X, y, output), path, notes=layout.notes())
     if search.plot is not None:
         from widemargin.plots import plot_search
 
-        save_figure(plot_search(trials), search.plot)
+        save_figure(plot_search(found.trials), search.plot)
     if output.as_json:
-        print_json(_searched(path, trials))
+        print_json(found.as_fields(path))
     elif not output.quiet:
-        print_trials(trials)
-        print(f"\nbest: {described(trials[0])}; trained on all {X.shape[0]} rows: {path}")
+        print_trials(found.trials)
+        best = "best so far" if found.interrupted else "best"
+        print(f"\n{best}: {described(found.trials[0])}; trained on all {X.shape[0]} rows: {path}")
+    _end(found)
+
+
+def _end(found: _Found) -> None:
+    """A search that was cut short has another exit status, whatever it has written."""
+    if found.interrupted:
+        raise typer.Exit(INTERRUPTED)
 
 
 def _candidates(
@@ -130,46 +145,82 @@ def _densified(candidate: Candidate, X):
     return densified_for(behind_scaler(candidate.scaler, candidate.estimator), X)
 
 
+@dataclass(frozen=True)
+class _Found:
+    """What a search has found, the choice first; all of it, or until Ctrl-C."""
+
+    trials: list[Trial]
+    interrupted: bool = False
+
+    def as_fields(self, path: Path) -> dict:
+        trials = [as_fields(trial) for trial in self.trials]
+        found = {"model": str(path), "best": trials[0], "trials": trials}
+        return found | ({"interrupted": True} if self.interrupted else {})
+
+
 def _search(
     candidates: list[Candidate], X, y, rows: np.ndarray, compared: _Comparison, *, quiet: bool
-) -> list[Trial]:
+) -> _Found:
     """Tune on some rows; a candidate that cannot take them is left out, with a word of why."""
     trials: list[Trial] = []
-    settings: dict[str, Any] = {"folds": compared.folds, "random_state": compared.seed}
-    settings["scoring"] = compared.scoring
-    for candidate in candidates:
-        try:
-            part = candidate.part(_densified(candidate, X), rows)
-            own = tune([candidate], part, y[rows], compared.Cs, **settings)
-        except ValueError as error:
-            warn_user(f"{candidate.name} is left out: {error}")
-            continue
-        trials += own
+    try:
+        with line(quiet) as shown:
+            bar = SearchBar(shown, len(candidates) * compared.folds)
+            for k, candidate in enumerate(candidates):
+                bar.begin(candidate.name, k * compared.folds)
+                own = _tried(candidate, X, y, rows, compared, bar)
+                trials += own
+                if own and not quiet:
+                    print(progress_line(own), file=sys.stderr)
+    except KeyboardInterrupt:
+        if not trials:
+            raise
+        found = _Found(ranked(trials), interrupted=True)
         if not quiet:
-            found = f"{shown_score(own[0])} at C = {own[0].C:g}"
-            print(f"{candidate.name}: {found}, {own[0].seconds:.1f} s", file=sys.stderr)
+            said = f"interrupted: {described(found.trials[0])} is the best so far. It is trained on"
+            print(f"{said} all rows now; Ctrl-C again ends without a model.", file=sys.stderr)
+        return found
     if not trials:
         raise ValueError("No candidate could be trained on this data.")
     trials = ranked(trials)
-    said = reservation(trials)
-    if said:
-        warn_user(said)
-    return trials
+    doubt = reservation(trials)
+    if doubt:
+        warn_user(doubt)
+    return _Found(trials)
 
 
-def _trained(best: Trial, X, y, output: Output):
+def _tried(
+    candidate: Candidate, X, y, rows: np.ndarray, compared: _Comparison, bar: SearchBar
+) -> list[Trial]:
+    """The trials of one candidate; none if it does not take the data."""
+    try:
+        part = candidate.part(_densified(candidate, X), rows)
+        return tune(
+            [candidate],
+            part,
+            y[rows],
+            compared.Cs,
+            folds=compared.folds,
+            random_state=compared.seed,
+            scoring=compared.scoring,
+            on_fold=bar.fold,
+        )
+    except ValueError as error:
+        warn_user(f"{candidate.name} is left out: {error}")
+        return []
+
+
+def _trained(found: _Found, X, y, output: Output):
     """The winner, trained on all rows."""
+    best = found.trials[0]
     scaler, machine = best.candidate.unfitted(best.C)
     X = _densified(best.candidate, X)
-    return fit_with_progress(scaler, machine, X, y, quiet=output.quiet)
-
-
-def _searched(path: Path, trials: list[Trial]) -> dict:
-    return {
-        "model": str(path),
-        "best": as_fields(trials[0]),
-        "trials": [as_fields(t) for t in trials],
-    }
+    try:
+        return fit_with_progress(scaler, machine, X, y, quiet=output.quiet)
+    except KeyboardInterrupt:  # what has been found is worth keeping
+        if not (output.quiet or output.as_json):
+            print_trials(found.trials)
+        raise
 
 
 def easy(
@@ -195,17 +246,20 @@ def easy(
     candidates = list(easy_candidates(X, n_jobs=source.jobs, class_weight=weights))
     for candidate in candidates:
         match_weights(candidate.estimator, y)
-    trials = _search(candidates, X, y, rows, compared, quiet=output.quiet or output.as_json)
-    fitted = _trained(trials[0], X, y, output)
+    found = _search(candidates, X, y, rows, compared, quiet=output.quiet or output.as_json)
+    fitted = _trained(found, X, y, output)
     save(fitted, path, notes=layout.notes())
-    found = None
+    test = None
     if test_path is not None:
-        found = evaluate_on(test_path, source, read_header(path), fitted)
+        test = evaluate_on(test_path, source, read_header(path), fitted)
     if output.as_json:
-        print_json(_searched(path, trials) | ({"test": evaluation(found)} if found else {}))
+        print_json(found.as_fields(path) | ({"test": evaluation(test)} if test else {}))
+        _end(found)
         return
     if not output.quiet:
+        trials = found.trials
         print(f"best of {len(trials)} on {len(rows)} rows: {described(trials[0])}")
-        print(f"trained on all {X.shape[0]} rows: {path}" + "\n" * bool(found))
-    if found:
-        print_evaluation(found)
+        print(f"trained on all {X.shape[0]} rows: {path}" + "\n" * bool(test))
+    if test:
+        print_evaluation(test)
+    _end(found)

@@ -9,8 +9,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,24 +113,6 @@ def print_table(header: list[str], rows: list[list], title: str = "") -> None:
 
 def shown(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-@contextmanager
-def progress_on(machine, quiet: bool) -> Iterator[None]:
-    """scikit-learn's progress bar on a machine, where standard error is a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield
-        return
-    import rich
-    from sklearn.callback import ProgressBar
-
-    rich.reconfigure(stderr=True)  # the bar uses rich's own console; results go to the output
-    machine.set_callbacks(ProgressBar())
-    try:
-        yield
-    finally:
-        machine.set_callbacks()
-        rich.reconfigure()
 
 
 def or_stdout(out: Path | None):

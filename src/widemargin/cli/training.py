@@ -25,7 +25,8 @@ from widemargin.cli.datasets import (
 )
 from widemargin.cli.machines import kernel_name, make_estimator, make_scaler, match_weights
 from widemargin.cli.options import Machine, Output, Source
-from widemargin.cli.output import or_stdout, print_facts, print_json, print_table, progress_on
+from widemargin.cli.output import or_stdout, print_facts, print_json, print_table
+from widemargin.cli.progress import progress_on
 from widemargin.cli.trials import WAY_OUT, folds_unconverged
 from widemargin.files import text_output
 from widemargin.persistence import Header

@@ -22,6 +22,13 @@ def described(trial: Trial) -> str:
     return f"{trial.candidate.name}, C {trial.C:g} ({shown_score(trial)})"
 
 
+def progress_line(own: Sequence[Trial]) -> str:
+    """The trials of one candidate, which end together: the scores at every C."""
+    by_C = sorted(own, key=lambda trial: trial.C)
+    scores = ", ".join(f"{shown_score(trial)} at C {trial.C:g}" for trial in by_C)
+    return f"{own[0].candidate.name}: {scores}; {own[0].seconds:.1f} s"
+
+
 def folds_unconverged(trial: Trial) -> str:
     return f"{trial.unconverged} of {trial.folds}" if trial.unconverged else ""
 

@@ -60,7 +60,7 @@ def solve_cluster(task: ClusterTask, control: Control, backend: Backend) -> list
             if len(part.numbers) == 0:
                 solutions.append(ClusterSolution(part.numbers, np.empty(0), 0.0, 0.0, 0, False))
                 continue
-            found = several.solve(part.variables, part.alpha, control.epoch)
+            found = several.solve(part.variables, part.alpha, control.step)
             sums = (found.dual, found.relative_gap, found.n_iter, found.double)
             solutions.append(ClusterSolution(part.numbers, found.alpha, *sums))
     return solutions

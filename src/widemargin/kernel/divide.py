@@ -133,9 +133,9 @@ class FitState:
     double: bool = False  # whether any of them needed double precision
     stopped: bool = False  # a callback or Ctrl-C asked for it
 
-    def should_stop(self, task: Progress | NoProgress) -> bool:
+    def should_stop(self, task: Progress | NoProgress, gap: float | None) -> bool:
         """Tell the callbacks of an epoch; whether any of them has asked to stop."""
-        self.stopped |= task.epoch()
+        self.stopped |= task.epoch(gap=gap)
         return self.stopped
 
 
@@ -260,8 +260,8 @@ class _TaskWatch:
     state: FitState
     task: Progress | NoProgress
 
-    def epoch(self, state: Any = None) -> bool:
-        return self.state.should_stop(self.task)
+    def epoch(self, state: Any = None, gap: float | None = None) -> bool:
+        return self.state.should_stop(self.task, gap)
 
     def end(self) -> bool:
         return self.task.end()

@@ -109,7 +109,7 @@ class FewRows:
         variables: Variables,
         alpha: np.ndarray,
         settings: SolverSettings,
-        on_step: Callable[[], bool],
+        on_step: Callable[[float], bool],
     ) -> Solution:
         """Minimise from ``alpha`` to a relative duality gap of ``settings.tol``."""
         if len(variables) < len(self._diagonal) or not self._in_order:
@@ -144,9 +144,10 @@ class FewRows:
             dual, gap = _fresh(kept, variables, alpha, gradient)
             record = {"step": n_steps, "gap": gap, "dual": dual, "active": len(variables)}
             history.append({**record, "rows": kept.n_used})
-            if gap <= settings.tol * max(dual + gap, np.finfo(np.float64).tiny):
+            primal = max(dual + gap, np.finfo(np.float64).tiny)
+            if gap <= settings.tol * primal:
                 break
-            stopped = on_step() or n_steps >= settings.max_iter
+            stopped = on_step(gap / primal) or n_steps >= settings.max_iter
             if stopped:
                 break
             steps = self._descend(kept, active, dual, settings, settings.max_iter - n_steps)

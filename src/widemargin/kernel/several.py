@@ -67,7 +67,7 @@ class SeveralProblems:
         self._cache_bytes = cache_left(kernel, self.settings.cache_bytes)
 
     def solve(
-        self, variables: Variables, alpha: np.ndarray, on_step: Callable[[], bool]
+        self, variables: Variables, alpha: np.ndarray, on_step: Callable[[float], bool]
     ) -> Solution:
         """Minimise from ``alpha`` to a certified gap of ``settings.tol``."""
         if self.side_by_side:
@@ -79,7 +79,7 @@ class SeveralProblems:
             return few.solve(own, alpha, self.settings, on_step)
 
     def _solve_by_precision(
-        self, variables: Variables, alpha: np.ndarray, on_step: Callable[[], bool]
+        self, variables: Variables, alpha: np.ndarray, on_step: Callable[[float], bool]
     ) -> Solution:
         """Single, then double.
 
@@ -96,7 +96,7 @@ class SeveralProblems:
         return replace(again, n_iter=found.n_iter + again.n_iter, history=history)
 
     def _solve(
-        self, variables: Variables, alpha: np.ndarray, on_step: Callable[[], bool], n_iter: int
+        self, variables: Variables, alpha: np.ndarray, on_step: Callable[[float], bool], n_iter: int
     ) -> Solution:
         limits = SolverSettings(
             self.settings.tol, self.settings.max_iter - n_iter, self._cache_bytes

@@ -37,7 +37,7 @@ def solve(
     backend: Backend,
     settings: SolverSettings,
     alpha: np.ndarray | None = None,
-    on_step: Callable[[], bool] = lambda: False,
+    on_step: Callable[[float], bool] = lambda gap: False,
     judge: Judge | None = None,
 ) -> Solution:
     """Minimise to a relative duality gap of ``settings.tol``.
@@ -52,7 +52,7 @@ def solve(
         A start, clipped to the bounds.  Its support vectors alone are active at first (DC-SVM's
         refinement).
     on_step : callable
-        Called once per step; a true result ends the fit.
+        Called once per step with the relative gap before it; a true result ends the fit.
     judge : Judge, default=None
         Certifies the gap in double precision; without one, it is that of the problem's arithmetic.
     """
@@ -105,7 +105,7 @@ class Descent:
         self.n_steps = self._idle = 0
         self._least_gap = np.inf  # since the active set last grew
 
-    def run(self, on_step: Callable[[], bool]) -> Solution:
+    def run(self, on_step: Callable[[float], bool]) -> Solution:
         stopped, n_verdicts = False, 0
         while True:
             stopped = stopped or self._descend(on_step)
@@ -146,7 +146,7 @@ class Descent:
         self.active.reset_gradient(self.gradient[self.active.ids])
         self.reactivate(self.violators())
 
-    def _descend(self, on_step: Callable[[], bool]) -> bool:
+    def _descend(self, on_step: Callable[[float], bool]) -> bool:
         """Steps on the active set until it is good enough, or stuck; whether to end the fit.
 
         Before all variables have been checked once, good enough is `LOOSE`: which variables the
@@ -168,13 +168,14 @@ class Descent:
                 return False
             if self.n_steps >= self.settings.max_iter:
                 return True
+            relative = gap / max(self.dual + gap, np.finfo(np.float64).tiny)
             gain = active.step()
             better = self.dual + gain > self.dual or gap < 0.9 * self._least_gap
             self._idle = 0 if better else self._idle + 1
             self._least_gap = min(gap, self._least_gap) if better else self._least_gap
             self.dual += gain
             self.n_steps += 1
-            if on_step():
+            if on_step(relative):
                 return True
             if self._idle > _PATIENCE:  # at the limit of the arithmetic; the caller warns
                 return False

@@ -1,0 +1,262 @@
+"""Progress on a terminal: how far a fit is by its duality gap, a search by its folds.
+
+A fit ends when its gap is small enough, and how many epochs that takes nobody knows; but gaps
+shrink by factors, so the way is measured on a logarithmic scale.  A time left is shown only where a
+number of tasks is fixed and some of them are done.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+_ENOUGH = 4  # tasks to have seen before a time is told from them
+
+
+def way(gap: float, first: float, tol: float) -> float:
+    """How much of the way from the first gap to the last is done, from 0 to 1.
+
+    >>> [round(way(gap, 1.0, 1e-4), 2) for gap in (1.0, 0.1, 1e-3, 1e-4, 1e-5)]
+    [0.0, 0.25, 0.75, 1.0, 1.0]
+    """
+    if not (gap > tol and math.isfinite(gap)):
+        return 1.0 if gap <= tol else 0.0
+    return max(0.0, 1 - math.log(gap / tol) / math.log(max(first, gap) / tol))
+
+
+@dataclass
+class Share:
+    """One of the tasks that a part of a fit consists of: a batch, a cluster or a problem."""
+
+    first: float | None = None
+    gap: float | None = None
+    done: bool = False
+
+    def tell(self, gap: float | None) -> None:
+        if gap is not None and math.isfinite(gap):
+            self.first = gap if self.first is None else self.first
+            self.gap = gap
+
+    def way(self, tol: float) -> float:
+        if self.done or self.gap is None or self.first is None:
+            return float(self.done)
+        return way(self.gap, self.first, tol)
+
+
+@dataclass
+class Part:
+    """A number of tasks at the same level: all that goes on at a time."""
+
+    name: str
+    kind: str  # of its tasks
+    n: int
+    tol: float
+    started: float = field(default_factory=time.monotonic)
+    _shares: dict[int, Share] = field(default_factory=dict)
+    _furthest: float = 0.0
+
+    def begin(self, task: int) -> None:
+        self._shares = {**self._shares, task: Share()}  # another thread may be reading
+
+    def tell(self, task: int, gap: float | None) -> None:
+        self._shares[task].tell(gap)
+
+    def end(self, task: int) -> None:
+        if task in self._shares:
+            self._shares[task].done = True
+
+    @property
+    def n_done(self) -> int:
+        return sum(share.done for share in self._shares.values())
+
+    @property
+    def way(self) -> float:
+        """Of all tasks together; it never goes back, though gaps may."""
+        now = sum(share.way(self.tol) for share in self._shares.values()) / max(self.n, 1)
+        self._furthest = max(self._furthest, now)
+        return self._furthest
+
+    def said(self, now: float) -> str:
+        """Tasks, gap, and time: that which is left where it can be known, else that which went."""
+        several = "batches" if self.kind == "batch" else f"{self.kind}s"
+        words = [f"{self.n_done} of {self.n} {several}"] if self.n > 1 else []
+        gaps = [s.gap for s in self._shares.values() if s.gap is not None and not s.done]
+        if gaps:
+            words.append(f"gap {max(gaps):.2g}, to reach {self.tol:g}")
+        return ", ".join([*words, spent_or_left(now - self.started, self.n_done, self.n)])
+
+
+def spent_or_left(seconds: float, done: int, n: int) -> str:
+    """The time that n tasks still take, told from those that are done; else the time so far."""
+    if done < _ENOUGH or done == n:
+        return f"{clock(seconds)} so far"
+    return f"about {clock(seconds / done * (n - done))} left"
+
+
+def clock(seconds: float) -> str:
+    """
+    >>> clock(7.4), clock(75), clock(3700)
+    ('7 s', '1:15 min', '1:01 h')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes}:{rest:02d} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02d} h"
+
+
+_TASKS = ("batch", "cluster", "problem")  # what epochs belong to; of AdditiveSVC and of KernelSVC
+
+
+class FitBar:
+    """A callback that draws one line for the part of a fit that is under way.
+
+    A fit of `AdditiveSVC` is one part, of batches; one of `KernelSVC` has a part for each level, of
+    clusters, and one for all rows, of problems.
+    """
+
+    def __init__(self, line: Line | NoLine):
+        self._line, self._lock = line, threading.Lock()
+        self._part = Part("", "", 1, 1.0)
+        self._part_context: Any = None
+
+    def setup(self, estimator, context) -> None:
+        self._line.show(Part(type(estimator).__name__, "", 1, float(estimator.tol)))
+
+    def teardown(self, estimator, context) -> None:
+        pass
+
+    def on_fit_task_begin(self, estimator, context) -> None:
+        kind = context.task_name.partition(" ")[0]
+        if kind not in _TASKS:
+            return
+        with self._lock:
+            if context.parent is not self._part_context:
+                self._part_context = context.parent
+                where = {"fit": "", "level 0": ", all rows"}
+                part = where.get(context.parent.task_name, f", {context.parent.task_name}")
+                n, tol = context.parent.max_subtasks, float(estimator.tol)
+                self._part = Part(f"{type(estimator).__name__}{part}", kind, n, tol)
+                self._line.show(self._part)
+            self._part.begin(context.task_id)
+
+    def on_fit_task_end(self, estimator, context) -> None:
+        with self._lock:
+            if context.parent is self._part_context and self._part_context is not None:
+                self._part.end(context.task_id)
+            elif context.task_name == "epoch" and context.parent.parent is self._part_context:
+                self._part.tell(context.parent.task_id, context.gap)
+
+
+class SearchBar:
+    """Draws one line for a search: a number of folds that is fixed, so there is a time left."""
+
+    def __init__(self, line: Line | NoLine, n: int):
+        self.name, self._n, self._done = "", n, 0
+        self._ends = [time.monotonic()]  # of folds, from the beginning on
+        line.show(self)
+
+    @property
+    def way(self) -> float:
+        return self._done / self._n
+
+    def begin(self, name: str, done: int) -> None:
+        """A candidate begins, after so many folds of others (some may have been left out)."""
+        self.name, self._done = name, done
+
+    def fold(self) -> None:
+        self._done += 1
+        self._ends.append(time.monotonic())
+
+    def said(self, now: float) -> str:
+        """By the pace of the last folds: candidates differ."""
+        recent = self._ends[-_ENOUGH - 1 :]
+        if len(recent) <= _ENOUGH:
+            seen = spent_or_left(now - self._ends[0], 0, self._n)
+        else:
+            seen = spent_or_left(now - recent[0], _ENOUGH, _ENOUGH + self._n - self._done)
+        return f"{self._done} of {self._n} folds, {seen}"
+
+
+class View(Protocol):
+    """What a line shows."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def way(self) -> float: ...
+    def said(self, now: float) -> str: ...
+
+
+class Line:
+    """One line of a terminal: what is done, a bar, and some words; drawn as time goes by."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._view: View | None = None
+        self._live = Live(
+            console=Console(file=sys.stderr),
+            get_renderable=self._drawn,
+            refresh_per_second=8,
+            transient=True,
+            redirect_stdout=False,
+        )
+
+    def show(self, view: View) -> None:
+        self._view = view
+
+    def _drawn(self):
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table.grid(padding=(0, 1))
+        if self._view is not None:
+            bar = ProgressBar(total=1.0, completed=self._view.way, width=40)
+            table.add_row(Text(self._view.name), bar, Text(self._view.said(time.monotonic())))
+        return table
+
+    def __enter__(self) -> Line:
+        self._live.start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._live.refresh()
+        self._live.stop()
+
+
+class NoLine:
+    """What `Line` is where nobody looks."""
+
+    def show(self, view: View) -> None:
+        pass
+
+
+@contextmanager
+def line(quiet: bool) -> Iterator[Line | NoLine]:
+    """A line of standard error, where that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield NoLine()
+        return
+    with Line() as found:
+        yield found
+
+
+@contextmanager
+def progress_on(machine, quiet: bool) -> Iterator[None]:
+    """The progress of a machine's fit, where standard error is a terminal."""
+    with line(quiet) as shown:
+        if isinstance(shown, Line):
+            machine.set_callbacks(FitBar(shown))
+        try:
+            yield
+        finally:
+            machine.set_callbacks()
