@@ -6,8 +6,8 @@ import sys
 SCRIPTS = [
     "fashion_fit", "fashion_predict", "text_fit", "binary_epoch", "memory", "icd_accuracy",
     "fma_peak", "threads", "few_classes", "approximation", "layout", "scaling",
-    "kernel_fit", "certificate_cost", "kernel_predict", "kernel_whole", "kernel_grid", "kernel_rows", "kernel_threads",
-    "parse", "command_line", "startup", "model_load",
+    "kernel_fit", "certificate_cost", "kernel_predict", "kernel_whole", "kernel_grid",
+    "kernel_rows", "kernel_threads", "parse", "command_line", "startup", "model_load", "easy",
 ]  # fmt: skip
 
 for script in SCRIPTS:

@@ -2,22 +2,18 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC
 from widemargin.selection import (
-    EARLY_FROM,
-    EASY_CS,
     Candidate,
     Trial,
-    easy_candidates,
     ranked,
     sample_rows,
     tune,
@@ -154,38 +150,7 @@ def test_names_of_candidates():
     )
 
 
-# ------------------------------------------------------------------ what easy looks at
-
-
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
-def test_easy_tries_additive_kernels_and_three_widths_of_rbf(make):
-    digits = load_digits().data[:300]
-    candidates = list(easy_candidates(make(digits), n_jobs=2, seed=5))
-    assert [c.settings["kernel"] for c in candidates] == ["chi2", "intersection", *["rbf"] * 3]
-    sparse = make is not np.asarray
-    scaler = MaxAbsScaler() if sparse else MinMaxScaler()
-    scale = 1 / (64 * scaler.fit_transform(digits).var())
-    gammas = [c.settings["gamma"] for c in candidates[2:]]
-    assert gammas == pytest.approx([scale / 4, scale, scale * 4], rel=1e-2)
-    for candidate in candidates:
-        assert (candidate.estimator.n_jobs, candidate.estimator.random_state) == (2, 5)
-    for candidate in candidates[2:]:
-        assert candidate.estimator.gamma == candidate.settings["gamma"]
-        assert candidate.estimator.early is False
-        assert type(candidate.scaler) is type(scaler)
-    assert all(candidate.scaler is None for candidate in candidates[:2])
-    assert list(EASY_CS) == sorted(EASY_CS)
-
-
-def test_easy_takes_early_models_of_many_rows():
-    many = sp.csr_array((np.ones(3), ([0, 1, 2], [0, 1, 0])), shape=(EARLY_FROM, 2))
-    assert all(c.estimator.early for c in list(easy_candidates(many))[2:])
-
-
-def test_features_that_do_not_vary_have_a_gamma():
-    assert np.isfinite(
-        [c.estimator.gamma for c in list(easy_candidates(np.ones((5, 2))))[2:]]
-    ).all()
+# ------------------------------------------------------------------ some of the rows
 
 
 def test_a_sample_of_rows_keeps_the_classes_in_proportion():

@@ -28,6 +28,7 @@ LAYERS = [  # from above; groups of one layer do not import each other
     ["__main__"],
     ["cli"],
     ["demo"],
+    ["easy"],
     ["selection", "report", "plots", "export", "persistence"],
     ["terms"],
     ["papers"],

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 from sklearn.utils import get_tags
 
-from widemargin.additive import AdditiveSVC
-from widemargin.kernel import KernelSVC
 from widemargin.scoring import Scorer, check_scoring, get_scorer
-
-EASY_CS = (0.1, 1.0, 10.0, 100.0)
-EASY_ROWS = 5000  # rows that the choice of machine and parameters looks at
-EASY_FOLDS = 3
-EARLY_FROM = 200_000  # rows from which `easy` takes an early kernel model
-_GAMMAS = (0.25, 1.0, 4.0)  # in units of gamma="scale"
 
 
 def behind_scaler(scaler, machine):
@@ -74,7 +64,8 @@ class Trial:
     """One candidate at one C: its score over the folds, and the seconds of its whole path.
 
     ``unconverged`` counts the folds whose model stopped above its ``tol``: their score is that
-    of another model than the one asked for, and may be far from it on either side.
+    of another model than the one asked for, and may be far from it on either side. ``rows`` were
+    looked at, along a ``path`` of so many C.
     """
 
     candidate: Candidate
@@ -85,6 +76,8 @@ class Trial:
     folds: int = 1
     unconverged: int = 0
     scoring: str = "accuracy"
+    rows: int = 0
+    path: int = 1
 
     @property
     def standard_error(self) -> float:
@@ -146,9 +139,15 @@ def tune(
         seconds = time.perf_counter() - started
         for C, scores, converged in zip(ascending, *found.transpose(2, 1, 0), strict=True):
             mean, spread = float(scores.mean()), float(scores.std())
-            unconverged = int(np.sum(converged == 0))
-            counts = (len(parts), unconverged)
-            trials.append(Trial(candidate, C, mean, spread, seconds, *counts, name))
+            trial = Trial(
+                *(candidate, C, mean, spread, seconds),
+                folds=len(parts),
+                unconverged=int(np.sum(converged == 0)),
+                scoring=name,
+                rows=len(y),
+                path=len(ascending),
+            )
+            trials.append(trial)
     return ranked(trials)
 
 
@@ -181,30 +180,6 @@ def _scores(candidate: Candidate, X, y, Cs, scorer: Scorer, train, test) -> list
 def _converged(model) -> bool:
     machine = model[-1] if isinstance(model, Pipeline) else model
     return machine.converged_
-
-
-def easy_candidates(
-    X,
-    *,
-    n_jobs: int | None = None,
-    seed: int | None = 0,
-    class_weight: dict | str | None = None,
-) -> Iterator[Candidate]:
-    """What `easy` tries: two additive kernels, and the RBF kernel at three widths."""
-    sparse = sp.issparse(X)
-    scaler = MaxAbsScaler() if sparse else MinMaxScaler()
-    early = X.shape[0] >= EARLY_FROM
-    common: dict[str, Any] = {"n_jobs": n_jobs, "random_state": seed, "class_weight": class_weight}
-    for kernel in ("chi2", "intersection"):
-        yield Candidate({"kernel": kernel}, AdditiveSVC(kernel, **common))
-    scaled = scaler.fit_transform(X)
-    mean = scaled.mean()
-    square = (scaled.multiply(scaled) if sparse else np.square(scaled)).mean()
-    gamma = 1 / (X.shape[1] * max(float(square - mean**2), 1e-12))
-    for factor in _GAMMAS:
-        settings = {"kernel": "rbf", "gamma": float(f"{factor * gamma:.3g}")}
-        machine = KernelSVC("rbf", gamma=settings["gamma"], early=early, **common)
-        yield Candidate(settings, machine, scaler)
 
 
 def sample_rows(X, y, most: int, random_state: int | None = 0) -> np.ndarray:

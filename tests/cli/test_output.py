@@ -264,7 +264,9 @@ def test_whoever_trains_shows_progress(monkeypatch, two, words, quiet):
     seen = []
     real = training.progress_on
     monkeypatch.setattr(
-        training, "progress_on", lambda machine, q: seen.append((machine, q)) or real(machine, q)
+        training,
+        "progress_on",
+        lambda machine, q, *also: seen.append((machine, q)) or real(machine, q, *also),
     )
     run(*words, two, *["-q"] * quiet)
     ((machine, was_quiet),) = seen

@@ -145,13 +145,13 @@ def test_steps_are_limited_and_a_callback_is_heard():
     assert found.stopped
     assert found.n_iter == 1
     assert p.gap(found.alpha) == pytest.approx(found.primal - found.dual, rel=1e-6)
-    assert solved(p, on_step=lambda: True, tol=1e-9).n_iter == 0
+    assert solved(p, on_step=lambda gap: True, tol=1e-9).n_iter == 0
 
 
 def test_steps_of_the_start_count_too(monkeypatch):
     monkeypatch.setattr(few_rows, "AT_ONCE", 20)
     p, heard = problem(n=200, C=1e4), []
-    found = solved(p, on_step=lambda: heard.append(0), tol=1e-12, max_iter=3)
+    found = solved(p, on_step=lambda gap: heard.append(0), tol=1e-12, max_iter=3)
     assert found.n_iter == 3
     assert len(heard) >= 2  # of the start, and of the rest
 

@@ -177,11 +177,14 @@ class AdditiveMachine(Machine):
                 'have no objective. Decrease C, or use approximation="spectral".',
                 ConvergenceWarning,
             )
-        elif not self.converged_ and self.n_iter_ >= self.max_iter:
+        elif not self.converged_:
+            sweeps, way_out = str(self.n_iter_), "It was told to stop."
+            if self.n_iter_ >= self.max_iter:
+                sweeps = f"max_iter={self.max_iter}"
+                way_out = "Increase max_iter, decrease C, or accept a larger tol."
             warn_user(
-                f"AdditiveSVC stopped after max_iter={self.max_iter} sweeps with a {what} of "
-                f"{reached:.2g}, above tol={self.tol:g}. Increase max_iter, decrease C, or accept "
-                "a larger tol.",
+                f"AdditiveSVC stopped after {sweeps} sweeps with a {what} of {reached:.2g}, above "
+                f"tol={self.tol:g}. {way_out}",
                 ConvergenceWarning,
             )
 

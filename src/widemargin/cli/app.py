@@ -31,11 +31,10 @@ from widemargin.cli.options import (
     Predictions,
     Scaled,
     Scaling,
-    Scoring,
     Search,
     Source,
     ThreadedSource,
-    Weight,
+    Wanted,
 )
 from widemargin.cli.output import exit_status_on_error
 
@@ -173,15 +172,14 @@ def easy(
         Path | None,
         typer.Option("--model", help="Where to write the model (default: TRAIN's name)"),
     ] = None,
-    scoring: Scoring = "accuracy",
-    weight: Weight = None,
+    wanted: Wanted,
     source: ThreadedSource,
     output: Output,
 ) -> None:
     """Scale, choose machine and parameters, train and report: all that most data needs."""
     from widemargin.cli import choosing
 
-    choosing.easy(train, test, model, scoring, weight, source, output)
+    choosing.easy(train, test, model, wanted, source, output)
 
 
 @command

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import typer
 
-from widemargin import save
+from widemargin import AdditiveSVC, save
 from widemargin.cli.arguments import UsageError, numbers
 from widemargin.cli.datasets import (
     check_folder,
@@ -27,7 +27,7 @@ from widemargin.cli.machines import (
     make_scaler,
     match_weights,
 )
-from widemargin.cli.options import Output, Search, Source
+from widemargin.cli.options import Output, Search, Source, Wanted
 from widemargin.cli.output import INTERRUPTED, print_json, save_figure
 from widemargin.cli.progress import SearchBar, line
 from widemargin.cli.training import (
@@ -43,16 +43,14 @@ from widemargin.cli.trials import (
     progress_line,
     reservation,
 )
+from widemargin.easy import ROWS as EASY_ROWS
+from widemargin.easy import Deadline, Easy
 from widemargin.persistence import read_header
 from widemargin.scoring import check_scoring
 from widemargin.selection import (
-    EASY_CS,
-    EASY_FOLDS,
-    EASY_ROWS,
     Candidate,
     Trial,
     behind_scaler,
-    easy_candidates,
     ranked,
     sample_rows,
     tune,
@@ -69,12 +67,13 @@ class _Comparison:
     folds: int
     seed: int | None
 
-    def check(self, classes: np.ndarray | None = None) -> None:
-        """Whether there is such a score, for such classes."""
-        try:
-            check_scoring(self.scoring, classes, "--scoring ")
-        except ValueError as error:
-            raise UsageError(str(error)) from None
+
+def check_score(name: str, classes: np.ndarray | None = None) -> None:
+    """Whether there is such a score, for such classes."""
+    try:
+        check_scoring(name, classes, "--scoring ")
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def tune_models(
@@ -82,13 +81,13 @@ def tune_models(
 ) -> None:
     Cs = numbers(search.Cs, "--Cs")
     compared = _Comparison(search.scoring, Cs, search.folds, search.random_state)
-    compared.check()
+    check_score(search.scoring)
     names = [kernel_name(word.strip()) for word in search.kernels.split(",")]
     candidates = list(_candidates(names, search, compared.Cs, source.jobs))
     path = check_folder(model or default_model(data))
     dataset, layout = read_training(data, source, kernel_values=names == ["precomputed"])
     X, y = dataset.X, labels_of(dataset)
-    compared.check(np.unique(y))
+    check_score(search.scoring, np.unique(y))
     for candidate in candidates:
         match_weights(candidate.estimator, y)
     rows = sample_rows(X, y, search.rows or X.shape[0], compared.seed)
@@ -162,27 +161,38 @@ def _search(
     candidates: list[Candidate], X, y, rows: np.ndarray, compared: _Comparison, *, quiet: bool
 ) -> _Found:
     """Tune on some rows; a candidate that cannot take them is left out, with a word of why."""
-    trials: list[Trial] = []
-    try:
+
+    def tried() -> Iterator[list[Trial]]:
         with line(quiet) as shown:
             bar = SearchBar(shown, len(candidates) * compared.folds)
             for k, candidate in enumerate(candidates):
                 bar.begin(candidate.name, k * compared.folds)
-                own = _tried(candidate, X, y, rows, compared, bar)
-                trials += own
-                if own and not quiet:
-                    print(progress_line(own), file=sys.stderr)
+                yield _tried(candidate, X, y, rows, compared, bar)
+
+    return _collected(tried(), ranked, quiet=quiet)
+
+
+def _collected(
+    tried: Iterator[list[Trial]], order: Callable[[list[Trial]], list[Trial]], *, quiet: bool
+) -> _Found:
+    """Trials as they end, told one candidate after the other; then in their order."""
+    trials: list[Trial] = []
+    try:
+        for own in tried:
+            trials += own
+            if own and not quiet:
+                print(progress_line(own), file=sys.stderr)
     except KeyboardInterrupt:
         if not trials:
             raise
-        found = _Found(ranked(trials), interrupted=True)
+        found = _Found(order(trials), interrupted=True)
         if not quiet:
             said = f"interrupted: {described(found.trials[0])} is the best so far. It is trained on"
             print(f"{said} all rows now; Ctrl-C again ends without a model.", file=sys.stderr)
         return found
     if not trials:
         raise ValueError("No candidate could be trained on this data.")
-    trials = ranked(trials)
+    trials = order(trials)
     doubt = reservation(trials)
     if doubt:
         warn_user(doubt)
@@ -213,10 +223,15 @@ def _tried(
 def _trained(found: _Found, X, y, output: Output):
     """The winner, trained on all rows."""
     best = found.trials[0]
-    scaler, machine = best.candidate.unfitted(best.C)
-    X = _densified(best.candidate, X)
+    return _fitted(found, best.candidate, _densified(best.candidate, X), y, output)
+
+
+def _fitted(found: _Found, candidate: Candidate, X, y, output: Output, *also):
+    """A candidate at the C that was found best, in sight of the user and of other callbacks."""
     try:
-        return fit_with_progress(scaler, machine, X, y, quiet=output.quiet)
+        return fit_with_progress(
+            *candidate.unfitted(found.trials[0].C), X, y, *also, quiet=output.quiet
+        )
     except KeyboardInterrupt:  # what has been found is worth keeping
         if not (output.quiet or output.as_json):
             print_trials(found.trials)
@@ -227,27 +242,29 @@ def easy(
     train_path: Path,
     test_path: Path | None,
     model: Path | None,
-    scoring: str,
-    weight: list[str] | None,
+    wanted: Wanted,
     source: Source,
     output: Output,
 ) -> None:
     """Scale, choose machine and parameters on a sample, train on all, report."""
-    compared = _Comparison(scoring, EASY_CS, EASY_FOLDS, seed=0)
-    compared.check()
-    weights = class_weights(weight)
+    check_score(wanted.scoring)
+    class_weights(wanted.weight)  # refused before anything is read
     path = check_folder(model or default_model(train_path))
     if test_path is not None:
         test_path.stat()  # better missed now than after the training
     dataset, layout = read_training(train_path, source)
     X, y = dataset.X, labels_of(dataset)
-    rows = sample_rows(X, y, EASY_ROWS)
-    compared.check(np.unique(y))
-    candidates = list(easy_candidates(X, n_jobs=source.jobs, class_weight=weights))
-    for candidate in candidates:
-        match_weights(candidate.estimator, y)
-    found = _search(candidates, X, y, rows, compared, quiet=output.quiet or output.as_json)
-    fitted = _trained(found, X, y, output)
+    check_score(wanted.scoring, np.unique(y))
+    weighted = AdditiveSVC(class_weight=class_weights(wanted.weight))
+    match_weights(weighted, y)
+    parameters = {"n_jobs": source.jobs, "class_weight": weighted.class_weight}
+    search = Easy(X, y, wanted.scoring, 60 * wanted.minutes, parameters)
+    quiet, clock = output.quiet or output.as_json, Deadline(search.seconds)
+    if not quiet:
+        print(f"{_planned(search)}, for {wanted.minutes:g} minutes at most", file=sys.stderr)
+    found = _collected(search.trials(), search.choice, quiet=quiet)
+    last = search.last(found.trials[0], clock.left)
+    fitted = _fitted(found, last, X, y, output, clock)
     save(fitted, path, notes=layout.notes())
     test = None
     if test_path is not None:
@@ -258,8 +275,15 @@ def easy(
         return
     if not output.quiet:
         trials = found.trials
-        print(f"best of {len(trials)} on {len(rows)} rows: {described(trials[0])}")
-        print(f"trained on all {X.shape[0]} rows: {path}" + "\n" * bool(test))
+        print(f"best of {len(trials)} on {trials[0].rows} rows: {described(trials[0])}")
+        early = ", early" if last is not trials[0].candidate else ""
+        print(f"trained on all {X.shape[0]} rows{early}: {path}" + "\n" * bool(test))
     if test:
         print_evaluation(test)
     _end(found)
+
+
+def _planned(search: Easy) -> str:
+    n = search.X.shape[0]
+    rows = f"{n} rows" if n <= EASY_ROWS else f"{EASY_ROWS} of {n} rows"
+    return f"comparing kernels on {rows}, then training the best on all"

@@ -254,6 +254,25 @@ class Search:
         return {name: getattr(self, name) for name in names}
 
 
+Minutes = Annotated[
+    float,
+    typer.Option(
+        "--minutes",
+        min=0.01,
+        help="Choice and training end within them; a fit that does not keeps what it has",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is left to say where `easy` chooses the rest."""
+
+    scoring: Scoring = "accuracy"
+    weight: Weight = None
+    minutes: Minutes = 10.0
+
+
 # ------------------------------------------------------------------ scaling
 
 Method = Annotated[str | None, typer.Option(help="minmax, maxabs or standard (default: minmax)")]

@@ -251,11 +251,10 @@ def line(quiet: bool) -> Iterator[Line | NoLine]:
 
 
 @contextmanager
-def progress_on(machine, quiet: bool) -> Iterator[None]:
-    """The progress of a machine's fit, where standard error is a terminal."""
+def progress_on(machine, quiet: bool, *also) -> Iterator[None]:
+    """The progress of a machine's fit, where standard error is a terminal; other callbacks too."""
     with line(quiet) as shown:
-        if isinstance(shown, Line):
-            machine.set_callbacks(FitBar(shown))
+        machine.set_callbacks(*also, *([FitBar(shown)] if isinstance(shown, Line) else []))
         try:
             yield
         finally:

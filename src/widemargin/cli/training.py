@@ -88,9 +88,9 @@ def train(
     _print(facts, {} if output.quiet else facts, output.as_json)
 
 
-def fit_with_progress(scaler, machine, X, y, *, quiet: bool):
-    """The machine, behind its scaler if it has one, fitted in sight of the user."""
-    with progress_on(machine, quiet):  # which scikit-learn does not take within a pipeline
+def fit_with_progress(scaler, machine, X, y, *also, quiet: bool):
+    """The machine, behind its scaler if it has one, fitted in sight of user and callbacks."""
+    with progress_on(machine, quiet, *also):  # which scikit-learn does not take within a pipeline
         machine.fit(X if scaler is None else scaler.fit_transform(X), y)
     return behind_scaler(scaler, machine)
 

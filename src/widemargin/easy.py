@@ -1,0 +1,224 @@
+"""Machine, kernel and parameters for data that nobody has looked at, within a stated time.
+
+Candidates are compared on a sample of the rows, by cross-validation along paths of C. Grids go on
+where the best lies at their end; then the best of each kernel meet on more rows, because a kernel
+that wins on a few thousand rows need not win on all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
+
+from widemargin.additive import AdditiveSVC
+from widemargin.kernel import KernelSVC
+from widemargin.selection import Candidate, Trial, ranked, sample_rows, tune
+from widemargin.warning import warn_user
+
+CS = (0.1, 1.0, 10.0, 100.0)
+FOLDS = 3
+ROWS = 5000  # that the first comparison looks at
+MORE = 4  # times as many rows for the best
+NEAR = 0.02  # of the best score: those within it are compared again
+EARLY_FROM = 200_000  # rows from which an RBF model is an early one
+SEARCH_SHARE = 0.5  # of the time; the other half is for the last fit
+_ADDITIVE = ("linear", "chi2", "intersection")
+_WIDTHS = (0.25, 1.0, 4.0)  # in units of gamma="scale"
+_STEP, _MOST_STEPS = 4.0, 3  # by which gamma goes on at the end of its grid, and how often
+_MOST_C = 1e4
+
+
+class Deadline:
+    """The time that is left; as a callback of scikit-learn's, it ends fits when there is none.
+
+    They keep what they have, and warn of the gap that is left.
+
+    Examples
+    --------
+    >>> Deadline(60.0).is_over
+    False
+    """
+
+    def __init__(self, seconds: float):
+        self._until = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        return self._until - time.monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        return self.left <= 0
+
+    def setup(self, estimator, context) -> None:
+        pass
+
+    def teardown(self, estimator, context) -> None:
+        pass
+
+    def on_fit_task_begin(self, estimator, context) -> None:
+        pass
+
+    def on_fit_task_end(self, estimator, context) -> bool:
+        return self.is_over
+
+
+@dataclass(frozen=True)
+class Easy:
+    """The search for a model of some data.
+
+    Attributes
+    ----------
+    X, y : training data
+    scoring : str
+        By which candidates are compared (`scoring.get_scorer`).
+    seconds : float
+        That search and last fit may take together; a fit ends soon after, with what it has.
+    parameters : dict
+        Of both machines: ``n_jobs``, ``class_weight``, ``random_state``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = Easy(X, y, seconds=30.0)
+    >>> best = search.choice([trial for trials in search.trials() for trial in trials])[0]
+    >>> best.score > 0.9
+    True
+    """
+
+    X: Any
+    y: np.ndarray
+    scoring: str = "accuracy"
+    seconds: float = 600.0
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def trials(self) -> Iterator[list[Trial]]:
+        """Those of each candidate, the best C first, as they end; at least one, whatever the time.
+
+        A candidate that does not take the data is left out, with a warning.
+        """
+        clock = Deadline(SEARCH_SHARE * self.seconds)
+        rows = sample_rows(self.X, self.y, ROWS)
+        found: list[Trial] = []
+        for candidate in self._first_candidates():
+            if found and clock.is_over:
+                return
+            trials = self._compared(candidate, CS, rows, clock)
+            found += trials
+            yield trials
+        if found:
+            for trials in self._at_the_ends(found, rows, clock):
+                found += trials
+                yield trials
+            yield from self._on_more_rows(found, len(rows), clock)
+
+    def choice(self, trials: Sequence[Trial]) -> list[Trial]:
+        """The choice first: of the trials on the most rows, then of the others."""
+        most = max(trial.rows for trial in trials)
+        last = [trial for trial in trials if trial.rows == most]
+        return ranked(last) + ranked([trial for trial in trials if trial.rows < most])
+
+    def last(self, best: Trial, seconds: float) -> Candidate:
+        """The choice for all rows: an early model where an exact one would take longer than that.
+
+        The time of exact kernel models grows with the square of the rows.
+        """
+        machine = best.candidate.estimator
+        of_one = best.seconds / (best.folds * best.path)
+        growth = (self.X.shape[0] / (best.rows * (1 - 1 / best.folds))) ** 2
+        if not _is_rbf(best) or machine.early or of_one * growth <= seconds:
+            return best.candidate
+        return replace(best.candidate, estimator=clone(machine).set_params(early=True))
+
+    def _first_candidates(self) -> Iterator[Candidate]:
+        for kernel in _ADDITIVE:
+            yield Candidate({"kernel": kernel}, AdditiveSVC(kernel, **self._common))
+        for factor in _WIDTHS:
+            yield self._rbf(factor * self._scale())
+
+    @property
+    def _common(self) -> dict[str, Any]:
+        return {"random_state": 0, **self.parameters}
+
+    def _rbf(self, gamma: float) -> Candidate:
+        settings = {"kernel": "rbf", "gamma": float(f"{gamma:.3g}")}
+        early = self.X.shape[0] >= EARLY_FROM
+        machine = KernelSVC("rbf", gamma=settings["gamma"], early=early, **self._common)
+        return Candidate(settings, machine, self._scaler())
+
+    def _scaler(self):
+        return MaxAbsScaler() if sp.issparse(self.X) else MinMaxScaler()
+
+    def _scale(self) -> float:
+        """gamma="scale" of the scaled data."""
+        scaled = self._scaler().fit_transform(self.X)
+        mean = scaled.mean()
+        square = (scaled.multiply(scaled) if sp.issparse(scaled) else np.square(scaled)).mean()
+        return 1 / (self.X.shape[1] * max(float(square - mean**2), 1e-12))
+
+    def _compared(
+        self, candidate: Candidate, Cs: Sequence[float], rows: np.ndarray, clock: Deadline
+    ) -> list[Trial]:
+        X, y = candidate.part(self.X, rows), self.y[rows]
+        candidate.estimator.set_callbacks(clock)
+        try:
+            return tune([candidate], X, y, Cs, folds=FOLDS, random_state=0, scoring=self.scoring)
+        except ValueError as error:
+            warn_user(f"{candidate.name} is left out: {error}")
+            return []
+        finally:
+            candidate.estimator.set_callbacks()
+
+    def _at_the_ends(
+        self, found: Sequence[Trial], rows: np.ndarray, clock: Deadline
+    ) -> Iterator[list[Trial]]:
+        """Grids go on where the best of them is at an end: of gamma, and upwards of C."""
+        trials = list(found)
+        for _ in range(_MOST_STEPS):
+            best = ranked(trials)[0]
+            new: list[tuple[Candidate, Sequence[float]]] = []
+            if best.candidate.settings["kernel"] == "rbf":
+                gammas = sorted({t.candidate.settings["gamma"] for t in trials if _is_rbf(t)})
+                gamma = best.candidate.settings["gamma"]
+                ends = {gammas[0]: gamma / _STEP, gammas[-1]: gamma * _STEP}
+                new = [(self._rbf(ends[gamma]), CS)] if gamma in ends else []
+            if best.C == max(t.C for t in trials if t.candidate is best.candidate) < _MOST_C:
+                new.append((best.candidate, (10 * best.C,)))
+            for candidate, Cs in new:
+                if clock.is_over:
+                    return
+                own = self._compared(candidate, Cs, rows, clock)
+                trials += own
+                yield own
+            if not new:
+                return
+
+    def _on_more_rows(
+        self, found: Sequence[Trial], n_rows: int, clock: Deadline
+    ) -> Iterator[list[Trial]]:
+        """The best of each kernel once more, if there are more rows and time for them."""
+        rows = sample_rows(self.X, self.y, MORE * ROWS)
+        order = ranked(found)
+        kernels = list(dict.fromkeys(t.candidate.settings["kernel"] for t in order))
+        finalists = [
+            next(t for t in order if t.candidate.settings["kernel"] == kernel) for kernel in kernels
+        ]
+        finalists = [t for t in finalists if t.score >= order[0].score - NEAR]
+        growth = (len(rows) / n_rows) ** 2  # of the time of an RBF model; others grow less
+        needed = sum(trial.seconds / trial.path for trial in finalists) * growth
+        if len(rows) < 2 * n_rows or len(finalists) < 2 or needed > clock.left:
+            return
+        for trial in finalists:
+            yield self._compared(trial.candidate, (trial.C,), rows, clock)
+
+
+def _is_rbf(trial: Trial) -> bool:
+    return trial.candidate.settings["kernel"] == "rbf"
