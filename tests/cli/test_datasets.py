@@ -320,7 +320,9 @@ def test_max_bytes_of_data_and_models():
         ["plot", "m"],
     ):
         said = refused(*words, "--max-bytes", "99", status=1)
-        assert "max_bytes=99 is the limit" in said
+        assert "--max-bytes 99 is the limit" in said
     run("scale", "iris", "scaled", "-s", "factors")
-    assert "max_bytes=99" in refused("scale", "iris", "-r", "factors", "--max-bytes", 99, status=1)
+    assert "--max-bytes 99" in refused(
+        "scale", "iris", "-r", "factors", "--max-bytes", 99, status=1
+    )
     run("info", "m", "--max-bytes", "0", status=2)

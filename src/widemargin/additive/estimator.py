@@ -18,6 +18,7 @@ from widemargin.validation import (
     check_number,
     check_X,
 )
+from widemargin.wording import words
 
 
 class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
@@ -187,7 +188,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         self._settings().check()
         check_number("C", self.C, above=0)
         if not np.isfinite(self.C):
-            raise ValueError(f"C={self.C!r} must be finite.")
+            raise ValueError(f"{words().option('C', self.C)} must be finite.")
         check_choice("loss", self.loss, tuple(LOSSES))
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         check_choice("C_unit", self.C_unit, ("diagonal", "raw"))

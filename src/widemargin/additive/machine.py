@@ -30,6 +30,7 @@ from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
 from widemargin.validation import check_X_y
 from widemargin.warning import warn_user
+from widemargin.wording import words
 
 INTERCEPT_SHARE = 0.1
 """The constant feature's share of the mean kernel diagonal.  A larger one lets the intercept
@@ -171,9 +172,9 @@ class AdditiveMachine(Machine):
             )
         elif not converged and self.n_iter_ >= self.max_iter:
             warn_user(
-                f"AdditiveSVC stopped after max_iter={self.max_iter} sweeps with a {what} of "
-                f"{reached:.2g}, above tol={self.tol:g}. Increase max_iter, decrease C, or accept "
-                "a larger tol.",
+                f"AdditiveSVC stopped after {words().option('max_iter', self.max_iter)} sweeps "
+                f"with a {what} of {reached:.2g}, above {words().option('tol', float(self.tol))}. "
+                "Increase max_iter, decrease C, or accept a larger tol.",
                 ConvergenceWarning,
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import math
@@ -17,9 +18,12 @@ from typing import Any
 import typer
 
 from widemargin.cli.arguments import UsageError
+from widemargin.cli.words import Options
 from widemargin.files import replacing
+from widemargin.wording import speaking
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 show_traceback = False
 
 
@@ -32,7 +36,8 @@ def exit_status_on_error(command: Callable) -> Callable:
             warnings.simplefilter("default")
             warnings.showwarning = _warn
             try:
-                command(*args, **kwargs)
+                with speaking(Options()):
+                    command(*args, **kwargs)
                 sys.stdout.flush()
             except typer.Exit:
                 raise
@@ -53,7 +58,9 @@ def exit_status_on_error(command: Callable) -> Callable:
 
 def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'file'}: {error.strerror}."
+        # Whoever writes a file names it, so what is full without a name is the other end.
+        nameless = "standard output" if error.errno in _FULL else "file"
+        return f"{error.filename or nameless}: {error.strerror}."
     return str(error) or type(error).__name__
 
 

@@ -16,6 +16,7 @@ from numpy.lib import format as npy
 from widemargin.budget import Budget, TooLargeError
 from widemargin.data.dataset import Dataset
 from widemargin.data.streams import fill, one_line
+from widemargin.wording import words
 
 _SPARSE = ("data", "indices", "indptr", "shape")
 _LAYOUTS = {"csr": sp.csr_array, "csc": sp.csc_array}
@@ -89,7 +90,7 @@ def read_npy(
             y = table[:, column]
         except (ValueError, IndexError, TypeError):
             raise ValueError(
-                f"{name}: label={label!r} is no column of a {table.shape} array."
+                f"{name}: {words().option('label', label)} is no column of a {table.shape} array."
             ) from None
         budget.check(table.nbytes, "its array without the labels takes")
         return _checked(np.delete(table, column, axis=1), y, name)

@@ -15,6 +15,7 @@ from widemargin.data.streams import DAMAGE, HEAD, naming_file, opened, whole
 from widemargin.data.svmlight import read_svmlight
 from widemargin.data.tables import TABLE_FORMATS, read_table
 from widemargin.validation import check_choice
+from widemargin.wording import words
 
 FORMATS = ("svmlight", *TABLE_FORMATS, "npz", "npy")
 _MAGIC = {
@@ -101,7 +102,10 @@ def read(
     budget = Budget(max_bytes, name)
     with opened(path) as file, damaged, budget:
         text = decompressed(file, budget)
-        found = format or detect_format(text.peek(HEAD))
+        head = text.peek(HEAD)
+        if len(head) < HEAD and not head.removeprefix(b"\xef\xbb\xbf").strip():
+            raise ValueError(f"{name}: no rows in it, it is empty.")
+        found = format or detect_format(head)
         n_features = svmlight.get("n_features")
         _check_options(found, name, label=label, split=split, n_features=n_features)
         if found == "svmlight":
@@ -123,7 +127,7 @@ def _check_options(found: str, name: str, **options) -> None:
     for option, value in options.items():
         if value is not None and found not in _FORMATS_OF[option]:
             raise ValueError(
-                f"{name}: {option}={value!r} has no meaning for {found}, only for "
+                f"{name}: {words().option(option, value)} has no meaning for {found}, only for "
                 f"{', '.join(_FORMATS_OF[option])}."
             )
 

@@ -23,6 +23,7 @@ from widemargin.data.streams import naming_file, opened
 from widemargin.data.table_files import load_table
 from widemargin.validation import check_choice
 from widemargin.warning import warn_user
+from widemargin.wording import words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -234,8 +235,9 @@ def _label_column(label, names: list[str], model: list[str] | None) -> str | Non
     if model is not None and not found:
         return None
     raise ValueError(
-        f"{problem}; pass label= with a name or a position, or label=False for no labels. "
-        f"The columns are {_listed(names)}"
+        f"{problem}; name one with {words().option('label')}, by name or position, or say "
+        f"{words().option('label', False)} where there are no labels. The columns are "
+        f"{_listed(names)}"
     )
 
 
@@ -264,7 +266,8 @@ def _labels(name: str, column: pa.ChunkedArray, budget: Budget) -> np.ndarray:
     if missing.any():
         raise ValueError(
             f"row {missing.argmax() + 1}, column {name!r}: the label is missing, the first of "
-            f"{missing.sum()}; drop these rows, or pass label=False to read no labels"
+            f"{missing.sum()}; drop these rows, or read no labels with "
+            f"{words().option('label', False)}"
         )
     if _is_text(column.type):
         return column.to_numpy().astype(str)

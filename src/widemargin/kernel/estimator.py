@@ -23,6 +23,7 @@ from widemargin.validation import (
     check_number_or_auto,
     check_X,
 )
+from widemargin.wording import words
 
 LARGEST = 1e30  # gamma and coef0 that single precision can work with
 
@@ -224,9 +225,10 @@ class KernelSVC(MarginClassifier, KernelMachine):
         if self.fit_intercept != "auto":
             check_bool("fit_intercept", self.fit_intercept)
         if self._has_intercept() and self.early:
+            option = words().option
             raise ValueError(
-                "fit_intercept=True needs the whole problem, which an early model does not solve. "
-                "Use early=False or fit_intercept=False."
+                f"{option('fit_intercept', True)} needs the whole problem, which an early model "
+                f"does not solve. Use {option('early', False)} or {option('fit_intercept', False)}."
             )
         check_choice("multi_class", self.multi_class, MULTI_CLASS)
         check_number("tol", self.tol, above=0)
