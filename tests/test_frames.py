@@ -5,7 +5,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from widemargin import AdditiveSVC, KernelSVC
+from widemargin import AdditiveSVC, KernelSVC, load, save
+from widemargin.persistence import read_header
 
 Y = [0, 1, 0, 1]
 DAYS = pd.date_range("2026-01-01", periods=4)
@@ -88,3 +89,32 @@ def test_values_whose_squares_overflow_are_named_by_their_column():
     with pytest.raises(ValueError, match=r"column 'pay' reaches 1e\+300\. Scale the features"):
         KernelSVC().fit(X, Y)
     AdditiveSVC().fit(X, Y)
+
+
+# ------------------------------------------------------------------ the label's name
+
+SERIES = {"pandas": pd.Series(Y, name="sort"), "polars": pl.Series("sort", Y)}
+
+
+@each_machine
+@pytest.mark.parametrize("y", SERIES.values(), ids=SERIES)
+def test_a_named_series_names_the_label(machine, y, tmp_path):
+    model = machine().fit(frame(), y)
+    assert model.label_name_ == "sort"
+    save(model, tmp_path / "m")
+    assert load(tmp_path / "m").label_name_ == read_header(tmp_path / "m").label_name == "sort"
+    assert [each.label_name_ for each in machine().fit_path(frame(), y, [1, 2])] == ["sort"] * 2
+    for unnamed in (Y, pd.Series(Y), pl.Series(Y), pd.Series(Y, name=3)):
+        assert not hasattr(model.fit(frame(), unnamed), "label_name_")
+    save(model, tmp_path / "m")
+    assert read_header(tmp_path / "m").label_name is None
+
+
+def test_a_label_s_name_in_a_file_is_text(tmp_path):
+    save(AdditiveSVC().fit(frame(), SERIES["pandas"]), tmp_path / "m")
+    damaged = (tmp_path / "m").read_bytes().replace(b'\\"sort\\"', b"12345678")
+    assert damaged != (tmp_path / "m").read_bytes()
+    (tmp_path / "m").write_bytes(damaged)
+    for reader in (load, read_header):
+        with pytest.raises(ValueError, match="label_name must be text, not 12345678"):
+            reader(tmp_path / "m")

@@ -89,11 +89,22 @@ def check_X(estimator, X, *, reset: bool):
 def check_X_y(estimator, X, y):
     """The same for training data."""
     check_sparse(X)
+    given = y
     with naming_columns(X):
         X, y = validate_data(estimator, X, y, **_options(estimator))
         _check_numbers(X)
     check_finite(estimator, X)
+    _remember_label(estimator, given)
     return canonical(X), y
+
+
+def _remember_label(estimator, y) -> None:
+    """The name of the column that the labels came from, as scikit-learn keeps those of X."""
+    name = getattr(y, "name", None)
+    if isinstance(name, str) and name:
+        estimator.label_name_ = name
+    elif hasattr(estimator, "label_name_"):
+        del estimator.label_name_
 
 
 def column_name(estimator, column: int) -> str:

@@ -296,8 +296,8 @@ def test_contributions_of_many_classes_need_one_that_is_there(iris):
     ("words", "named"),
     [
         (["m", "--what", "love"], "--what love"),
-        (["m", "--features", "4"], "--features 4"),
-        (["m", "--features", "0,width"], "--features width"),
+        (["m", "--features", "5"], "--features 5: no such feature; there are 4, 1 to 4"),
+        (["m", "--features", "1,width"], "--features width"),
         (["m", "--what", "importance", "--features", "1"], "--features"),
         (["m", "--what", "convergence", "--data", "two.txt"], "--data"),
         (["m", "m.txt"], "matplotlib cannot draw"),

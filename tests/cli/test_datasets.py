@@ -1,6 +1,7 @@
 """Data in all its forms: other features than in training, tables, labels, kernel values."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
@@ -132,7 +133,9 @@ def test_unknown_categories_count_as_none_with_a_warning(people):
     result = run("predict", "b.csv", "m", "--output", "decision")
     assert "warning: b.csv: column 'job' has values the model does not know" in result.stderr
     assert "'king'" in result.stderr
-    known = load("m").decision_function(np.array([[50, 0, 0, 0], [30, 0, 1, 0]]))
+    model = load("m")
+    rows = pd.DataFrame([[50, 0, 0, 0], [30, 0, 1, 0]], columns=model.feature_names_in_)
+    known = model.decision_function(rows)
     assert result.stdout.split() == ["rich", *(f"{value:.9g}" for value in known)]
 
 

@@ -228,7 +228,7 @@ def test_interruption(two, monkeypatch):
     def interrupt(*args, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "save", interrupt)
+    monkeypatch.setattr(training, "save_model", interrupt)
     result = run("train", two, status=130)
     assert (result.stdout, result.stderr) == ("", "interrupted.\n")
     assert files() == {"two.txt"}

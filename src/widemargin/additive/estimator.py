@@ -112,6 +112,9 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         Per batch of classes, one record per sweep.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X was a data frame, or the command line's table.
+    label_name_ : str
+        Where y was a named series, or a column of such a table.
 
     See Also
     --------

@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from widemargin import save
 from widemargin.cli.arguments import UsageError, numbers
 from widemargin.cli.datasets import (
     check_folder,
-    default_model,
     densified_for,
     labels_of,
     read_training,
@@ -26,6 +24,7 @@ from widemargin.cli.machines import (
     make_scaler,
     match_weights,
 )
+from widemargin.cli.memory import default_model, save_model
 from widemargin.cli.options import Output, Search, Source
 from widemargin.cli.output import print_json, print_table, save_figure
 from widemargin.cli.training import (
@@ -66,13 +65,14 @@ def tune_models(
     names = [kernel_name(word.strip()) for word in search.kernels.split(",")]
     candidates = list(_candidates(names, search, compared.Cs, source.jobs))
     path = check_folder(model or default_model(data))
-    dataset, layout = read_training(data, source, kernel_values=names == ["precomputed"])
+    given = names == ["precomputed"]
+    dataset, memory = read_training(data, source, output, kernel_values=given)
     X, y = dataset.X, labels_of(dataset)
     for candidate in candidates:
         match_weights(candidate.estimator, y)
     rows = sample_rows(X, y, search.rows or X.shape[0], compared.seed)
     trials = _search(candidates, X, y, rows, compared, quiet=output.quiet or output.as_json)
-    save(_trained(trials[0], X, y, output), path, notes=layout.notes())
+    save_model(_trained(trials[0], X, y, output), path, memory)
     if search.plot is not None:
         from widemargin.plots import plot_search
 
@@ -173,14 +173,14 @@ def easy(
     path = check_folder(model or default_model(train_path))
     if test_path is not None:
         test_path.stat()  # better missed now than after the training
-    dataset, layout = read_training(train_path, source)
+    dataset, memory = read_training(train_path, source, output)
     X, y = dataset.X, labels_of(dataset)
     rows = sample_rows(X, y, EASY_ROWS)
     candidates = list(easy_candidates(X, n_jobs=source.jobs))
     compared = _Comparison(EASY_CS, EASY_FOLDS, seed=0)
     trials = _search(candidates, X, y, rows, compared, quiet=output.quiet or output.as_json)
     fitted = _trained(trials[0], X, y, output)
-    save(fitted, path, notes=layout.notes())
+    save_model(fitted, path, memory)
     found = None
     if test_path is not None:
         found = evaluate_on(test_path, source, read_header(path), fitted)

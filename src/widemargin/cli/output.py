@@ -25,6 +25,7 @@ from widemargin.wording import speaking
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 show_traceback = False
+command_line = ""  # of this run
 
 
 def exit_status_on_error(command: Callable) -> Callable:
@@ -34,6 +35,8 @@ def exit_status_on_error(command: Callable) -> Callable:
     def run(*args, **kwargs):
         with warnings.catch_warnings():
             warnings.simplefilter("default")
+            # They were matched by name when the file was read, or have none.
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
             warnings.showwarning = _warn
             try:
                 with speaking(Options()):

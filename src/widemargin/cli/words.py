@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-from widemargin.wording import Words
+from widemargin.cli.arguments import joined
+from widemargin.wording import Words, words
 
 _OPTIONS = {  # that are not called as in Python
     "class_weight": "weight",
@@ -19,7 +20,7 @@ _NOTHING = object()
 
 
 class Options(Words):
-    """Parameters as options; features as ``name`` calls them, else as in Python.
+    """Parameters as options; features as the data at hand calls them (`call_features`).
 
     >>> words = Options()
     >>> words.option("max_bytes"), words.option("label", False), words.option("drop", ["id", "a b"])
@@ -29,8 +30,8 @@ class Options(Words):
     scaling = "with --scale standard"
     imputing = "in the file"
 
-    def __init__(self, name: Callable[[int], str] | None = None):
-        self._name = name
+    def __init__(self) -> None:
+        self.name: Callable[[int], str] = super().feature
 
     def option(self, name: str, value: Any = _NOTHING) -> str:
         name = _OPTIONS.get(name, name)
@@ -40,11 +41,18 @@ class Options(Words):
         if isinstance(value, bool) and name in ("early", "intercept"):
             return said if value else f"no {said}"
         if isinstance(value, (list, tuple)):
-            value = ",".join(map(str, value))
+            value = joined(value)
         return f"{said} {shlex.quote('none' if value is False else str(value))}"
 
     def function(self, name: str) -> str:
         return _FUNCTIONS.get(name, name)
 
     def feature(self, number: int) -> str:
-        return super().feature(number) if self._name is None else self._name(number)
+        return self.name(number)
+
+
+def call_features(name: Callable[[int], str]) -> None:
+    """From here on messages of this command call features by these names."""
+    own = words()
+    if isinstance(own, Options):
+        own.name = name
