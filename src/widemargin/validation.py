@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils import compute_class_weight, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from widemargin.warning import warn_user
+from widemargin.warning import UnscaledWarning, warn_user
 from widemargin.wording import words
 
 UNSCALED_RATIO = 100
@@ -228,21 +228,29 @@ def _weights_by_name(class_weight: dict, classes: np.ndarray) -> np.ndarray:
 
 def check_unscaled(estimator, X) -> None:
     """Warn if one feature's spread makes a kernel of distances blind to the others."""
-    if sp.issparse(X) or X.shape[1] < 2:
+    if X.shape[1] < 2:
         return
-    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-    spread = high - low
+    low, high = _ranges(X)
+    with np.errstate(over="ignore"):
+        spread = high - low
     typical = float(np.median(spread[spread > 0])) if np.any(spread > 0) else 0.0
     widest = int(np.argmax(spread))
     if spread[widest] <= UNSCALED_RATIO * typical:
         return
-    names = getattr(estimator, "feature_names_in_", None)
-    name = widest if names is None else repr(names[widest])
     warn_user(
-        f"Feature {name} ranges from {low[widest]:g} to {high[widest]:g}, {UNSCALED_RATIO} times "
-        "as wide as the median feature or more, and will outweigh the others. Scale the features "
-        "first, for example with sklearn.preprocessing.StandardScaler."
+        f"Feature {column_name(estimator, widest)} ranges from {low[widest]:g} to "
+        f"{high[widest]:g}, {UNSCALED_RATIO} times as wide as the median feature or more, and will "
+        f"outweigh the others. Scale the features first, {words().scaling(sp.issparse(X))}.",
+        UnscaledWarning,
     )
+
+
+def _ranges(X) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest and largest value of each column, absent zeros included."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    if sp.issparse(X):
+        low, high = low.toarray().ravel(), high.toarray().ravel()
+    return low.astype(np.float64), high.astype(np.float64)
 
 
 def check_sparse(X) -> None:

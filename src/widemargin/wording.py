@@ -19,12 +19,16 @@ class Words:
     ('label=', 'label=False')
     """
 
-    scaling = "for example with sklearn.preprocessing.StandardScaler"
     imputing = "for example with sklearn.impute.SimpleImputer"
 
     def option(self, name: str, value: Any = _UNSAID) -> str:
         """A parameter by its name, with a value or without one."""
         return f"{name}=" if value is _UNSAID else f"{name}={value!r}"
+
+    def scaling(self, sparse: bool) -> str:
+        """How to scale features; sparse ones without filling in their zeros."""
+        scaler = "MaxAbsScaler" if sparse else "StandardScaler"
+        return f"for example with sklearn.preprocessing.{scaler}"
 
     def function(self, name: str) -> str:
         return name

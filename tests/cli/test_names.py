@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC, load, save
+from widemargin.data import write_svmlight
 from widemargin.persistence import read_header
 
 from .helpers import SPECIES, files, read_lines, refused, run, run_json, table, write_lines
@@ -257,6 +258,27 @@ def test_info_as_json_has_names_and_label():
     found = json.loads(run("info", "m", "--json").stdout)
     assert found["feature_names"] == NAMES
     assert found["label_name"] == "income"
+
+
+# ------------------------------------------------------------------ warnings of wide features
+
+
+def test_a_wide_column_is_named_and_the_way_out_is_an_option():
+    path = table("a.csv", {"age": X[:, 1], "pay": X[:, 0] * 1000, "size": X[:, 3], "label": Y})
+    for words in ([], ["-v", 3]):
+        said = run("train", path, "m", *words).stderr
+        assert "warning: Feature 'pay' ranges from " in said
+        assert said.count("Scale the features first, with --scale standard.") == 1
+    assert "warning" not in run("train", path, "m", "--scale", "standard").stderr
+
+
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_a_wide_feature_of_svmlight_text_has_the_file_s_number(zero_based):
+    rows = X[:, :3] * [1, 1e5, 1]
+    write_svmlight("a.txt", rows, np.where(Y == "yes", 1, -1), zero_based=zero_based)
+    said = run("train", "a.txt", "m").stderr
+    assert f"warning: Feature {1 if zero_based else 2} ranges from " in said
+    assert "with --scale maxabs" in said
 
 
 # ------------------------------------------------------------------ numbers of svmlight text

@@ -20,6 +20,7 @@ import typer
 from widemargin.cli.arguments import UsageError
 from widemargin.cli.words import Options
 from widemargin.files import replacing
+from widemargin.warning import UnscaledWarning
 from widemargin.wording import speaking
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
@@ -37,7 +38,7 @@ def exit_status_on_error(command: Callable) -> Callable:
             warnings.simplefilter("default")
             # They were matched by name when the file was read, or have none.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-            warnings.showwarning = _warn
+            warnings.showwarning = _only_once(UnscaledWarning)
             try:
                 with speaking(Options()):
                     command(*args, **kwargs)
@@ -65,6 +66,18 @@ def _message(error: BaseException) -> str:
         nameless = "standard output" if error.errno in _FULL else "file"
         return f"{error.filename or nameless}: {error.strerror}."
     return str(error) or type(error).__name__
+
+
+def _only_once(tiresome: type[Warning]) -> Callable:
+    """Says warnings, this one once: every fold of a search has it, in other numbers."""
+    said: set[type[Warning]] = set()
+
+    def tell(message, category, *place) -> None:
+        if category not in said:
+            _warn(message, category, *place)
+        said.update({category} & {tiresome})
+
+    return tell
 
 
 def _warn(message, category, filename, lineno, file=None, line=None) -> None:

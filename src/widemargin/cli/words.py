@@ -27,7 +27,6 @@ class Options(Words):
     ('--max-bytes', '--label none', "--drop 'id,a b'")
     """
 
-    scaling = "with --scale standard"
     imputing = "in the file"
 
     def __init__(self) -> None:
@@ -43,6 +42,9 @@ class Options(Words):
         if isinstance(value, (list, tuple)):
             value = joined(value)
         return f"{said} {shlex.quote('none' if value is False else str(value))}"
+
+    def scaling(self, sparse: bool) -> str:
+        return f"with --scale {'maxabs' if sparse else 'standard'}"
 
     def function(self, name: str) -> str:
         return _FUNCTIONS.get(name, name)

@@ -383,8 +383,8 @@ class KernelMachine(Machine):
             raise ValueError(
                 f"{words().option('gamma', 'scale')} divides by the variance of X, which double "
                 f"precision cannot tell from 0 or infinity: column {column_name(self, widest)} "
-                f"reaches {size[widest]:g}. Scale the features first, {words().scaling}, or give "
-                "gamma as a number."
+                f"reaches {size[widest]:g}. Scale the features first, "
+                f"{words().scaling(sp.issparse(X))}, or give gamma as a number."
             )
         return gamma
 
