@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from widemargin.budget import Budget
@@ -127,8 +128,9 @@ def _load_csv(stream: BinaryIO, delimiters: str, asked: Asked, budget: Budget) -
 
     head = _first_record(stream, budget)
     fields, delimiter = _split(head.decode("utf-8-sig", "replace"), delimiters)
-    # An empty field says nothing: a number may be missing, a column may have no name.
-    has_header = not all(_is_number(field) for field in fields if field)
+    second = _first_record(stream, budget)
+    has_header = _is_header(fields, _split(second.decode("utf-8", "replace"), delimiter)[0])
+    head += second
     names = fields if has_header else [str(i) for i in range(len(fields))]
     _check_columns(len(names), _CSV_COLUMN, budget)
     before = pa.total_allocated_bytes()
@@ -177,6 +179,26 @@ def _split(record: str, delimiters: str) -> tuple[list[str], str]:
     delimiter = max(delimiters, key=re.sub('"[^"]*"', "", record).count)
     lines = io.StringIO(record.lstrip("\r\n"), newline="")
     return next(csv.reader(lines, delimiter=delimiter), []), delimiter
+
+
+def _is_header(fields: list[str], second: list[str]) -> bool:
+    """Whether the first line names the columns.
+
+    Not if it is all numbers, and not if it is like the second: numbers in the same places, which do
+    not count up as numbers of columns or years do.  An empty field says nothing.
+
+    >>> _is_header(["age", "job"], ["39", "clerk"]), _is_header(["0", "1", "y"], ["7", "9", "no"])
+    (True, True)
+    >>> _is_header(["39", "clerk", "13"], ["50", "smith", "9"])
+    False
+    """
+    numbers = [float(field) for field in fields if _is_number(field)]
+    if len(numbers) == sum(map(bool, fields)):
+        return False
+    pairs = [(a, b) for a, b in zip(fields, second, strict=False) if a and b]
+    alike = len(fields) == len(second) and all(_is_number(a) == _is_number(b) for a, b in pairs)
+    counting = all(b == a + 1 for a, b in pairwise(numbers))
+    return not alike or counting
 
 
 def _is_number(field: str) -> bool:

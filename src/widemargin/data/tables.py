@@ -46,8 +46,8 @@ def read_table(
         The table, not compressed as a whole.
     format : {"csv", "tsv", "parquet", "arrow"}
         Arrow means an IPC file (Feather too) or an IPC stream. A CSV file may be separated by
-        semicolons, and has a header unless all of its first line is numbers; without one the
-        columns are called "0", "1", ...
+        semicolons, and has a header unless its first line is all numbers, or has numbers in the
+        same places as the second; without one the columns are called "0", "1", ...
     label : str, int, False or None
         The label's column by name or position; negative positions count from the end. None takes
         that of ``like``, or the only column named label, target, class or y. False: there are no
