@@ -172,6 +172,15 @@ def test_text_where_the_model_has_numbers_is_parsed():
     assert_array_equal(X, [[1], [25], [-0.5]])
 
 
+def test_a_model_s_columns_are_settled():
+    with pytest.raises(ValueError, match=r"row 1, column 'a': '\?' is not a number\. The model"):
+        read("a,b\n?,1\n", columns=["a", "b"])
+    with pytest.raises(ValueError, match=r"row 1, column 'a': the value is missing \(or one of"):
+        read("a,b\n?,1\n", columns=["a", "b"], na=["?"])
+    with pytest.raises(ValueError, match=r"drop=\['b'\] has no meaning where the columns are tho"):
+        read("a,b\n2,1\n", columns=["a", "b"], drop=["b"])
+
+
 def test_a_report_names_some_of_many():
     many = {f"c{i}": i for i in range(12)}
     expected = "c0 0, c1 1, c2 2, c3 3, c4 4, c5 5, c6 6, c7 7, ..."

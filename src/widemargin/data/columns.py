@@ -52,6 +52,13 @@ class Rule:
                 raise TypeError(f"{name} must be a list of texts, got {value!r}.")
         return cls(**{name: tuple(value) for name, value in given.items()})
 
+    def check_unused(self) -> None:
+        """A model knows what its columns are."""
+        for kind in ("numeric", "categorical", "drop"):
+            if getattr(self, kind):
+                said = words().option(kind, list(getattr(self, kind)))
+                raise ValueError(f"{said} has no meaning where the columns are those of a model")
+
     def check(self, names: list[str], label: str | None) -> None:
         """Every column that is named is there, and has one kind."""
         kind_of: dict[str, str] = {}
@@ -107,9 +114,11 @@ def own_array(
     """A column as the rule has it; ``declared`` where the file itself calls it categorical."""
     if name in rule.categorical:
         return model_array(name, column, as_text=True, na=rule.na)
-    if name in rule.numeric or not is_text(column.type):
+    if not is_text(column.type):
         return model_array(name, column, as_text=False, na=rule.na)
     text = _text(column, rule.na)
+    if name in rule.numeric:
+        return _parsed(name, text, "Say {} if it stands for a missing value, or correct it")
     if not declared:
         _check_likely(name, text)
     return text
@@ -121,7 +130,7 @@ def model_array(
     """A column as a model has it: text, or numbers with NaN where they are missing."""
     if is_text(column.type):
         text = _text(column, na)
-        return text if as_text else _parsed(name, text)
+        return text if as_text else _parsed(name, text, "The model needs one: correct it")
     if not is_numeric(column.type):
         raise ValueError(
             f"column {name!r} is of type {column.type}, which cannot be a feature; turn it into "
@@ -166,15 +175,13 @@ def _numbers_among(categories: Iterable[str]) -> np.ndarray:
     return np.array([bool(_NUMBER.fullmatch(value)) for value in categories], dtype=bool)
 
 
-def _parsed(name: str, text: Text) -> np.ndarray:
+def _parsed(name: str, text: Text, way_out: str) -> np.ndarray:
     """The numbers that texts stand for."""
     is_number = _numbers_among(text.categories)
     if not is_number.all():
         row, value = _first(text, ~is_number)
-        raise ValueError(
-            f"row {row}, column {name!r}: {value!r} is not a number. Say "
-            f"{words().option('na', [value])} if it stands for a missing value, or correct it"
-        )
+        way_out = way_out.format(words().option("na", [value]))
+        raise ValueError(f"row {row}, column {name!r}: {value!r} is not a number. {way_out}")
     numbers = np.array([*map(float, text.categories), np.nan])  # missing ones have the code -1
     return numbers[text.codes]
 

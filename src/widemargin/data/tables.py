@@ -96,9 +96,10 @@ def read_table(
     if columns is not None:
         layout = replace(layout, columns=[str(c) for c in columns])
     own = Rule.of(**rule)
+    layout = replace(layout, na=own.na or layout.na)
     known = layout.columns if isinstance(layout.columns, list) else []
     asked = Asked(
-        na=own.na or layout.na,
+        na=layout.na,
         text_columns=lambda names: [*own.categorical, *text_columns(known, names)],
     )
     faults = (ValueError, OSError, csv.Error, ArrowException)
@@ -124,7 +125,9 @@ def _dataset(loaded: LoadedTable, label, layout: Layout, rule: Rule, budget: Bud
     target = _label_column(label, names, layout)
     y = None if target is None else _labels(target, table[target], budget)
     inputs = table if target is None else table.drop_columns(target)
-    if n_features is None:
+    if n_features is not None:
+        rule.check_unused()
+    else:
         rule.check(names, target)
         inputs = inputs.drop_columns(list(rule.drop))
     if not inputs.num_columns:
