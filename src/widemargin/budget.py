@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from widemargin.resources import free_memory
 from widemargin.validation import check_number
+from widemargin.wording import words
 
 _SHARE = 0.8  # of the memory that is free, where nobody sets a limit
 
@@ -32,7 +33,7 @@ class Budget:
     Traceback (most recent call last):
     ...
     widemargin.budget.TooLargeError: rows.gz: its rows take 4.2 GB or more, but max_bytes=1000 is \
-the limit. If you trust the file and have the memory, set a larger max_bytes.
+the limit. If you trust the file and have the memory, set a larger one.
     """
 
     def __init__(self, max_bytes: int | None, name: str, at_most: float = float("inf")):
@@ -53,8 +54,9 @@ the limit. If you trust the file and have the memory, set a larger max_bytes.
         total, limit = self.held + n_bytes, self.max_bytes
         if total > limit:
             raise TooLargeError(
-                f"{self.name}: {what} {_size(total)} or more, but max_bytes={limit} is the limit. "
-                "If you trust the file and have the memory, set a larger max_bytes."
+                f"{self.name}: {what} {_size(total)} or more, but "
+                f"{words().option('max_bytes', limit)} is the limit. If you trust the file and "
+                "have the memory, set a larger one."
             )
 
     def hold(self, n_bytes: int, what: str) -> None:
@@ -69,7 +71,8 @@ the limit. If you trust the file and have the memory, set a larger max_bytes.
         if isinstance(error, MemoryError):
             raise TooLargeError(
                 f"{self.name}: reading it takes more memory than there is, which may be less than "
-                f"max_bytes={self.max_bytes} ({' '.join(str(error).split()) or 'out of memory'})."
+                f"{words().option('max_bytes', self.max_bytes)} "
+                f"({' '.join(str(error).split()) or 'out of memory'})."
             ) from None
 
 

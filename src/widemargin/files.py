@@ -42,9 +42,10 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
         raise OSError(error.errno, error.strerror, str(path)) from None
     mode = temporary.stat().st_mode if older is None else older
     try:
-        yield temporary
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
+        with naming(path, instead_of=temporary):
+            yield temporary
+            with open(temporary, "rb+") as file:
+                os.fsync(file.fileno())
         if temporary.stat().st_mode != mode:  # the writer has put a file of its own there
             temporary.chmod(stat.S_IMODE(mode))
         os.replace(temporary, path)
@@ -54,12 +55,23 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
 
 
 @contextmanager
+def naming(path: str | os.PathLike, instead_of: Path | None = None) -> Iterator[None]:
+    """Errors of the system that name no file, or only a temporary one, name this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, str(instead_of)):
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+
+
+@contextmanager
 def text_output(out: str | os.PathLike | TextIO) -> Iterator[TextIO]:
     """A text file to write: an open one, a pipe or device as it is, a path replaced whole."""
     if not isinstance(out, (str, os.PathLike)):
         yield out
     elif os.path.exists(out) and not os.path.isfile(out) and not os.path.isdir(out):
-        with open(out, "w", encoding="utf-8") as file:
+        with naming(out), open(out, "w", encoding="utf-8") as file:
             yield file
     else:
         with replacing(out) as temporary, open(temporary, "w", encoding="utf-8") as file:

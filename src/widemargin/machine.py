@@ -115,8 +115,9 @@ class Machine(CallbackSupportMixin, BaseEstimator):
                 training = model._prepare(X, y, sample_weight, several=True)
             else:
                 model.n_features_in_ = models[0].n_features_in_
-                if hasattr(models[0], "feature_names_in_"):
-                    model.feature_names_in_ = models[0].feature_names_in_
+                for name in ("feature_names_in_", "label_name_"):
+                    if hasattr(models[0], name):
+                        setattr(model, name, getattr(models[0], name))
             start = model._solve_managed(training, start)
             models.append(model)
         return models

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import compute_class_weight, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from widemargin.warning import warn_user
+from widemargin.warning import UnscaledWarning, warn_user
+from widemargin.wording import words
 
 UNSCALED_RATIO = 100
 _ROWS_AT_A_TIME = 4096
@@ -21,7 +24,8 @@ def check_choice(name: str, value, choices, more: str = "") -> None:
     """``value`` is one of ``choices``; ``more`` is said after them otherwise."""
     if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
         listed = ", ".join(repr(c) for c in choices)
-        raise ValueError(f"{name}={value!r} is not known. Use one of {listed}.{more}")
+        said = words().option(name, value)
+        raise ValueError(f"{said} is not known. Use one of {listed}.{more}")
 
 
 # Machines do not know each other: this is what each says of the other's kernels.
@@ -59,7 +63,8 @@ def check_number(
         bounds += [f"at least {low}"] if low is not None else []
         bounds += [f"at most {high}"] if high is not None else []
         bounds += [f"greater than {above}"] if above is not None else []
-        raise ValueError(f"{name}={value!r} is out of range: it must be {' and '.join(bounds)}.")
+        said = words().option(name, value)
+        raise ValueError(f"{said} is out of range: it must be {' and '.join(bounds)}.")
 
 
 def check_bool(name: str, value) -> None:
@@ -90,17 +95,100 @@ def _options(estimator) -> dict:
 def check_X(estimator, X, *, reset: bool):
     """scikit-learn's checks without its float64 copy, and non-finite values named by place."""
     check_sparse(X)
-    X = validate_data(estimator, X, reset=reset, **_options(estimator))
-    check_finite(X)
+    with naming_columns(X):
+        X = validate_data(estimator, X, reset=reset, **_options(estimator))
+        _check_numbers(X)
+    check_finite(estimator, X)
     return canonical(X)
 
 
 def check_X_y(estimator, X, y):
     """The same for training data."""
     check_sparse(X)
-    X, y = validate_data(estimator, X, y, **_options(estimator))
-    check_finite(X)
+    given = y
+    with naming_columns(X):
+        X, y = validate_data(estimator, X, y, **_options(estimator))
+        _check_numbers(X)
+    check_finite(estimator, X)
+    _remember_label(estimator, given)
     return canonical(X), y
+
+
+def _remember_label(estimator, y) -> None:
+    """The name of the column that the labels came from, as scikit-learn keeps those of X."""
+    name = getattr(y, "name", None)
+    if isinstance(name, str) and name:
+        estimator.label_name_ = name
+    elif hasattr(estimator, "label_name_"):
+        del estimator.label_name_
+
+
+def column_name(estimator, column: int) -> str:
+    """What a message calls a column: as the data frame did, or by its number."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return words().feature(column) if names is None else repr(str(names[column]))
+
+
+@contextmanager
+def naming_columns(X) -> Iterator[None]:
+    """Columns without numbers are refused by name: times at once, text where it cannot be read."""
+    kinds = _kinds_of_columns(X)
+    times = [column for column, is_time in kinds.items() if is_time]
+    if times:
+        raise ValueError(
+            f"X holds dates or times in {_listed(times)}. Turn them into numbers in a unit of your "
+            "choice, for example (when - when.min()).dt.days, or leave them out."
+        )
+    try:
+        yield
+    except (ValueError, TypeError):
+        bad = [column for column in kinds if _is_no_number(X, column)]
+        if not bad:
+            raise
+        raise ValueError(
+            f"X holds text or other objects in {_listed(bad)}. Turn them into numbers first, for "
+            "example with sklearn.preprocessing.OneHotEncoder, or leave them out."
+        ) from None
+
+
+def _check_numbers(X) -> None:
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"X must hold numbers, not {X.dtype}.")
+
+
+def _kinds_of_columns(X) -> dict:
+    """Of each column of a frame, whether it holds times; of an array as a whole, under None."""
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        return dict(zip(X.columns, map(_is_time, X.dtypes), strict=True))
+    return {None: _is_time(X.dtype)} if isinstance(X, np.ndarray) else {}
+
+
+def _is_time(dtype) -> bool:
+    if hasattr(dtype, "is_temporal"):  # of polars
+        return dtype.is_temporal()
+    return getattr(dtype, "kind", "") in ("M", "m")
+
+
+def _is_no_number(X, column) -> bool:
+    if column is None:
+        return False  # one array has one type, which the error itself names
+    values = np.asarray(X[column])
+    if values.dtype.kind not in "OSUT" or values.ndim != 1:
+        return False
+    present = values[[value is not None and value == value for value in values.tolist()]]
+    try:
+        present.astype(np.float64)
+    except (ValueError, TypeError):
+        return True
+    return False
+
+
+def _listed(columns: list, most: int = 10) -> str:
+    if columns == [None]:
+        return "all of its columns"
+    more = f" and {len(columns) - most} more" if len(columns) > most else ""
+    noun = "column" if len(columns) == 1 else "columns"
+    return f"{noun} {', '.join(map(repr, columns[:most]))}{more}"
 
 
 def canonical(X):
@@ -156,21 +244,29 @@ def _weights_by_name(class_weight: dict, classes: np.ndarray) -> np.ndarray:
 
 def check_unscaled(estimator, X) -> None:
     """Warn if one feature's spread makes a kernel of distances blind to the others."""
-    if sp.issparse(X) or X.shape[1] < 2:
+    if X.shape[1] < 2:
         return
-    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-    spread = high - low
+    low, high = _ranges(X)
+    with np.errstate(over="ignore"):
+        spread = high - low
     typical = float(np.median(spread[spread > 0])) if np.any(spread > 0) else 0.0
     widest = int(np.argmax(spread))
     if spread[widest] <= UNSCALED_RATIO * typical:
         return
-    names = getattr(estimator, "feature_names_in_", None)
-    name = widest if names is None else repr(names[widest])
     warn_user(
-        f"Feature {name} ranges from {low[widest]:g} to {high[widest]:g}, {UNSCALED_RATIO} times "
-        "as wide as the median feature or more, and will outweigh the others. Scale the features "
-        "first, for example with sklearn.preprocessing.StandardScaler."
+        f"Feature {column_name(estimator, widest)} ranges from {low[widest]:g} to "
+        f"{high[widest]:g}, {UNSCALED_RATIO} times as wide as the median feature or more, and will "
+        f"outweigh the others. Scale the features first, {words().scaling(sp.issparse(X))}.",
+        UnscaledWarning,
     )
+
+
+def _ranges(X) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest and largest value of each column, absent zeros included."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    if sp.issparse(X):
+        low, high = low.toarray().ravel(), high.toarray().ravel()
+    return low.astype(np.float64), high.astype(np.float64)
 
 
 def check_sparse(X) -> None:
@@ -204,7 +300,7 @@ def check_sparse(X) -> None:
         )
 
 
-def check_finite(X) -> None:
+def check_finite(estimator, X) -> None:
     """Raise ValueError naming the first NaN or infinity and its row and column."""
     values = X.data if sp.issparse(X) else X
     if values.dtype.kind != "f":
@@ -222,6 +318,6 @@ def check_finite(X) -> None:
         else:
             row, column = begin + int(at[0]), int(at[1])
         raise ValueError(
-            f"Input X contains {kind} at row {row}, column {column}. Remove or impute such values "
-            "first, for example with sklearn.impute.SimpleImputer."
+            f"Input X contains {kind} at row {row}, column {column_name(estimator, column)}. "
+            f"Remove or impute such values first, {words().imputing}."
         )

@@ -10,6 +10,10 @@ import warnings
 _BETWEEN = {"widemargin", "sklearn", "joblib", "threading", "concurrent", "typer", "click"}
 
 
+class UnscaledWarning(UserWarning):
+    """One feature is so wide that a kernel of distances is blind to the others."""
+
+
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the first line outside this package, however deep in it the trouble was found.
 

@@ -103,7 +103,7 @@ def test_contributions_sum_to_the_decision_value(iris, scaling):
     run("train", iris, "m", "-t", "intersection", "--scale", scaling)
     run("predict", iris, "m", "parts", "--output", "contributions", "--class", "2")
     header, *_ = read_lines("parts")
-    assert header.split("\t") == [*(f"feature {j}" for j in range(4)), "intercept"]
+    assert header.split("\t") == [*(f"feature {j}" for j in range(1, 5)), "intercept"]
     parts = np.loadtxt("parts", skiprows=1)
     assert parts.shape == (150, 5)
     assert np.all(np.ptp(parts[:, :4], axis=0) > 0)
@@ -119,7 +119,14 @@ def test_contributions_of_two_classes_need_no_class(two):
 
 @pytest.mark.parametrize(
     ("data", "model"),
-    [("iris.txt", "iris"), ("a.b.txt", "a"), ("sub/x.y", "x"), (".hidden", ".hidden")],
+    [
+        ("iris.txt", "iris"),
+        ("a.b.txt", "a.b"),
+        ("sub/x.y", "x.y"),
+        (".hidden", ".hidden"),
+        ("s.t", "s.t"),
+        ("s.scale.TXT", "s.scale"),
+    ],
 )
 def test_the_model_has_the_data_s_name_and_lies_in_the_current_folder(data, model):
     Path("sub").mkdir()
@@ -224,7 +231,11 @@ def test_info_says_what_was_trained(iris, kernel):
     assert svm["classes"]["values"] == [0, 1, 2]
     assert svm["training"]["rows"] == 150
     assert svm["training"]["gap"] == found["duality_gap"]
-    assert header["notes"] == {"zero_based": False}
+    command = "widemargin train iris.txt m -t {} -c 2.5 --weight 1=3 --scale maxabs --json"
+    assert header["notes"] == {"zero_based": False, "command": command.format(kernel)}
+    assert facts["made by"] == command.format(kernel)
+    shown = f"{facts['parameters']}, {facts['defaults']}"
+    assert all(f"{name}=" in shown for name in load("m")[-1].get_params())
 
 
 def test_info_shows_some_of_many_classes():
@@ -294,7 +305,7 @@ def test_plot_draws_what_the_model_has(iris):
     run("train", iris, "chi2", "-t", "chi2")
     assert run("plot", "rbf").stdout == "rbf.png\n"
     assert run("plot", "chi2").stdout == "chi2.png\n"
-    run("plot", "chi2", "some.png", "--features", "0, feature 2")
+    run("plot", "chi2", "some.png", "--features", "1, feature 2")
     run("plot", "chi2", "bars.png", "--what", "importance")
     half = write("half.txt", IRIS[::2], SPECIES[::2])
     run("plot", "chi2", "measured.png", "--what", "importance", "--data", half)
@@ -334,9 +345,9 @@ def test_export_of_shapes_knows_the_names_of_columns():
     found = json.loads(Path("m.json").read_text())
     expected = shape_functions(load("m"))
     assert [f.pop("name") for f in found["features"]] == ["width", "length"]
-    assert [f.pop("name") for f in expected["features"]] == [None, None]
+    assert [f.pop("name") for f in expected["features"]] == ["width", "length"]
     assert [t.pop("name") for t in found["terms"]] == ["width", "length"]
-    assert [t.pop("name") for t in expected["terms"]] == ["feature 0", "feature 1"]
+    assert [t.pop("name") for t in expected["terms"]] == ["width", "length"]
     assert found == expected
     run("export", "m", "other", "--to", "shapes")
     assert Path("other").read_text() == Path("m.json").read_text()

@@ -1,6 +1,7 @@
 """Data in all its forms: other features than in training, tables, labels, kernel values."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
@@ -131,7 +132,9 @@ def test_unknown_categories_count_as_none_with_a_warning(people):
     result = run("predict", "b.csv", "m", "--output", "decision")
     assert "warning: b.csv: column 'job' has values the model does not know" in result.stderr
     assert "'king'" in result.stderr
-    known = load("m").decision_function(np.array([[50, 0, 0, 0], [30, 0, 1, 0]]))
+    model = load("m")
+    rows = pd.DataFrame([[50, 0, 0, 0], [30, 0, 1, 0]], columns=model.feature_names_in_)
+    known = model.decision_function(rows)
     assert result.stdout.split() == ["rich", *(f"{value:.9g}" for value in known)]
 
 
@@ -319,7 +322,9 @@ def test_max_bytes_of_data_and_models():
         ["plot", "m"],
     ):
         said = refused(*words, "--max-bytes", "99", status=1)
-        assert "max_bytes=99 is the limit" in said
+        assert "--max-bytes 99 is the limit" in said
     run("scale", "iris", "scaled", "-s", "factors")
-    assert "max_bytes=99" in refused("scale", "iris", "-r", "factors", "--max-bytes", 99, status=1)
+    assert "--max-bytes 99" in refused(
+        "scale", "iris", "-r", "factors", "--max-bytes", 99, status=1
+    )
     run("info", "m", "--max-bytes", "0", status=2)

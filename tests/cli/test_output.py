@@ -1,5 +1,6 @@
 """What is printed, where, and with which exit status."""
 
+import errno
 import json
 import os
 import re
@@ -130,12 +131,49 @@ def test_a_full_disk(two):
     run("train", two, "m")
     before = files()
     for words in (["predict", two, "m", "/dev/full"], ["scale", two, "/dev/full"]):
-        assert "No space left" in refused(*words, status=1)
+        assert refused(*words, status=1) == "/dev/full: No space left on device."
     for words in (["train", two, "/dev/full"], ["export", "m", "/dev/full"],
                   ["plot", "m", "/dev/full"]):  # fmt: skip
         refused(*words, status=1)  # a device is not replaced by a file
     assert files() == before
     assert not Path("/dev/full").is_file()
+
+
+def test_a_disk_that_fills_up_while_a_file_is_written_is_named_by_the_file(two, monkeypatch):
+    run("train", two, "m")
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    for words in (["predict", two, "m", "out"], ["train", two, "out"], ["plot", "m", "out.png"]):
+        assert refused(*words, status=1).endswith(f"{words[-1]}: No space left on device.")
+
+
+@pytest.mark.parametrize("content", ["", "\n \n", "\ufeff"])
+@pytest.mark.parametrize("words", [[], ["--label", "x"]])
+def test_an_empty_file_is_said_to_be_empty(content, words):
+    Path("a.csv").write_text(content, encoding="utf-8")
+    assert refused("train", "a.csv", *words, status=1) == "a.csv: no rows in it, it is empty."
+
+
+def test_errors_speak_of_options():
+    write_lines("a.csv", "a,b,c", "1,2,3", "4,5,6")
+    said = refused("train", "a.csv", status=1)
+    assert "name one with --label, by name or position, or say --label none" in said
+    write_lines("b.csv", "a,label", "1,", "4,x")
+    assert "or read no labels with --label none" in refused("train", "b.csv", status=1)
+    np.save("a.npy", np.eye(3))
+    assert "--label 7 is no column" in refused("train", "a.npy", "--label", "7", status=1)
+    assert "--split train has no meaning" in refused("train", "a.csv", "--split", "train", status=1)
+
+
+def test_errors_of_export_speak_of_options(iris):
+    run("train", iris, "m", "--multi-class", "ovr")
+    said = refused("export", "m", "out", status=1)
+    assert "Fit with --multi-class ovo, or use export --to onnx." in said
+    run("train", iris, "m", "-t", "laplacian")
+    assert "--kernel laplacian is none of LIBSVM's" in refused("export", "m", "out", status=1)
 
 
 # ------------------------------------------------------------------ status 2, tracebacks, warnings
@@ -171,7 +209,8 @@ def test_warnings_are_one_line_on_standard_error(two):
         load_and_refit(two)
     result = run("train", two, "m", "--max-iter", 1, "-e", 1e-9, "-t", "chi2")
     (line,) = result.stderr.splitlines()
-    assert line == f"warning: {caught[0].message}"
+    said = str(caught[0].message).replace("max_iter=", "--max-iter ").replace("tol=", "--tol ")
+    assert line == f"warning: {said}"
     assert "model " in result.stdout
 
 
@@ -190,7 +229,7 @@ def test_interruption(two, monkeypatch):
     def interrupt(*args, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "save", interrupt)
+    monkeypatch.setattr(training, "save_model", interrupt)
     result = run("train", two, status=130)
     assert (result.stdout, result.stderr) == ("", "interrupted.\n")
     assert files() == {"two.txt"}
@@ -281,7 +320,8 @@ def test_values_are_shown_with_four_digits():
 
 def test_errors_of_the_system_name_the_file():
     assert output._message(FileNotFoundError(2, "No such file", "x.txt")) == "x.txt: No such file."
-    assert output._message(OSError(28, "No space left")) == "file: No space left."
+    assert output._message(OSError(5, "Input/output error")) == "file: Input/output error."
+    assert output._message(OSError(28, "No space left")) == "standard output: No space left."
     assert output._message(MemoryError()) == "MemoryError"
 
 

@@ -127,7 +127,7 @@ def test_standard_output_that_is_full(model):
             [*PYTHON, "info", model], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert found.returncode == 1
-    assert found.stderr == "error: file: No space left on device.\n"
+    assert found.stderr == "error: standard output: No space left on device.\n"
 
 
 def test_a_disk_that_fills_up_leaves_the_old_model(two, model):

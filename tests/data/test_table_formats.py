@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+from widemargin.budget import Budget
+from widemargin.data.table_files import Asked, load_table
 from widemargin.data.tables import read_table
 
 from .table_helpers import PEOPLE, PEOPLE_NAMES, each_writer, parquet, people, read
@@ -98,6 +100,29 @@ def test_header(first, names, end):
     assert_array_equal(data.X[-2:], [[4, 5], [7, 8]])
     assert len(data.X) == (3 if names[0] == "0" else 2)
     assert_array_equal(data.y[-2:], [6, 9])
+
+
+@pytest.mark.parametrize(
+    ("text", "header"),
+    [
+        ("39, clerk, 13, no\n50, smith, 9, yes\n", False),  # as UCI's adult is
+        ("0,tcp,0,no\n5,udp,8,yes\n", False),
+        ("39,,13,no\n50,smith,9,yes\n", False),
+        ("0,1,2,label\n5.5,6.5,1,yes\n", True),  # as pandas calls columns
+        ("2019,2020,2021,label\n5,6,7,yes\n", True),
+        ("name,2019,x,label\nbob,6,7,yes\n", True),
+        ("39,clerk,13,no\nsmith,50,9,yes\n", True),
+        ("39,clerk,13,no\n", True),
+        ("a,b,c,d\nk,l,m,n\n", True),
+    ],
+)
+def test_a_first_line_like_the_second_is_no_header(text, header):
+    table, has_header, _ = load_table(
+        io.BytesIO(text.encode()), "csv", Asked((), lambda names: []), Budget(None, "f")
+    )
+    assert has_header == header
+    assert table.num_rows == text.count("\n") - header
+    assert (table.column_names == ["0", "1", "2", "3"]) == (not header)
 
 
 def test_missing_number_in_the_first_line_makes_no_header():

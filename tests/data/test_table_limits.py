@@ -101,7 +101,8 @@ def test_texts_whose_encoding_is_spelled_out():
 def test_long_names_of_many_features():
     name = "x" * 4096
     rows = "".join(f"v{i},{i % 2}\n" for i in range(2000))
-    too_large(f"{name},y\n{rows}".encode(), "the names of its features take")
+    content = f"{name},y\n{rows}".encode()
+    too_large(content, "the names of its features take", categorical=[name])
 
 
 def test_values_of_nothing_but_equals_signs():

@@ -99,7 +99,7 @@ def test_missing_columns():
 
 
 def test_text_where_the_model_has_numbers():
-    with pytest.raises(ValueError, match="column 'a' is of type string, but the model needs num"):
+    with pytest.raises(ValueError, match="row 1, column 'a': 'x' is not a number"):
         read("a\nx\n", columns=["a"])
 
 

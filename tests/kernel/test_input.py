@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from widemargin import KernelSVC
+from widemargin.warning import UnscaledWarning
 
 from .helpers import rbf2, svc
 
@@ -268,9 +269,22 @@ def test_an_unscaled_feature_is_named_with_its_range(kernel, two):
         svc(kernel, gamma="scale").fit(pd.DataFrame(X, columns=["size", "price", "age"]), y)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid"])
+@pytest.mark.filterwarnings("ignore:kernel='sigmoid'")
+def test_an_unscaled_feature_of_sparse_data_is_named_too(kernel, two):
+    X, y = two
+    X = np.abs(X) * [1, 1000, 1]
+    X[::2, 1] = 0  # absent, but in its range
+    says = f"Feature 1 ranges from 0 to {X[:, 1].max():g},"
+    with pytest.warns(UnscaledWarning, match=says) as caught:
+        svc(kernel, gamma=1e-7).fit(sp.csr_array(X), y)
+    assert "MaxAbsScaler" in str(caught[0].message)  # which leaves zeros alone
+
+
 def test_scaled_features_do_not_warn(two):
     X, y = two
     svc().fit(X * [1, 99, 1], y)  # warnings are errors here
+    svc().fit(sp.csr_array(X * [1, 99, 1]), y)
     make_pipeline(StandardScaler(), svc()).fit(X * [1, 1000, 1], y)
 
 

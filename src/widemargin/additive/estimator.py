@@ -18,6 +18,7 @@ from widemargin.validation import (
     check_number,
     check_X,
 )
+from widemargin.wording import words
 
 
 class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
@@ -115,6 +116,9 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         Per batch of classes, one record per sweep.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X was a data frame, or the command line's table.
+    label_name_ : str
+        Where y was a named series, or a column of such a table.
 
     See Also
     --------
@@ -191,7 +195,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         self._settings().check()
         check_number("C", self.C, above=0)
         if not np.isfinite(self.C):
-            raise ValueError(f"C={self.C!r} must be finite.")
+            raise ValueError(f"{words().option('C', self.C)} must be finite.")
         check_choice("loss", self.loss, tuple(LOSSES))
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         check_choice("C_unit", self.C_unit, ("diagonal", "raw"))

@@ -30,6 +30,7 @@ from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
 from widemargin.validation import check_X_y
 from widemargin.warning import warn_user
+from widemargin.wording import words
 
 INTERCEPT_SHARE = 0.1
 """The constant feature's share of the mean kernel diagonal.  A larger one lets the intercept
@@ -180,11 +181,11 @@ class AdditiveMachine(Machine):
         elif not self.converged_:
             sweeps, way_out = str(self.n_iter_), "It was told to stop."
             if self.n_iter_ >= self.max_iter:
-                sweeps = f"max_iter={self.max_iter}"
+                sweeps = words().option("max_iter", self.max_iter)
                 way_out = "Increase max_iter, decrease C, or accept a larger tol."
             warn_user(
                 f"AdditiveSVC stopped after {sweeps} sweeps with a {what} of {reached:.2g}, above "
-                f"tol={self.tol:g}. {way_out}",
+                f"{words().option('tol', float(self.tol))}. {way_out}",
                 ConvergenceWarning,
             )
 

@@ -5,6 +5,7 @@ Only typer is imported here, so that help and completion answer at once.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Annotated
 
 try:
     import typer
+    from typer.core import TyperGroup
 except ImportError:  # pragma: no cover
     sys.exit("The command line needs typer: pip install widemargin[cli]")
 
@@ -33,13 +35,25 @@ from widemargin.cli.options import (
     Scaling,
     Search,
     Source,
+    TableSource,
     ThreadedSource,
+    TrainingSource,
     Wanted,
 )
 from widemargin.cli.output import exit_status_on_error
 
+
+class Program(TyperGroup):
+    """The commands, which know the words that they were called with."""
+
+    def parse_args(self, ctx, args: list[str]) -> list[str]:
+        output.command_line = shlex.join(["widemargin", *args])
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
     name="widemargin",
+    cls=Program,
     help="Kernel support vector machines at the speed and scale of linear ones.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -112,7 +126,7 @@ def train(
         int | None,
         typer.Option("-v", "--folds", min=2, help="Cross-validate instead and print the accuracy"),
     ] = None,
-    source: ThreadedSource,
+    source: TrainingSource,
     output: Output,
 ) -> None:
     """Train a model on DATA and write it to MODEL."""
@@ -155,7 +169,7 @@ def evaluate(data: Data, model: Model, source: ThreadedSource, as_json: Json = F
 
 @command
 def tune(
-    *, data: Data, model: NewModel = None, search: Search, source: ThreadedSource, output: Output
+    *, data: Data, model: NewModel = None, search: Search, source: TrainingSource, output: Output
 ) -> None:
     """Search over kernels, C and gamma or p by cross-validation; train the best on all of DATA."""
     from widemargin.cli import choosing
@@ -173,7 +187,7 @@ def easy(
         typer.Option("--model", help="Where to write the model (default: TRAIN's name)"),
     ] = None,
     wanted: Wanted,
-    source: ThreadedSource,
+    source: TrainingSource,
     output: Output,
 ) -> None:
     """Scale, choose machine and parameters, train and report: all that most data needs."""
@@ -188,7 +202,7 @@ def scale(
     data: Data,
     out: Scaled = None,
     scaling: Scaling,
-    source: Source,
+    source: TableSource,
 ) -> None:
     """Scale the features of DATA, as svm-scale does."""
     from widemargin.cli import inspecting

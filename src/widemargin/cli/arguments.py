@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,25 @@ def with_long_weights(words: list[str]) -> list[str]:
         else:
             out.append(word)
     return out
+
+
+def names(words: str, option: str) -> list[str]:
+    """Names with commas between them; a name with a comma is quoted as in CSV files.
+
+    >>> names('id, "a,b"', "--drop")
+    ['id', 'a,b']
+    """
+    found = next(csv.reader([words], skipinitialspace=True), [])
+    if not all(found):
+        raise UsageError(f"{option} {words!r}: write names with commas between them.")
+    return found
+
+
+def joined(words: Iterable[str]) -> str:
+    """What `names` takes apart."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(words)
+    return line.getvalue()
 
 
 def number_or_text(word: str) -> int | float | str:

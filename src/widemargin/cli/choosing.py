@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import typer
 
-from widemargin import AdditiveSVC, save
+from widemargin import AdditiveSVC
 from widemargin.cli.arguments import UsageError, numbers
 from widemargin.cli.datasets import (
     check_folder,
-    default_model,
     densified_for,
     labels_of,
     read_training,
@@ -27,6 +26,7 @@ from widemargin.cli.machines import (
     make_scaler,
     match_weights,
 )
+from widemargin.cli.memory import default_model, save_model
 from widemargin.cli.options import Output, Search, Source, Wanted
 from widemargin.cli.output import INTERRUPTED, print_json, save_figure
 from widemargin.cli.progress import SearchBar, line
@@ -85,14 +85,15 @@ def tune_models(
     names = [kernel_name(word.strip()) for word in search.kernels.split(",")]
     candidates = list(_candidates(names, search, compared.Cs, source.jobs))
     path = check_folder(model or default_model(data))
-    dataset, layout = read_training(data, source, kernel_values=names == ["precomputed"])
+    given = names == ["precomputed"]
+    dataset, memory = read_training(data, source, output, kernel_values=given)
     X, y = dataset.X, labels_of(dataset)
     check_score(search.scoring, np.unique(y))
     for candidate in candidates:
         match_weights(candidate.estimator, y)
     rows = sample_rows(X, y, search.rows or X.shape[0], compared.seed)
     found = _search(candidates, X, y, rows, compared, quiet=output.quiet or output.as_json)
-    save(_trained(found, X, y, output), path, notes=layout.notes())
+    save_model(_trained(found, X, y, output), path, memory)
     if search.plot is not None:
         from widemargin.plots import plot_search
 
@@ -252,7 +253,7 @@ def easy(
     path = check_folder(model or default_model(train_path))
     if test_path is not None:
         test_path.stat()  # better missed now than after the training
-    dataset, layout = read_training(train_path, source)
+    dataset, memory = read_training(train_path, source, output)
     X, y = dataset.X, labels_of(dataset)
     check_score(wanted.scoring, np.unique(y))
     weighted = AdditiveSVC(class_weight=class_weights(wanted.weight))
@@ -265,7 +266,7 @@ def easy(
     found = _collected(search.trials(), search.choice, quiet=quiet)
     last = search.last(found.trials[0], clock.left)
     fitted = _fitted(found, last, X, y, output, clock)
-    save(fitted, path, notes=layout.notes())
+    save_model(fitted, path, memory)
     test = None
     if test_path is not None:
         test = evaluate_on(test_path, source, read_header(path), fitted)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass, fields, replace
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,65 +16,46 @@ from sklearn.utils import get_tags
 
 from widemargin import load
 from widemargin.cli.arguments import UsageError
-from widemargin.cli.options import Source
+from widemargin.cli.memory import Memory
+from widemargin.cli.options import Output, Source
+from widemargin.cli.words import call_features
 from widemargin.data import Dataset
-from widemargin.machine import feature_names
 from widemargin.persistence import Header, read_header
 from widemargin.resources import free_memory
 from widemargin.warning import warn_user
 
-MODEL_SUFFIX = ".safetensors"
 _MOST_DENSE = 4 << 30  # bytes
 
 
-@dataclass(frozen=True)
-class Layout:
-    """What reading new data like the training data takes: the notes that a model file keeps."""
-
-    columns: list[str] | None = None
-    zero_based: bool | None = None
-    serial_numbers: bool | None = None
-
-    @classmethod
-    def of(cls, data: Dataset) -> Layout:
-        names = data.feature_names
-        return cls(None if names is None else [str(name) for name in names], data.zero_based)
-
-    @classmethod
-    def noted(cls, header: Header) -> Layout:
-        known = {f.name for f in fields(cls)}
-        return cls(**{name: note for name, note in header.notes.items() if name in known})
-
-    def notes(self) -> dict[str, Any]:
-        return {name: note for name, note in vars(self).items() if note is not None}
-
-
-def read_training(path: Path, source: Source, *, kernel_values: bool = False):
-    """Data with labels, and the layout of new data like it."""
-    data = source.read(path)
+def read_training(path: Path, source: Source, output: Output, *, kernel_values: bool = False):
+    """Data with labels, and what a model has to remember of them."""
+    data = source.read(path, **source.rule())
     if data.y is None:
         raise ValueError(f"{path}: no labels in it. Name their column with --label.")
-    layout = Layout.of(data)
+    if data.columns is not None and not output.quiet:
+        print(f"columns: {data.columns}", file=sys.stderr)
+    memory = Memory.of(data)
     if kernel_values and has_serial_numbers(data):
-        layout = replace(layout, serial_numbers=True)
+        memory = replace(memory, serial_numbers=True)
         data = replace(data, X=with_width(data.X[:, 1:], data.X.shape[0]))
-    return data, layout
+    call_features(memory.called)
+    return data, memory
 
 
 def read_like_training(path: Path, source: Source, header: Header) -> Dataset:
     """New data with the features that a model knows, in their order."""
-    layout, d = Layout.noted(header), header.n_features
-    base = "auto" if layout.zero_based is None else layout.zero_based
-    data = source.read(path, columns=layout.columns, zero_based=base)
+    memory, d = Memory.recalled(header), header.n_features
+    call_features(memory.called)
+    data = source.read(path, like=memory.layout)
     X: Any = data.X
     if not sp.issparse(X):
         return data
-    X = X[:, 1:] if layout.serial_numbers else X
+    X = X[:, 1:] if memory.serial_numbers else X
     extra = X[:, d:].count_nonzero() if X.shape[1] > d else 0
     if extra:
         warn_user(
-            f"{path}: {extra} values of features above {d}, which the model has not seen, are "
-            "left out."
+            f"{path}: {extra} values of features above {memory.called(d - 1)}, which the model has "
+            "not seen, are left out."
         )
     return replace(data, X=with_width(X, d))
 
@@ -140,11 +122,6 @@ def machine_of(model):
     return model[-1] if isinstance(model, Pipeline) else model
 
 
-def default_model(data: Path) -> Path:
-    """The data's name in the current folder, as svm-train does."""
-    return Path((data.name.split(".")[0] or data.name) + MODEL_SUFFIX)
-
-
 def check_folder(path: Path) -> Path:
     """The path, if its folder can be written: better said before a long training than after."""
     problem = 0 if path.parent.is_dir() else errno.ENOENT
@@ -153,8 +130,3 @@ def check_folder(path: Path) -> Path:
     if problem:
         raise OSError(problem, os.strerror(problem), str(path))
     return path
-
-
-def names_of(machine, header: Header) -> list[str]:
-    """Features by the columns they were read from, or as the model itself calls them."""
-    return feature_names(machine, Layout.noted(header).columns)

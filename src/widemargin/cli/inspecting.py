@@ -7,29 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from widemargin import AdditiveSVC, KernelSVC, load, save
-from widemargin.cli.arguments import UsageError
+from widemargin import AdditiveSVC, KernelSVC, load
+from widemargin.cli.arguments import UsageError, names
 from widemargin.cli.datasets import (
-    Layout,
     densified_for,
     labels_of,
     load_model,
     machine_of,
-    names_of,
     read_like_training,
 )
 from widemargin.cli.machines import make_scaler
+from widemargin.cli.memory import Memory, save_model
 from widemargin.cli.options import Scaling, Source
 from widemargin.cli.output import or_stdout, print_facts, print_json, save_figure
 from widemargin.data import write_svmlight
-from widemargin.persistence import MissingKernelError, read_header
+from widemargin.persistence import Header, MissingKernelError, read_header
 from widemargin.terms import explain
 
 
 def scale(data: Path, out: Path | None, scaling: Scaling, source: Source) -> None:
     restore = scaling.restore
     if restore is not None:
-        if scaling != Scaling(restore=restore):
+        if scaling != Scaling(restore=restore) or source.rule():
             raise UsageError("--restore brings its own factors: only DATA and OUT go with it.")
         scaler = load(restore, max_bytes=source.max_bytes)
         if hasattr(scaler, "predict"):
@@ -38,10 +37,10 @@ def scale(data: Path, out: Path | None, scaling: Scaling, source: Source) -> Non
         scaled = scaler.transform(densified_for(scaler, dataset.X))
     else:
         scaler = _scaler(scaling.method or "minmax", scaling.lower, scaling.upper)
-        dataset = source.read(data)
+        dataset = source.read(data, **source.rule())
         scaled = scaler.fit_transform(densified_for(scaler, dataset.X))
     if scaling.save is not None:
-        save(scaler, scaling.save, notes=Layout.of(dataset).notes())
+        save_model(scaler, scaling.save, Memory.of(dataset))
     y = None if dataset.y is None else labels_of(dataset)
     write_svmlight(or_stdout(out), scaled, y, qid=dataset.qid, zero_based=bool(dataset.zero_based))
 
@@ -88,15 +87,29 @@ def info(model: Path, as_json: bool, max_bytes: int | None) -> None:
         if isinstance(machine, AdditiveSVC):
             facts["kernel"] = machine.kernel_
         if machine is not None:
-            facts["parameters"] = _not_default(machine)
-    print_facts(facts)
+            facts |= _parameters(machine)
+    print_facts(facts | _remembered(header))
 
 
-def _not_default(machine) -> str:
-    """The parameters that somebody set."""
-    default = type(machine)().get_params()
-    changed = {k: v for k, v in machine.get_params().items() if v != default[k]}
-    return ", ".join(f"{k}={v}" for k, v in changed.items()) or "all default"
+def _parameters(machine) -> dict[str, str]:
+    """Those that somebody set, and the others."""
+    given, default = machine.get_params(), type(machine)().get_params()
+    changed = [f"{k}={v}" for k, v in given.items() if v != default[k]]
+    same = [f"{k}={v}" for k, v in given.items() if v == default[k]]
+    return {"parameters": ", ".join(changed) or "all default", "defaults": ", ".join(same)}
+
+
+def _remembered(header: Header) -> dict[str, str]:
+    """What a model knows of its data, and the command that made it."""
+    layout = Memory.recalled(header).layout
+    facts: dict[str, str] = {}
+    if isinstance(layout.columns, list):
+        facts["columns"] = ", ".join(layout.columns[:10]) + ", ..." * (len(layout.columns) > 10)
+    facts |= {"label column": layout.label} if layout.label else {}
+    facts |= {"dropped": ", ".join(layout.drop)} if layout.drop else {}
+    facts |= {"missing values": ", ".join(layout.na)} if layout.na else {}
+    command = header.notes.get("command")
+    return facts | ({"made by": command} if isinstance(command, str) else {})
 
 
 def plot(
@@ -119,15 +132,16 @@ def plot(
         raise UsageError(f"--features has no meaning with --what {what}.")
     if data is not None and what == "convergence":
         raise UsageError("--data has no meaning with --what convergence.")
-    names = names_of(machine, header)
+    memory = Memory.recalled(header)
     X = None
     if data is not None:
         X = densified_for(fitted, read_like_training(data, source, header).X)
     if what == "shapes":
-        wanted = None if features is None else _terms(fitted, names, features)
-        figure = plots.plot_shapes(fitted, features=wanted, names=names, X=X)
+        words = None if features is None else names(features, "--features")
+        wanted = None if words is None else [_term(fitted, memory, word) for word in words]
+        figure = plots.plot_shapes(fitted, features=wanted, names=memory.names, X=X)
     elif what == "importance":
-        figure = plots.plot_importance(fitted, names=names, X=X)
+        figure = plots.plot_importance(fitted, names=memory.names, X=X)
     else:
         figure = plots.plot_convergence(machine)
     out = out or Path(model.name).with_suffix(".png")
@@ -135,20 +149,15 @@ def plot(
     print(out)
 
 
-def _terms(fitted, names: list[str], words: str) -> list[int | str]:
-    """Names of columns or features, or numbers of features."""
-    explained = explain(fitted, names)
-    wanted: list[int | str] = []
-    for word in map(str.strip, words.split(",")):
-        try:
-            wanted.append(explained.term(word).name)
-        except ValueError:
-            if not word.isdigit() or int(word) >= len(names):
-                raise UsageError(
-                    f"--features {word}: no such feature; there are {len(names)}."
-                ) from None
-            wanted.append(int(word))
-    return wanted
+def _term(fitted, memory: Memory, word: str) -> str:
+    """A term by the name of its column, or by the name or number of one of its features."""
+    explained, position = explain(fitted, memory.names), memory.position(word)
+    try:
+        return explained.term(word if position is None else position).name
+    except ValueError:
+        n = len(memory.names)
+        span = f"{memory.called(0)} to {memory.called(n - 1)}"
+        raise UsageError(f"--features {word}: no such feature; there are {n}, {span}.") from None
 
 
 def export(model: Path, out: Path, kind: str | None, max_bytes: int | None) -> None:
@@ -160,7 +169,8 @@ def export(model: Path, out: Path, kind: str | None, max_bytes: int | None) -> N
         raise UsageError(f"--to {kind}: not one of {', '.join(writers)}, shapes.")
     header, fitted = load_model(model, Source(max_bytes=max_bytes))
     if kind == "shapes":
-        exports.export_shapes(fitted, out, Layout.noted(header).columns)
+        memory = Memory.recalled(header)
+        exports.export_shapes(fitted, out, None if memory.numbers_are_positions else memory.names)
     else:
         writers[kind](fitted, out)
     print(out)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from widemargin.cli.arguments import UsageError
+from widemargin.cli.arguments import UsageError, names
 
 if TYPE_CHECKING:
     from widemargin.data import Dataset
@@ -70,6 +70,27 @@ MaxBytes = Annotated[
         rich_help_panel=DATA,
     ),
 ]
+Numeric = Annotated[
+    str | None,
+    typer.Option(
+        "--numeric",
+        help="Columns of a table that are numbers, with commas between them",
+        rich_help_panel=DATA,
+    ),
+]
+Categorical = Annotated[
+    str | None,
+    typer.Option("--categorical", help="Likewise, categories", rich_help_panel=DATA),
+]
+Drop = Annotated[
+    str | None, typer.Option("--drop", help="Likewise, to be left out", rich_help_panel=DATA)
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        "--na", help="Values that count as missing, such as '?', likewise", rich_help_panel=DATA
+    ),
+]
 Jobs = Annotated[int, typer.Option("-j", "--jobs", help="Threads; -1 is all")]
 
 
@@ -91,6 +112,10 @@ class Source:
         if self.jobs == 0:
             raise UsageError("--jobs 0: write a positive number, or -1 for all.")
 
+    def rule(self) -> dict[str, list[str]]:
+        """What is said of the columns of a table; a model remembers its own."""
+        return {}
+
     def read(self, path: Path, **more) -> Dataset:
         from widemargin.data import read
 
@@ -104,6 +129,25 @@ class ThreadedSource(Source):
     """The same, where the number of threads can be chosen."""
 
     jobs: Jobs = -1
+
+
+@dataclass(frozen=True)
+class TableSource(Source):
+    """Data to learn from, whose columns can be told what they are."""
+
+    numeric: Numeric = None
+    categorical: Categorical = None
+    drop: Drop = None
+    na: Missing = None
+
+    def rule(self) -> dict[str, list[str]]:
+        given = {name: getattr(self, name) for name in ("numeric", "categorical", "drop", "na")}
+        return {k: names(v, f"--{k}") for k, v in given.items() if v is not None}
+
+
+@dataclass(frozen=True)
+class TrainingSource(TableSource, ThreadedSource):
+    """Likewise, with threads."""
 
 
 # ------------------------------------------------------------------ what is printed

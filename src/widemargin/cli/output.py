@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import math
@@ -16,10 +17,15 @@ from typing import Any
 import typer
 
 from widemargin.cli.arguments import UsageError
+from widemargin.cli.words import Options
 from widemargin.files import replacing
+from widemargin.warning import UnscaledWarning
+from widemargin.wording import speaking
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 show_traceback = False
+command_line = ""  # of this run
 
 
 def exit_status_on_error(command: Callable) -> Callable:
@@ -29,9 +35,12 @@ def exit_status_on_error(command: Callable) -> Callable:
     def run(*args, **kwargs):
         with warnings.catch_warnings():
             warnings.simplefilter("default")
-            warnings.showwarning = _warn
+            # They were matched by name when the file was read, or have none.
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            warnings.showwarning = _only_once(UnscaledWarning)
             try:
-                command(*args, **kwargs)
+                with speaking(Options()):
+                    command(*args, **kwargs)
                 sys.stdout.flush()
             except typer.Exit:
                 raise
@@ -52,8 +61,22 @@ def exit_status_on_error(command: Callable) -> Callable:
 
 def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'file'}: {error.strerror}."
+        # Whoever writes a file names it, so what is full without a name is the other end.
+        nameless = "standard output" if error.errno in _FULL else "file"
+        return f"{error.filename or nameless}: {error.strerror}."
     return str(error) or type(error).__name__
+
+
+def _only_once(tiresome: type[Warning]) -> Callable:
+    """Says warnings, this one once: every fold of a search has it, in other numbers."""
+    said: set[type[Warning]] = set()
+
+    def tell(message, category, *place) -> None:
+        if category not in said:
+            _warn(message, category, *place)
+        said.update({category} & {tiresome})
+
+    return tell
 
 
 def _warn(message, category, filename, lineno, file=None, line=None) -> None:

@@ -9,21 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from widemargin import AdditiveSVC, KernelSVC, save
+from widemargin import AdditiveSVC, KernelSVC
 from widemargin.cli.arguments import UsageError
 from widemargin.cli.datasets import (
     check_folder,
-    default_model,
     densified_for,
     labels_like,
     labels_of,
     load_model,
     machine_of,
-    names_of,
     read_like_training,
     read_training,
 )
 from widemargin.cli.machines import kernel_name, make_estimator, make_scaler, match_weights
+from widemargin.cli.memory import Memory, default_model, save_model
 from widemargin.cli.options import Machine, Output, Source
 from widemargin.cli.output import or_stdout, print_facts, print_json, print_table
 from widemargin.cli.progress import progress_on
@@ -51,7 +50,8 @@ def train(
     scaler = make_scaler(options.scale, kernel)
     path = check_folder(model or default_model(data))
     started = time.perf_counter()
-    dataset, layout = read_training(data, source, kernel_values=kernel == "precomputed")
+    given = kernel == "precomputed"
+    dataset, memory = read_training(data, source, output, kernel_values=given)
     seconds_reading = time.perf_counter() - started
     X, y = densified_for(behind_scaler(scaler, machine), dataset.X), labels_of(dataset)
     match_weights(machine, y)
@@ -73,7 +73,7 @@ def train(
             )
         return
     fitted = fit_with_progress(scaler, machine, X, y, quiet=output.quiet)
-    save(fitted, path, notes=layout.notes())
+    save_model(fitted, path, memory)
     facts: dict[str, Any] = {
         "model": str(path),
         "rows": X.shape[0],
@@ -148,7 +148,7 @@ def _predicted(model, X, what: str, class_label: str | None, header: Header):
     label = class_label if class_label is None else machine.classes_[_class(classes, class_label)]
     if label is None and len(classes) > 2:
         raise UsageError(f"--output contributions needs --class, one of {', '.join(classes)}.")
-    explained = explain(model, names_of(machine, header))
+    explained = explain(model, Memory.recalled(header).names)
     names = [term.name for term in explained.terms]
     return [*names, "intercept"], explained.contributions(X, label)
 

@@ -1,8 +1,8 @@
 """Data sets in files: `read` for every format, `write_svmlight`."""
 
-from widemargin.data.dataset import Dataset
+from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.reading import read
 from widemargin.data.svmlight import read_svmlight, stream_svmlight
 from widemargin.data.svmlight_writing import write_svmlight
 
-__all__ = ["Dataset", "read", "read_svmlight", "stream_svmlight", "write_svmlight"]
+__all__ = ["Dataset", "Layout", "read", "read_svmlight", "stream_svmlight", "write_svmlight"]

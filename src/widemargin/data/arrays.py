@@ -7,6 +7,7 @@ import operator
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import IO, BinaryIO
 
 import numpy as np
@@ -14,8 +15,9 @@ import scipy.sparse as sp
 from numpy.lib import format as npy
 
 from widemargin.budget import Budget, TooLargeError
-from widemargin.data.dataset import Dataset
+from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.streams import fill, one_line
+from widemargin.wording import words
 
 _SPARSE = ("data", "indices", "indptr", "shape")
 _LAYOUTS = {"csr": sp.csr_array, "csc": sp.csc_array}
@@ -66,9 +68,16 @@ def read_npz(
 
 
 def read_npy(
-    file: BinaryIO, *, label=None, name: str = "npy file", max_bytes: int | Budget | None = None
+    file: BinaryIO,
+    *,
+    label=None,
+    like: Layout | None = None,
+    name: str = "npy file",
+    max_bytes: int | Budget | None = None,
 ) -> Dataset:
     """The matrix of an .npy file; ``label`` is the position of the label column, if it has one.
+
+    By default that of ``like``, if there is a column more than it has features.
 
     Examples
     --------
@@ -82,6 +91,8 @@ def read_npy(
     with Budget.of(max_bytes, name) as budget:
         with _unreadable(name, "npy"):
             table = _array(file, budget, "its array takes")
+        if label is None and like is not None and like.n_features is not None:
+            label = like.label if table.shape[1:] == (like.n_features + 1,) else None
         if label is None or label is False:
             return _checked(table, None, name)
         try:
@@ -89,10 +100,11 @@ def read_npy(
             y = table[:, column]
         except (ValueError, IndexError, TypeError):
             raise ValueError(
-                f"{name}: label={label!r} is no column of a {table.shape} array."
+                f"{name}: {words().option('label', label)} is no column of a {table.shape} array."
             ) from None
         budget.check(table.nbytes, "its array without the labels takes")
-        return _checked(np.delete(table, column, axis=1), y, name)
+        position = str(column % table.shape[1])
+        return replace(_checked(np.delete(table, column, axis=1), y, name), label_name=position)
 
 
 @contextmanager

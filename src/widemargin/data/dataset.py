@@ -1,11 +1,73 @@
-"""What a reader returns."""
+"""What a reader returns, and what it takes to read more of the same."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a model knows of its data, so that new files are read as its own was.
+
+    Each is used where a file is of that kind.
+
+    Attributes
+    ----------
+    columns : list of str, int or None
+        The model's features by name; or, where it has no names, how many.
+    label : str or None
+        The label's column: its name, or its position where columns have none.
+    drop, na : tuple of str
+        Columns that were left out, and values that counted as missing.
+    zero_based : bool or None
+        Whether indices of svmlight text count from 0.
+    """
+
+    columns: list[str] | int | None = None
+    label: str | None = None
+    drop: tuple[str, ...] = ()
+    na: tuple[str, ...] = ()
+    zero_based: bool | None = None
+
+    @property
+    def n_features(self) -> int | None:
+        return len(self.columns) if isinstance(self.columns, list) else self.columns
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How the columns of a table were taken.
+
+    Attributes
+    ----------
+    numeric : list of str
+    categorical : dict of str to int
+        The number of values of each.
+    dropped : list of str
+
+    Examples
+    --------
+    >>> str(Columns(["age", "pay"], {"sex": 2, "job": 14}, ["id"]))
+    '2 numeric, 2 categorical (sex 2, job 14), 1 dropped (id)'
+    """
+
+    numeric: list[str] = field(default_factory=list)
+    categorical: dict[str, int] = field(default_factory=dict)
+    dropped: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        counts = [f"{column} {n}" for column, n in self.categorical.items()]
+        parts = [f"{len(self.numeric)} numeric"]
+        parts += [f"{len(counts)} categorical ({_some(counts)})"] if counts else []
+        parts += [f"{len(self.dropped)} dropped ({_some(self.dropped)})"] if self.dropped else []
+        return ", ".join(parts)
+
+
+def _some(words: list[str], most: int = 8) -> str:
+    return ", ".join([*words[:most], "..."] if len(words) > most else words)
 
 
 @dataclass(frozen=True)
@@ -22,6 +84,12 @@ class Dataset:
         Query of each row (svmlight).
     zero_based : bool or None
         Whether the first feature of an svmlight file has the number 0.
+    label_name : str or None
+        The label's column (tables), or its position (.npy).
+    columns : Columns or None
+        How the columns of a table were taken.
+    na : tuple of str
+        Values that counted as missing beside those that always do.
     """
 
     X: np.ndarray | sp.csr_array
@@ -29,3 +97,14 @@ class Dataset:
     feature_names: np.ndarray | None = None
     qid: np.ndarray | None = None
     zero_based: bool | None = None
+    label_name: str | None = None
+    columns: Columns | None = None
+    na: tuple[str, ...] = ()
+
+    @property
+    def layout(self) -> Layout:
+        """What reading new data like these takes: ``read(path, like=data.layout)``."""
+        names = self.feature_names
+        columns = self.X.shape[1] if names is None else [str(name) for name in names]
+        drop = () if self.columns is None else tuple(self.columns.dropped)
+        return Layout(columns, self.label_name, drop, self.na, self.zero_based)

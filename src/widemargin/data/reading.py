@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from functools import partial
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack, get_type_hints
 
 from widemargin.budget import Budget
 from widemargin.data.arrays import read_npy, read_npz
+from widemargin.data.columns import RuleOptions
 from widemargin.data.compression import decompressed
-from widemargin.data.dataset import Dataset
+from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.streams import DAMAGE, HEAD, naming_file, opened, whole
 from widemargin.data.svmlight import read_svmlight
 from widemargin.data.tables import TABLE_FORMATS, read_table
 from widemargin.validation import check_choice
+from widemargin.wording import words
 
 FORMATS = ("svmlight", *TABLE_FORMATS, "npz", "npy")
 _MAGIC = {
@@ -24,17 +25,19 @@ _MAGIC = {
     b"ARROW1": "arrow",
     b"\xff\xff\xff\xff": "arrow",
 }
+RULE = tuple(RuleOptions.__annotations__)
 _FORMATS_OF = {
     "label": (*TABLE_FORMATS, "npy"),
     "split": ("npz",),
     "n_features": ("svmlight",),
+    **dict.fromkeys(RULE, TABLE_FORMATS),
 }
 _LEAST_HEAD = 4096
 _SVMLIGHT_LINE = re.compile(rb"[^\s:,;]+([ \t]+(qid|[0-9]+):[^\s:,;]+)*[ \t]*(#.*)?")
 
 
-class SvmlightOptions(TypedDict, total=False):
-    """What only `read_svmlight` uses; its defaults hold."""
+class Options(RuleOptions, total=False):
+    """What only some kinds of file use: tables `RuleOptions`, svmlight text the others."""
 
     n_features: int | None
     zero_based: bool | str
@@ -48,9 +51,10 @@ def read(
     format: str | None = None,
     label=None,
     columns=None,
+    like: Layout | None = None,
     split: str | None = None,
     max_bytes: int | None = None,
-    **svmlight: Unpack[SvmlightOptions],
+    **more: Unpack[Options],
 ) -> Dataset:
     """Read a data set: svmlight text, CSV, TSV, Parquet, Arrow, .npz or .npy.
 
@@ -73,6 +77,16 @@ def read(
     columns, zero_based
         What a model knows of its data, used if the file is of that kind: the features of a table
         (``feature_names_in_``), and whether indices of svmlight text count from 0.
+    like : Layout, default=None
+        All of that at once: ``read(path, like=data.layout)`` reads new data as ``data`` was read,
+        with its columns and categories, label, missing values and way to count.
+    numeric, categorical, drop : list of str
+        Tables: columns that are taken as numbers or as categories (one 0/1 feature per value),
+        whatever they look like, or left out. By default numbers are numbers and text is categories;
+        text of which nine values in ten are numbers, or with more than 50 values and one for every
+        other row, is refused until one of these says what it is.
+    na : list of str
+        Tables: values that count as missing, such as "?", beside empty ones, NA, null and nan.
     dtype, n_jobs
         svmlight: type of the numbers, and threads; other formats bring their own type.
 
@@ -93,7 +107,7 @@ def read(
     """
     if format is not None:
         check_choice("format", format, FORMATS)
-    unknown = sorted(set(svmlight) - set(SvmlightOptions.__annotations__))
+    unknown = sorted(set(more) - set(get_type_hints(Options)))
     if unknown:
         raise TypeError(f"read() got an unexpected keyword argument {unknown[0]!r}.")
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "the file"
@@ -101,21 +115,29 @@ def read(
     budget = Budget(max_bytes, name)
     with opened(path) as file, damaged, budget:
         text = decompressed(file, budget)
-        found = format or detect_format(text.peek(HEAD))
-        n_features = svmlight.get("n_features")
-        _check_options(found, name, label=label, split=split, n_features=n_features)
+        head = text.peek(HEAD)
+        if len(head) < HEAD and not head.removeprefix(b"\xef\xbb\xbf").strip():
+            raise ValueError(f"{name}: no rows in it, it is empty.")
+        found = format or detect_format(head)
+        rule = {key: more.get(key) for key in RULE}
+        n_features = more.get("n_features")
+        _check_options(found, name, label=label, split=split, n_features=n_features, **rule)
         if found == "svmlight":
-            return read_svmlight(text, name=name, max_bytes=budget, **svmlight)
-        table = partial(read_table, label=label, columns=columns, name=name, max_bytes=budget)
+            own: dict[str, Any] = {key: value for key, value in more.items() if key not in RULE}
+            if like is not None and like.zero_based is not None:
+                own.setdefault("zero_based", like.zero_based)
+            return read_svmlight(text, name=name, max_bytes=budget, **own)
+        known: dict[str, Any] = {"label": label, "like": like, "columns": columns, **rule}
+        known |= {"name": name, "max_bytes": budget}
         if found in ("csv", "tsv"):
-            return table(text, found)
+            return read_table(text, found, **known)
         # The others jump about in the file.
         content = text if text is file and file.seekable() else whole(text, budget)
         if found == "npz":
             return read_npz(content, split=split, name=name, max_bytes=budget)
         if found == "npy":
-            return read_npy(content, label=label, name=name, max_bytes=budget)
-        return table(content, found)
+            return read_npy(content, label=label, like=like, name=name, max_bytes=budget)
+        return read_table(content, found, **known)
 
 
 def _check_options(found: str, name: str, **options) -> None:
@@ -123,7 +145,7 @@ def _check_options(found: str, name: str, **options) -> None:
     for option, value in options.items():
         if value is not None and found not in _FORMATS_OF[option]:
             raise ValueError(
-                f"{name}: {option}={value!r} has no meaning for {found}, only for "
+                f"{name}: {words().option(option, value)} has no meaning for {found}, only for "
                 f"{', '.join(_FORMATS_OF[option])}."
             )
 

@@ -364,8 +364,8 @@ class _GrowingRows:
             zero_based = self.least == 0
         elif not zero_based and self.least == 0:
             raise ValueError(
-                f"{self.name}: the feature index 0 occurs, but zero_based=False says that indices "
-                "count from 1."
+                f"{self.name}: the feature index 0 occurs, but zero_based=False, or the data that "
+                "the model was trained on, says that indices count from 1."
             )
         used = self.most + (1 if zero_based else 0)
         if n_features is None:

@@ -6,8 +6,10 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from widemargin.budget import Budget
 from widemargin.data.arrow_messages import declared_bytes
@@ -26,37 +28,55 @@ _CELLS = 1 << 20  # of a Parquet file that are unpacked at a time
 _MOST_ROWS, _MOST_ROWS_SPELLED = 1 << 16, 1 << 8  # likewise: each may be a text as long as a page
 
 
-def load_table(
-    stream: BinaryIO,
-    format: str,
-    text_columns: Callable[[list[str]], Iterable[str]],
-    budget: Budget,
-) -> tuple[pa.Table, bool]:
-    """The table, and whether the file names its columns.
+@dataclass(frozen=True)
+class Asked:
+    """What a CSV file does not say itself.
 
-    ``text_columns`` says which of the columns of a CSV file are text, whatever they look like.
+    ``na`` are values that count as missing; ``text_columns`` says which of the columns are text,
+    whatever they look like.
     """
+
+    na: Sequence[str]
+    text_columns: Callable[[list[str]], Iterable[str]]
+
+
+class LoadedTable(NamedTuple):
+    """The table, whether the file names its columns, and those that it calls categorical."""
+
+    table: pa.Table
+    has_header: bool
+    categorical: Collection[str] = ()
+
+
+def load_table(stream: BinaryIO, format: str, asked: Asked, budget: Budget) -> LoadedTable:
     if format in ("csv", "tsv"):
-        return _load_csv(stream, ",;" if format == "csv" else "\t", text_columns, budget)
+        return _load_csv(stream, ",;" if format == "csv" else "\t", asked, budget)
     if not stream.seekable():
         stream = whole(stream, budget)
     load = _load_parquet if format == "parquet" else _load_arrow
-    table = load(stream, budget)
+    table, schema = load(stream, budget)
     table.validate(full=True)  # offsets and numbers of texts are taken from the file as they are
     # An index that pandas saved is no feature, and not the last column either.
     index = [c for c in table.column_names if _PANDAS_INDEX.fullmatch(c)]
-    return table.drop_columns(index), True
+    return LoadedTable(table.drop_columns(index), True, _dictionaries(schema))
+
+
+def _dictionaries(schema: pa.Schema) -> set[str]:
+    from pyarrow import types
+
+    return {field.name for field in schema if types.is_dictionary(field.type)}
 
 
 def _check_columns(n: int, each: int, budget: Budget) -> None:
     budget.check(n * each, f"its {n} columns take")
 
 
-def _load_parquet(stream: BinaryIO, budget: Budget) -> pa.Table:
-    """Texts by number, unless their encoding has to be spelled out."""
+def _load_parquet(stream: BinaryIO, budget: Budget) -> tuple[pa.Table, pa.Schema]:
+    """Texts by number, unless their encoding has to be spelled out; and the schema as written."""
     from pyarrow.parquet import ParquetFile
 
-    told = ParquetFile(stream).metadata
+    file = ParquetFile(stream)
+    told, schema = file.metadata, file.schema_arrow
     sizes = [told.row_group(i).total_byte_size for i in range(told.num_row_groups)]
     budget.check(max(sum(sizes), 8 * told.num_rows * told.num_columns), "its columns take")
     _check_columns(told.num_columns, _COLUMN, budget)
@@ -64,11 +84,12 @@ def _load_parquet(stream: BinaryIO, budget: Budget) -> pa.Table:
     texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
     rows = max(1, min(_MOST_ROWS, _CELLS // max(1, len(columns))))
     try:
-        return _in_batches(ParquetFile(stream, metadata=told, read_dictionary=texts), rows, budget)
+        by_number = ParquetFile(stream, metadata=told, read_dictionary=texts)
+        return _in_batches(by_number, rows, budget), schema
     except OSError as error:
         if "Not yet implemented" not in str(error):
             raise
-    return _in_batches(ParquetFile(stream, metadata=told), _MOST_ROWS_SPELLED, budget)
+    return _in_batches(ParquetFile(stream, metadata=told), _MOST_ROWS_SPELLED, budget), schema
 
 
 def _in_batches(file: ParquetFile, rows: int, budget: Budget) -> pa.Table:
@@ -84,7 +105,7 @@ def _in_batches(file: ParquetFile, rows: int, budget: Budget) -> pa.Table:
     return pa.Table.from_batches(batches, schema=file.schema_arrow)
 
 
-def _load_arrow(stream: BinaryIO, budget: Budget) -> pa.Table:
+def _load_arrow(stream: BinaryIO, budget: Budget) -> tuple[pa.Table, pa.Schema]:
     """An Arrow file is a stream with a head and an index, which nobody needs who reads all."""
     from pyarrow import ipc
 
@@ -98,19 +119,18 @@ def _load_arrow(stream: BinaryIO, budget: Budget) -> pa.Table:
     budget.hold(declared_bytes(stream), "its columns take")
     reader = ipc.open_stream(stream)
     _check_columns(len(reader.schema), _COLUMN, budget)
-    return reader.read_all()
+    return reader.read_all(), reader.schema
 
 
-def _load_csv(
-    stream: BinaryIO, delimiters: str, text_columns, budget: Budget
-) -> tuple[pa.Table, bool]:
+def _load_csv(stream: BinaryIO, delimiters: str, asked: Asked, budget: Budget) -> LoadedTable:
     import pyarrow as pa
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
     head = _first_record(stream, budget)
     fields, delimiter = _split(head.decode("utf-8-sig", "replace"), delimiters)
-    # An empty field says nothing: a number may be missing, a column may have no name.
-    has_header = not all(_is_number(field) for field in fields if field)
+    second = _first_record(stream, budget)
+    has_header = _is_header(fields, _split(second.decode("utf-8", "replace"), delimiter)[0])
+    head += second
     names = fields if has_header else [str(i) for i in range(len(fields))]
     _check_columns(len(names), _CSV_COLUMN, budget)
     before = pa.total_allocated_bytes()
@@ -131,12 +151,14 @@ def _load_csv(
         ParseOptions(delimiter=delimiter, newlines_in_values=True),
         ConvertOptions(
             strings_can_be_null=True,
+            # Files with a blank after each comma have one before a ? too.
+            null_values=[*ConvertOptions().null_values, *asked.na, *(f" {na}" for na in asked.na)],
             # Categories such as 01 stay text even where all of a file's are numbers.
-            column_types={column: pa.string() for column in text_columns(names)},
+            column_types={column: pa.string() for column in asked.text_columns(names)},
         ),
     )
     budget.hold(table.nbytes, "its columns take")
-    return table, has_header
+    return LoadedTable(table, has_header)
 
 
 def _first_record(stream: BinaryIO, budget: Budget) -> bytes:
@@ -157,6 +179,26 @@ def _split(record: str, delimiters: str) -> tuple[list[str], str]:
     delimiter = max(delimiters, key=re.sub('"[^"]*"', "", record).count)
     lines = io.StringIO(record.lstrip("\r\n"), newline="")
     return next(csv.reader(lines, delimiter=delimiter), []), delimiter
+
+
+def _is_header(fields: list[str], second: list[str]) -> bool:
+    """Whether the first line names the columns.
+
+    Not if it is all numbers, and not if it is like the second: numbers in the same places, which do
+    not count up as numbers of columns or years do.  An empty field says nothing.
+
+    >>> _is_header(["age", "job"], ["39", "clerk"]), _is_header(["0", "1", "y"], ["7", "9", "no"])
+    (True, True)
+    >>> _is_header(["39", "clerk", "13"], ["50", "smith", "9"])
+    False
+    """
+    numbers = [float(field) for field in fields if _is_number(field)]
+    if len(numbers) == sum(map(bool, fields)):
+        return False
+    pairs = [(a, b) for a, b in zip(fields, second, strict=False) if a and b]
+    alike = len(fields) == len(second) and all(_is_number(a) == _is_number(b) for a, b in pairs)
+    counting = all(b == a + 1 for a, b in pairwise(numbers))
+    return not alike or counting
 
 
 def _is_number(field: str) -> bool:

@@ -16,6 +16,7 @@ from widemargin.kernel import KernelSVC
 from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.model import KernelModel
 from widemargin.multiclass import Coding
+from widemargin.wording import words
 
 _DIGITS = {"float32": 9, "float64": 17}  # that tell any two values apart
 
@@ -126,33 +127,36 @@ def _support_vectors(fitted: KernelModel) -> sp.csr_array:
 
 def _checked_labels(model) -> np.ndarray:
     """The labels of a model that LIBSVM's format can express."""
+    option, elsewhere = words().option, words().function("export_onnx")
     if not isinstance(model, KernelSVC):
         raise ValueError(
             f"LIBSVM's format has no {type(model).__name__}, only kernel machines: export a "
             "KernelSVC (of a Pipeline, its last step, and scale the data before svm-predict), or "
-            "use export_onnx."
+            f"use {elsewhere}."
         )
     check_is_fitted(model, "model_")
     if model.model_.kernel.traits.libsvm is None:
         raise ValueError(
-            f"kernel={model.kernel!r} is none of LIBSVM's. Fit with kernel='rbf', 'poly' or "
-            "'sigmoid'; export_onnx also writes 'laplacian' and 'chi2'."
+            f"{option('kernel', model.kernel)} is none of LIBSVM's. Fit with "
+            f"{option('kernel', 'rbf')}, 'poly' or 'sigmoid'; {elsewhere} also writes 'laplacian' "
+            "and 'chi2'."
         )
     if model.model_.router is not None:
         raise ValueError(
             "This is an early model, of clusters, which LIBSVM's format cannot say. Fit to the end "
-            "with early=False, or use export_onnx."
+            f"with {option('early', False)}, or use {elsewhere}."
         )
     if len(model.classes_) > 2 and not Coding.of(model).votes:
         raise ValueError(
-            f"multi_class={model.multi_class!r} with {len(model.classes_)} classes: LIBSVM knows "
-            "pairs of classes only. Fit with multi_class='ovo', or use export_onnx."
+            f"{option('multi_class', model.multi_class)} with {len(model.classes_)} classes: "
+            f"LIBSVM knows pairs of classes only. Fit with {option('multi_class', 'ovo')}, or use "
+            f"{elsewhere}."
         )
     labels = plain_labels(model.classes_)
     limits = np.iinfo(np.int32)
     if labels.dtype.kind != "i" or labels.min() < limits.min or labels.max() > limits.max:
         raise ValueError(
             f"The labels {model.classes_.tolist()!r} are not whole numbers of 32 bits, which is "
-            "all that LIBSVM's format knows. Fit with numbers, or use export_onnx."
+            f"all that LIBSVM's format knows. Fit with numbers, or use {elsewhere}."
         )
     return labels

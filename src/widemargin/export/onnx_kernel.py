@@ -10,6 +10,7 @@ from widemargin.kernel.model import KernelModel
 from widemargin.kernel.partition import KernelRouter, PointRouter
 from widemargin.kernel.precision import predicts_in_single
 from widemargin.multiclass import Coding
+from widemargin.wording import words
 
 ROUNDING = 3e-5  # of the margin, above which kernel values are in double precision
 
@@ -46,9 +47,9 @@ def _check(model: KernelModel) -> None:
     kernel = model.kernel
     if not kernel.traits.ours:
         raise ValueError(
-            f"kernel={kernel.name!r} cannot be written to an ONNX file, which has no access to "
-            "functions of yours or to the training rows. Fit with one of the kernels 'rbf', "
-            "'poly', 'sigmoid', 'laplacian' and 'chi2'."
+            f"{words().option('kernel', kernel.name)} cannot be written to an ONNX file, which has "
+            "no access to functions of yours or to the training rows. Fit with one of the kernels "
+            "'rbf', 'poly', 'sigmoid', 'laplacian' and 'chi2'."
         )
     if model.router is not None and model.combination == "bcm":
         raise ValueError(

@@ -24,6 +24,7 @@ from widemargin.validation import (
     check_X,
     machine_of_kernel,
 )
+from widemargin.wording import words
 
 LARGEST = 1e30  # gamma and coef0 that single precision can work with
 
@@ -125,6 +126,9 @@ class KernelSVC(MarginClassifier, KernelMachine):
         The arrays that prediction uses.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X was a data frame, or the command line's table.
+    label_name_ : str
+        Where y was a named series, or a column of such a table.
 
     References
     ----------
@@ -227,9 +231,10 @@ class KernelSVC(MarginClassifier, KernelMachine):
         if self.fit_intercept != "auto":
             check_bool("fit_intercept", self.fit_intercept)
         if self._has_intercept() and self.early:
+            option = words().option
             raise ValueError(
-                "fit_intercept=True needs the whole problem, which an early model does not solve. "
-                "Use early=False or fit_intercept=False."
+                f"{option('fit_intercept', True)} needs the whole problem, which an early model "
+                f"does not solve. Use {option('early', False)} or {option('fit_intercept', False)}."
             )
         check_choice("multi_class", self.multi_class, MULTI_CLASS)
         check_number("tol", self.tol, above=0)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -45,8 +46,9 @@ from widemargin.machine import FitRecord, Machine, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
 from widemargin.resources import LEAST_MEMORY, free_memory, one_blas_thread, total_memory
-from widemargin.validation import check_unscaled, check_X_y, sample_weights
+from widemargin.validation import check_unscaled, check_X_y, column_name, sample_weights
 from widemargin.warning import warn_user
+from widemargin.wording import words
 
 EARLY_ROWS = 8000
 CACHE_SHARE = 0.25  # of the machine's memory, which is the same whatever else is running
@@ -344,7 +346,8 @@ class KernelMachine(Machine):
             way_out = "Increase max_iter, decrease C, or accept a larger tol."
             warn_user(
                 f"KernelSVC stopped with a relative duality gap of {self.duality_gap_:.2g}, above "
-                f"tol={self.tol:g}. {'It was told to stop.' if stopped else way_out}",
+                f"{words().option('tol', float(self.tol))}. "
+                f"{'It was told to stop.' if stopped else way_out}",
                 ConvergenceWarning,
             )
 
@@ -365,8 +368,8 @@ class KernelMachine(Machine):
         if traits.non_negative and np.min(X) < 0:
             row, column = np.argwhere(np.asarray(X) < 0)[0]
             raise ValueError(
-                f"kernel={self.kernel!r} needs non-negative data, but X is negative at row {row}, "
-                f"column {column}."
+                f"{words().option('kernel', self.kernel)} needs non-negative data, but X is "
+                f"negative at row {row}, column {column_name(self, column)}."
             )
         if traits.ours and not traits.non_negative:
             check_unscaled(self, X)
@@ -380,9 +383,14 @@ class KernelMachine(Machine):
         with np.errstate(over="ignore"):
             gamma = float(np.divide(1.0, X.shape[1] * variance)) if variance > 0 else 1.0
         if not (np.isfinite(gamma) and gamma > 0) or (variance == 0 and not is_constant(X)):
+            size = abs(X).max(axis=0)
+            size = size.toarray().ravel() if sp.issparse(X) else size
+            widest = int(np.argmax(size))
             raise ValueError(
-                'gamma="scale" divides by the variance of X, which double precision cannot tell '
-                "from 0 or infinity. Scale the features, or give gamma as a number."
+                f"{words().option('gamma', 'scale')} divides by the variance of X, which double "
+                f"precision cannot tell from 0 or infinity: column {column_name(self, widest)} "
+                f"reaches {size[widest]:g}. Scale the features first, "
+                f"{words().scaling(sp.issparse(X))}, or give gamma as a number."
             )
         return gamma
 

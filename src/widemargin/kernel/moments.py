@@ -27,10 +27,11 @@ def weighted_variance(X, share: np.ndarray) -> float:
     """Variance of all values, rows weighted by ``share``, without cancellation."""
     mean = sum(float(own @ part.mean(axis=1, dtype=np.float64)) for part, own in _parts(X, share))
     total = 0.0
-    for part, own in _parts(X, share):
-        # whatever X is: float16 would overflow, and squares of small float32 numbers vanish
-        total += float(own @ np.square(np.subtract(part, mean, dtype=np.float64)).mean(axis=1))
-    return total if total > 1e-24 * mean**2 else 0.0  # constant, but for rounding
+    with np.errstate(over="ignore"):  # infinity, which the caller refuses
+        for part, own in _parts(X, share):
+            # whatever X is: float16 would overflow, and squares of small float32 numbers vanish
+            total += float(own @ np.square(np.subtract(part, mean, dtype=np.float64)).mean(axis=1))
+        return total if total > 1e-24 * np.square(mean) else 0.0  # constant, but for rounding
 
 
 def _parts(X, share: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

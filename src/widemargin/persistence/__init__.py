@@ -21,7 +21,7 @@ from widemargin.persistence.container import (
     read_container,
     write_container,
 )
-from widemargin.persistence.header import Header, read_header
+from widemargin.persistence.header import Header, feature_names, read_header
 from widemargin.persistence.kernel import pack_kernel, unpack_kernel
 from widemargin.persistence.parameters import (
     MissingKernelError,
@@ -150,6 +150,7 @@ def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
         "parameters": pack_parameters(model),
         **({"classes": pack_labels(model.classes_)} if hasattr(model, "classes_") else {}),
         **_features(model),
+        **({"label_name": model.label_name_} if hasattr(model, "label_name_") else {}),
         "training": training,
         "own": own | measured,
     }
@@ -197,7 +198,7 @@ def _unpack(fields: Fields, arrays: Arrays, kernel: Callable | None) -> Any:
     else:
         model = _unpack_machine(kind, fields, arrays, kernel, d)
     if fields.has("feature_names"):
-        model.feature_names_in_ = _feature_names(fields, d)
+        model.feature_names_in_ = np.array(feature_names(fields, d), dtype=object)
     return model
 
 
@@ -208,17 +209,12 @@ def _unpack_machine(kind: str, fields: Fields, arrays: Arrays, kernel: Callable 
     model.n_features_in_ = d
     if issubclass(cls, MarginClassifier):
         model.classes_ = unpack_labels(fields.inner("classes"))
+    if fields.has("label_name"):
+        model.label_name_ = fields.text("label_name")
     own = fields.inner("own")
     model.fit_record_ = unpack_record(fields.inner("training"), own, measure)
     unpack(model, own, arrays)
     return model
-
-
-def _feature_names(fields: Fields, d: int) -> np.ndarray:
-    names = fields.items("feature_names")
-    if len(names) != d or not all(isinstance(name, str) for name in names):
-        raise fields.fault("feature_names", f"a list of {d} texts")
-    return np.array(names, dtype=object)
 
 
 def _unpack_pipeline(fields: Fields, arrays: Arrays, kernel: Callable | None) -> Pipeline:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from widemargin.machine import FitRecord
-from widemargin.persistence.container import read_fields
+from widemargin.persistence.container import Fields, read_fields
 from widemargin.persistence.record import unpack_training
 
 
@@ -24,7 +24,9 @@ class Header:
         Names of classes: the steps of a pipeline, or the only one.
     n_features : int
     feature_names : list of str, or None
-        Where the model was fitted on a data frame.
+        Where the model was fitted on a data frame or a table.
+    label_name : str or None
+        Of the column that its labels came from.
     classes : list, or None
         Labels of a classifier.
     record : FitRecord, or None
@@ -41,6 +43,7 @@ class Header:
     kinds: tuple[str, ...]
     n_features: int
     feature_names: list[str] | None
+    label_name: str | None
     classes: list | None
     record: FitRecord | None
     notes: dict[str, Any]
@@ -69,14 +72,24 @@ def read_header(path, *, max_bytes: int | None = None) -> Header:
         raise fields.fault("steps", "one or more")
     first, last = steps[0], steps[-1]
     trained = last.has("training")
+    d = first.integer("n_features", low=1)
     return Header(
         format=fields.integer("format"),
         package=fields.text("package"),
         kinds=tuple(step.text("kind") for step in steps),
-        n_features=first.integer("n_features", low=1),
-        feature_names=first.items("feature_names") if first.has("feature_names") else None,
+        n_features=d,
+        feature_names=feature_names(first, d) if first.has("feature_names") else None,
+        label_name=last.text("label_name") if last.has("label_name") else None,
         classes=last.inner("classes").items("values") if last.has("classes") else None,
         record=unpack_training(last.inner("training")) if trained else None,
         notes=fields.take("notes", dict, "an object") if fields.has("notes") else {},
         content=fields.content,
     )
+
+
+def feature_names(fields: Fields, d: int) -> list[str]:
+    """One for each of d features."""
+    names = fields.items("feature_names")
+    if len(names) != d or not all(isinstance(name, str) for name in names):
+        raise fields.fault("feature_names", f"a list of {d} texts")
+    return names

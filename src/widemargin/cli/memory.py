@@ -1,0 +1,138 @@
+"""What a model file remembers of its training: columns, label, the command that made it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from widemargin import save
+from widemargin.cli import output
+from widemargin.data import Dataset, Layout
+from widemargin.machine import Machine
+from widemargin.persistence import Header
+
+MODEL_SUFFIX = ".safetensors"
+# Endings that only say how a file is written: the rest is the data's name.
+_FORMATS = {".txt", ".svm", ".libsvm", ".svmlight", ".csv", ".tsv", ".parquet", ".arrow"}
+_FORMATS |= {".feather", ".npz", ".npy", ".gz", ".bz2", ".xz", ".zst"}
+
+
+@dataclass(frozen=True)
+class Memory:
+    """How to read new data like the training data, and what to call its features.
+
+    Names of columns and of the label are the model's own (``feature_names_in_``, ``label_name_``);
+    what has no place there is in the notes of its file.
+    """
+
+    layout: Layout
+    serial_numbers: bool = False
+
+    @classmethod
+    def of(cls, data: Dataset) -> Memory:
+        return cls(data.layout)
+
+    @classmethod
+    def recalled(cls, header: Header) -> Memory:
+        """From a model file; older ones have the names of columns in their notes."""
+        notes = header.notes
+        names = header.feature_names or _texts(notes, "columns") or None
+        label = header.label_name or notes.get("label")
+        layout = Layout(
+            header.n_features if names is None else names,
+            label if isinstance(label, str) else None,
+            _texts(notes, "drop"),
+            _texts(notes, "na"),
+            _flag(notes, "zero_based"),
+        )
+        if layout.n_features != header.n_features:
+            raise ValueError(
+                f"The model has {header.n_features} features, but its notes name "
+                f"{layout.n_features} columns: the file is damaged."
+            )
+        return cls(layout, bool(_flag(notes, "serial_numbers")))
+
+    @property
+    def numbers_are_positions(self) -> bool:
+        """Whether features have neither names nor numbers of their own."""
+        return not isinstance(self.layout.columns, list) and self.layout.zero_based is None
+
+    @property
+    def names(self) -> list[str]:
+        """Features by name, or by the number that they have in the data."""
+        columns = self.layout.columns
+        if isinstance(columns, list):
+            return columns
+        return [f"feature {self._number(j)}" for j in range(columns or 0)]
+
+    def called(self, feature: int) -> str:
+        """What a message calls a feature."""
+        columns = self.layout.columns
+        return repr(columns[feature]) if isinstance(columns, list) else str(self._number(feature))
+
+    def position(self, word: str) -> int | None:
+        """Of a feature by its name, or by the number that it has in the data."""
+        names = self.names
+        if word in names:
+            return names.index(word)
+        if isinstance(self.layout.columns, list):
+            return int(word) if word.isdigit() and int(word) < len(names) else None
+        return names.index(f"feature {word}") if f"feature {word}" in names else None
+
+    def _number(self, feature: int) -> int:
+        return feature + (self.layout.zero_based is False)
+
+    def notes(self) -> dict[str, Any]:
+        layout = self.layout
+        found = {
+            "zero_based": layout.zero_based,
+            "serial_numbers": self.serial_numbers or None,
+            "drop": list(layout.drop) or None,
+            "na": list(layout.na) or None,
+            "command": output.command_line or None,
+        }
+        return {name: note for name, note in found.items() if note is not None}
+
+
+def _texts(notes: dict[str, Any], name: str) -> Any:
+    """A list of texts from the notes of a file, which may hold anything."""
+    value = notes.get(name, [])
+    if not (isinstance(value, list) and all(isinstance(text, str) for text in value)):
+        raise ValueError(f"The notes of the model are damaged: {name} is no list of texts.")
+    return value if name == "columns" else tuple(value)
+
+
+def _flag(notes: dict[str, Any], name: str) -> bool | None:
+    value = notes.get(name)
+    if not (value is None or isinstance(value, bool)):
+        raise ValueError(f"The notes of the model are damaged: {name} is neither true nor false.")
+    return value
+
+
+def save_model(model, path: Path, memory: Memory) -> None:
+    """Write a model that knows its columns and its label, as one fitted on a frame does."""
+    first, last = (model[0], model[-1]) if isinstance(model, Pipeline) else (model, model)
+    layout, notes = memory.layout, memory.notes()
+    if isinstance(layout.columns, list):
+        first.feature_names_in_ = np.array(layout.columns, dtype=object)
+    if layout.label is not None and isinstance(last, Machine):
+        last.label_name_ = layout.label
+    elif layout.label is not None:  # the factors of a scaling
+        notes["label"] = layout.label
+    save(model, path, notes=notes)
+
+
+def default_model(data: Path) -> Path:
+    """The data's name in the current folder, less the endings that say how a file is written.
+
+    >>> [str(default_model(Path(name))) for name in ("s.txt", "s.t", "a/a9a.t.bz2", ".csv")]
+    ['s.safetensors', 's.t.safetensors', 'a9a.t.safetensors', '.csv.safetensors']
+    """
+    name = Path(data.name)
+    while name.suffix.lower() in _FORMATS:
+        name = name.with_suffix("")
+    return Path(name.name + MODEL_SUFFIX)

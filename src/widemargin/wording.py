@@ -1,0 +1,57 @@
+"""Messages in the words of the interface in use: of Python here, of options on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+_UNSAID = object()
+
+
+class Words:
+    """What a message calls parameters, functions, features and ways out; these are Python's.
+
+    Examples
+    --------
+    >>> words().option("label"), words().option("label", False)
+    ('label=', 'label=False')
+    """
+
+    imputing = "for example with sklearn.impute.SimpleImputer"
+
+    def option(self, name: str, value: Any = _UNSAID) -> str:
+        """A parameter by its name, with a value or without one."""
+        return f"{name}=" if value is _UNSAID else f"{name}={value!r}"
+
+    def scaling(self, sparse: bool) -> str:
+        """How to scale features; sparse ones without filling in their zeros."""
+        scaler = "MaxAbsScaler" if sparse else "StandardScaler"
+        return f"for example with sklearn.preprocessing.{scaler}"
+
+    def function(self, name: str) -> str:
+        return name
+
+    def feature(self, number: int) -> str:
+        """A column of X that has no name."""
+        return str(number)
+
+
+_python = Words()
+_words: ContextVar[Words | None] = ContextVar("words", default=None)
+
+
+def words() -> Words:
+    """Those in use."""
+    return _words.get() or _python
+
+
+@contextmanager
+def speaking(own: Words) -> Iterator[None]:
+    """Messages have these words until the end of the block."""
+    token = _words.set(own)
+    try:
+        yield
+    finally:
+        _words.reset(token)

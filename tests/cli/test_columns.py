@@ -1,0 +1,86 @@
+"""Columns of a table on the command line: what is said of them, and remembered."""
+
+import re
+
+import numpy as np
+import pytest
+
+from widemargin import load
+
+from .helpers import files, read_lines, refused, run, run_json, table
+
+RNG = np.random.default_rng(0)
+N = 300
+AGE, JOB = RNG.integers(20, 70, N), RNG.choice(["smith", "clerk", "baker"], N)
+RICH = np.where((AGE > 45) | (JOB == "clerk"), "rich", "poor")
+
+
+@pytest.fixture
+def people() -> dict:
+    return {"id": [f"p{i}" for i in range(N)], "age": AGE, "job": JOB, "label": RICH}
+
+
+def test_training_says_how_columns_were_taken(people):
+    path = table("a.csv", people)
+    for words in (["train", "-t", "chi2"], ["tune", "-t", "chi2", "-c", "1"], ["easy"]):
+        said = run(*words, path, "--drop", "id").stderr
+        assert said.startswith("columns: 1 numeric, 1 categorical (job 3), 1 dropped (id)\n")
+        assert "columns" not in run(*words, path, "--drop", "id", "-q").stderr
+
+
+def test_suspicious_columns_are_refused_with_options(people):
+    said = refused("train", table("a.csv", people), status=1)
+    assert said == (
+        "a.csv: column 'id': 300 different texts in 300 rows, too many to be categories. Leave it "
+        "out with --drop id, or take it as it is with --categorical id"
+    )
+    people["age"] = [*people["age"][:-1], "?"]
+    said = refused("train", table("b.csv", people), "--drop", "id", status=1)
+    assert "column 'age': 299 of its 300 values are numbers, but '?' in row 300 is not" in said
+    assert "Say --na '?' if" in said
+    assert said.endswith("--categorical age if all of them are categories, or --drop age")
+    said = refused("train", "b.csv", "--drop", "id", "--na", "?", status=1)
+    assert "row 300, column 'age': the value is missing (or one of --na '?')" in said
+    assert said.endswith("drop their columns with --drop age")
+    assert files() == {"a.csv", "b.csv"}
+
+
+def test_prediction_needs_none_of_the_options_again(people):
+    people["zip"] = RNG.choice(["01", "1"], N)
+    path = table("a.csv", people)
+    words = ["--drop", "id", "--categorical", "zip", "--na", "?", "-t", "chi2"]
+    run("train", path, "m", *words)
+    names = ["age", "job=baker", "job=clerk", "job=smith", "zip=01", "zip=1"]
+    assert load("m").feature_names_in_.tolist() == names
+    assert run("predict", path, "m").stderr.startswith("accuracy ")  # and no word of id
+    assert run_json("evaluate", path, "m")["accuracy"] > 0.9
+    lines = run("info", "m").stdout.splitlines()
+    facts = dict(re.split(r"  +", line, maxsplit=1) for line in lines)
+    assert (facts["dropped"], facts["missing values"]) == ("id", "?")
+    assert facts["columns"] == ", ".join(names)
+    people["age"] = ["?", *people["age"][1:]]
+    said = refused("predict", table("b.csv", people), "m", status=1)
+    assert "row 1, column 'age': the value is missing (or one of --na '?')" in said
+
+
+def test_names_with_commas_are_quoted(people):
+    people["a,b"] = people.pop("id")
+    rows = zip(*people.values(), strict=True)
+    with open("a.csv", "w") as file:
+        file.write('age,job,label,"a,b"\n' + "".join(",".join(map(str, r)) + "\n" for r in rows))
+    said = refused("train", "a.csv", status=1)
+    assert "Leave it out with --drop '\"a,b\"'" in said
+    run("train", "a.csv", "m", "--drop", '"a,b"')
+    assert "no such column" in refused("train", "a.csv", "--drop", "a,b", status=1)
+    assert "--drop 'a,,b'" in refused("train", "a.csv", "--drop", "a,,b")
+
+
+def test_options_of_columns_are_for_tables_and_for_learning(people, iris):
+    said = refused("train", iris, "--drop", "id", status=1)
+    assert "--drop id has no meaning for svmlight" in said
+    path = table("a.csv", people)
+    run("scale", path, "out", "-s", "factors", "--drop", "id")
+    assert "--restore brings its own" in refused("scale", path, "-r", "factors", "--drop", "id")
+    run("scale", path, "again", "-r", "factors")
+    assert read_lines("out") == read_lines("again")
+    assert "No such option" in run("predict", path, "m", "--drop", "id", status=2).stderr
