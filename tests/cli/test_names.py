@@ -110,6 +110,15 @@ def test_a_model_from_the_command_line_in_python(machine, library, path, order):
 # ------------------------------------------------------------------ names
 
 
+@each_machine
+def test_columns_in_another_order_give_the_accuracy_that_python_gives(machine):
+    """The label's name is one that nobody has to say: only the order of columns is at stake."""
+    model = machine().fit(pd.DataFrame(columns()), Y)
+    save(model, "m")
+    pd.DataFrame(columns(NAMES[::-1])).assign(label=Y).to_csv("a.csv", index=False)
+    assert run_json("evaluate", "a.csv", "m")["accuracy"] == model.score(pd.DataFrame(columns()), Y)
+
+
 def test_shape_functions_of_a_table_s_model_go_by_name():
     run("train", write("data.csv", [*NAMES, "income"]), "m", "--label", "income", "-t", "chi2")
     model = load("m")
