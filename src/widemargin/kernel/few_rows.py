@@ -95,7 +95,7 @@ class FewRows:
         self.data = data if data.exact is None else data.in_double()
         self._kept = KeptRows(len(data), self.data.kernel.dtype, memory)
         self._diagonal = self.data.kernel.diagonal(self.data.rows)
-        order = _neighbours(len(data), sharing)
+        order = _neighbours(len(data), sharing) if sharing else np.arange(len(data))
         self._place = np.argsort(order)  # of each row in the matrix
         self._in_order = bool(np.all(order == np.arange(len(data))))
         if sharing or len(data) <= AT_ONCE:

@@ -293,9 +293,8 @@ def squared_distances(a: DenseRows | CompressedRows, b: DenseRows | CompressedRo
     rest = sp.csr_array(right)  # of which only what the left rows do not have adds up
     rest.data = np.where(np.isin(right.indices, used), 0.0, right.data) ** 2
     left, step = left[:, used].toarray(), max(1, _DENSE_VALUES // max(len(used), 1))
-    parts = [right[begin : begin + step, used].toarray() for begin in range(0, len(b), step)]
-    distances = [cdist(left, part, "sqeuclidean") for part in parts]
-    return np.hstack(distances) + rest.sum(axis=1)
+    parts = (right[begin : begin + step, used].toarray() for begin in range(0, len(b), step))
+    return np.hstack([cdist(left, part, "sqeuclidean") for part in parts]) + rest.sum(axis=1)
 
 
 def check_norms(rows):
