@@ -170,6 +170,16 @@ def test_an_exact_model_that_would_take_too_long_is_an_early_one(monkeypatch, se
     assert best.candidate.estimator.early is False
 
 
+@pytest.mark.parametrize("best", ["chi2", "rbf"])
+def test_the_choice_is_trained_on_all_rows_and_has_no_callback_left(monkeypatch, best):
+    monkeypatch.setattr(easy, "tune", scored_by(lambda s, C, _: (s["kernel"] == best) - 0.01 * C))
+    model = Easy(DIGITS.data, DIGITS.target).fit()
+    machine = model[-1] if best == "rbf" else model
+    assert (machine.kernel, machine.C) == (best, min(CS))
+    assert machine.fit_record_.n_rows == len(DIGITS.target)
+    assert not getattr(machine, "_skl_callbacks", None)
+
+
 def test_additive_models_are_exact_whatever_their_time(monkeypatch):
     monkeypatch.setattr(easy, "tune", scored_by(lambda s, *_: float("gamma" not in s), 12.0))
     search = Easy(*points(100_000))

@@ -381,7 +381,7 @@ def test_tune_finds_what_an_exhaustive_search_finds(iris):
     assert best["accuracy"] == max(trials.values())
     assert best["C"] == min(C for (_, _, C), a in trials.items() if a == best["accuracy"])
     assert found["trials"][0] == best
-    assert set(best) - {"gamma"} == {"kernel", "C", "accuracy", "spread", "unconverged",
+    assert set(best) - {"gamma"} == {"kernel", "C", "accuracy", "spread", "unconverged", "rows",
                                       "path_seconds"}  # fmt: skip
 
     fitted = load(found["model"])

@@ -1,6 +1,8 @@
 """Fits that did not converge are told of, not averaged in silence."""
 
 from widemargin import load
+from widemargin.cli.trials import reservation
+from widemargin.selection import Candidate, Trial
 
 from .helpers import IRIS, SPECIES, run, run_json, write
 
@@ -49,3 +51,12 @@ def test_tune_passes_over_what_did_not_converge_and_says_so(monkeypatch):
     assert found["best"]["C"] == load("m").C == 0.3
     (said,) = [ln for ln in run("tune", "a.txt", "m", *words).stderr.splitlines() if "before" in ln]
     assert "is chosen before kernel chi2, C 1e+06" in said
+
+
+def test_better_scores_on_other_rows_are_no_doubt():
+    """`easy` compares the best again on more rows, where scores may be lower."""
+    few, many = (
+        Trial(Candidate({"kernel": "rbf"}, None), 1.0, score, 0.0, 1.0, folds=3, rows=rows)
+        for score, rows in ((0.95, 5000), (0.94, 20_000))
+    )
+    assert reservation([many, few]) is None

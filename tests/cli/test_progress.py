@@ -8,7 +8,7 @@ import pytest
 
 from widemargin import AdditiveSVC, KernelSVC, easy, load
 from widemargin.cli import choosing, progress
-from widemargin.cli.progress import FitBar, Line, Part, SearchBar, clock, way
+from widemargin.cli.progress import FitBar, Line, Part, SearchBar, TimeBar, clock, way
 from widemargin.selection import tune
 
 from .helpers import DIGIT, DIGITS, files, run, run_json
@@ -226,3 +226,13 @@ def test_nothing_is_drawn_where_nobody_looks(monkeypatch):
     with progress.line(quiet=False) as line:
         line.show(Part("a", "batch", 1, np.nan))
     assert not isinstance(line, Line)
+
+
+def test_the_time_of_a_search_that_ends_by_a_deadline(monkeypatch):
+    monkeypatch.setattr(progress.time, "monotonic", lambda: 100.0)
+    bar = TimeBar(Paper(), "comparing", 300.0)
+    assert (bar.name, bar.way, bar.said(100.0)) == ("comparing", 0.0, "0 s of 5:00 min at most")
+    monkeypatch.setattr(progress.time, "monotonic", lambda: 175.0)
+    assert (bar.way, bar.said(175.0)) == (0.25, "1:15 min of 5:00 min at most")
+    monkeypatch.setattr(progress.time, "monotonic", lambda: 900.0)
+    assert bar.way == 1.0

@@ -29,7 +29,7 @@ from widemargin.cli.machines import (
 from widemargin.cli.memory import default_model, save_model
 from widemargin.cli.options import Output, Search, Source, Wanted
 from widemargin.cli.output import INTERRUPTED, print_json, save_figure
-from widemargin.cli.progress import SearchBar, line
+from widemargin.cli.progress import SearchBar, TimeBar, line
 from widemargin.cli.training import (
     evaluate_on,
     evaluation,
@@ -44,7 +44,7 @@ from widemargin.cli.trials import (
     reservation,
 )
 from widemargin.easy import ROWS as EASY_ROWS
-from widemargin.easy import Deadline, Easy
+from widemargin.easy import SEARCH_SHARE, Deadline, Easy
 from widemargin.persistence import read_header
 from widemargin.scoring import check_scoring
 from widemargin.selection import (
@@ -263,7 +263,7 @@ def easy(
     quiet, clock = output.quiet or output.as_json, Deadline(search.seconds)
     if not quiet:
         print(f"{_planned(search)}, for {wanted.minutes:g} minutes at most", file=sys.stderr)
-    found = _collected(search.trials(), search.choice, quiet=quiet)
+    found = _collected(_timed(search, quiet), search.choice, quiet=quiet)
     last = search.last(found.trials[0], clock.left)
     fitted = _fitted(found, last, X, y, output, clock)
     save_model(fitted, path, memory)
@@ -282,6 +282,12 @@ def easy(
     if test:
         print_evaluation(test)
     _end(found)
+
+
+def _timed(search: Easy, quiet: bool) -> Iterator[list[Trial]]:
+    with line(quiet) as shown:
+        TimeBar(shown, "comparing kernels", SEARCH_SHARE * search.seconds)
+        yield from search.trials()
 
 
 def _planned(search: Easy) -> str:

@@ -184,6 +184,21 @@ class SearchBar:
         return f"{self._done} of {self._n} folds, {seen}"
 
 
+class TimeBar:
+    """Draws one line for what ends by a deadline: how much of its time has gone."""
+
+    def __init__(self, line: Line | NoLine, name: str, seconds: float):
+        self.name, self._seconds, self._started = name, seconds, time.monotonic()
+        line.show(self)
+
+    @property
+    def way(self) -> float:
+        return min(1.0, (time.monotonic() - self._started) / self._seconds)
+
+    def said(self, now: float) -> str:
+        return f"{clock(now - self._started)} of {clock(self._seconds)} at most"
+
+
 class View(Protocol):
     """What a line shows."""
 

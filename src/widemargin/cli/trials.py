@@ -35,7 +35,7 @@ def folds_unconverged(trial: Trial) -> str:
 
 def as_fields(trial: Trial) -> dict:
     found = {"C": trial.C, trial.scoring: trial.score, "spread": trial.spread}
-    more = {"unconverged": trial.unconverged, "path_seconds": trial.seconds}
+    more = {"unconverged": trial.unconverged, "rows": trial.rows, "path_seconds": trial.seconds}
     return {**trial.candidate.settings, **found, **more}
 
 
@@ -67,7 +67,7 @@ def reservation(trials: Sequence[Trial]) -> str | None:
             f"{described(chosen)} did not converge in {folds_unconverged(chosen)} folds, and "
             f"nothing that converged is within a standard error of it. {WAY_OUT}"
         )
-    passed = [t for t in trials[1:] if t.score > chosen.score]
+    passed = [t for t in trials[1:] if t.rows == chosen.rows and t.score > chosen.score]
     if not passed:
         return None
     return (
