@@ -18,9 +18,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as unpack
 from safetensors.numpy import save as pack
 
+from widemargin.claim import CLAIM, Claim
 from widemargin.digest import digest
 from widemargin.files import replacing
-from widemargin.kernel.claim import CLAIM, Claim
 from widemargin.kernel.clusters import ClusterSolution
 from widemargin.kernel.problem import Solution
 from widemargin.warning import warn_user
@@ -71,7 +71,7 @@ class Checkpoint:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._refuse_other_files()
-        self._claim = Claim(self.folder)
+        self._claim = Claim(self.folder, f"checkpoint={str(self.folder)!r}", "fit")
         try:
             self.seed = self._seed(identity, seed)
         except BaseException:

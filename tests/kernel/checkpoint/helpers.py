@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from widemargin.kernel.claim import CLAIM
+from widemargin.claim import CLAIM
 
 from .. import helpers
 

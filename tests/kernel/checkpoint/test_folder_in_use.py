@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from widemargin.kernel import claim
+from widemargin import claim
 from widemargin.kernel.checkpoint import Checkpoint
 
 from ..helpers import points

@@ -1,4 +1,4 @@
-"""A folder that one fit at a time may write, in whatever process or thread."""
+"""A folder that one writer at a time may have, in whatever process or thread."""
 
 from __future__ import annotations
 
@@ -20,28 +20,34 @@ CLAIM = "claim.lock"
 class Claim:
     """The system's lock on a file in the folder, from now to `release`.
 
-    It ends with the process, however that ends, so that a killed fit does not stand in its own way;
-    the file stays, and says whose the folder was.  NFS passes the lock on to its server, so fits on
-    two machines see each other.  Where there is no lock to be had (no POSIX, a file system or a
-    folder that refuses) the fit goes on with a warning.
+    It ends with the process, however that ends, so that a killed writer does not stand in its own
+    way; the file stays, and says whose the folder was.  NFS passes the lock on to its server, so
+    writers on two machines see each other.  Where there is no lock to be had (no POSIX, a file
+    system or a folder that refuses) the writer goes on with a warning.
+
+    Parameters
+    ----------
+    folder : path
+    name, writer : str
+        What messages call the folder (with its path), and whoever writes in it.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, name: str, writer: str):
         self._descriptor: int | None = None
         try:
             self._descriptor = os.open(folder / CLAIM, os.O_RDWR | os.O_CREAT, 0o666)
-            self._lock(folder)
+            self._lock(name, writer)
         except BlockingIOError:
             self.release()
             raise
         except OSError as error:
             self.release()
             warn_user(
-                f"checkpoint={str(folder)!r} cannot be locked ({error}): see to it that no other "
-                "fit uses it at the same time."
+                f"{name} cannot be locked ({error}): see to it that no other {writer} uses it at "
+                "the same time."
             )
 
-    def _lock(self, folder: Path) -> None:
+    def _lock(self, name: str, writer: str) -> None:
         assert self._descriptor is not None
         if fcntl is None:
             raise OSError("this system has no flock")
@@ -50,8 +56,8 @@ class Claim:
         except (BlockingIOError, PermissionError):
             owner = os.read(self._descriptor, 1000).decode(errors="replace") or "another process"
             raise BlockingIOError(
-                f"checkpoint={str(folder)!r} is in use by {owner}. Wait until that fit ends, or "
-                "give this one another folder."
+                f"{name} is in use by {owner}. Wait until that {writer} ends, or give this one "
+                "another folder."
             ) from None
         os.ftruncate(self._descriptor, 0)
         os.write(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
