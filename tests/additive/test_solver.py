@@ -32,6 +32,13 @@ class PlainProblem:
     def n_rows(self):
         return len(self.Q)
 
+    @property
+    def cuts(self):
+        return np.array([0, len(self.Q)])
+
+    def parts(self, numbers):
+        return (self for _ in numbers)
+
     def sweep(self, order, begin, bounds, shrunk, account):
         end = min(begin + 7, len(order))
         for i in order[begin:end]:
@@ -68,13 +75,45 @@ def plain(n=40, alpha=None):
     return PlainProblem(np.outer(y, y) * (X @ X.T + 1), 0.5, alpha)
 
 
+class BlockedProblem(PlainProblem):
+    """The same in blocks of rows, which are numbered from 0 in each."""
+
+    cuts = np.array([0, 5, 6, 25, 40])
+
+    def parts(self, numbers):
+        for k in numbers:
+            self.asked.append(k)
+            yield Block(self, *self.cuts[k : k + 2])
+
+
+class Block:
+    def __init__(self, problem, begin, end):
+        self.problem, self.begin, self.n_rows = problem, begin, end - begin
+
+    def sweep(self, order, begin, bounds, shrunk, account):
+        everywhere = np.zeros(self.problem.n_rows, dtype=np.uint8)
+        end = self.problem.sweep(order + self.begin, begin, bounds, everywhere, account)
+        shrunk |= everywhere[self.begin : self.begin + self.n_rows]
+        return end
+
+    def certify(self, begin, account):
+        return self.problem.certify(self.begin + begin, account) - self.begin
+
+
+def blocked():
+    whole = plain()
+    problem = BlockedProblem(whole.Q, whole.c)
+    problem.asked = []
+    return problem
+
+
 def run(problem, tol=1e-9, max_iter=2000, control=None):
     return minimise(
         problem, Stopping(tol, max_iter), np.random.default_rng(0), control or Control()
     )
 
 
-def test_any_problem_that_answers_six_questions_is_minimised():
+def test_any_problem_that_answers_its_questions_is_minimised():
     problem = plain()
     outcome = run(problem)
     best = reference.box_qp(problem.Q + np.eye(40), np.full(40, np.inf))
@@ -83,6 +122,42 @@ def test_any_problem_that_answers_six_questions_is_minimised():
     assert outcome.certificate.relative_gap[0] <= 1e-9
     assert min(record["active"] for record in outcome.history) < 40  # some were shrunk
     assert set(problem.visited) == set(range(40))
+
+
+def test_blocks_of_samples_end_at_the_optimum_of_the_whole():
+    problem, whole = blocked(), plain()
+    outcome, expected = run(problem), run(whole)
+    np.testing.assert_allclose(problem.alpha, whole.alpha, atol=1e-4)
+    assert outcome.certificate.relative_gap[0] <= 1e-9
+    assert outcome.certificate.primal[0] == pytest.approx(expected.certificate.primal[0], rel=1e-8)
+
+
+def test_a_sweep_takes_blocks_and_the_samples_of_each_in_random_order():
+    problem, rng = blocked(), np.random.default_rng(0)
+    sweeps = []
+    for _ in range(4):
+        solver.ActiveSamples(problem).sweep(rng, Control())
+        sweeps.append((tuple(problem.asked), tuple(problem.visited)))
+        problem.asked, problem.visited = [], []
+    assert all(sorted(asked) == [0, 1, 2, 3] for asked, _ in sweeps)
+    assert all(sorted(visited) == list(range(40)) for _, visited in sweeps)
+    assert len({asked for asked, _ in sweeps}) > 1
+    for asked, visited in sweeps:  # all samples of one block, then all of the next
+        block = np.searchsorted(problem.cuts, visited, side="right") - 1
+        assert list(dict.fromkeys(block.tolist())) == list(asked)
+        assert np.count_nonzero(np.diff(block)) == 3
+    first = [v for v in sweeps[0][1] if v >= 25]
+    assert first != sorted(first)
+
+
+def test_blocks_whose_samples_are_all_shrunk_are_not_asked_for():
+    problem = blocked()
+    samples = solver.ActiveSamples(problem)
+    samples._shrunk[:25] = 1
+    samples.shrink(np.zeros((5, 16)))
+    samples.sweep(np.random.default_rng(0), Control())
+    assert problem.asked == [3]
+    assert sorted(problem.visited) == list(range(25, 40))
 
 
 def test_a_start_at_the_optimum_needs_no_sweep():

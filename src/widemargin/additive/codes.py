@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -20,9 +21,50 @@ Allocate = Callable[[str, tuple[int, ...], np.dtype], np.ndarray]
 _DENSE_ENOUGH = 0.4
 
 
+class CodedRows:
+    """Rows of codes in one block or in several, and sums over all of them."""
+
+    n_rows: int
+    n_features: int
+    n_codes: int
+
+    @property
+    def cuts(self) -> np.ndarray:
+        """Where each block begins, and where the last one ends."""
+        return np.array([0, self.n_rows])
+
+    def blocks(self, numbers: Sequence[int]) -> Iterator[Codes]:
+        """Blocks by their numbers, one after the other."""
+        raise NotImplementedError
+
+    def parts(self) -> Iterator[tuple[slice, Codes]]:
+        """All blocks in order, and the rows that each has."""
+        rows = [slice(begin, end) for begin, end in pairwise(self.cuts.tolist())]
+        return zip(rows, self.blocks(range(len(rows))), strict=True)
+
+    def frequency(self, row_weight: np.ndarray) -> np.ndarray:
+        """Total weight of the rows that hold each code, with code 0 (absent) counted as none."""
+        count = np.zeros(self.n_codes)
+        for rows, block in self.parts():
+            count += _core.count_codes(block.core, row_weight[rows])
+        count[0] = 0
+        return count
+
+    def row_sums(self, table: np.ndarray) -> np.ndarray:
+        """Of each row, the sum of its codes' entries in a table."""
+        return np.concatenate([_core.row_sums(block.core, table) for _, block in self.parts()])
+
+    def largest(self) -> np.ndarray:
+        """The largest code of each feature."""
+        found = np.zeros(self.n_features, dtype=np.int64)
+        for _, block in self.parts():
+            np.maximum(found, _core.largest_codes(block.core), out=found)
+        return found
+
+
 @dataclass(frozen=True)
-class Codes:
-    """Codes of the values: ``data`` dense, or compressed with ``index`` and ``start``."""
+class Codes(CodedRows):
+    """One block: ``data`` dense, or compressed with ``index`` and ``start``."""
 
     data: np.ndarray
     index: np.ndarray | None
@@ -36,6 +78,9 @@ class Codes:
         """The checked view that the core's loops take."""
         return _core.Rows(self.data, self.index, self.start, self.n_features, self.n_codes)
 
+    def blocks(self, numbers: Sequence[int]) -> Iterator[Codes]:
+        return (self for _ in numbers)
+
     def __getstate__(self) -> dict:
         """Without the core's view, which belongs to this process."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -47,12 +92,6 @@ class Codes:
         out = np.zeros((self.n_rows, self.n_features), dtype=self.data.dtype)
         out[np.repeat(np.arange(self.n_rows), np.diff(self.start)), self.index] = self.data
         return out
-
-    def frequency(self, row_weight: np.ndarray) -> np.ndarray:
-        """Total weight of the rows that hold each code, with code 0 (absent) counted as none."""
-        count = np.asarray(_core.count_codes(self.core, row_weight))
-        count[0] = 0
-        return count
 
 
 def in_memory(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

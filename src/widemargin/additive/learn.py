@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from widemargin import _core
 from widemargin.additive.choice import choose_kernel
-from widemargin.additive.codes import Codes, encode
+from widemargin.additive.codes import CodedRows, encode
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
 from widemargin.additive.kernels import resolve_kernel, vanishes_at_zero
 from widemargin.additive.lookup import BinnedLookup, Lookup, PolynomialLookup
@@ -56,14 +55,14 @@ class Approximation:
 
     kernel: Any  # as the parameter has it; its name, where the data has chosen it
     encoder: Encoder
-    codes: Codes
+    codes: CodedRows
     frequency: np.ndarray  # weight of each code
     tables: Tables
     lookup: type[Lookup]  # how new data will be read
 
     def diagonal(self) -> np.ndarray:
         """k(x, x) of every sample."""
-        return np.asarray(_core.row_sums(self.codes.core, self.tables.diagonal))
+        return self.codes.row_sums(self.tables.diagonal)
 
 
 def learn(source: Source, weight: np.ndarray, settings: Settings) -> Approximation:

@@ -7,14 +7,14 @@ The solver asks them for sweeps and certificates, and knows nothing of tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from widemargin import _core
-from widemargin.additive.codes import Codes
+from widemargin.additive.codes import CodedRows, Codes
 from widemargin.additive.learn import Approximation
 from widemargin.additive.tables import Tables
 from widemargin.engine import Control
@@ -72,7 +72,7 @@ class CoreTables:
     layout: Layout
 
     @classmethod
-    def of(cls, tables: Tables, codes: Codes, layout: Layout) -> CoreTables:
+    def of(cls, tables: Tables, codes: CodedRows, layout: Layout) -> CoreTables:
         if tables.left is None:
             offset = _unary_offsets(tables, codes)
             right = aligned_copy(tables.right, layout.dtype)
@@ -125,10 +125,10 @@ def _realigned(left, right, offset, cell_shape, layout: Layout) -> CoreTables:
     return CoreTables(left, right, offset, cell_shape, layout)
 
 
-def _unary_offsets(tables: Tables, codes: Codes) -> np.ndarray:
+def _unary_offsets(tables: Tables, codes: CodedRows) -> np.ndarray:
     """Where each feature's table begins; ICD's footnote 1 where the kernel saturates."""
     if tables.kernel.saturates:
-        size = np.asarray(_core.largest_codes(codes.core)) + 1
+        size = codes.largest() + 1
     else:
         size = np.full(codes.n_features, len(tables.representatives))
     return np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
@@ -141,7 +141,7 @@ def _unary_offsets(tables: Tables, codes: Codes) -> np.ndarray:
 class SharedProblem:
     """What every class of a fit shares: codes, labels, tables, loss, the constant feature."""
 
-    codes: Codes
+    codes: CodedRows
     tables: CoreTables
     label: np.ndarray
     c: np.ndarray  # C_i of each sample
@@ -182,32 +182,51 @@ class SharedProblem:
         small = {name: getattr(self, name).astype(dtype) for name in ("c", "diagonal")}
         return replace(self, tables=tables, **small, exact=self)
 
-    @cached_property
-    def core(self) -> _core.SharedProblem:
-        """What the core's duals have in common, checked once."""
-        parts = (self.label, self.c, self.diagonal, self.bias_value, self.loss.core)
-        return _core.SharedProblem(self.codes.core, self.tables.core, *parts)
+    def core(self, rows: slice, codes: Codes) -> _core.SharedProblem:
+        """What the duals of some rows have in common, checked."""
+        own = (self.label[rows], self.c[rows], self.diagonal[rows])
+        return _core.SharedProblem(
+            codes.core, self.tables.core, *own, self.bias_value, self.loss.core
+        )
 
     @property
     def layout(self) -> Layout:
         return self.tables.layout
 
-    def __getstate__(self) -> dict:
-        """Without the core's view, which belongs to this process."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+@dataclass(frozen=True)
+class Part:
+    """The duals of one block of rows, whose sweeps are the core's."""
+
+    number: int
+    n_rows: int
+    core: _core.BoxDual | _core.SimplexDual
+
+    def sweep(self, order, begin: int, bounds, shrunk, account) -> int:
+        """Coordinate descent along ``order`` from ``begin``, for a while; where to go on."""
+        return self.core.sweep(order, begin, SLICE_SECONDS, bounds, shrunk, account)
+
+    def certify(self, begin: int, account) -> int:
+        """Add up what all samples from ``begin`` say at fixed weights, for a while; likewise."""
+        return self.core.certify(begin, SLICE_SECONDS, account)
 
 
 class _DualProblem:
-    """A problem whose sweeps are the core's."""
+    """A problem that is swept block by block."""
 
     shared: SharedProblem
-    core: _core.BoxDual | _core.SimplexDual
     coef: np.ndarray
+    _dual: Callable[[slice, Codes], _core.BoxDual | _core.SimplexDual]  # of some rows
     _feasible: Callable[[np.ndarray], np.ndarray]
+    _last: Part | None = None
 
     @property
     def n_rows(self) -> int:
         return self.shared.codes.n_rows
+
+    @property
+    def cuts(self) -> np.ndarray:
+        return self.shared.codes.cuts
 
     @property
     def symmetric(self) -> bool:
@@ -220,17 +239,21 @@ class _DualProblem:
     def start(self, coef: np.ndarray, control: Control) -> None:
         """Begin at the variables of another fit, in slices that can be interrupted."""
         self.coef[...] = self._feasible(coef)
-        for begin in range(0, self.n_rows, _ROWS_PER_SLICE):
-            control.check()
-            self.core.accumulate(begin, min(begin + _ROWS_PER_SLICE, self.n_rows))
+        for part in self.parts(range(len(self.cuts) - 1)):
+            for begin in range(0, part.n_rows, _ROWS_PER_SLICE):
+                control.check()
+                part.core.accumulate(begin, min(begin + _ROWS_PER_SLICE, part.n_rows))
 
-    def sweep(self, order, begin: int, bounds, shrunk, account) -> int:
-        """Coordinate descent along ``order`` from ``begin``, for a while; where to go on."""
-        return self.core.sweep(order, begin, SLICE_SECONDS, bounds, shrunk, account)
-
-    def certify(self, begin: int, account) -> int:
-        """Add up what all samples from ``begin`` say at fixed weights, for a while; likewise."""
-        return self.core.certify(begin, SLICE_SECONDS, account)
+    def parts(self, numbers: Sequence[int]) -> Iterator[Part]:
+        """The duals of some blocks, in this order; the last one met is kept for the next pass."""
+        if len(numbers) and self._last is not None and self._last.number == numbers[0]:
+            yield self._last
+            numbers = numbers[1:]
+        cuts = self.cuts.tolist()
+        for number, block in zip(numbers, self.shared.codes.blocks(numbers), strict=True):
+            rows = slice(cuts[number], cuts[number + 1])
+            self._last = Part(number, block.n_rows, self._dual(rows, block))
+            yield self._last
 
 
 class BoxProblem(_DualProblem):
@@ -246,8 +269,12 @@ class BoxProblem(_DualProblem):
         padded[:, : self.n_problems] = targets
         self.bias, lane_coef = aligned(lanes, dtype), aligned((self.n_rows, lanes), dtype)
         self.coef = lane_coef[:, : self.n_problems]
-        variables = (self.weights, lane_coef, self.bias)
-        self.core = _core.BoxDual(shared.core, padded, *variables, n_threads)
+
+        def dual(rows: slice, codes: Codes) -> _core.BoxDual:
+            variables = (self.weights, lane_coef[rows], self.bias)
+            return _core.BoxDual(shared.core(rows, codes), padded, *variables, n_threads)
+
+        self._dual = dual
 
     def _feasible(self, coef: np.ndarray) -> np.ndarray:
         """A starting point brought into the box."""
@@ -268,8 +295,12 @@ class SimplexProblem(_DualProblem):
         self.bias = aligned((blocks, LANES), dtype)
         lane_coef = aligned((self.n_rows, blocks, LANES), dtype)
         self.coef = lane_coef.reshape(self.n_rows, -1)[:, :n_classes]
-        variables = (weights, lane_coef, self.bias)
-        self.core = _core.SimplexDual(shared.core, n_classes, *variables, n_threads)
+
+        def dual(rows: slice, codes: Codes) -> _core.SimplexDual:
+            variables = (weights, lane_coef[rows], self.bias)
+            return _core.SimplexDual(shared.core(rows, codes), n_classes, *variables, n_threads)
+
+        self._dual = dual
 
     def _feasible(self, coef: np.ndarray) -> np.ndarray:
         """A starting point brought into the feasible set of each sample, or to zero."""

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from widemargin import _core
-from widemargin.additive.codes import Codes
+from widemargin.additive.codes import CodedRows
 
 ROUNDING = 1e-7
 """By how much the shares of a feature, which are float32, may miss 1."""
@@ -35,9 +35,17 @@ class BinShares:
     share: np.ndarray
 
     @classmethod
-    def of(cls, codes: Codes, row_weight: np.ndarray) -> BinShares:
-        start, code, weight = map(np.asarray, _core.count_cells(codes.core, row_weight))
-        return cls._packed(start, code, weight / row_weight.sum(), codes.n_codes)
+    def of(cls, codes: CodedRows, row_weight: np.ndarray) -> BinShares:
+        """Of all rows; cells of several blocks are added up block by block."""
+        n, key = codes.n_codes, np.zeros(0, np.int64)
+        total: np.ndarray = np.zeros(0)
+        for rows, block in codes.parts():
+            start, code, weight = map(np.asarray, _core.count_cells(block.core, row_weight[rows]))
+            own = np.repeat(np.arange(codes.n_features), np.diff(start)) * n + code
+            key, number = np.unique(np.append(key, own), return_inverse=True)
+            total = np.bincount(number, np.append(total, weight), len(key))
+        start = np.searchsorted(key, np.arange(codes.n_features + 1) * n)
+        return cls._packed(start, key % n, total / row_weight.sum(), n)
 
     @classmethod
     def _packed(cls, start, code, share, n_codes: int) -> BinShares:
