@@ -25,7 +25,7 @@ from widemargin.additive.source import (
 )
 
 SCALINGS = ("auto", "global", "minmax", "percentile", None)
-BINNINGS = ("auto", "uniform", "log", "exact")
+BINNINGS = ("auto", "uniform", "floor", "log", "exact")
 MAX_BINS = 65_535
 AUTO_BINS = 255
 MOST_COUNTS = 4095
@@ -107,7 +107,7 @@ def fit_encoder(
         See `AdditiveSVC`.
     n_bins : int or "auto"
         Number of bins, at most 65,535.
-    binning : {"auto", "uniform", "log", "exact"}
+    binning : {"auto", "uniform", "floor", "log", "exact"}
         See `AdditiveSVC`.
     zero_is_absent : bool
         Whether the kernel vanishes at zero, so that zeros need no code.
@@ -135,8 +135,10 @@ def fit_encoder(
             return _exact(scale, t, zero_is_absent)
     top = float(np.max((high - scale.shift) * scale.factor, initial=0.0))
     top = top if top > 0 else 1.0
-    if binning == "uniform":
+    if binning in ("uniform", "floor"):
         t = top * np.arange(1, limit + 1) / limit
+        if binning == "floor":
+            return _floored(scale, t, zero_is_absent)
         return _encoder(scale, t, _middles(t), zero_is_absent)
     fine = histogram(
         source, scale, row_weight, top=top, n_cells=_FINE_CELLS, skip_zeros=zero_is_absent
@@ -172,6 +174,12 @@ def _exact(scale: Scale, t, zero_is_absent: bool) -> Encoder:
     """Every value goes to the nearest of the distinct ones, zero included."""
     middles = _middles(np.append(0.0, t)) if zero_is_absent else _middles(t)
     return _encoder(scale, t, middles, zero_is_absent)
+
+
+def _floored(scale: Scale, t, zero_is_absent: bool) -> Encoder:
+    """Every value goes to the bin at or below it; those below the first are zero."""
+    floors = t * (1 - 1e-12)  # the papers divide last: forgive the rounding of our factor
+    return _encoder(scale, t if zero_is_absent else np.append(0.0, t), floors, zero_is_absent)
 
 
 def _is_fraction(values: np.ndarray) -> np.ndarray:
@@ -273,10 +281,7 @@ def _icd_encoder(source: Source, row_weight, extremes, n_bins, zero_is_absent: b
     low, high = (extremes[0].min(keepdims=True), extremes[1].max(keepdims=True))
     bulk = np.array([_percentile(gathered(source), row_weight, zeros_count=bool(low < 0))])
     scale = Scale(low, n_levels * _inverse(bulk if bulk > low else high, low))
-    levels = np.arange(1.0, n_levels + 1)
-    floors = levels * (1 - 1e-12)  # eq. 13 divides last: forgive the rounding of our factor
-    t = levels if zero_is_absent else np.append(0.0, levels)
-    return _encoder(scale, t, floors, zero_is_absent)
+    return _floored(scale, np.arange(1.0, n_levels + 1), zero_is_absent)
 
 
 def _percentile(values: Values, row_weight: np.ndarray, *, zeros_count: bool) -> float:
