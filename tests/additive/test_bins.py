@@ -19,7 +19,7 @@ def quantised(encoder, X):
     return t, encoder.representatives[codes_of(encoder, X)]
 
 
-@pytest.mark.parametrize("binning", ["auto", "uniform", "log"])
+@pytest.mark.parametrize("binning", ["auto", "uniform", "floor", "log"])
 @pytest.mark.parametrize("n_bins", [1, 2, 7, 255, 1000])
 def test_there_are_at_most_n_bins_bins(binning, n_bins):
     encoder, codes = fit(crowded(), binning=binning, n_bins=n_bins)
@@ -90,7 +90,7 @@ def test_few_distinct_values_are_their_own_bins(n_bins, container):
     assert_array_equal(encoder.representatives[codes.toarray()], X)
 
 
-@pytest.mark.parametrize("binning", ["auto", "uniform", "log", "exact"])
+@pytest.mark.parametrize("binning", ["auto", "uniform", "floor", "log", "exact"])
 @pytest.mark.parametrize("seed", range(3))
 def test_zeros_do_not_change_the_bins(binning, seed):
     X = crowded(seed=seed)
@@ -135,7 +135,7 @@ def test_automatic_bins_lose_less_than_uniform_ones_near_zero():
 
 
 @pytest.mark.parametrize("scaling", ["global", "minmax", None])
-@pytest.mark.parametrize("binning", ["auto", "uniform", "log", "exact"])
+@pytest.mark.parametrize("binning", ["auto", "uniform", "floor", "log", "exact"])
 def test_grid_is_encoded_as_the_codes_it_stands_for(binning, scaling):
     X = crowded() * [1, 2, 3, 4] + ([0, -1, 0, 0.5] if scaling == "minmax" else 0)
     encoder, _ = fit(X, binning=binning, scaling=scaling)

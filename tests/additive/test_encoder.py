@@ -40,8 +40,12 @@ def test_minmax_scaling_ignores_a_constant_column(constant):
 
 
 def icd_levels(X, levels=ICD_LEVELS):
-    """ICD, eq. 13: (int) (levels (v - v_min) / (v_max - v_min)), clipped, rounding forgiven."""
-    v_min, v_max = X.min(), np.percentile(X, 97.5, method="inverted_cdf")
+    """ICD, eq. 13: (int) (levels (v - v_min) / (v_max - v_min)), clipped, rounding forgiven.
+
+    Zeros count only where there are values below them.
+    """
+    v_min = X.min()
+    v_max = np.percentile(X if v_min < 0 else X[X > 0], 97.5, method="inverted_cdf")
     return np.clip(np.floor(levels * (X - v_min) / (v_max - v_min) + 1e-10), 0, levels)
 
 
@@ -66,6 +70,49 @@ def test_percentile_scaling_counts_weights(order):
     weight = [1000.0, 1000.0, 1.0]
     encoder, _ = fit(X, weight, scaling="percentile")
     assert_allclose(encoder.factor, [ICD_LEVELS / 1.0])
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["alike", "weighted"])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_percentile_scaling_does_not_count_the_zeros_that_sparse_data_leaves_out(
+    container, weighted
+):
+    X = sp.random_array((500, 400), density=0.02, rng=np.random.default_rng(0)).toarray()
+    X[X > 0] = np.random.default_rng(1).lognormal(sigma=1.0, size=np.count_nonzero(X))
+    weight = np.where(np.arange(500) < 499, 2.0, 1.0) if weighted else None
+    encoder, codes = fit(container(X), weight, scaling="percentile")
+    assert ICD_LEVELS / encoder.factor[0] == pytest.approx(np.percentile(X[X > 0], 97.5), rel=0.02)
+    if not weighted:
+        assert_array_equal(codes.toarray(), icd_levels(X))
+
+
+def test_percentile_scaling_counts_zeros_above_the_least_value():
+    X = np.array([[-1.0], [0.0], [9.0]]).repeat([1, 98, 1], axis=0)
+    for container in (np.asarray, sp.csr_array):
+        assert_allclose(fit(container(X), scaling="percentile")[0].factor, [ICD_LEVELS])
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "float64"])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_a_histogram_has_a_bin_for_every_count_seen_or_not(container, dtype):
+    X = np.array([[0, 1], [2, 5], [399, 0]], dtype=dtype)
+    encoder, codes = fit(container(X), scaling=None)
+    assert_array_equal(encoder.representatives, np.arange(400))
+    assert_array_equal(codes.toarray(), X)
+    assert_array_equal(codes_of(encoder, container(X + 7)), np.minimum(X + 7, 399))
+
+
+@pytest.mark.parametrize("largest", [4095, 4096])
+def test_histograms_of_large_counts_have_bins_for_those_that_occur(largest):
+    X = np.array([[0.0, 1.0], [7.0, float(largest)]])
+    encoder, _ = fit(X, scaling=None)
+    assert encoder.n_codes == (4096 if largest == 4095 else 4)
+
+
+def test_fractions_are_no_counts():
+    X = np.arange(1.0, 401.0)[:, None]
+    assert fit(X, scaling=None)[0].n_codes == 401
+    assert fit(X + 0.5, scaling=None)[0].n_codes == 256
 
 
 def test_natural_integers_are_taken_as_they_are():

@@ -90,6 +90,8 @@ def test_errors_follow_their_definitions(approximation, weight):
     assert reported.weighted == pytest.approx(np.sqrt((pairs * error**2).sum()))
     assert reported.relative_max == pytest.approx(error.max() / K.max())
     assert reported.relative_mean == pytest.approx(error.mean() / K.mean())
+    assert reported.pointwise_max == pytest.approx((error / K).max())
+    assert reported.pointwise_mean == pytest.approx((error / K).mean())
     ratio = np.sqrt((pairs * error**2).sum() / (pairs * K**2).sum())
     assert reported.relative_weighted == pytest.approx(ratio)
 
@@ -256,6 +258,22 @@ def test_pmsvm_is_the_papers_quadratic_in_the_logarithm(p):
     coefficients = np.linalg.inv(X) @ at_nodes
     powers = np.log(t + 0.05)[:, None] ** np.arange(3)
     assert_allclose(tables(kernel, "pmsvm").gram()[1:, 1:], powers @ coefficients, atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", ["jensen_shannon", "linear", lambda x, y: x * y])
+def test_pmsvm_takes_the_first_node_for_its_kernel_of_power_means_only(kernel):
+    """PmSVM offers Algorithm 3 for every smooth kernel; k_JS(.01, 1) is .04 and not .01."""
+    kernel, c, t = resolve_kernel(kernel), np.array(PMSVM_NODES), GRID[1:]
+    at_nodes = np.log(c + 0.05)[:, None] ** np.arange(3)
+    coefficients = np.linalg.inv(at_nodes) @ kernel(c[:, None], t[None, :])
+    powers = np.log(t + 0.05)[:, None] ** np.arange(3)
+    assert_allclose(tables(kernel, "pmsvm").gram()[1:, 1:], powers @ coefficients, atol=1e-10)
+
+
+def test_pmsvm_tables_of_jensen_shannon_are_about_as_good_as_chebyshevs():
+    assert weighted_error("jensen_shannon", "pmsvm") < 2 * weighted_error(
+        "jensen_shannon", "chebyshev", rank=3
+    )
 
 
 @pytest.mark.parametrize("rank", [1, 2, 4, 8])

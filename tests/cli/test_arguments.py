@@ -12,7 +12,7 @@ import typer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from widemargin import AdditiveSVC, KernelSVC, PowerMean, load
+from widemargin import AdditiveSVC, KernelSVC, PowerMean, load, papers
 from widemargin.additive.kernels import KERNELS as ADDITIVE_KERNELS
 from widemargin.cli import app
 from widemargin.cli.arguments import UsageError, number_or_text, numbers, with_long_weights
@@ -121,6 +121,45 @@ def test_options_of_train_reach_the_machine(two, words, expected):
     expected = {"n_jobs": -1, "random_state": 0, **expected}
     changed = {name for name, value in machine.get_params().items() if value != default[name]}
     assert changed <= expected.keys() | {"kernel", "gamma"}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["icd"], papers.icd()),
+        (["icd", "-c", "0.1", "--loss", "hinge"], papers.icd(C=0.1, loss="hinge")),
+        (["pmsvm"], papers.pmsvm()),
+        (["pmsvm", "-p", "-8"], papers.pmsvm(-8)),
+        (["pmsvm", "-t", "jensen-shannon"], papers.pmsvm(kernel="jensen_shannon")),
+        (["pmsvm-lut", "--rank", "6"], papers.pmsvm_lut(degree=5)),
+        (["pmsvm-lut", "--approximation", "chebyshev_linear"],
+         papers.pmsvm_lut(approximation="chebyshev_linear")),
+        (["dcsvm", "-c", "32", "-g", "32"], papers.dcsvm(C=32, gamma=32)),
+        (["dcsvm", "-t", "poly", "-d", "3"], papers.dcsvm(kernel="poly")),
+        (["dcsvm-early", "--early", "2"], papers.dcsvm_early(early=2)),
+    ],
+)  # fmt: skip
+def test_presets_are_those_of_the_papers(words, expected):
+    write("a.txt", TWO - TWO.min(axis=0), SIGN)
+    machine, _ = trained("a.txt", "--preset", *words)
+    expected.set_params(random_state=0)
+    assert type(machine) is type(expected)
+    assert machine.get_params() == expected.get_params()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["svm-perf"], "--preset svm-perf: not one of icd, pmsvm, pmsvm-lut, dcsvm, dcsvm-early."),
+        (["icd", "-t", "rbf"], "--kernel rbf: --preset icd takes intersection, chi2,"),
+        (["dcsvm", "-t", "chi2"], "--kernel chi2: --preset dcsvm takes rbf, poly,"),
+        (["icd", "--power", "-2"], "--power has no meaning with --kernel intersection"),
+        (["icd", "-t", "power_mean"], "it needs --power"),
+        (["pmsvm", "--gamma", "1"], "--gamma has no meaning with --kernel power_mean"),
+    ],
+)
+def test_what_a_preset_is_not_is_refused(two, words, message):
+    assert message in refused("train", two, "--preset", *words)
 
 
 def test_options_change_the_model(two):

@@ -15,6 +15,7 @@ from widemargin.additive.source import (
     Scale,
     Source,
     Values,
+    any_value,
     distinct,
     filled_in,
     first,
@@ -24,9 +25,12 @@ from widemargin.additive.source import (
 )
 
 SCALINGS = ("auto", "global", "minmax", "percentile", None)
-BINNINGS = ("auto", "uniform", "log", "exact")
+BINNINGS = ("auto", "uniform", "floor", "log", "exact")
 MAX_BINS = 65_535
 AUTO_BINS = 255
+MOST_COUNTS = 4095
+"""Histograms up to this count have a bin for every integer, seen in training or not: as many as a
+unary table has."""
 ICD_LEVELS = 100
 ICD_PERCENTILE = 97.5
 
@@ -103,7 +107,7 @@ def fit_encoder(
         See `AdditiveSVC`.
     n_bins : int or "auto"
         Number of bins, at most 65,535.
-    binning : {"auto", "uniform", "log", "exact"}
+    binning : {"auto", "uniform", "floor", "log", "exact"}
         See `AdditiveSVC`.
     zero_is_absent : bool
         Whether the kernel vanishes at zero, so that zeros need no code.
@@ -119,8 +123,11 @@ def fit_encoder(
     limit = AUTO_BINS if n_bins == "auto" else int(n_bins)
     if binning == "exact":
         limit = _NO_LIMIT
-    elif n_bins == "auto" and scaling is None and source.dtype.kind in "iu":
+    elif n_bins == "auto" and scaling is None and not any_value(source, _is_fraction):
         limit = MAX_BINS  # a natural histogram keeps its counts
+        if binning == "auto" and high.max() <= MOST_COUNTS:
+            t = np.arange(1 if zero_is_absent else 0, max(high.max(), 1) + 1)
+            return _exact(scale, t, zero_is_absent)
     source = filled_in(source, scale)
     if binning in ("auto", "exact"):
         t = _distinct(source, scale, limit, zero_is_absent)
@@ -128,8 +135,10 @@ def fit_encoder(
             return _exact(scale, t, zero_is_absent)
     top = float(np.max((high - scale.shift) * scale.factor, initial=0.0))
     top = top if top > 0 else 1.0
-    if binning == "uniform":
+    if binning in ("uniform", "floor"):
         t = top * np.arange(1, limit + 1) / limit
+        if binning == "floor":
+            return _floored(scale, t, zero_is_absent)
         return _encoder(scale, t, _middles(t), zero_is_absent)
     fine = histogram(
         source, scale, row_weight, top=top, n_cells=_FINE_CELLS, skip_zeros=zero_is_absent
@@ -165,6 +174,18 @@ def _exact(scale: Scale, t, zero_is_absent: bool) -> Encoder:
     """Every value goes to the nearest of the distinct ones, zero included."""
     middles = _middles(np.append(0.0, t)) if zero_is_absent else _middles(t)
     return _encoder(scale, t, middles, zero_is_absent)
+
+
+def _floored(scale: Scale, t, zero_is_absent: bool) -> Encoder:
+    """Every value goes to the bin at or below it; those below the first are zero."""
+    floors = t * (1 - 1e-12)  # the papers divide last: forgive the rounding of our factor
+    return _encoder(scale, t if zero_is_absent else np.append(0.0, t), floors, zero_is_absent)
+
+
+def _is_fraction(values: np.ndarray) -> np.ndarray:
+    if values.dtype.kind in "iub":
+        return np.zeros(values.shape, dtype=bool)
+    return values != np.floor(values)
 
 
 def _middles(t: np.ndarray) -> np.ndarray:
@@ -250,32 +271,39 @@ def _automatic(low: np.ndarray, high: np.ndarray) -> str:
 
 
 def _icd_encoder(source: Source, row_weight, extremes, n_bins, zero_is_absent: bool) -> Encoder:
-    """ICD's levels (eq. 13): even steps from the least value to the 97.5th percentile."""
+    """ICD's levels (eq. 13): even steps from the least value to the 97.5th percentile.
+
+    Where the least value is zero, zeros do not count for the percentile: they are what a sparse
+    file leaves out, and of texts they would be more than 97.5 % of all values, which leaves
+    eq. 13 without a v_max.  The same data in dense form has the same levels.
+    """
     n_levels = ICD_LEVELS if n_bins == "auto" else int(n_bins)
     low, high = (extremes[0].min(keepdims=True), extremes[1].max(keepdims=True))
-    bulk = np.array([_percentile(gathered(source), row_weight, ICD_PERCENTILE)])
+    bulk = np.array([_percentile(gathered(source), row_weight, zeros_count=bool(low < 0))])
     scale = Scale(low, n_levels * _inverse(bulk if bulk > low else high, low))
-    levels = np.arange(1.0, n_levels + 1)
-    floors = levels * (1 - 1e-12)  # eq. 13 divides last: forgive the rounding of our factor
-    t = levels if zero_is_absent else np.append(0.0, levels)
-    return _encoder(scale, t, floors, zero_is_absent)
+    return _floored(scale, np.arange(1.0, n_levels + 1), zero_is_absent)
 
 
-def _percentile(values: Values, row_weight: np.ndarray, percent: float) -> float:
-    """Percentile of all values, absent zeros counted, each row by its weight."""
+def _percentile(values: Values, row_weight: np.ndarray, *, zeros_count: bool) -> float:
+    """ICD's percentile of the values, each row by its weight; zeros are the least or count."""
     n, d = values.n_rows, values.n_features
+    share = ICD_PERCENTILE / 100
     if np.ptp(row_weight) == 0:
-        return _order_statistic(values, max(int(np.ceil(percent / 100 * n * d)) - 1, 0))
+        left_out = 0 if zeros_count else n * d - int(np.count_nonzero(values.data))
+        rank = int(np.ceil(share * (n * d - left_out))) - 1
+        return _order_statistic(values, min(left_out + max(rank, 0), n * d - 1))
     if values.start is not None:
         weight = np.repeat(row_weight, np.diff(values.start))
         data = np.append(values.data, values.data.dtype.type(0))
         weight = np.append(weight, max(row_weight.sum() * d - weight.sum(), 0.0))
     else:
         data, weight = values.data.ravel(), np.repeat(row_weight, d)
+    if not zeros_count:
+        weight = np.where(data == 0, 0.0, weight)
     order = np.argsort(data, kind="stable")
     cumulative = np.cumsum(weight[order])
     # A hair below: weights are sums of rounded numbers, copies are not.
-    rank = np.searchsorted(cumulative, percent / 100 * cumulative[-1] * (1 - 1e-12))
+    rank = np.searchsorted(cumulative, share * cumulative[-1] * (1 - 1e-12))
     return float(data[order[min(rank, len(order) - 1)]])
 
 

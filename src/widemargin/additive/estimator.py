@@ -48,17 +48,20 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         relative error is below 0.1 %, or 16 where none is (kernels with a kink, such as the
         intersection); 3 for the published methods.  Training time grows with the rank.
     n_bins : int or "auto", default="auto"
-        Number of bins, at most 65,535.  "auto": 255, or as many as an integer histogram needs
-        with ``scaling=None``, or 100 with ``scaling="percentile"``.
-    binning : {"auto", "uniform", "log", "exact"}, default="auto"
+        Number of bins, at most 65,535.  "auto": 255; 100 with ``scaling="percentile"``; with
+        ``scaling=None`` and whole numbers, in floats or not, one for each up to the largest (if
+        that is above 4,095, for each that occurs).
+    binning : {"auto", "uniform", "floor", "log", "exact"}, default="auto"
         Where the bins lie.  "auto": at the distinct values if there are at most ``n_bins``, else
-        half by quantiles and half evenly in sqrt(t); "uniform" (PmSVM-LUT); "log": equal ratios;
-        "exact": one bin per distinct value, however many.
+        half by quantiles and half evenly in sqrt(t); "uniform": even steps, values to the nearest;
+        "floor": even steps, values to the one below (PmSVM-LUT, eq. 18), those below the first
+        lost; "log": equal ratios; "exact": one bin per distinct value, however many.
     scaling : {"auto", "global", "minmax", "percentile", None}, default="auto"
         How raw values reach the kernel: "global" divides all features by one number, "minmax"
-        maps each feature to [0, 1], "percentile" is ICD's rule (eq. 13), None uses values as
-        they are.  "auto" is "global" for non-negative data whose columns typically start at zero
-        and whose maxima stay within 100 times their median, and "minmax" otherwise.
+        maps each feature to [0, 1], "percentile" is ICD's rule (eq. 13; zeros count only where
+        some values are negative), None uses values as they are.  "auto" is "global" for
+        non-negative data whose columns typically start at zero and whose maxima stay within 100
+        times their median, and "minmax" otherwise.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
     fit_intercept : bool, default=True
         Learn an intercept, as the weight of a constant (hence regularised) feature.

@@ -19,6 +19,7 @@ from widemargin.validation import canonical
 
 _NATIVE = tuple(np.dtype(c) for c in "fdBbHhiIlLqQ")
 _DENSIFY_BYTES = 4 << 30
+_PIECE = 1 << 16  # values looked at together
 
 
 class Scale(NamedTuple):
@@ -249,6 +250,16 @@ def first(source: Source, condition: Callable) -> tuple[int, int]:
             return begin + place[0], place[1]
         begin += block.n_rows
     raise AssertionError("no such value")  # pragma: no cover
+
+
+def any_value(source: Source, condition: Callable) -> bool:
+    """Whether ``condition(values)`` holds for any stored value; found without large arrays."""
+    for block in source.blocks():
+        step = max(_PIECE // (1 if block.sparse else block.n_features), 1)
+        pieces = (block.data[i : i + step] for i in range(0, len(block.data), step))
+        if any(np.any(condition(piece)) for piece in pieces):
+            return True
+    return False
 
 
 def gathered(source: Source) -> Values:

@@ -5,7 +5,7 @@ Every method of the three papers is such a pair, so there is one solver and not 
 =============  ==============================  ====================  ===================
 approximation  L                               R                     paper
 =============  ==============================  ====================  ===================
-spectral       Phi                             Phi                   none (ours)
+spectral       Phi                             Phi                   kernel PCA per feature
 chebyshev      polynomials in ln(t + 0.05)     X^-1 k(c, t)          PmSVM-LUT, eq. 18-19
 pmsvm          1, u, u^2 with u = ln(t + .05)  X^-1 k(c, t)          PmSVM, Algorithm 3
 unary          one-hot                         k(t_v, .)             ICD, Algorithm 2
@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
-from widemargin.additive.kernels import ScalarKernel, UserKernel, checked_gram
+from widemargin.additive.kernels import PowerMean, ScalarKernel, UserKernel, checked_gram
 from widemargin.resources import one_blas_thread
 from widemargin.warning import warn_user
 
@@ -34,10 +34,13 @@ _MAX_EIGEN = 512
 
 @dataclass(frozen=True)
 class ApproximationError:
-    """How far a table is from its kernel: absolute and relative to the kernel's own size.
+    """How far a table is from its kernel, or a g_j from the true one: absolute and relative.
 
-    ``max`` and ``mean`` are over all pairs of bins, ``weighted`` is the root of the mean square
-    error with every pair weighted by how often its bins occur.
+    ``max`` and ``mean`` are over all pairs of bins (or all bins), ``weighted`` is the root of the
+    mean square error with every pair weighted by how often its bins occur.  ``relative_`` divides
+    each by the same of the true values, so that a peak error is compared with the peak.
+    ``pointwise_`` are maximum and mean of |error / true value|, where that is not zero: the
+    relative errors of PmSVM-LUT's Tables 1 and 2.
     """
 
     max: float
@@ -46,6 +49,8 @@ class ApproximationError:
     relative_max: float
     relative_mean: float
     relative_weighted: float
+    pointwise_max: float
+    pointwise_mean: float
 
 
 @dataclass(frozen=True)
@@ -110,13 +115,16 @@ def compare(approximate: np.ndarray, exact: np.ndarray, weight: np.ndarray) -> A
     def ratio(a, b):
         return float(a / b) if b > 0 else 0.0
 
+    pointwise = error[exact != 0] / np.abs(exact[exact != 0])
     return ApproximationError(
-        float(error.max(initial=0.0)),
-        float(error.mean()),
-        root,
-        ratio(error.max(initial=0.0), peak),
-        ratio(error.mean(), mean),
-        ratio(root, size),
+        max=float(error.max(initial=0.0)),
+        mean=float(error.mean()),
+        weighted=root,
+        relative_max=ratio(error.max(initial=0.0), peak),
+        relative_mean=ratio(error.mean(), mean),
+        relative_weighted=ratio(root, size),
+        pointwise_max=float(pointwise.max(initial=0.0)),
+        pointwise_mean=float(pointwise.mean()) if pointwise.size else 0.0,
     )
 
 
@@ -201,6 +209,8 @@ def _aggregate(t: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def _spectral(kernel: ScalarKernel, t: np.ndarray, nodes: _Nodes, rank) -> np.ndarray:
     """Best factor in the norm weighted by bin frequency, extended to bins never seen.
 
+    This is kernel PCA of each feature, whose use for additive kernels is that of Perronnin,
+    Sanchez and Liu (CVPR 2010); here it is computed once, on bins, for all features together.
     With D = diag(weight) and D^1/2 K D^1/2 = U S U', the best rank-r factor is
     D^-1/2 U_r S_r^1/2, which equals K D^1/2 U_r S_r^-1/2: the second form needs no division by
     the weights and is Nystrom's extension where a weight is zero.
@@ -276,8 +286,8 @@ def _polynomial(kernel, t, approximation, rank) -> tuple[np.ndarray, np.ndarray]
     else:
         nodes = chebyshev_nodes(rank - 1, linear=approximation == "chebyshev_linear")
     at_nodes = kernel(nodes[:, None], t[None, :])
-    if approximation == "pmsvm":
-        at_nodes[0] = nodes[0]  # "we assume M_p(c_0, x) ~= c_0 for all x" (PmSVM, sec. 4.4)
+    if approximation == "pmsvm" and isinstance(kernel, PowerMean):
+        at_nodes[0] = nodes[0]  # "we assume M_p(c_0, x) ~= c_0 for all i and j" (PmSVM, sec. 4.4)
     right = np.linalg.solve(log_polynomials(nodes, rank - 1), at_nodes).T
     return log_polynomials(t, rank - 1), right
 

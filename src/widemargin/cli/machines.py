@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from widemargin import AdditiveSVC, KernelSVC, PowerMean
+from widemargin import AdditiveSVC, KernelSVC, PowerMean, papers
 from widemargin.additive import kernels as additive_kernels
 from widemargin.cli.arguments import UsageError, number_or_text
 from widemargin.kernel import kernels as general_kernels
@@ -18,6 +19,13 @@ _GENERAL = {f"exp_{k}" if k in ADDITIVE else k: k for k in general_kernels.KERNE
 GENERAL = tuple(_GENERAL)
 KERNELS = ADDITIVE + GENERAL
 LIBSVM_KERNELS = {"0": "linear", "1": "poly", "2": "rbf", "3": "sigmoid", "4": "precomputed"}
+PRESETS = {  # what makes the machine, and the kernel that it has if none is named
+    "icd": (papers.icd, "intersection"),
+    "pmsvm": (papers.pmsvm, "power_mean"),
+    "pmsvm-lut": (papers.pmsvm_lut, "power_mean"),
+    "dcsvm": (papers.dcsvm, "rbf"),
+    "dcsvm-early": (papers.dcsvm_early, "rbf"),
+}
 SCALERS = {"minmax": MinMaxScaler, "maxabs": MaxAbsScaler, "standard": StandardScaler}
 
 
@@ -54,7 +62,21 @@ def kernel_name(word: str) -> str:
     return name
 
 
-def make_estimator(kernel: str, options: dict[str, Any]):
+def chosen_kernel(word: str | None, preset: str | None) -> str:
+    """The kernel that is named, or that of the preset, or rbf."""
+    if preset is None:
+        return kernel_name("rbf" if word is None else word)
+    if preset not in PRESETS:
+        raise UsageError(f"--preset {preset}: not one of {', '.join(PRESETS)}.")
+    own = PRESETS[preset][1]
+    kernel = own if word is None else kernel_name(word)
+    family = ADDITIVE if own in ADDITIVE else GENERAL
+    if kernel not in family:
+        raise UsageError(f"--kernel {kernel}: --preset {preset} takes {', '.join(family)}.")
+    return kernel
+
+
+def make_estimator(kernel: str, options: dict[str, Any], preset: str | None = None):
     """An unfitted machine; options that it does not have are refused, None means its default.
 
     Weights of classes go by the labels' text until the data is known (`match_weights`).
@@ -68,7 +90,7 @@ def make_estimator(kernel: str, options: dict[str, Any]):
     if "early" in given:
         given["early"] = _early(given["early"])
     try:
-        machine = _make(kernel, given)
+        machine = _make(kernel, given, preset)
         with warnings.catch_warnings():  # they come again when it is fitted
             warnings.simplefilter("ignore")
             machine._check_params()
@@ -84,14 +106,18 @@ def class_weights(words: list[str] | None) -> dict | str | None:
     return "balanced" if words == ["balanced"] else dict(map(_weight, words))
 
 
-def _make(kernel: str, given: dict[str, Any]):
-    if kernel == "power_mean":
-        if "power" not in given:
-            raise UsageError("it needs --power, the exponent p (at most 0).")
-        return AdditiveSVC(PowerMean(given.pop("power")), **given)
-    if kernel in ADDITIVE:
-        return AdditiveSVC(kernel, **given)
-    return KernelSVC(_GENERAL[kernel], **given)
+def _make(kernel: str, given: dict[str, Any], preset: str | None):
+    own = None
+    make: Callable = AdditiveSVC if kernel in ADDITIVE else KernelSVC
+    if preset is not None:
+        make, own = PRESETS[preset]
+    if kernel != "power_mean":
+        given["kernel"] = _GENERAL.get(kernel, kernel)
+    elif "power" in given:
+        given["kernel"] = PowerMean(given.pop("power"))
+    elif own != kernel:
+        raise UsageError("it needs --power, the exponent p (at most 0).")
+    return make(**given)
 
 
 def _early(word: str) -> bool | int:

@@ -168,13 +168,20 @@ class Output:
 
 # ------------------------------------------------------------------ machines
 
+Preset = Annotated[
+    str | None,
+    _machine_option(
+        "--preset",
+        help="As a paper says: icd, pmsvm, pmsvm-lut, dcsvm, dcsvm-early; other options change it",
+    ),
+]
 Kernel = Annotated[
-    str,
+    str | None,
     _machine_option(
         "-t",
         "--kernel",
         help="rbf, poly, sigmoid, laplacian, exp_chi2, precomputed; intersection, chi2, "
-        "hellinger, jensen_shannon, linear, power_mean, auto; or LIBSVM's 0 to 4",
+        "hellinger, jensen_shannon, linear, power_mean, auto; or LIBSVM's 0 to 4 (default: rbf)",
     ),
 ]
 Cost = Annotated[float | None, _machine_option("-c", "--C", help="Cost of errors")]
@@ -223,7 +230,8 @@ Seed = Annotated[int | None, typer.Option("--seed", help="Of all random choices"
 class Machine:
     """A kernel, a scaling, and by their names in Python the parameters of a machine."""
 
-    kernel: Kernel = "rbf"
+    preset: Preset = None
+    kernel: Kernel = None
     C: Cost = None
     gamma: Gamma = None
     degree: Degree = None
@@ -244,7 +252,7 @@ class Machine:
     random_state: Seed = 0
 
     def parameters(self) -> dict:
-        return {k: v for k, v in vars(self).items() if k not in ("kernel", "scale")}
+        return {k: v for k, v in vars(self).items() if k not in ("preset", "kernel", "scale")}
 
 
 # ------------------------------------------------------------------ searches

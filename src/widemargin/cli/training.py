@@ -21,7 +21,7 @@ from widemargin.cli.datasets import (
     read_like_training,
     read_training,
 )
-from widemargin.cli.machines import kernel_name, make_estimator, make_scaler, match_weights
+from widemargin.cli.machines import chosen_kernel, make_estimator, make_scaler, match_weights
 from widemargin.cli.memory import Memory, default_model, save_model
 from widemargin.cli.options import Machine, Output, Source
 from widemargin.cli.output import or_stdout, print_facts, print_json, print_table
@@ -45,8 +45,9 @@ def train(
     source: Source,
     output: Output,
 ) -> None:
-    kernel = kernel_name(options.kernel)
-    machine = make_estimator(kernel, options.parameters() | {"n_jobs": source.jobs})
+    kernel = chosen_kernel(options.kernel, options.preset)
+    parameters = options.parameters() | {"n_jobs": source.jobs}
+    machine = make_estimator(kernel, parameters, options.preset)
     scaler = make_scaler(options.scale, kernel)
     path = check_folder(model or default_model(data))
     started = time.perf_counter()

@@ -1,0 +1,85 @@
+"""What the ICD paper says of its method, held against the code."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import train_test_split
+from sklearn.svm import LinearSVC
+
+from widemargin import PowerMean, papers
+
+
+def unary(X, largest):
+    """B(x) of eq. 4, for every feature: x ones, then zeros."""
+    return (np.arange(largest) < X[:, :, None]).reshape(len(X), -1).astype(np.float64)
+
+
+@pytest.fixture(scope="module")
+def exact(three):
+    """ICD on counts as they are, near its optimum, and the counts."""
+    X, y = three
+    return papers.icd(scaling=None, C=0.01, tol=1e-12).fit(X, y), X, y
+
+
+def test_a_preset_gives_the_same_bits_every_time(digits):
+    X, y = digits
+    first, second = (papers.icd().fit(X, y).decision_function(X) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_the_kernel_is_the_product_of_unary_codes(three):
+    X = three[0][:40]
+    B = unary(X, 16)
+    np.testing.assert_array_equal(PowerMean(-np.inf).matrix(X), B @ B.T)
+
+
+@pytest.mark.parametrize("label", [0, 1, 2])
+def test_the_table_is_the_sum_of_a_linear_machines_weights_on_unary_codes(exact, label):
+    """Eq. 8 and 9: T_jk = w_j1 + ... + w_jk, for all k of all j, those never seen as well."""
+    model, X, y = exact
+    linear = LinearSVC(C=0.01, fit_intercept=False, tol=1e-10, max_iter=100_000)
+    w = linear.fit(unary(X, 16), y == label).coef_.reshape(X.shape[1], 16)
+    table = np.stack([model.model_.feature_function(j)[:, label] for j in range(X.shape[1])])
+    assert table.shape == (64, 17)
+    assert np.abs(table).max() > 0.01
+    np.testing.assert_allclose(table[:, 1:], w.cumsum(axis=1), atol=1e-6)
+
+
+def test_the_table_is_exact_at_counts_that_training_did_not_see():
+    X = np.array([[1.0], [2.0], [5.0], [100.0]])
+    model = papers.icd(scaling=None, C=1.0, tol=1e-9, warm_start=True).fit(X, [0, 0, 1, 1])
+    unseen = np.array([[3.0], [30.0], [52.0], [53.0]])
+    true = PowerMean(-np.inf).matrix(unseen, X) @ model._dual.coef
+    np.testing.assert_allclose(model.decision_function(unseen), true[:, 0], rtol=1e-9)
+
+
+def test_counts_above_those_of_training_have_the_last_entry(exact):
+    model, X, _ = exact
+    np.testing.assert_array_equal(
+        model.decision_function(X[:5] + 100), model.decision_function(np.full((5, 64), 16))
+    )
+
+
+def test_the_table_of_a_feature_ends_at_its_largest_value(exact):
+    """Footnote 1."""
+    model, X, _ = exact
+    np.testing.assert_array_equal(np.diff(model.model_.offset), X.max(axis=0) + 1)
+
+
+def test_convergence_is_linear(three):
+    """Section 3.4: an error of eps takes O(log 1/eps) sweeps, so equal factors take like sweeps."""
+    X, y = three
+    sweeps = [papers.icd(scaling=None, tol=10.0**-k).fit(X, y).n_iter_ for k in (2, 5, 8, 11)]
+    steps = np.diff(sweeps)
+    assert steps.min() > 0
+    assert steps.max() <= 2 * steps.min() + 10
+
+
+def test_accuracy_does_not_fall_where_C_is_large(digits):
+    """Section 4.2: "the accuracy increases with C and a large C value will not lead to a lower
+    accuracy", over the paper's ten powers of ten."""
+    X, X_test, y, y_test = train_test_split(*digits, random_state=0)
+    models = papers.icd(scaling=None, tol=0.01).fit_path(X, y, 10.0 ** np.arange(-7, 4))
+    scores = [model.score(X_test, y_test) for model in models]
+    assert scores[0] < 0.7
+    assert min(scores[4:]) >= 0.95  # from the default C = 0.001 on
+    assert np.all(scores >= np.maximum.accumulate(scores) - 0.01)
