@@ -77,7 +77,10 @@ def test_labels_are_printed_as_libsvm_prints_them(two):
     assert set(result.stdout.split()) == {"1", "-1"}
     assert len(result.stdout.splitlines()) == len(TWO)
     accuracy = np.mean(KernelSVC().fit(sp.csr_array(TWO), SIGN).predict(TWO) == SIGN)
-    assert result.stderr == f"accuracy {100 * accuracy:.4f} %\n"
+    assert (
+        result.stderr
+        == f"Accuracy = {100 * accuracy:g}% ({round(100 * accuracy)}/100) (classification)\n"
+    )
 
 
 def test_labels_of_a_model_from_python_are_printed_without_a_fraction(two):

@@ -247,6 +247,29 @@ class Machine:
         return {k: v for k, v in vars(self).items() if k not in ("kernel", "scale")}
 
 
+# ------------------------------------------------------------------ cross-validation
+
+FoldsInstead = Annotated[
+    int | None,
+    typer.Option("-v", "--folds", min=2, help="Cross-validate instead and print the accuracy"),
+]
+ScoringOfFolds = Annotated[
+    str | None, typer.Option("--scoring", help="With --folds: another score, as in tune")
+]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Cross-validation in the place of a model."""
+
+    folds: FoldsInstead = None
+    scoring: ScoringOfFolds = None
+
+    def __post_init__(self) -> None:
+        if self.scoring is not None and self.folds is None:
+            raise UsageError("--scoring has no meaning without --folds.")
+
+
 # ------------------------------------------------------------------ searches
 
 Kernels = Annotated[str, _machine_option("-t", "--kernels", help="With commas between them")]
