@@ -1,14 +1,17 @@
 """The command line in LIBSVM's words: what svm-train and svm-predict take, and what they print."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from widemargin import KernelSVC, load
+from widemargin.cli import scaling
 from widemargin.cli.arguments import with_long_options
 
-from .helpers import SIGN, TWO, read_lines, refused, run, run_json
+from .helpers import SIGN, TWO, read_lines, refused, run, run_json, write_lines
 
 
 @pytest.mark.parametrize(
@@ -88,3 +91,50 @@ def test_accuracy_is_on_standard_output_unless_predictions_are(two):
     assert beside.stderr == result.stdout
     assert "Accuracy" not in beside.stdout
     assert run("predict", "-q", two, "m", "out").output == ""
+
+
+# ------------------------------------------------------------------ svm-scale
+
+
+def test_range_files_are_written_and_read(two):
+    run("scale", "-l", 0, "-u", 1, "-s", "range", two, "a")
+    lines = read_lines("range")
+    assert lines[:3] == ["x", "0 1", f"1 {TWO[:, 0].min():.17g} {TWO[:, 0].max():.17g}"]
+    assert run("scale", "-r", "range", two).stdout == Path("a").read_text()
+
+
+def test_the_range_of_other_data_is_used_and_new_features_are_named():
+    write_lines("train", "1 1:2 2:1", "2 1:4 2:1 3:1")
+    write_lines("test", "1 1:3 2:1 3:1 4:7 5:1", "1 1:3 2:2 3:1")
+    run("scale", "-s", "range", "train", "out")
+    assert read_lines("out") == ["1 1:-1 3:-1", "2 1:1 3:1"]  # the second feature has one value
+    result = run("scale", "-r", "range", "test")
+    assert result.stdout == "1 3:1\n1 3:1\n"
+    assert (
+        result.stderr == "warning: test: the features 2, 4, 5 are not in range, and are left out.\n"
+    )
+
+
+def test_labels_are_scaled_too():
+    write_lines("train", "10 1:2", "20 1:4", "15 1:3")
+    run("scale", "-y", 0, 1, "-s", "range", "train", "out")
+    assert read_lines("out") == ["0 1:-1", "1 1:1", "0.5"]
+    assert read_lines("range") == ["y", "0 1", "10 20", "x", "-1 1", "1 2 4"]
+    write_lines("test", "30 1:4")
+    assert run("scale", "-r", "range", "test").stdout == "2 1:1\n"
+    assert "-y 1 0: the first" in refused("scale", "-y", 1, 0, "train")
+    assert "-y is for svmlight" in refused("scale", "-y", 0, 1, "--method", "maxabs", "train")
+    write_lines("same", "1 1:2", "1 1:3")
+    assert "all the same" in refused("scale", "-y", 0, 1, "same", status=1)
+
+
+def test_rows_are_scaled_in_blocks(two, monkeypatch):
+    whole = run("scale", two).stdout
+    monkeypatch.setattr(scaling, "_AT_ONCE", 13)
+    assert run("scale", two).stdout == whole
+
+
+def test_a_damaged_range_is_refused(two):
+    write_lines("range", "x", "-1 1", "1 nan 2")
+    assert refused("scale", "-r", "range", two, status=1).startswith("range: line 3 must be two")
+    assert "not a model" in refused("predict", two, "range")

@@ -205,9 +205,9 @@ def scale(
     source: TableSource,
 ) -> None:
     """Scale the features of DATA, as svm-scale does."""
-    from widemargin.cli import inspecting
+    from widemargin.cli import scaling as commands
 
-    inspecting.scale(data, out, scaling, source)
+    commands.scale(data, out, scaling, source)
 
 
 @command

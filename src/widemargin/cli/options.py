@@ -349,9 +349,18 @@ Lower = Annotated[
 Upper = Annotated[
     float | None, typer.Option("-u", "--upper", help="minmax: largest value (default: 1)")
 ]
-Save = Annotated[Path | None, typer.Option("-s", "--save", help="Write the factors")]
+LabelBounds = Annotated[
+    tuple[float, float] | None,
+    typer.Option("-y", "--labels", metavar="LOW HIGH", help="Scale labels too, to these bounds"),
+]
+Save = Annotated[
+    Path | None,
+    typer.Option(
+        "-s", "--save", help="Write the factors: of svmlight text by minmax LIBSVM's range file"
+    ),
+]
 Restore = Annotated[
-    Path | None, typer.Option("-r", "--restore", help="Use factors that --save wrote")
+    Path | None, typer.Option("-r", "--restore", help="Use factors that --save or svm-scale wrote")
 ]
 
 
@@ -362,5 +371,6 @@ class Scaling:
     method: Method = None
     lower: Lower = None
     upper: Upper = None
+    labels: LabelBounds = None
     save: Save = None
     restore: Restore = None
