@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file, load_digits, load_iris
 from typer.main import get_command
 
 from widemargin.cli.app import app
-from widemargin.cli.arguments import with_long_weights
+from widemargin.cli.arguments import with_long_options
 
 DIGITS, DIGIT = (array[:500] for array in load_digits(return_X_y=True))
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -31,7 +31,7 @@ class Result(NamedTuple):
 
 def run(*words, status: int = 0) -> Result:
     """``widemargin WORDS``, which must end with this status."""
-    arguments = with_long_weights([str(word) for word in words])
+    arguments = with_long_options([str(word) for word in words])
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as stop:
         PROGRAM(arguments, prog_name="widemargin")

@@ -15,7 +15,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from widemargin import AdditiveSVC, KernelSVC, PowerMean, load, papers
 from widemargin.additive.kernels import KERNELS as ADDITIVE_KERNELS
 from widemargin.cli import app
-from widemargin.cli.arguments import UsageError, number_or_text, numbers, with_long_weights
+from widemargin.cli.arguments import UsageError, number_or_text, numbers, with_long_options
 from widemargin.cli.groups import grouped
 from widemargin.cli.machines import _KERNELS_OF, ADDITIVE, GENERAL, kernel_name
 from widemargin.kernel.kernels import KERNELS as GENERAL_KERNELS
@@ -398,7 +398,7 @@ def test_export_and_others_refuse_what_is_no_model(two):
     ],
 )
 def test_weights_in_libsvm_s_way(words, long):
-    assert with_long_weights(["train", *words, "x"]) == ["train", *long, "x"]
+    assert with_long_options(["train", *words, "x"]) == ["train", *long, "x"]
 
 
 def test_main_takes_weights_in_libsvm_s_way(two, monkeypatch):

@@ -52,7 +52,7 @@ def test_prediction_needs_none_of_the_options_again(people):
     run("train", path, "m", *words)
     names = ["age", "job=baker", "job=clerk", "job=smith", "zip=01", "zip=1"]
     assert load("m").feature_names_in_.tolist() == names
-    assert run("predict", path, "m").stderr.startswith("accuracy ")  # and no word of id
+    assert run("predict", path, "m").stderr.startswith("Accuracy = ")  # and no word of id
     assert run_json("evaluate", path, "m")["accuracy"] > 0.9
     lines = run("info", "m").stdout.splitlines()
     facts = dict(re.split(r"  +", line, maxsplit=1) for line in lines)

@@ -186,7 +186,7 @@ def test_labels_may_be_text():
     run("train", "a.txt", "m")
     result = run("predict", "a.txt", "m")
     assert set(result.stdout.split()) == {"no", "yes", "1"}
-    assert result.stderr.startswith("accuracy 9")
+    assert result.stderr.startswith("Accuracy = 9")
     # Where only the label 1 occurs it looks like a number, but is the same label.
     write_lines("b.txt", *read_lines("a.txt")[100:])
     correct = result.stdout.split()[100:].count("1")

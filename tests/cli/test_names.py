@@ -139,7 +139,7 @@ def test_extra_columns_are_dropped_with_one_line_and_missing_ones_named(machine)
     result = run("predict", "more.csv", "m")
     (line, accuracy) = result.stderr.splitlines()
     assert line == "warning: more.csv: the model does not use the columns 'id'"
-    assert accuracy == f"accuracy {100 * model.score(frame, Y):.4f} %"
+    assert accuracy.startswith(f"Accuracy = {100 * model.score(frame, Y):g}% (")
     pd.DataFrame(columns(["age", "pay", "size"])).to_csv("fewer.csv", index=False)
     said = refused("predict", "fewer.csv", "m", status=1)
     assert said.startswith("fewer.csv: the model's columns 'height', 'a=b' are missing")
@@ -186,7 +186,7 @@ def test_the_label_s_column_is_named_once():
     assert "name one with --label" in refused("train", path, status=1)
     run("train", path, "m", "--label", "income")
     assert run_json("evaluate", path, "m")["rows"] == 90
-    assert run("predict", path, "m").stderr.startswith("accuracy ")
+    assert run("predict", path, "m").stderr.startswith("Accuracy = ")
     assert run("predict", path, "m", "--label", "none").stderr == ""
     printed = run("info", "m").stdout
     assert "label column     income\n" in printed

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from widemargin import KernelSVC, load
 from widemargin.cli import output, training
 from widemargin.cli.app import app
+from widemargin.cli.options import Output
 from widemargin.cli.output import print_facts, print_json, print_table, shown
 from widemargin.cli.progress import progress_on
 
@@ -367,7 +368,7 @@ def test_predictions_are_written_whole_or_not_at_all(two, monkeypatch):
     Path("out").write_text("old")
     monkeypatch.setattr(training, "_cell", None)
     with pytest.raises(TypeError):
-        training.predict(Path(two), Path("m"), Path("out"), "labels", None, _source(), False)
+        training.predict(Path(two), Path("m"), Path("out"), "labels", None, _source(), Output())
     assert Path("out").read_text() == "old"
     assert files() == {"two.txt", "m", "out"}
 

@@ -18,8 +18,9 @@ except ImportError:  # pragma: no cover
     sys.exit("The command line needs typer: pip install widemargin[cli]")
 
 from widemargin.cli import output
-from widemargin.cli.arguments import UsageError, read_config, with_long_weights
+from widemargin.cli.arguments import UsageError, read_config, with_long_options
 from widemargin.cli.groups import grouped
+from widemargin.cli.libsvm_options import LibsvmOptions
 from widemargin.cli.options import (
     SHAPE,
     Data,
@@ -38,6 +39,7 @@ from widemargin.cli.options import (
     TableSource,
     ThreadedSource,
     TrainingSource,
+    Validation,
     Wanted,
 )
 from widemargin.cli.output import exit_status_on_error
@@ -122,17 +124,15 @@ def train(
     data: Data,
     model: NewModel = None,
     machine: Machine,
-    folds: Annotated[
-        int | None,
-        typer.Option("-v", "--folds", min=2, help="Cross-validate instead and print the accuracy"),
-    ] = None,
+    validation: Validation,
+    asked: LibsvmOptions,
     source: TrainingSource,
     output: Output,
 ) -> None:
     """Train a model on DATA and write it to MODEL."""
     from widemargin.cli import training
 
-    training.train(data, model, machine, folds, source, output)
+    training.train(data, model, machine, validation, source, output)
 
 
 @command
@@ -149,14 +149,14 @@ def predict(
         str | None, typer.Option("--class", help="Whose contributions", rich_help_panel=SHAPE)
     ] = None,
     source: ThreadedSource,
-    as_json: Json = False,
+    output: Output,
 ) -> None:
     """Predict labels, decision values or per-feature contributions of DATA, a line per row."""
     from widemargin.cli import training
 
     if what not in ("labels", "decision", "contributions"):
         raise UsageError(f"--output {what}: not one of labels, decision, contributions.")
-    training.predict(data, model, out, what, class_label, source, as_json)
+    training.predict(data, model, out, what, class_label, source, output)
 
 
 @command
@@ -205,9 +205,9 @@ def scale(
     source: TableSource,
 ) -> None:
     """Scale the features of DATA, as svm-scale does."""
-    from widemargin.cli import inspecting
+    from widemargin.cli import scaling as commands
 
-    inspecting.scale(data, out, scaling, source)
+    commands.scale(data, out, scaling, source)
 
 
 @command
@@ -263,4 +263,4 @@ def demo(
 
 
 def main() -> None:
-    app(args=with_long_weights(sys.argv[1:]), prog_name="widemargin")
+    app(args=with_long_options(sys.argv[1:]), prog_name="widemargin")

@@ -17,11 +17,15 @@ class UsageError(ValueError):
     """The command itself is wrong: exit status 2."""
 
 
-def with_long_weights(words: list[str]) -> list[str]:
-    """LIBSVM's ``-w1 5`` (weight 5 for label 1) as ``--weight 1=5``, which a parser can take.
+# LIBSVM's switches, which alone would mean something else to a parser: -h is help.
+_SWITCHES = {"-b": "probability", "-h": "shrinking"}
 
-    >>> with_long_weights(["train", "-w1", "5", "-w-1", "2", "data"])
-    ['train', '--weight', '1=5', '--weight', '-1=2', 'data']
+
+def with_long_options(words: list[str]) -> list[str]:
+    """LIBSVM's ``-w1 5`` (weight 5 for label 1), ``-b 1`` and ``-h 0``, as a parser can take them.
+
+    >>> with_long_options(["train", "-w1", "5", "-w-1", "2", "-b", "1", "-h", "0", "data"])
+    ['train', '--weight', '1=5', '--weight', '-1=2', '--probability', '--no-shrinking', 'data']
     """
     out, rest = [], list(words)
     while rest:
@@ -29,6 +33,8 @@ def with_long_weights(words: list[str]) -> list[str]:
         label = re.fullmatch(r"-w([^=]+)", word)
         if label and rest and re.fullmatch(r"[0-9.eE+-]+", rest[0]):
             out += ["--weight", f"{label[1]}={rest.pop(0)}"]
+        elif word in _SWITCHES and rest and rest[0] in ("0", "1"):
+            out.append(f"--{'no-' * (rest.pop(0) == '0')}{_SWITCHES[word]}")
         else:
             out.append(word)
     return out

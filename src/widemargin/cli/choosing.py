@@ -38,6 +38,7 @@ from widemargin.cli.training import (
 )
 from widemargin.cli.trials import (
     as_fields,
+    check_score,
     described,
     print_trials,
     progress_line,
@@ -46,7 +47,6 @@ from widemargin.cli.trials import (
 from widemargin.easy import ROWS as EASY_ROWS
 from widemargin.easy import SEARCH_SHARE, Deadline, Easy
 from widemargin.persistence import read_header
-from widemargin.scoring import check_scoring
 from widemargin.selection import (
     Candidate,
     Trial,
@@ -66,14 +66,6 @@ class _Comparison:
     Cs: Sequence[float]
     folds: int
     seed: int | None
-
-
-def check_score(name: str, classes: np.ndarray | None = None) -> None:
-    """Whether there is such a score, for such classes."""
-    try:
-        check_scoring(name, classes, "--scoring ")
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def tune_models(

@@ -20,6 +20,7 @@ from widemargin.cli.memory import Memory
 from widemargin.cli.options import Output, Source
 from widemargin.cli.words import call_features
 from widemargin.data import Dataset
+from widemargin.data.ranges import is_range_file
 from widemargin.persistence import Header, read_header
 from widemargin.resources import free_memory
 from widemargin.warning import warn_user
@@ -91,6 +92,8 @@ def densified_for(model, X):
 
 def load_model(path: Path, source: Source):
     """Header and model; no mere scaler, and with as many threads as asked for."""
+    if is_range_file(path):
+        raise UsageError(f"{path}: the factors of a scaling, not a model.")
     most = source.max_bytes
     model, header = load(path, max_bytes=most), read_header(path, max_bytes=most)
     if not hasattr(model, "predict"):

@@ -1,65 +1,30 @@
-"""scale, info, plot, export."""
+"""info, plot, export."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from widemargin import AdditiveSVC, KernelSVC, load
 from widemargin.cli.arguments import UsageError, names
 from widemargin.cli.datasets import (
     densified_for,
-    labels_of,
     load_model,
     machine_of,
     read_like_training,
 )
-from widemargin.cli.machines import make_scaler
-from widemargin.cli.memory import Memory, save_model
-from widemargin.cli.options import Scaling, Source
-from widemargin.cli.output import or_stdout, print_facts, print_json, save_figure
-from widemargin.data import write_svmlight
+from widemargin.cli.memory import Memory
+from widemargin.cli.options import Source
+from widemargin.cli.output import print_facts, print_json, save_figure
+from widemargin.data.ranges import is_range_file, read_range
 from widemargin.persistence import Header, MissingKernelError, read_header
 from widemargin.terms import explain
 
 
-def scale(data: Path, out: Path | None, scaling: Scaling, source: Source) -> None:
-    restore = scaling.restore
-    if restore is not None:
-        if scaling != Scaling(restore=restore) or source.rule():
-            raise UsageError("--restore brings its own factors: only DATA and OUT go with it.")
-        scaler = load(restore, max_bytes=source.max_bytes)
-        if hasattr(scaler, "predict"):
-            raise UsageError(f"--restore {restore}: a model, not the factors of a scaling.")
-        dataset = read_like_training(data, source, read_header(restore, max_bytes=source.max_bytes))
-        scaled = scaler.transform(densified_for(scaler, dataset.X))
-    else:
-        scaler = _scaler(scaling.method or "minmax", scaling.lower, scaling.upper)
-        dataset = source.read(data, **source.rule())
-        scaled = scaler.fit_transform(densified_for(scaler, dataset.X))
-    if scaling.save is not None:
-        save_model(scaler, scaling.save, Memory.of(dataset))
-    y = None if dataset.y is None else labels_of(dataset)
-    write_svmlight(or_stdout(out), scaled, y, qid=dataset.qid, zero_based=bool(dataset.zero_based))
-
-
-def _scaler(method: str, lower: float | None, upper: float | None):
-    scaler = make_scaler(method)
-    if scaler is None:
-        raise UsageError("--method none: nothing to do.")
-    if method == "minmax":
-        bounds = -1.0 if lower is None else lower, 1.0 if upper is None else upper
-        if not (np.all(np.isfinite(bounds)) and bounds[0] < bounds[1]):
-            raise UsageError(f"--lower {bounds[0]:g} must be below --upper {bounds[1]:g}.")
-        return scaler.set_params(feature_range=bounds)
-    if lower is not None or upper is not None:
-        raise UsageError(f"--lower and --upper have no meaning with --method {method}.")
-    return scaler
-
-
 def info(model: Path, as_json: bool, max_bytes: int | None) -> None:
+    if is_range_file(model):
+        _info_of_range(model, as_json, max_bytes)
+        return
     try:
         fitted = load(model, max_bytes=max_bytes)
     except MissingKernelError:  # everything but its vectors has been checked
@@ -89,6 +54,13 @@ def info(model: Path, as_json: bool, max_bytes: int | None) -> None:
         if machine is not None:
             facts |= _parameters(machine)
     print_facts(facts | _remembered(header))
+
+
+def _info_of_range(path: Path, as_json: bool, max_bytes: int | None) -> None:
+    found = read_range(path, max_bytes=max_bytes)
+    facts: dict[str, Any] = {"file": str(path), "kind": "range file of svm-scale"}
+    facts |= {"features": len(found.index), "lower": found.to.low, "upper": found.to.high}
+    (print_json if as_json else print_facts)(facts)
 
 
 def _parameters(machine) -> dict[str, str]:

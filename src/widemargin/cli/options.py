@@ -255,6 +255,29 @@ class Machine:
         return {k: v for k, v in vars(self).items() if k not in ("preset", "kernel", "scale")}
 
 
+# ------------------------------------------------------------------ cross-validation
+
+FoldsInstead = Annotated[
+    int | None,
+    typer.Option("-v", "--folds", min=2, help="Cross-validate instead and print the accuracy"),
+]
+ScoringOfFolds = Annotated[
+    str | None, typer.Option("--scoring", help="With --folds: another score, as in tune")
+]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Cross-validation in the place of a model."""
+
+    folds: FoldsInstead = None
+    scoring: ScoringOfFolds = None
+
+    def __post_init__(self) -> None:
+        if self.scoring is not None and self.folds is None:
+            raise UsageError("--scoring has no meaning without --folds.")
+
+
 # ------------------------------------------------------------------ searches
 
 Kernels = Annotated[str, _machine_option("-t", "--kernels", help="With commas between them")]
@@ -334,9 +357,18 @@ Lower = Annotated[
 Upper = Annotated[
     float | None, typer.Option("-u", "--upper", help="minmax: largest value (default: 1)")
 ]
-Save = Annotated[Path | None, typer.Option("-s", "--save", help="Write the factors")]
+LabelBounds = Annotated[
+    tuple[float, float] | None,
+    typer.Option("-y", "--labels", metavar="LOW HIGH", help="Scale labels too, to these bounds"),
+]
+Save = Annotated[
+    Path | None,
+    typer.Option(
+        "-s", "--save", help="Write the factors: of svmlight text by minmax LIBSVM's range file"
+    ),
+]
 Restore = Annotated[
-    Path | None, typer.Option("-r", "--restore", help="Use factors that --save wrote")
+    Path | None, typer.Option("-r", "--restore", help="Use factors that --save or svm-scale wrote")
 ]
 
 
@@ -347,5 +379,6 @@ class Scaling:
     method: Method = None
     lower: Lower = None
     upper: Upper = None
+    labels: LabelBounds = None
     save: Save = None
     restore: Restore = None

@@ -23,10 +23,10 @@ from widemargin.cli.datasets import (
 )
 from widemargin.cli.machines import chosen_kernel, make_estimator, make_scaler, match_weights
 from widemargin.cli.memory import Memory, default_model, save_model
-from widemargin.cli.options import Machine, Output, Source
+from widemargin.cli.options import Machine, Output, Source, Validation
 from widemargin.cli.output import or_stdout, print_facts, print_json, print_table
 from widemargin.cli.progress import progress_on
-from widemargin.cli.trials import WAY_OUT, folds_unconverged
+from widemargin.cli.trials import WAY_OUT, check_score, folds_unconverged
 from widemargin.files import text_output
 from widemargin.persistence import Header
 from widemargin.report import Evaluation, evaluate
@@ -41,10 +41,11 @@ def train(
     data: Path,
     model: Path | None,
     options: Machine,
-    folds: int | None,
+    validation: Validation,
     source: Source,
     output: Output,
 ) -> None:
+    check_score(validation.scoring or "accuracy")
     kernel = chosen_kernel(options.kernel, options.preset)
     parameters = options.parameters() | {"n_jobs": source.jobs}
     machine = make_estimator(kernel, parameters, options.preset)
@@ -56,22 +57,9 @@ def train(
     seconds_reading = time.perf_counter() - started
     X, y = densified_for(behind_scaler(scaler, machine), dataset.X), labels_of(dataset)
     match_weights(machine, y)
-    if folds is not None:
+    if validation.folds is not None:
         candidate = Candidate({"kernel": kernel}, machine, scaler)
-        seed = options.random_state
-        (trial,) = tune([candidate], X, y, [machine.C], folds=folds, random_state=seed)
-        found = {
-            "folds": folds,
-            "accuracy": trial.score,
-            "spread": trial.spread,
-            "unconverged": trial.unconverged,
-        }
-        _print({"cross_validation": found}, found, output.as_json)
-        if trial.unconverged:
-            warn_user(
-                f"{folds_unconverged(trial)} folds did not converge: the accuracy is not that of "
-                f"the model asked for. {WAY_OUT}"
-            )
+        _cross_validate(candidate, X, y, validation, options.random_state, output)
         return
     fitted = fit_with_progress(scaler, machine, X, y, quiet=output.quiet)
     save_model(fitted, path, memory)
@@ -89,6 +77,32 @@ def train(
     _print(facts, {} if output.quiet else facts, output.as_json)
 
 
+def _cross_validate(
+    candidate: Candidate, X, y, validation: Validation, seed: int | None, output: Output
+) -> None:
+    """The score over the folds, in LIBSVM's line (which its grid.py reads), then what else."""
+    scoring, folds = validation.scoring or "accuracy", validation.folds or 0
+    check_score(scoring, np.unique(y))
+    Cs = [candidate.estimator.C]
+    (trial,) = tune([candidate], X, y, Cs, folds=folds, random_state=seed, scoring=scoring)
+    found = {
+        "folds": folds,
+        scoring: trial.score,
+        "spread": trial.spread,
+        "unconverged": trial.unconverged,
+    }
+    if not output.as_json:
+        percent = f"Accuracy = {100 * trial.score:g}%"
+        said = percent if scoring == "accuracy" else f"{scoring} = {trial.score:g}"
+        print(f"Cross Validation {said}")
+    _print({"cross_validation": found}, {} if output.quiet else found, output.as_json)
+    if trial.unconverged:
+        warn_user(
+            f"{folds_unconverged(trial)} folds did not converge: the {scoring} is not that of "
+            f"the model asked for. {WAY_OUT}"
+        )
+
+
 def fit_with_progress(scaler, machine, X, y, *also, quiet: bool):
     """The machine, behind its scaler if it has one, fitted in sight of user and callbacks."""
     with progress_on(machine, quiet, *also):  # which scikit-learn does not take within a pipeline
@@ -103,8 +117,9 @@ def predict(
     what: str,
     class_label: str | None,
     source: Source,
-    as_json: bool,
+    output: Output,
 ) -> None:
+    as_json, quiet = output.as_json, output.quiet
     if as_json and or_stdout(out) is sys.stdout:
         raise UsageError("--json prints a summary; name a file OUT for the predictions.")
     if class_label is not None and what != "contributions":
@@ -131,8 +146,10 @@ def predict(
         facts["accuracy"] = float(np.mean(predicted == y))
     if as_json:
         print_json(facts)
-    elif known:  # where svm-predict says it; not between predictions
-        print(f"accuracy {100 * facts['accuracy']:.4f} %", file=sys.stderr)
+    elif known and not quiet:  # as svm-predict says it, but not between predictions
+        n, m = int(np.sum(predicted == y)), len(values)
+        where = sys.stderr if or_stdout(out) is sys.stdout else sys.stdout
+        print(f"Accuracy = {100 * n / m:g}% ({n}/{m}) (classification)", file=where)
 
 
 def _predicted(model, X, what: str, class_label: str | None, header: Header):

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from widemargin.cli.arguments import UsageError
 from widemargin.cli.output import print_table
+from widemargin.scoring import check_scoring
 from widemargin.selection import Trial
 
 WAY_OUT = "Raise --max-iter, lower C, or accept a larger --tol."
+
+
+def check_score(name: str, classes: np.ndarray | None = None) -> None:
+    """Whether there is such a score, for such classes."""
+    try:
+        check_scoring(name, classes, "--scoring ")
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def shown_score(trial: Trial) -> str:
