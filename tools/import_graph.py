@@ -30,6 +30,8 @@ LAYERS = [  # from above; groups of one layer do not import each other
     ["demo"],
     ["easy"],
     ["selection", "report", "plots", "export", "persistence"],
+    ["pairs"],
+    ["term_bins"],
     ["terms"],
     ["papers"],
     ["__init__"],
