@@ -12,14 +12,21 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC
 from widemargin.additive.explanation import importance
+from widemargin.bands import shape_bands
 from widemargin.machine import feature_names
+from widemargin.pairs import missed_pairs
 from widemargin.plots import (
     new_figure,
     plot_convergence,
     plot_importance,
+    plot_pair,
+    plot_pairs,
+    plot_reliability,
     plot_search,
+    plot_shape,
     plot_shapes,
 )
+from widemargin.reliability import reliability
 from widemargin.selection import Candidate, Trial
 
 X, Y = load_iris(return_X_y=True)
@@ -159,8 +166,8 @@ def test_shapes_of_a_scaled_model_are_in_the_data_s_units(scaler):
     for column, axis in zip(X.T, visible(figure), strict=True):
         grid = curves(axis)[0].get_xdata()
         assert (grid[0], grid[-1]) == pytest.approx((column.min(), column.max()), rel=0.02)
-    by_data = plot_importance(model, X=X).axes[0]
-    by_model = plot_importance(model).axes[0]
+    by_data = plot_importance(model, X=X)
+    by_model = plot_importance(model)
     widths = [[bar.get_width() for bar in axis.patches] for axis in (by_data, by_model)]
     assert widths[0] == pytest.approx(widths[1], abs=1e-6)
 
@@ -184,7 +191,7 @@ def test_categories_of_a_column_are_bars_of_one_picture(n_classes):
     frequent = np.argsort(-np.bincount(job), kind="stable")[:8]
     assert shown == [f"number {k}" for k in frequent]
     assert plot_shapes(model, names=names, features=["job"]).axes[0].get_title() == "job, 8 of 12"
-    bars = plot_importance(model, names=names).axes[0]
+    bars = plot_importance(model, names=names)
     assert [text.get_text() for text in bars.get_yticklabels()] == ["size", "job"]
 
 
@@ -193,9 +200,8 @@ def test_categories_of_a_column_are_bars_of_one_picture(n_classes):
 
 @pytest.mark.parametrize("data", [None, X])
 def test_bars_of_importance_the_longest_on_top(three, data):
-    figure = plot_importance(three, names=list("abcd"), X=data)
-    assert drawn(figure)
-    (axis,) = figure.axes
+    axis = plot_importance(three, names=list("abcd"), X=data)
+    assert drawn(axis.figure)
     size = importance(three, data)
     order = np.argsort(size)
     assert [bar.get_width() for bar in axis.patches] == pytest.approx(size[order].tolist())
@@ -204,14 +210,13 @@ def test_bars_of_importance_the_longest_on_top(three, data):
 
 
 def test_bars_of_some_features_only(three):
-    assert len(plot_importance(three, most=2).axes[0].patches) == 2
+    assert len(plot_importance(three, most=2).patches) == 2
 
 
 def test_convergence_of_kernel_models_is_a_line_per_problem():
     model = KernelSVC(gamma=1).fit(X, Y)
-    figure = plot_convergence(model)
-    assert drawn(figure)
-    (axis,) = figure.axes
+    axis = plot_convergence(model)
+    assert drawn(axis.figure)
     *lines, tol = axis.lines
     assert len(lines) == 3
     for line, run in zip(lines, model.history_, strict=True):
@@ -224,7 +229,7 @@ def test_convergence_of_kernel_models_is_a_line_per_problem():
 
 
 def test_convergence_of_additive_models(three):
-    (axis,) = plot_convergence(three).axes
+    axis = plot_convergence(three)
     line, _ = axis.lines
     assert len(line.get_xdata()) == len(three.history_[0])
     assert line.get_ydata()[-1] == pytest.approx(three.duality_gap_)
@@ -235,16 +240,16 @@ def test_a_gap_of_rounding_errors_does_not_flatten_the_others():
         tol, duality_gap_ = 1e-3, 1e-18
         history_ = ([{"dual": 1.0, "gap": gap} for gap in (1.0, 1e-2, 1e-18)],)
 
-    (axis,) = plot_convergence(Model()).axes
+    axis = plot_convergence(Model())
     assert 1e-7 < axis.get_ylim()[0] < 1e-5
 
 
 def test_convergence_without_a_gap_is_that_of_the_gradient(three):
     model = AdditiveSVC("chi2", approximation="chebyshev", random_state=0).fit(X, Y)
-    (axis,) = plot_convergence(model).axes
+    axis = plot_convergence(model)
     assert axis.get_ylabel() == "projected gradient"
     assert axis.lines[0].get_ydata()[-1] == pytest.approx(model.violation_)
-    assert plot_convergence(three).axes[0].get_ylabel() == "relative duality gap"
+    assert plot_convergence(three).get_ylabel() == "relative duality gap"
 
 
 def test_convergence_of_an_early_model_is_nothing_to_plot():
@@ -261,9 +266,9 @@ def test_a_search_is_a_line_per_candidate():
         Trial(chi2, 10.0, 0.99, 0.02, 1.0), Trial(rbf, 1.0, 0.9, 0.1, 1.0),
         Trial(rbf, 100.0, 0.8, 0.1, 1.0), Trial(chi2, 1.0, 0.7, 0.0, 1.0),
     ]  # fmt: skip
-    figure = plot_search(trials)
+    axis = plot_search(trials)
+    figure = axis.figure
     assert drawn(figure)
-    (axis,) = figure.axes
     first, second = curves(axis)
     assert first.get_label() == "kernel chi2"
     assert second.get_label() == "kernel rbf, gamma 0.1"
@@ -278,9 +283,216 @@ def test_a_search_is_a_line_per_candidate():
 
 def test_lines_of_one_colour_differ_in_style():
     candidates = [Candidate({"gamma": float(k)}, None) for k in range(12)]
-    figure = plot_search([Trial(c, 1.0, 0.5, 0.1, 1.0) for c in candidates])
-    looks = {(line.get_color(), line.get_linestyle()) for line in curves(figure.axes[0])}
+    axis = plot_search([Trial(c, 1.0, 0.5, 0.1, 1.0) for c in candidates])
+    looks = {(line.get_color(), line.get_linestyle()) for line in curves(axis)}
     assert len(looks) == 12
+
+
+# ------------------------------------------------------------------ one term
+
+
+def strip(axis) -> np.ndarray:
+    """Corners of the bars below that say how often values occur: (n_bars, left, right, height)."""
+    (bars,) = (c for c in axis.collections if type(c).__name__ == "PolyCollection")
+    corners = np.array([path.vertices[:4] for path in bars.get_paths()])
+    return np.column_stack([corners[:, 0, 0], corners[:, 2, 0], corners[:, 1, 1]])
+
+
+def test_a_shape_has_the_density_of_the_training_data_below_it():
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.uniform(0, 1, 900), rng.uniform(1, 10, 100)])
+    model = AdditiveSVC(random_state=0).fit(values[:, None], values > 0.5)
+    axis = plot_shape(model, 0)
+    assert drawn(axis.figure)
+    bars = strip(axis)
+    dense = bars[bars[:, 1] <= 1.01][:, 2].sum()
+    assert 0.85 < dense / bars[:, 2].sum() < 0.95
+    low, high = axis.get_ylim()
+    line = curves(axis)[0].get_ydata()
+    assert (line.min() - low) / (high - low) > bars[:, 2].max()  # no curve runs through it
+
+
+def test_the_density_of_categories_is_in_their_order():
+    job = np.repeat([0, 1, 2], [100, 300, 200])
+    table = np.column_stack([job == k for k in range(3)]).astype(float)
+    names = ["job=a", "job=b", "job=c"]
+    axis = plot_shape(AdditiveSVC(random_state=0).fit(table, job > 0), "job", names=names)
+    assert [text.get_text() for text in axis.get_xticklabels()] == ["b", "c", "a"]
+    heights = strip(axis)[:, 2]
+    np.testing.assert_allclose(heights / heights[0], [1, 2 / 3, 1 / 3], rtol=1e-5)
+
+
+def test_one_class_of_several_and_either_of_two(three, two):
+    axis = plot_shape(three, 2, class_label=1)
+    (line,) = curves(axis)
+    assert (line.get_label(), axis.get_ylabel()) == ("1", "contribution to 1")
+    grid, values = three.shape_function(2, 1)
+    np.testing.assert_array_equal(np.interp(line.get_xdata(), grid, values), line.get_ydata())
+    first, second = (
+        curves(plot_shape(two, 0, class_label=label))[0].get_ydata() for label in (False, True)
+    )
+    np.testing.assert_array_equal(first, -second)
+    with pytest.raises(ValueError, match=r"class_label=7 is not in \[0, 1, 2\]"):
+        plot_shape(three, 2, class_label=7)
+    assert plot_shapes(three, class_label=2).legends == []
+
+
+def test_all_classes_of_one_term_have_a_legend(three):
+    legend = plot_shape(three, 0).get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["0", "1", "2"]
+
+
+def test_everything_is_drawn_on_the_axes_given(three, two):
+    figure, axes = new_figure(2, 3, (12, 6))
+    trials = [Trial(Candidate({"kernel": "chi2"}, None), 1.0, 0.9, 0.1, 1.0)]
+    pair = missed_pairs(two, X, Y > 0)[0]
+    draws = [
+        lambda ax: plot_shape(three, 0, ax=ax),
+        lambda ax: plot_importance(three, ax=ax),
+        lambda ax: plot_convergence(three, ax=ax),
+        lambda ax: plot_search(trials, ax=ax),
+        lambda ax: plot_pair(pair, two.classes_, ax=ax),
+        lambda ax: plot_reliability(reliability(two, X, Y > 0), ax=ax),
+    ]
+    for draw, ax in zip(draws, axes.flat, strict=True):
+        assert not ax.has_data()
+        assert draw(ax) is ax
+        assert ax.has_data()
+    assert figure.legends == []
+    assert drawn(figure)
+
+
+def test_names_with_dollars_are_no_formulas():
+    names = ["a$b$", "$\\frac$ $", "<b>&", "$"]
+    model = AdditiveSVC(random_state=0).fit(X, np.array(["$x$", "y"])[(Y > 0) * 1])
+    assert drawn(plot_shapes(model, names=names, class_label="$x$"))
+    assert drawn(plot_importance(model, names=names).figure)
+    three = AdditiveSVC(random_state=0).fit(X, np.array(["$x$", "y", "$\\bad$"])[Y])
+    assert drawn(plot_shape(three, 0, names=names).figure)
+    pair = missed_pairs(model, X, np.array(["$x$", "y"])[(Y > 0) * 1], names=names)[0]
+    assert drawn(plot_pair(pair, model.classes_).figure)
+
+
+# ------------------------------------------------------------------ bands
+
+
+@pytest.fixture(scope="module")
+def banded():
+    """One column that decides, one that is noise, and a category; in odd units."""
+    rng = np.random.default_rng(0)
+    job = rng.integers(0, 2, 400)
+    X = np.column_stack([1000 * rng.random(400), 5 + rng.random(400), job == 0, job == 1])
+    y = X[:, 0] + 300 * job + rng.normal(0, 50, 400) > 600
+    names = ["size", "noise", "job=a", "job=b"]
+    model = make_pipeline(StandardScaler(), AdditiveSVC(random_state=0)).fit(X, y)
+    return model, names, shape_bands(model, X, y, n_fits=12, names=names), X, y
+
+
+def test_bands_hold_the_shape_and_are_narrower_than_what_matters(banded):
+    from widemargin import explain
+
+    model, names, bands, X, y = banded
+    explained = explain(model, names)
+    for name in ("size", "noise", "job"):
+        shape = explained.shape(explained.term(name))
+        low, high = bands.low[name], bands.high[name]
+        assert low.shape == high.shape == shape.scores.shape
+        assert np.all(low <= high)
+        inside = (low <= shape.scores) & (shape.scores <= high)
+        assert np.average(inside[:, 0], weights=shape.share) > 0.8
+    reach = np.ptp(explained.shape(explained.term("size")).scores)
+    assert np.mean(bands.high["size"] - bands.low["size"]) < 0.5 * reach
+    assert bands.n_fits == 12
+    again = shape_bands(model, X, y, n_fits=12, names=names)
+    np.testing.assert_array_equal(again.low["size"], bands.low["size"])
+
+
+def test_bands_are_drawn_around_curves_and_on_bars(banded):
+    model, names, bands, *_ = banded
+    bare, axis = (
+        plot_shape(model, "size", names=names),
+        plot_shape(model, "size", names=names, bands=bands),
+    )
+    assert len(axis.collections) == len(bare.collections) + 1
+    reach = axis.collections[0].get_paths()[0].get_extents()
+    line = curves(axis)[0].get_ydata()
+    assert reach.y0 < line.min() + 0.2
+    assert reach.y1 > line.max() - 0.2
+    bars = plot_shape(model, "job", names=names, bands=bands)
+    assert sum(type(c).__name__ == "LineCollection" for c in bars.collections) == 1
+    flipped = plot_shape(model, "size", names=names, bands=bands, class_label=False)
+    back = flipped.collections[0].get_paths()[0].get_extents()
+    assert (back.y0, back.y1) == pytest.approx((-reach.y1, -reach.y0))
+    assert drawn(plot_shapes(model, names=names, bands=bands))
+
+
+def test_a_category_that_a_copy_has_not_seen_leaves_a_band():
+    job = np.r_[np.zeros(100), np.ones(100), 2]
+    table = np.column_stack([job == k for k in range(3)]).astype(float)
+    model = AdditiveSVC(random_state=0).fit(table, job > 0)
+    bands = shape_bands(model, table, job > 0, n_fits=5, names=["job=a", "job=b", "job=c"])
+    assert np.all(np.isfinite(bands.low["job"]))
+
+
+# ------------------------------------------------------------------ pairs and calibration
+
+
+def test_a_map_of_a_pair_has_a_number_in_every_cell():
+    X = np.random.default_rng(0).uniform(-1, 1, (1000, 3))
+    y = np.where(X[:, 0] * X[:, 2] > 0, "in", "out")
+    model = AdditiveSVC(random_state=0).fit(X, y)
+    pairs = missed_pairs(model, X, y, names=["a", "b", "c"])
+    axis = plot_pair(pairs[0], model.classes_)
+    assert drawn(axis.figure)
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("a", "c")
+    n = pairs[0].effect[..., 0].size
+    assert len(axis.texts) == n
+    assert axis.texts[0].get_text() == f"{100 * pairs[0].effect[0, 0, 0]:+.0f}"
+    assert "rows of out" in axis.get_title()
+    other = plot_pair(pairs[0], model.classes_, class_label="in")
+    assert other.texts[0].get_text() == f"{-100 * pairs[0].effect[0, 0, 0]:+.0f}"
+    with pytest.raises(ValueError, match="class_label='x' is not in"):
+        plot_pair(pairs[0], model.classes_, class_label="x")
+    figure = plot_pairs(pairs, model.classes_)
+    assert len(visible(figure)) == 3
+    assert ["within noise" in axis.get_title() for axis in visible(figure)] == [False, True, True]
+    with pytest.raises(ValueError, match="no pairs to plot"):
+        plot_pairs([], model.classes_)
+
+
+def test_reliability_counts_what_it_says(two, three):
+    found = reliability(two, X, Y > 0, n_bins=5)
+    scores = two.decision_function(X)
+    lowest = np.argsort(scores, kind="stable")[:30]
+    assert (found.of, found.event) == ("decision value", "class True")
+    assert found.said[0] == pytest.approx(scores[lowest].mean())
+    assert found.share[0] == (Y > 0)[lowest].mean()
+    assert np.all((found.low <= found.share + 1e-12) & (found.share <= found.high + 1e-12))
+    assert np.isnan(found.error)
+    several = reliability(three, X, Y)
+    assert several.of == "lead"
+    assert several.rows.sum() == 150
+    assert several.rows @ several.share / 150 == pytest.approx(three.score(X, Y))
+
+
+def test_reliability_of_probabilities_has_a_diagonal_and_an_error():
+    class Sure:
+        classes_ = np.array([0, 1])
+
+        def predict_proba(self, X):
+            return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+    p = np.repeat([0.25, 0.75], 40)[:, None]
+    y = np.r_[np.arange(40) < 10, np.arange(40) < 20]  # a quarter, as said; half, not as said
+    found = reliability(Sure(), p, y.astype(int), n_bins=2)
+    assert found.of == "probability"
+    np.testing.assert_allclose([found.said, found.share], [[0.25, 0.75], [0.25, 0.5]])
+    assert found.error == pytest.approx(0.125)
+    # Wilson's interval of 10 in 40, by hand
+    assert (found.low[0], found.high[0]) == pytest.approx((0.1419, 0.4019), abs=1e-4)
+    axis = plot_reliability(found)
+    assert axis.lines[0].get_xydata().tolist() == [[0, 0], [1, 1]]
+    assert axis.get_xlabel() == "probability"
 
 
 # ------------------------------------------------------------------ names and figures

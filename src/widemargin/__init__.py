@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from widemargin.additive import AdditiveMap, AdditiveSVC, PowerMean
     from widemargin.data import read
     from widemargin.kernel import KernelSVC
+    from widemargin.pairs import missed_pairs
     from widemargin.persistence import load, save
     from widemargin.terms import explain
 
@@ -22,6 +23,7 @@ _HOMES = {
     "PowerMean": "widemargin.additive",
     "explain": "widemargin.terms",
     "load": "widemargin.persistence",
+    "missed_pairs": "widemargin.pairs",
     "papers": "widemargin.papers",
     "read": "widemargin.data",
     "save": "widemargin.persistence",
@@ -36,6 +38,7 @@ __all__ = [
     "__version__",
     "explain",
     "load",
+    "missed_pairs",
     "papers",
     "read",
     "save",

@@ -366,7 +366,7 @@ def test_an_interrupted_write_leaves_the_old_model(two, monkeypatch):
 def test_predictions_are_written_whole_or_not_at_all(two, monkeypatch):
     run("train", two, "m")
     Path("out").write_text("old")
-    monkeypatch.setattr(training, "_cell", None)
+    monkeypatch.setattr(training, "cell", None)
     with pytest.raises(TypeError):
         training.predict(Path(two), Path("m"), Path("out"), "labels", None, _source(), Output())
     assert Path("out").read_text() == "old"

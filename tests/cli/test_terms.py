@@ -73,7 +73,7 @@ def test_plots_show_columns_in_the_data_s_units(people, model, monkeypatch):
     assert (age.min(), age.max()) == pytest.approx((18, 79), rel=0.02)
     assert 130 < size.min() < size.max() < 210
     run("plot", model, "a.png", "--what", "importance")
-    (axis,) = seen["plot_importance"].axes
+    axis = seen["plot_importance"]
     ranked = [term.name for term in explain(load(model), FEATURES).ranked]
     assert [text.get_text() for text in axis.get_yticklabels()] == ranked[::-1]
     run("plot", model, "a.png", "--what", "importance", "--data", people, "--label", "rich")

@@ -24,6 +24,7 @@ from widemargin.cli.libsvm_options import LibsvmOptions
 from widemargin.cli.options import (
     SHAPE,
     Data,
+    Drawing,
     Json,
     Machine,
     MaxBytes,
@@ -219,21 +220,11 @@ def info(model: Model, as_json: Json = False, max_bytes: MaxBytes = None) -> Non
 
 
 @command
-def plot(
-    *,
-    model: Model,
-    out: Picture = None,
-    what: Annotated[str | None, typer.Option(help="shapes, importance or convergence")] = None,
-    data: Annotated[Path | None, typer.Option(help="Data to measure importance on")] = None,
-    features: Annotated[str | None, typer.Option(help="Names or numbers, with commas")] = None,
-    source: Source,
-) -> None:
-    """Draw shape functions, importance of features, or convergence."""
+def plot(*, model: Model, out: Picture = None, drawing: Drawing, source: Source) -> None:
+    """Draw shape functions, importance of features, pairs that are missed, or convergence."""
     from widemargin.cli import inspecting
 
-    if what not in (None, "shapes", "importance", "convergence"):
-        raise UsageError(f"--what {what}: not one of shapes, importance, convergence.")
-    inspecting.plot(model, out, what, data, features, source)
+    inspecting.plot(model, out, drawing, source)
 
 
 @command

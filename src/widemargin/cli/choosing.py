@@ -89,7 +89,7 @@ def tune_models(
     if search.plot is not None:
         from widemargin.plots import plot_search
 
-        save_figure(plot_search(found.trials), search.plot)
+        save_figure(plot_search(found.trials).figure, search.plot)
     if output.as_json:
         print_json(found.as_fields(path))
     elif not output.quiet:

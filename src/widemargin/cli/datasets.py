@@ -121,8 +121,31 @@ def labels_like(data: Dataset, classes: np.ndarray) -> np.ndarray | None:
     return y if (classes.dtype.kind in "UO") == (y.dtype.kind in "UO") else None
 
 
+def labels_for(path: Path, data: Dataset, model) -> np.ndarray:
+    """Labels to compare a model with, or the reason why there are none."""
+    if data.y is None:
+        raise ValueError(f"{path}: no labels in it. Name their column with --label.")
+    y = labels_like(data, model.classes_)
+    if y is None:
+        raise ValueError(f"{path}: its labels are text, those of the model numbers.")
+    return y
+
+
 def machine_of(model):
     return model[-1] if isinstance(model, Pipeline) else model
+
+
+def cell(value) -> str:
+    """A label or a number as the commands print it."""
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def class_named(machine, word: str):
+    """The class that is printed so."""
+    known = {cell(label): label for label in machine.classes_.tolist()}
+    if word not in known:
+        raise UsageError(f"--class {word}: not one of {', '.join(known)}.")
+    return known[word]
 
 
 def check_folder(path: Path) -> Path:

@@ -8,17 +8,23 @@ from typing import Any
 from widemargin import AdditiveSVC, KernelSVC, load
 from widemargin.cli.arguments import UsageError, names
 from widemargin.cli.datasets import (
+    class_named,
     densified_for,
+    labels_for,
     load_model,
     machine_of,
     read_like_training,
 )
 from widemargin.cli.memory import Memory
-from widemargin.cli.options import Source
-from widemargin.cli.output import print_facts, print_json, save_figure
+from widemargin.cli.options import Drawing, Source
+from widemargin.cli.output import print_facts, print_json, print_table, save_figure
+from widemargin.data import Dataset
 from widemargin.data.ranges import is_range_file, read_range
+from widemargin.pairs import Pair, missed_pairs
 from widemargin.persistence import Header, MissingKernelError, read_header
 from widemargin.terms import explain
+
+_MOST_PAIRS = 4  # pictures
 
 
 def info(model: Path, as_json: bool, max_bytes: int | None) -> None:
@@ -84,41 +90,63 @@ def _remembered(header: Header) -> dict[str, str]:
     return facts | ({"made by": command} if isinstance(command, str) else {})
 
 
-def plot(
-    model: Path,
-    out: Path | None,
-    what: str | None,
-    data: Path | None,
-    features: str | None,
-    source: Source,
-) -> None:
-    from widemargin import plots
-
+def plot(model: Path, out: Path | None, drawing: Drawing, source: Source) -> None:
     header, fitted = load_model(model, source)
     machine = machine_of(fitted)
     additive = isinstance(machine, AdditiveSVC)
-    what = what or ("shapes" if additive else "convergence")
+    what = drawing.what or ("shapes" if additive else "convergence")
     if what != "convergence" and not additive:
         raise UsageError(f"--what {what} needs an additive model; this one is KernelSVC.")
-    if features is not None and what != "shapes":
-        raise UsageError(f"--features has no meaning with --what {what}.")
-    if data is not None and what == "convergence":
-        raise UsageError("--data has no meaning with --what convergence.")
-    memory = Memory.recalled(header)
-    X = None
-    if data is not None:
-        X = densified_for(fitted, read_like_training(data, source, header).X)
-    if what == "shapes":
-        words = None if features is None else names(features, "--features")
-        wanted = None if words is None else [_term(fitted, memory, word) for word in words]
-        figure = plots.plot_shapes(fitted, features=wanted, names=memory.names, X=X)
-    elif what == "importance":
-        figure = plots.plot_importance(fitted, names=memory.names, X=X)
-    else:
-        figure = plots.plot_convergence(machine)
+    for option, value, wanted in (
+        ("--features", drawing.features, ("shapes",)),
+        ("--class", drawing.class_label, ("shapes", "pairs")),
+        ("--data", drawing.data, ("shapes", "importance", "pairs")),
+    ):
+        if value is not None and what not in wanted:
+            raise UsageError(f"{option} has no meaning with --what {what}.")
+    data = None
+    if drawing.data is not None:
+        data = read_like_training(drawing.data, source, header)
+    figure = _figure(what, fitted, Memory.recalled(header), drawing, data)
     out = out or Path(model.name).with_suffix(".png")
     save_figure(figure, out)
     print(out)
+
+
+def _figure(what: str, fitted, memory: Memory, drawing: Drawing, data: Dataset | None):
+    from widemargin import plots
+
+    machine = machine_of(fitted)
+    if what == "convergence":
+        return plots.plot_convergence(machine).figure
+    X = None if data is None else densified_for(fitted, data.X)
+    if what == "importance":
+        return plots.plot_importance(fitted, names=memory.names, X=X).figure
+    word = drawing.class_label
+    label = None if word is None else class_named(machine, word)
+    if what == "pairs":
+        pairs = _pairs(fitted, memory, drawing, data)
+        return plots.plot_pairs(pairs[:_MOST_PAIRS], machine.classes_, class_label=label)
+    words = None if drawing.features is None else names(drawing.features, "--features")
+    wanted = None if words is None else [_term(fitted, memory, word) for word in words]
+    options: Any = {"names": memory.names, "X": X, "class_label": label}
+    return plots.plot_shapes(fitted, features=wanted, **options)
+
+
+def _pairs(fitted, memory: Memory, drawing: Drawing, data: Dataset | None) -> list[Pair]:
+    """Printed too, because their order and strengths are what one wants to know."""
+    if data is None or drawing.data is None:
+        raise UsageError("--what pairs needs rows with labels: --data, best new ones.")
+    y = labels_for(drawing.data, data, fitted)
+    pairs = missed_pairs(fitted, densified_for(fitted, data.X), y, names=memory.names)
+    if not pairs:
+        raise ValueError("The model has one column: there are no pairs.")
+    rows = [
+        [pair.name, f"{100 * pair.strength:.2f} %", "yes" if pair.stands_out else "no"]
+        for pair in pairs
+    ]
+    print_table(["pair", "explains of what is left", "stands out of noise"], rows)
+    return pairs
 
 
 def _term(fitted, memory: Memory, word: str) -> str:

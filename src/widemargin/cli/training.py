@@ -12,8 +12,11 @@ import numpy as np
 from widemargin import AdditiveSVC, KernelSVC
 from widemargin.cli.arguments import UsageError
 from widemargin.cli.datasets import (
+    cell,
     check_folder,
+    class_named,
     densified_for,
+    labels_for,
     labels_like,
     labels_of,
     load_model,
@@ -136,7 +139,7 @@ def predict(
         for begin in range(0, len(values), _CHUNK):
             for row in values[begin : begin + _CHUNK].tolist():
                 cells = row if isinstance(row, list) else [row]
-                file.write("\t".join(map(_cell, cells)) + "\n")
+                file.write("\t".join(map(cell, cells)) + "\n")
     facts: dict[str, Any] = {"rows": len(values), "seconds": seconds}
     if out is not None:
         facts = {"out": str(out), **facts}
@@ -155,7 +158,7 @@ def predict(
 def _predicted(model, X, what: str, class_label: str | None, header: Header):
     """Names of columns (none for labels) and an array of predictions."""
     machine = machine_of(model)
-    classes = [_cell(c) for c in machine.classes_.tolist()]
+    classes = [cell(c) for c in machine.classes_.tolist()]
     if what == "labels":
         return [], model.predict(X)
     if what == "decision":
@@ -163,22 +166,12 @@ def _predicted(model, X, what: str, class_label: str | None, header: Header):
         return (classes[1:] if scores.ndim == 1 else classes), scores
     if not isinstance(machine, AdditiveSVC):
         raise UsageError("--output contributions needs an additive model; this one is KernelSVC.")
-    label = class_label if class_label is None else machine.classes_[_class(classes, class_label)]
+    label = None if class_label is None else class_named(machine, class_label)
     if label is None and len(classes) > 2:
         raise UsageError(f"--output contributions needs --class, one of {', '.join(classes)}.")
     explained = explain(model, Memory.recalled(header).names)
     names = [term.name for term in explained.terms]
     return [*names, "intercept"], explained.contributions(X, label)
-
-
-def _class(classes: list[str], label: str) -> int:
-    if label not in classes:
-        raise UsageError(f"--class {label}: not one of {', '.join(classes)}.")
-    return classes.index(label)
-
-
-def _cell(value) -> str:
-    return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
 def evaluate_model(data: Path, model: Path, source: Source, as_json: bool) -> None:
@@ -192,11 +185,7 @@ def evaluate_model(data: Path, model: Path, source: Source, as_json: bool) -> No
 
 def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluation:
     dataset = read_like_training(data, source, header)
-    if dataset.y is None:
-        raise ValueError(f"{data}: no labels in it. Name their column with --label.")
-    y = labels_like(dataset, fitted.classes_)
-    if y is None:
-        raise ValueError(f"{data}: its labels are text, those of the model numbers.")
+    y = labels_for(data, dataset, fitted)
     return evaluate(fitted, densified_for(fitted, dataset.X), y)
 
 

@@ -1,0 +1,1 @@
+"""Pictures, a file per kind: `widemargin.plots` has their names."""

@@ -1,0 +1,236 @@
+"""Pairs of columns whose interaction an additive model misses, told from noise on other rows.
+
+What a model leaves is, for every class, whether a row belongs to it less how often rows with such
+decision values do (isotonic regression; of several classes, of a logistic regression on their
+values).  A pattern that is only a bent scale of decision values leaves nothing.  As FAST does for
+explainable boosting machines (Lou et al., KDD 2013), two columns are cut into bins and what is left
+is averaged in their cells; here the additive part of the cells is taken out.  Patterns are learned
+on half of the rows and measured on the other, so pure noise has a strength of about zero.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import ndtr
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import _safe_indexing, check_random_state
+
+from widemargin.term_bins import TermBins, term_values
+from widemargin.terms import Explanation, Term, explain
+
+SIGNIFICANT = 0.01
+_MOST_ROWS, _FEWEST_ROWS = 20_000, 40
+_MOST_TERMS = 2000
+_MOST_BINS = 8
+_ROWS_PER_CELL = 20
+_TESTED = 30
+_WORK = 2e10  # multiplications of the screening: about a second
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two terms, and what their interaction would add to a model that has none.
+
+    Attributes
+    ----------
+    first, second : Term
+    strength : float
+        The share of what the model leaves that the interaction explains, on rows that it was not
+        learned from; about zero, or below it, for noise.
+    chance : float
+        The probability of such a strength by chance, among all pairs that were tested.
+    bins : tuple of two tuples of str
+        Where the columns were cut.
+    effect : ndarray of shape (n_bins, n_bins of the second, n_scores)
+        By how much each class is more frequent in a cell than the model says, as a share of the
+        rows in it, less what each column explains alone; shrunk towards zero by its noise.
+    """
+
+    first: Term
+    second: Term
+    strength: float
+    chance: float
+    bins: tuple[tuple[str, ...], tuple[str, ...]] = field(repr=False)
+    effect: np.ndarray = field(repr=False)
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether chance would do this in fewer than one of a hundred data sets."""
+        return self.chance < SIGNIFICANT
+
+    @property
+    def name(self) -> str:
+        return f"{self.first.name} \N{MULTIPLICATION SIGN} {self.second.name}"
+
+
+def missed_pairs(
+    model, X, y, *, most: int = 10, names: Sequence[str] | None = None, random_state=0
+) -> list[Pair]:
+    """Pairs of columns whose interaction an additive model misses, the strongest first.
+
+    If none `stands_out`, a `KernelSVC` or trees have little to gain from interactions of two.
+
+    Parameters
+    ----------
+    model : AdditiveSVC or Pipeline
+        As `explain` takes it, fitted.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Best rows that the model has not seen; at least 40. Of more than 20,000 a sample is taken.
+    y : array-like of shape (n_samples,)
+    most : int, default=10
+        So many pairs are returned. All pairs of the 2,000 most important terms are screened, in
+        a time that does not grow with their number beyond that, and the best 30 tested.
+    names : sequence of str, default=None
+        Of the features.
+    random_state : int or RandomState, default=0
+        Which rows are the half that patterns are learned on.
+
+    Returns
+    -------
+    pairs : list of Pair
+
+    Examples
+    --------
+    >>> from widemargin import AdditiveSVC
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (2000, 4))
+    >>> y = (X[:, 1] * X[:, 3] > 0) ^ (X[:, 0] > 0.8)
+    >>> pairs = missed_pairs(AdditiveSVC(random_state=0).fit(X, y), X, y)
+    >>> pairs[0].name, pairs[0].stands_out, pairs[1].stands_out
+    ('feature 1 × feature 3', True, False)
+    """
+    explained = explain(model, names)
+    y = np.asarray(y)
+    if len(y) < _FEWEST_ROWS:
+        raise ValueError(f"Pairs are sought on {_FEWEST_ROWS} rows or more, not on {len(y)}.")
+    order = check_random_state(random_state).permutation(len(y))[:_MOST_ROWS]
+    X, y = _safe_indexing(X, order), y[order]
+    halves = np.array_split(np.arange(len(y)), 2)
+    left = _left_over(explained, X, y, halves)
+    terms = _most_important(explained, X)
+    n_bins = int(np.clip(np.sqrt(len(halves[0]) / _ROWS_PER_CELL), 2, _MOST_BINS))
+    binned = [TermBins.of(term_values(X, term), n_bins) for term in terms]
+    tested = list(islice(_screened(binned, left, halves[0]), _TESTED))
+    found = []
+    for i, j in tested:
+        strength, chance, effect = _measured(binned[i], binned[j], left, halves)
+        bins = binned[i].labels, binned[j].labels
+        chance = min(1.0, chance * len(tested))
+        found.append(Pair(terms[i], terms[j], strength, chance, bins, effect))
+    return sorted(found, key=lambda pair: -pair.strength)[:most]
+
+
+def _left_over(explained: Explanation, X, y: np.ndarray, halves) -> np.ndarray:
+    """(n_rows, n_scores): membership less how often rows with such decision values are members."""
+    scores = explained.model.decision_function(X)
+    left = (y[:, None] == explained.classes).astype(np.float64)
+    for half in halves:  # each by itself, so that one half knows nothing of the other
+        ranking = _ranking(scores[half], y[half], explained.classes)
+        for k in range(left.shape[1]):
+            left[half, k] -= IsotonicRegression().fit_transform(ranking[:, k], left[half, k])
+    return left
+
+
+def _ranking(scores: np.ndarray, y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """(n_rows, n_scores): numbers that grow with the probability of each class."""
+    if scores.ndim == 1:
+        return scores[:, None]
+    known = np.isin(y, classes)
+    if len(np.unique(y[known])) < 2:
+        return scores
+    scaled = (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-9)
+    with warnings.catch_warnings():  # an estimate will do
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        joint = LogisticRegression(max_iter=100).fit(scaled[known], y[known])
+    ranking = scores.copy()  # of classes that do not occur
+    ranking[:, np.searchsorted(classes, joint.classes_)] = joint.predict_proba(scaled)
+    return ranking
+
+
+def _most_important(explained: Explanation, X) -> list[Term]:
+    if len(explained.terms) <= _MOST_TERMS:
+        return list(explained.terms)
+    known = explained.machine.model_.shares is not None
+    size = explained.importances(None if known else X)
+    return [explained.terms[k] for k in np.sort(np.argsort(-size)[:_MOST_TERMS])]
+
+
+def _screened(
+    binned: list[TermBins], left: np.ndarray, rows: np.ndarray
+) -> Iterator[tuple[int, int]]:
+    """All pairs, the most promising first: by products of contrasts, as if columns were
+    independent.  Fewer contrasts, then fewer rows, keep the work within its bound."""
+    d, n_scores = len(binned), left.shape[1]
+    if d < 2:
+        return
+    widest = max(len(bins.labels) for bins in binned) - 1
+    n_contrasts = int(np.clip(np.sqrt(_WORK / (len(rows) * n_scores)) / d, 1, max(widest, 1)))
+    rows = rows[: max(int(_WORK / (n_scores * (d * n_contrasts) ** 2)), 500)]
+    contrasts = np.zeros((len(rows), d, n_contrasts), dtype=np.float32)
+    width = np.zeros(d)
+    for j, bins in enumerate(binned):
+        own = _contrasts(bins.number[rows], len(bins.labels), n_contrasts)
+        contrasts[:, j, : own.shape[1]] = own
+        width[j] = own.shape[1]
+    flat = contrasts.reshape(len(rows), -1)
+    promise = np.zeros((d, d))
+    for k in range(n_scores):
+        own = left[rows, k].astype(np.float32)
+        products = flat.T @ (own[:, None] * flat) / len(rows)
+        promise += (products**2).reshape(d, n_contrasts, d, n_contrasts).sum(axis=(1, 3))
+        promise -= np.outer(width, width) * np.mean(own**2) / len(rows)  # what noise has
+    first, second = np.triu_indices(d, 1)
+    for k in np.argsort(-promise[first, second], kind="stable"):
+        yield int(first[k]), int(second[k])
+
+
+def _contrasts(number: np.ndarray, n_bins: int, most: int) -> np.ndarray:
+    """(n_rows, at most ``most``): orthonormal polynomials of the number of the bin, but 1."""
+    share = np.bincount(number, minlength=n_bins) / len(number)
+    seen = np.flatnonzero(share)
+    powers = np.linspace(-1, 1, n_bins)[seen, None] ** np.arange(min(most + 1, len(seen)))
+    weight = np.sqrt(share[seen])[:, None]
+    at_bin = np.zeros((n_bins, powers.shape[1]))
+    at_bin[seen] = np.linalg.qr(weight * powers)[0] / weight
+    return at_bin[number, 1:]
+
+
+def _measured(first: TermBins, second: TermBins, left: np.ndarray, halves):
+    """Strength of a pattern of one half on the other, its chance, and the pattern of all rows."""
+    shape = (len(first.labels), len(second.labels))
+    cell = first.number * shape[1] + second.number
+    learn, test = halves
+    pattern = _pattern(cell[learn], left[learn], shape)[cell[test]]
+    gain = (left[test] ** 2 - (left[test] - pattern) ** 2).sum(axis=1)
+    total, error = (left[test] ** 2).sum(), gain.std() / np.sqrt(len(test))
+    strength = float(gain.sum() / total) if total > 0 else 0.0
+    chance = float(ndtr(-gain.mean() / error)) if error > 0 else 1.0
+    return strength, chance, _pattern(cell, left, shape).reshape(*shape, -1)
+
+
+def _pattern(cell: np.ndarray, left: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """(n_cells, n_scores): means of cells without their additive part, less what is noise."""
+    n_cells = shape[0] * shape[1]
+    members = sp.csr_array((np.ones(len(cell)), (cell, np.arange(len(cell)))), (n_cells, len(cell)))
+    count = np.bincount(cell, minlength=n_cells)
+    seen = np.flatnonzero(count)
+    mean = (members @ left)[seen] / count[seen, None]
+    weight = np.sqrt(count[seen])[:, None]
+    sides = [np.eye(shape[0])[seen // shape[1]], np.eye(shape[1])[seen % shape[1]]]
+    design = np.hstack(sides)
+    additive, _, rank, _ = np.linalg.lstsq(weight * design, weight * mean, rcond=1e-9)
+    rest = mean - design @ additive
+    size = (count[seen, None] * rest**2).sum(axis=0)
+    noise = (len(seen) - rank) * (left**2).mean(axis=0)
+    out = np.zeros((n_cells, left.shape[1]))
+    if len(seen) > rank:
+        # James and Stein: what exceeds the noise is kept.
+        out[seen] = rest * np.maximum(0, 1 - noise / np.maximum(size, np.finfo(float).tiny))
+    return out

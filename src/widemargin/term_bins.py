@@ -1,0 +1,97 @@
+"""The values that rows have in a term, and a few bins of them, for tables and pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import _safe_indexing
+
+from widemargin.terms import NEITHER, Term
+
+MISSING = "(missing)"
+
+
+def term_values(X, term: Term) -> np.ndarray:
+    """What each row has in a term's column: numbers in the data's units, or names of categories.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0, 5.0], [0.0, 1.0, 6.0], [0.0, 0.0, 7.0]])
+    >>> term_values(X, Term("job", (0, 1), ("clerk", "smith")))
+    array(['clerk', 'smith', '(other)'], dtype=object)
+    >>> term_values(X, Term("age", (2,)))
+    array([5., 6., 7.])
+    """
+    columns = [_column(X, j) for j in term.features]
+    if not term.categories:
+        return columns[0]
+    has = np.column_stack([*columns, np.full(len(columns[0]), 0.5)])  # the last where none is 1
+    return np.array([*term.categories, NEITHER], dtype=object)[has.argmax(axis=1)]
+
+
+def _column(X, j: int) -> np.ndarray:
+    column: Any = _safe_indexing(X, [j], axis=1)
+    values = np.asarray(column.toarray() if sp.issparse(column) else column).ravel()
+    return values.astype(np.float64) if values.dtype.kind in "biuf" else values.astype(object)
+
+
+@dataclass(frozen=True)
+class TermBins:
+    """The bin of every row, from 0 on, and what each bin is called."""
+
+    number: np.ndarray
+    labels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, values: np.ndarray, most: int) -> TermBins:
+        """At most so many: values themselves where they are few, else quantiles of numbers or the
+        most frequent categories; missing numbers have one more of their own.
+
+        Examples
+        --------
+        >>> TermBins.of(np.array([0.0, 0.0, 1.0, 2.0, 3.0, 4.0]), 2).labels
+        ('up to 1.5', 'above 1.5')
+        >>> TermBins.of(np.array(["a", "b", "b"], dtype=object), 2).labels
+        ('b', 'a')
+        """
+        if values.dtype == object:
+            return cls._of_categories(np.array([_text(v) for v in values], dtype=object), most)
+        missing = np.isnan(values)
+        if missing.all():
+            return cls(np.zeros(len(values), dtype=np.intp), (MISSING,))
+        known = values[~missing]
+        distinct = np.unique(known)
+        if len(distinct) <= most:
+            number, labels = np.searchsorted(distinct, values), [f"{v:.4g}" for v in distinct]
+        else:
+            cuts = np.quantile(known, np.arange(1, most) / most)
+            cuts = np.unique(cuts[cuts < distinct[-1]])
+            number, labels = np.searchsorted(cuts, values), _between(cuts)
+        if missing.any():
+            number[missing] = len(labels)
+            labels = [*labels, MISSING]
+        return cls(number, tuple(labels))
+
+    @classmethod
+    def _of_categories(cls, values: np.ndarray, most: int) -> TermBins:
+        found, index, count = np.unique(values, return_inverse=True, return_counts=True)
+        place = np.argsort(np.argsort(-count, kind="stable"), kind="stable")
+        labels = found[np.argsort(place)].tolist()
+        if len(labels) > most:
+            labels = [*labels[: most - 1], NEITHER]
+        return cls(np.minimum(place[index], len(labels) - 1), tuple(labels))
+
+
+def _between(cuts: np.ndarray) -> list[str]:
+    texts = [f"{c:.4g}" for c in cuts]
+    inner = [f"{a} to {b}" for a, b in pairwise(texts)]
+    return [f"up to {texts[0]}", *inner, f"above {texts[-1]}"] if texts else ["all"]
+
+
+def _text(value: object) -> str:
+    is_missing = value is None or value != value  # NaN, in a column of texts
+    return MISSING if is_missing else str(value)
