@@ -3,6 +3,7 @@
 import io
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from PIL import Image
@@ -520,3 +521,17 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install widemargin\[plot\]"):
         new_figure(1, 1, (1, 1))
+
+
+def test_missing_values_are_a_dotted_line_and_categories_bars():
+    X = pd.DataFrame(
+        {"age": [31.0, np.nan, 60.0, 44.0] * 9, "job": ["smith", "clerk", None, "smith"] * 9}
+    )
+    model = AdditiveSVC(missing="learn", random_state=0).fit(X, [0, 1, 1, 0] * 9)
+    age, job = plot_shapes(model, features=["age", "job"]).axes
+    assert age.get_title() == "age, missing dotted"
+    (dotted,) = [line for line in age.lines if line.get_linestyle() == ":"]
+    np.testing.assert_allclose(dotted.get_ydata()[0], model.contributions(X)[1, 0], atol=1e-6)
+    assert sorted(text.get_text() for text in job.get_xticklabels()) == [
+        "(missing)", "clerk", "smith",
+    ]  # fmt: skip

@@ -2,13 +2,15 @@
 //
 //     t = (value - shift[feature]) * factor[feature],     code = #{k : threshold[k] <= t}
 //
-// Code 0 means "absent": it contributes nothing, so sparse rows leave it out.
+// Code 0 means "absent": it contributes nothing, so sparse rows leave it out.  A value that is not a
+// number is absent, whatever the kernel; no pass that looks for bins counts it.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 namespace widemargin {
@@ -67,6 +69,12 @@ struct SparseValues {
     }
   }
 };
+
+template <class V>
+bool is_missing(V v) {
+  if constexpr (std::is_floating_point_v<V>) return v != v;
+  return false;
+}
 
 // One factor for all features (per_feature false) or one per feature.
 struct Scale {
@@ -129,7 +137,7 @@ class Encoder {
   std::uint32_t operator()(V v, std::int64_t feature) const {
     if constexpr (kSmall)
       if (!table_.empty()) return table_[static_cast<std::make_unsigned_t<V>>(v)];
-    return std::uint32_t(quantise_(scale_(v, feature)));
+    return is_missing(v) ? 0 : std::uint32_t(quantise_(scale_(v, feature)));
   }
 
  private:
@@ -157,7 +165,7 @@ std::vector<double> distinct(const Values& values, const Scale& scale, std::size
   try {
     values.for_each([&](std::int64_t, std::int64_t j, auto v) {
       const double t = scale(v, j);
-      if (t == last) return;
+      if (t == last || is_missing(v)) return;
       last = t;
       fresh.push_back(t);
       if (fresh.size() < std::max<std::size_t>(4096, seen.size())) return;
@@ -188,6 +196,7 @@ template <class Values>
 void histogram(const Values& values, const Scale& scale, const double* row_weight, double top,
                bool skip_zeros, std::int64_t n_cells, double* weight, double* total) {
   values.for_each([&](std::int64_t i, std::int64_t j, auto v) {
+    if (is_missing(v)) return;
     const double t = std::min(std::max(scale(v, j), 0.0), top);
     if (skip_zeros && t == 0) return;
     const auto cell = std::min(std::int64_t(std::sqrt(t / top) * double(n_cells)), n_cells - 1);
@@ -196,7 +205,7 @@ void histogram(const Values& values, const Scale& scale, const double* row_weigh
   });
 }
 
-// (min, max, number of stored values) of each column: three times n_features numbers.
+// (min, max, number of stored values, missing ones too) of each column: three times n_features numbers.
 template <class Values>
 std::vector<double> column_ranges(const Values& values) {
   const auto d = std::size_t(values.n_features);

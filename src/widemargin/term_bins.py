@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
-from widemargin.terms import NEITHER, Term
-
-MISSING = "(missing)"
+from widemargin.categories import category_name, is_missing
+from widemargin.terms import MISSING, NEITHER, Term
 
 
 def term_values(X, term: Term) -> np.ndarray:
@@ -27,7 +26,7 @@ def term_values(X, term: Term) -> np.ndarray:
     array([5., 6., 7.])
     """
     columns = [_column(X, j) for j in term.features]
-    if not term.categories:
+    if len(columns) == 1:
         return columns[0]
     has = np.column_stack([*columns, np.full(len(columns[0]), 0.5)])  # the last where none is 1
     return np.array([*term.categories, NEITHER], dtype=object)[has.argmax(axis=1)]
@@ -93,5 +92,4 @@ def _between(cuts: np.ndarray) -> list[str]:
 
 
 def _text(value: object) -> str:
-    is_missing = value is None or value != value  # NaN, in a column of texts
-    return MISSING if is_missing else str(value)
+    return MISSING if is_missing(value) else category_name(value)

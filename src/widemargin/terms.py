@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive import AdditiveSVC
+from widemargin.additive.column_shapes import column_shape
 from widemargin.additive.shares import ROUNDING
 from widemargin.machine import feature_names
 from widemargin.multiclass import Coding
@@ -23,10 +24,13 @@ from widemargin.units import Units
 NEITHER = "(other)"
 """The category of rows that have none of those that a model knows."""
 
+MISSING = "(missing)"
+"""The category of rows that have none at all."""
+
 
 @dataclass(frozen=True)
 class Term:
-    """A column of the data: one feature, or the features that its categories have become."""
+    """A column of the data: one feature, or the features that its categories were made into."""
 
     name: str
     features: tuple[int, ...]
@@ -44,11 +48,14 @@ class Shape:
     scores : ndarray of shape (n_values, n_scores)
     share : ndarray of shape (n_values,) or None
         How often each occurs in the training data; None if the model does not know.
+    missing : ndarray of shape (n_scores,) or None
+        What a missing number adds, if the model has learned that; of categories missing is one.
     """
 
     values: np.ndarray
     scores: np.ndarray
     share: np.ndarray | None
+    missing: np.ndarray | None = None
 
     @property
     def seen(self) -> Shape:
@@ -57,7 +64,7 @@ class Shape:
             return self
         occurring = np.flatnonzero(self.share)
         part = slice(occurring[0], occurring[-1] + 1)
-        return Shape(self.values[part], self.scores[part], self.share[part])
+        return Shape(self.values[part], self.scores[part], self.share[part], self.missing)
 
 
 def explain(model, names: Sequence[str] | None = None) -> Explanation:
@@ -135,18 +142,27 @@ class Explanation:
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """In the order of their first features."""
+        own = self.machine.columns_
         columns: dict[str, list[int]] = {}
         for j, name in enumerate(self.feature_names):
             column, is_category, _ = name.partition("=")
-            columns.setdefault(column if is_category else f"\0{j}", []).append(j)
+            alone = not is_category or j in own.categories or j in own.missing
+            columns.setdefault(f"\0{j}" if alone else column, []).append(j)
         terms: list[Term] = []
         for column, features in columns.items():
             if len(features) > 1 and self._exclude_each_other(features):
                 categories = (self.feature_names[j].partition("=")[2] for j in features)
                 terms.append(Term(column, tuple(features), tuple(categories)))
             else:
-                terms += [Term(self.feature_names[j], (j,)) for j in features]
+                terms += [Term(self.feature_names[j], (j,), self._known(j)) for j in features]
         return tuple(sorted(terms, key=lambda term: term.features[0]))
+
+    def _known(self, j: int) -> tuple[str, ...]:
+        """The categories of one column, missing among them."""
+        columns = self.machine.columns_
+        if j not in columns.categories:
+            return ()
+        return (*columns.categories[j], *[MISSING] * (j in columns.missing))
 
     @property
     def ranked(self) -> list[Term]:
@@ -164,7 +180,9 @@ class Explanation:
 
     def shape(self, term: Term) -> Shape:
         """What a term adds at every value of its column."""
-        return self._categories(term) if term.categories else self._curve(term.features[0])
+        if len(term.features) > 1:
+            return self._categories(term)
+        return self._column(term.features[0])
 
     def contributions(self, X, class_label=None) -> np.ndarray:
         """What each term adds to the decision values of rows, and the intercept last.
@@ -203,7 +221,7 @@ class Explanation:
         return np.array(
             [
                 self._importance(self._categories(term))
-                if term.categories
+                if len(term.features) > 1
                 else by_feature[term.features[0]]
                 for term in self.terms
             ]
@@ -214,17 +232,23 @@ class Explanation:
         assert shape.share is not None
         return float((shape.share @ np.abs(shape.scores)).mean())
 
-    def _curve(self, j: int) -> Shape:
-        model = self.machine.model_
-        codes, values = model.shape(j)
-        grid = self.units.raw(j, model.encoder.grid(j)[codes])
-        share = None if model.shares is None else self._share(j, codes)
-        return Shape(grid, values @ self._coding.readout, share)
+    def _column(self, j: int) -> Shape:
+        """One column: numbers in the data's units, or categories."""
+        own = column_shape(self.machine.model_, self.machine.columns_, j)
+        scores = own.scores @ self._coding.readout
+        missing = None if own.missing is None else own.missing @ self._coding.readout
+        if own.values.dtype != object:
+            return Shape(self.units.raw(j, own.values), scores, own.share, missing)
+        share = own.share
+        if missing is not None:
+            scores = np.vstack([scores, missing])
+            share = None if share is None else np.append(share, own.missing_share)
+        return Shape(np.array(self._known(j), dtype=object), scores, share)
 
     def _codes(self, j: int) -> np.ndarray:
         """The codes of 0 and 1 in one feature."""
         encoder = self.machine.model_.encoder
-        k = j if len(encoder.shift) > 1 else 0
+        k = self._number(j) if len(encoder.shift) > 1 else 0
         scaled = self.units.scaled(j, np.array([0.0, 1.0]))
         return encoder.codes_of((scaled - encoder.shift[k]) * encoder.factor[k])
 
@@ -247,7 +271,8 @@ class Explanation:
         off, on, ones = [], [], []
         for j in term.features:
             no, yes = self._codes(j)
-            values = model.feature_function(j) - model.centre[j]
+            k = self._number(j)
+            values = model.feature_function(k) - model.centre[k]
             off.append(values[no])
             on.append(values[yes])
             ones.append(float(self._share(j, yes)) if yes != no else 0.0)
@@ -266,4 +291,10 @@ class Explanation:
         model = self.machine.model_
         if model.shares is None:
             return np.zeros(np.shape(code))
-        return model.shares.of_feature(j, model.encoder.n_codes)[code]
+        return model.shares.of_feature(self._number(j), model.encoder.n_codes)[code]
+
+    def _number(self, j: int) -> int:
+        """The model's feature of a column of numbers."""
+        number = self.machine.columns_.features(j).number
+        assert number is not None
+        return number

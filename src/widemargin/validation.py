@@ -301,13 +301,14 @@ def check_sparse(X) -> None:
 
 
 def check_finite(estimator, X) -> None:
-    """Raise ValueError naming the first NaN or infinity and its row and column."""
+    """Raise ValueError naming the first infinity, or NaN unless that is taken, and its place."""
     values = X.data if sp.issparse(X) else X
     if values.dtype.kind != "f":
         return
+    allow_nan = get_tags(estimator).input_tags.allow_nan
     for begin in range(0, len(values), _ROWS_AT_A_TIME):
         part = values[begin : begin + _ROWS_AT_A_TIME]
-        finite = np.isfinite(part)
+        finite = ~np.isinf(part) if allow_nan else np.isfinite(part)
         if finite.all():
             continue
         at = np.argwhere(~finite)[0]
@@ -319,5 +320,6 @@ def check_finite(estimator, X) -> None:
             row, column = begin + int(at[0]), int(at[1])
         raise ValueError(
             f"Input X contains {kind} at row {row}, column {column_name(estimator, column)}. "
-            f"Remove or impute such values first, {words().imputing}."
+            f"Remove or impute such values first, {words().imputing}"
+            f"{words().learning if kind == 'NaN' else ''}."
         )

@@ -314,3 +314,30 @@ def test_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"pip install widemargin\[onnx\]"):
         export_onnx(AdditiveSVC().fit(X, y), tmp_path / "model.onnx")
+
+
+# ------------------------------------------------------------------ missing values and categories
+
+
+@pytest.mark.parametrize("approximation", ["spectral", "unary", "pmsvm"])
+@pytest.mark.parametrize("kernel", ["chi2", lambda x, y: (1 + x * y) ** 2], ids=["chi2", "square"])
+def test_missing_values_are_missing_in_the_file_too(kernel, approximation, tmp_path):
+    X, y, new = data("iris")
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random(X.shape) < [0.2, 0.2, 0, 0.1], np.float32("nan"), X)
+    new[:5] = np.nan  # in the third column for the first time
+    model = AdditiveSVC(kernel, approximation=approximation, missing="learn", random_state=0)
+    model.fit(X, y)
+    with pytest.warns(UserWarning, match="contribute nothing"):
+        expected = model.decision_function(new)
+    labels, scores = decide(model, new, tmp_path / "m.onnx")
+    np.testing.assert_allclose(scores, expected, atol=1e-4)
+    np.testing.assert_array_equal(labels, model.classes_[expected.argmax(axis=1)])
+
+
+def test_categories_are_refused(tmp_path):
+    X, y, _ = data("iris")
+    model = AdditiveSVC(categorical_features=[3], random_state=0).fit(np.round(3 * X), y)
+    with pytest.raises(ValueError, match="categories in 1 of its 4 columns, and export_onnx"):
+        export_onnx(model, tmp_path / "m.onnx")
+    assert not (tmp_path / "m.onnx").exists()

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.exceptions import NotFittedError
@@ -113,3 +114,22 @@ def test_refuses_what_is_no_sum_over_features(tmp_path):
         export_shapes(model, tmp_path / "shapes.json")
     with pytest.raises(NotFittedError):
         export_shapes(AdditiveSVC(), tmp_path / "shapes.json")
+
+
+def test_categories_and_missing_values_are_those_of_their_column():
+    X = pd.DataFrame(
+        {"age": [31.0, np.nan, 60.0, 44.0] * 9, "job": ["smith", "clerk", None, "smith"] * 9}
+    )
+    model = AdditiveSVC(missing="learn", random_state=0).fit(X, [0, 1, 1, 0] * 9)
+    shapes = json.loads(json.dumps(shape_functions(model), allow_nan=False))
+    age, job = shapes["features"]
+    assert (age["name"], job["name"], job["missing"]) == ("age", "job", None)
+    assert job["grid"] == ["clerk", "smith", "(missing)"]
+    parts = model.contributions(X)
+    assert age["missing"] == pytest.approx([parts[1, 0]], abs=1e-6)
+    assert job["values"][0] == pytest.approx(parts[[1, 0, 2], 1], abs=1e-6)
+    assert [term["name"] for term in shapes["terms"]] == ["age", "job"]
+    assert [term["features"] for term in shapes["terms"]] == [[0], [1]]
+    assert shapes["terms"][1]["categories"] == ["clerk", "smith", "(missing)"]
+    sizes = [term["importance"] for term in shapes["terms"]]
+    assert sizes == pytest.approx(np.abs(parts[:, :2]).mean(axis=0), abs=1e-6)

@@ -52,6 +52,15 @@ def framed(X):
     return pd.DataFrame(X, columns=NAMES)
 
 
+def lossy():
+    """Two columns of numbers and one of categories between them, with gaps in two of them."""
+    import pandas as pd
+
+    X, job = rows(), np.array(["baker", "clerk", "größe", None], dtype=object)
+    a = np.where(X[:, 1] < 0.1, np.nan, X[:, 0])
+    return pd.DataFrame({"a": a, "job": job[(4 * X[:, 2]).astype(int)], "b": X[:, 3]})
+
+
 # ------------------------------------------------------------------ kernels of the user
 
 
@@ -158,6 +167,22 @@ ADDITIVE: dict[str, Callable[[], Case]] = {
     "class weights of texts": lambda: _additive(
         y=_labels("a", "b", "c"), class_weight={"a": 1.0, "b": 2.0, "c": 3.0}
     ),
+    "categories and missing values": lambda: _additive(
+        X=lossy(), y=classes(rows()), missing="learn", categorical_features=["job"]
+    ),
+    "categories by position": lambda: _additive(
+        "chi2", X=lossy(), y=classes(rows()), missing="learn", categorical_features=[np.int64(1)]
+    ),
+    "categories by a mask": lambda: _additive(
+        X=lossy(), y=classes(rows()), missing="learn", categorical_features=[False, True, False]
+    ),
+    "categories only": lambda: _additive(
+        X=lossy()[["job"]], y=classes(rows()), missing="learn", approximation="unary"
+    ),
+    "missing numbers": lambda: _additive(
+        X=lossy()[["a", "b"]].to_numpy(), y=classes(rows()), missing="learn", approximation="pmsvm"
+    ),
+    "no categories": lambda: _additive(categorical_features=None),
     "balanced": lambda: _additive(class_weight="balanced", random_state=np.int64(7)),
 }  # fmt: skip
 
@@ -349,6 +374,11 @@ DAMAGED: dict[str, Callable[[], Case]] = {
         KernelSVC("precomputed", max_iter=3, **PLAIN, early=1, branching=2), rbf_kernel(_TINY_X)
     ),
     "pipeline": lambda: _tiny(make_pipeline(MinMaxScaler(clip=True), KernelSVC(max_iter=3))),
+    "columns": lambda: Case(
+        AdditiveSVC("chi2", missing="learn", categorical_features=[0], **_TINY),
+        np.where(np.arange(36).reshape(12, 3) % 5 == 1, np.nan, _TINY_X),
+        classes(_TINY_X),
+    ),
     "scaled": lambda: _tiny(make_pipeline(StandardScaler(), AdditiveSVC("linear", **_TINY))),
 }
 

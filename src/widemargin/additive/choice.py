@@ -31,6 +31,7 @@ def choose_kernel(source: Source) -> str:
         return "intersection"
     block = next(source.blocks())
     rows = sp.csr_array(_some_rows(block))
+    rows.data[np.isnan(rows.data)] = 0  # missing
     if rows.nnz and rows.data.min() < 0:
         return "intersection"
     if rows.nnz <= MOSTLY_ZERO * rows.shape[0] * rows.shape[1]:

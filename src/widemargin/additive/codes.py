@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -73,6 +73,11 @@ class Codes(CodedRows):
     n_features: int
     n_codes: int
 
+    @property
+    def n_stored(self) -> int:
+        """How many codes are not 0."""
+        return int(np.count_nonzero(self.data))
+
     @cached_property
     def core(self) -> _core.Rows:
         """The checked view that the core's loops take."""
@@ -93,6 +98,21 @@ class Codes(CodedRows):
         out[np.repeat(np.arange(self.n_rows), np.diff(self.start)), self.index] = self.data
         return out
 
+    def compressed(self) -> Codes:
+        """Without those that are 0."""
+        if self.index is not None:
+            return self
+        start, index, data = _core.compress(self.data, self.n_codes)
+        return replace(self, data=data, index=index, start=start)
+
+    def widened(self, n_codes: int) -> Codes:
+        """The same codes, with room for more of them."""
+        if self.data.dtype.itemsize >= np.min_scalar_type(n_codes - 1).itemsize:
+            return replace(self, n_codes=n_codes)
+        index = None if self.index is None else self.index.astype(np.uint32)
+        data = self.data.astype(np.min_scalar_type(n_codes - 1))
+        return replace(self, data=data, index=index, n_codes=n_codes)
+
 
 def in_memory(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return np.empty(shape, dtype)
@@ -108,9 +128,9 @@ def encode(source: Source, encoder: Encoder, allocate: Allocate = in_memory) -> 
     source = filled_in(source, encoder.scale)
     if isinstance(source, Values) and allocate is in_memory:
         codes = _encoded(source, encoder)
-        compress = not source.sparse and _mostly_absent(_n_stored(codes), codes)
-        return _compressed(codes) if compress else codes
-    n_stored = sum(_n_stored(_encoded(block, encoder)) for block in source.blocks())
+        compress = not source.sparse and mostly_absent(codes.n_stored, codes)
+        return codes.compressed() if compress else codes
+    n_stored = sum(_encoded(block, encoder).n_stored for block in source.blocks())
     writer = CodeWriter(source, n_stored, allocate)
     for block in source.blocks():
         writer.write(_encoded(block, encoder))
@@ -122,14 +142,14 @@ class CodeWriter:
 
     def __init__(self, source: Source, n_stored: int, allocate: Allocate = in_memory):
         self._n_rows, self._n_features = source.n_rows, source.n_features
-        self._compressed = source.sparse or _mostly_absent(n_stored, source)
+        self._compressed = source.sparse or mostly_absent(n_stored, source)
         self._n_stored, self._allocate = n_stored, allocate
         self._codes: Codes | None = None
         self._rows = self._stored = 0  # written so far
 
     def write(self, block: Codes) -> None:
-        if self._compressed and block.index is None:
-            block = _compressed(block)
+        if self._compressed:
+            block = block.compressed()
         if self._codes is None:
             self._codes = self._all_like(block)
         out, rows = self._codes, slice(self._rows, self._rows + block.n_rows)
@@ -185,15 +205,6 @@ def _is_identity(values: np.ndarray, encoder: Encoder) -> bool:
     return codes.dtype == np.uint8 and np.array_equal(codes, every.data)
 
 
-def _n_stored(codes: Codes) -> int:
-    return int(np.count_nonzero(codes.data))
-
-
-def _mostly_absent(n_stored: int, shape: Source | Codes) -> bool:
+def mostly_absent(n_stored: int, shape: Source | Codes) -> bool:
+    """Whether so few codes that are not 0 are better compressed."""
     return n_stored < _DENSE_ENOUGH * shape.n_rows * shape.n_features
-
-
-def _compressed(codes: Codes) -> Codes:
-    """Dense codes without those that are 0."""
-    start, index, data = _core.compress(codes.data, codes.n_codes)
-    return Codes(data, index, start, codes.n_rows, codes.n_features, codes.n_codes)

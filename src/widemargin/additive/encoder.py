@@ -1,7 +1,8 @@
 """Where the bins lie: scale, representatives and thresholds, learned from training data.
 
-Code 0 means "absent": it contributes nothing, and compressed rows leave it out.  Codes 1..b
-stand for the bin representatives t_1 < ... < t_b in the kernel's own domain.
+Code 0 means "absent": it contributes nothing, and compressed rows leave it out; NaN has it, with
+every kernel.  Codes 1..b stand for the bin representatives t_1 < ... < t_b in the kernel's own
+domain.
 """
 
 from __future__ import annotations
@@ -116,6 +117,8 @@ def fit_encoder(
         raise ValueError(f'binning={binning!r} has no effect with scaling="percentile".')
     if binning == "exact" and n_bins != "auto":
         raise ValueError(f'n_bins={n_bins!r} has no effect with binning="exact".')
+    if source.n_features == 0:  # nothing but indicators
+        return _exact(Scale(np.zeros(1), np.ones(1)), np.ones(1), zero_is_absent=True)
     low, high = ranges(source)
     if scaling == "percentile":
         return _icd_encoder(source, row_weight, (low, high), n_bins, zero_is_absent)
@@ -285,10 +288,12 @@ def _icd_encoder(source: Source, row_weight, extremes, n_bins, zero_is_absent: b
 
 
 def _percentile(values: Values, row_weight: np.ndarray, *, zeros_count: bool) -> float:
-    """ICD's percentile of the values, each row by its weight; zeros are the least or count."""
+    """ICD's percentile of values, each row by its weight; zeros are the least or count."""
     n, d = values.n_rows, values.n_features
     share = ICD_PERCENTILE / 100
-    if np.ptp(row_weight) == 0:
+    # The least of numbers with NaN among them is NaN, which takes no memory to find.
+    missing = values.data.size > 0 and bool(np.isnan(values.data.min()))
+    if np.ptp(row_weight) == 0 and not missing:
         left_out = 0 if zeros_count else n * d - int(np.count_nonzero(values.data))
         rank = int(np.ceil(share * (n * d - left_out))) - 1
         return _order_statistic(values, min(left_out + max(rank, 0), n * d - 1))
@@ -298,6 +303,10 @@ def _percentile(values: Values, row_weight: np.ndarray, *, zeros_count: bool) ->
         weight = np.append(weight, max(row_weight.sum() * d - weight.sum(), 0.0))
     else:
         data, weight = values.data.ravel(), np.repeat(row_weight, d)
+    if missing:
+        data, weight = data[~np.isnan(data)], weight[~np.isnan(data)]
+    if not len(data):
+        return 0.0
     if not zeros_count:
         weight = np.where(data == 0, 0.0, weight)
     order = np.argsort(data, kind="stable")

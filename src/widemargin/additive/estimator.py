@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive.explanation import ExplanationMixin
+from widemargin.additive.frames import check_categorical
 from widemargin.additive.machine import AdditiveMachine
-from widemargin.additive.source import Values
 from widemargin.classifier import MarginClassifier
 from widemargin.losses import LOSSES
 from widemargin.multiclass import Coding
@@ -16,9 +16,10 @@ from widemargin.validation import (
     check_choice,
     check_n_jobs,
     check_number,
-    check_X,
 )
 from widemargin.wording import words
+
+MISSING = ("error", "learn")
 
 
 class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
@@ -62,6 +63,15 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         some values are negative), None uses values as they are.  "auto" is "global" for
         non-negative data whose columns typically start at zero and whose maxima stay within 100
         times their median, and "minmax" otherwise.
+    missing : {"error", "learn"}, default="error"
+        What a missing value is (NaN, None, NA, null): an error, or a value of its own, whose
+        contribution is learned for each column that has some in the training data.  Where only
+        new data has them they contribute nothing, with a warning that names their columns.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns whose values are categories, each with a contribution of its own: "from_dtype"
+        takes those of data frames that are categorical or text; else a list of names or
+        positions, or a mask; None has no categories.  They are known by their text, missing is
+        one more of them, and those that only new data has contribute nothing, with a warning.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
     fit_intercept : bool, default=True
         Learn an intercept, as the weight of a constant (hence regularised) feature.
@@ -113,6 +123,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         Numbers per bin (0 for "unary").
     model_ : AdditiveModel
         The arrays that prediction uses.
+    columns_ : Columns
+        Which columns have categories or missing values, and what features they are in the model.
     feature_importances_ : ndarray of shape (n_features_in_,)
         The mean of |contribution| of each feature over the training data.
     history_ : list of list of dict
@@ -145,6 +157,14 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     True
     >>> bool(model.duality_gap_ <= 1e-2)
     True
+
+    Columns of categories and missing values, as data frames have them:
+
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"job": ["smith", "clerk", "smith", None], "age": [50, 31, None, 28]})
+    >>> model = AdditiveSVC(missing="learn", random_state=0).fit(people, [1, 0, 1, 0])
+    >>> model.predict(pd.DataFrame({"job": ["smith"], "age": [None]}))
+    array([1])
     """
 
     def __init__(
@@ -158,6 +178,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         n_bins="auto",
         binning="auto",
         scaling="auto",
+        missing="error",
+        categorical_features="from_dtype",
         multi_class="ovr",
         fit_intercept=True,
         class_weight=None,
@@ -177,6 +199,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         self.n_bins = n_bins
         self.binning = binning
         self.scaling = scaling
+        self.missing = missing
+        self.categorical_features = categorical_features
         self.multi_class = multi_class
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
@@ -191,6 +215,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing == "learn"
         tags.input_tags.positive_only = self.scaling in ("global", None)
         return tags
 
@@ -199,6 +224,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         check_number("C", self.C, above=0)
         if not np.isfinite(self.C):
             raise ValueError(f"{words().option('C', self.C)} must be finite.")
+        check_choice("missing", self.missing, MISSING)
+        check_categorical(self.categorical_features)
         check_choice("loss", self.loss, tuple(LOSSES))
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         check_choice("C_unit", self.C_unit, ("diagonal", "raw"))
@@ -224,5 +251,5 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
             One column for two classes, positive for ``classes_[1]``.
         """
         check_is_fitted(self, "model_")
-        X = check_X(self, X, reset=False)
-        return Coding.of(self).scores(self.model_.decision(Values.of(X), self.n_jobs))
+        values, marks = self._parts(X)
+        return Coding.of(self).scores(self.model_.decision(values, self.n_jobs, marks))

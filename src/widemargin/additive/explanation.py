@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive.batches import Dual
 from widemargin.additive.codes import encode
+from widemargin.additive.column_shapes import column_shape
+from widemargin.additive.columns import Columns, Parts
+from widemargin.additive.frames import read_new
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.source import Values
 from widemargin.additive.tables import ApproximationError, compare
 from widemargin.multiclass import Coding
-from widemargin.validation import check_number, check_X
+from widemargin.validation import check_number, column_name
 from widemargin.warning import warn_user
 
 _NO_SHARES = "This model is from an earlier version, which did not keep how often values occur."
@@ -41,6 +46,8 @@ class ExplanationMixin:
     classes_: np.ndarray
     n_features_in_: int
     model_: AdditiveModel
+    columns_: Columns
+    _parts: Callable[..., Parts]
     _dual: Dual
 
     def shape_function(self, feature, class_label=None):
@@ -58,23 +65,30 @@ class ExplanationMixin:
 
         Returns
         -------
-        grid : ndarray of shape (n_bins,)
-            Raw values of the feature, ascending; a value between two belongs to one of them.
-        values : ndarray of shape (n_bins,)
+        grid : ndarray of shape (n_values,)
+            Raw values of the feature, ascending; a value between two belongs to one of them. Of a
+            column of categories, their texts. If missing has a contribution of its own it is last,
+            as NaN or None.
+        values : ndarray of shape (n_values,)
             g_j at those values, less its mean.
         """
         check_is_fitted(self, "model_")
         j = self._feature_number(feature)
         self._check_shares()
-        codes, values = self.model_.shape(j)
-        return self.model_.encoder.grid(j)[codes], self._of_class(values, class_label)
+        shape = column_shape(self.model_, self.columns_, j)
+        grid, values = shape.values, shape.scores
+        if shape.missing is not None:
+            nothing = None if grid.dtype == object else np.nan
+            grid = np.concatenate([grid, np.array([nothing], dtype=grid.dtype)])
+            values = np.vstack([values, shape.missing])
+        return grid, self._of_class(values, class_label)
 
     def contributions(self, X, class_label=None):
         """What each feature adds to the decision value of each row, more than it does on average.
 
         Contributions have a mean of zero over the training data, rows weighted as in the fit; the
-        intercept has the rest, so it is the mean decision value.  `widemargin.explain` groups them
-        by the columns of the data and shows them in its units.
+        intercept has the rest, so it is the mean decision value.  `widemargin.explain` groups
+        columns that are categories of one, and shows them in the data's units.
 
         Parameters
         ----------
@@ -89,14 +103,15 @@ class ExplanationMixin:
         """
         check_is_fitted(self, "model_")
         self._check_shares()
-        X = check_X(self, X, reset=False)
+        values, marks = self._parts(X)
         outputs = np.arange(self.model_.n_outputs)
-        if class_label is None and len(self.classes_) > 2:
-            return self.model_.contributions(Values.of(X), outputs)
-        if len(self.classes_) > 2:
+        one_of_many = class_label is not None and len(self.classes_) > 2
+        if one_of_many:
             outputs = self._of_class(outputs, class_label)[None]
-            return self.model_.contributions(Values.of(X), outputs)[..., 0]
-        return self._of_class(self.model_.contributions(Values.of(X), outputs), class_label)
+        parts = self.columns_.by_column(self.model_.contributions(values, outputs, marks))
+        if one_of_many:
+            return parts[..., 0]
+        return parts if len(self.classes_) > 2 else self._of_class(parts, class_label)
 
     @property
     def feature_importances_(self):
@@ -112,6 +127,9 @@ class ExplanationMixin:
                 f"{_NO_SHARES} Fit it again, or measure importance on data (X, or --data on the "
                 "command line)."
             )
+        if not self.columns_.are_features:
+            shapes = (column_shape(model, self.columns_, j) for j in range(self.n_features_in_))
+            return np.array([shape.importance(readout) for shape in shapes])
         cells = model.at_cells(model.shares.feature, model.shares.code) @ readout
         return model.shares.mean_distance(cells, model.centre @ readout).mean(axis=1)
 
@@ -148,7 +166,8 @@ class ExplanationMixin:
             variables).  Without it, the error is that of the tables on all pairs of bins.
         features : sequence of int, default=None
             With X: the features j whose g_j(t) = sum_i a_i y_i k(t, x_ij) is compared with the
-            table's, on the bins' grid (PmSVM-LUT, Tables 1 and 2).  All by default.
+            table's, on the bins' grid (PmSVM-LUT, Tables 1 and 2).  All by default, but for
+            columns of categories, which have no grid.
 
         Returns
         -------
@@ -159,12 +178,17 @@ class ExplanationMixin:
             return self.model_.tables.error(self.model_.frequency)
         if not hasattr(self, "_dual"):
             raise ValueError("The true g_j needs the dual variables: fit with warm_start=True.")
-        X = check_X(self, X, reset=False)
+        X = read_new(self, X, self.columns_)
         dual = self._dual
         if X.shape[0] <= dual.present.max():
             raise ValueError("X must be the rows that the model was fitted on.")
-        features = range(self.n_features_in_) if features is None else features
-        return shape_errors(self.model_, Values.of(X[dual.present]), dual.coef, features)
+        columns = self.columns_.numbers if features is None else features
+        numbers = [self.columns_.features(int(j)).number for j in columns]
+        if None in numbers:
+            name = column_name(self, int(columns[numbers.index(None)]))
+            raise ValueError(f"features: column {name} has categories, and no grid.")
+        values = self.columns_.parts(X[dual.present]).values
+        return shape_errors(self.model_, values, dual.coef, numbers)
 
 
 def importance(model: ExplanationMixin, X=None) -> np.ndarray:

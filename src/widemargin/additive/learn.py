@@ -10,6 +10,7 @@ import numpy as np
 from widemargin.additive.choice import choose_kernel
 from widemargin.additive.codes import CodedRows, encode
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
+from widemargin.additive.indicators import Indicators, beside
 from widemargin.additive.kernels import resolve_kernel, vanishes_at_zero
 from widemargin.additive.lookup import BinnedLookup, Lookup, PolynomialLookup
 from widemargin.additive.source import Source
@@ -65,8 +66,13 @@ class Approximation:
         return self.codes.row_sums(self.tables.diagonal)
 
 
-def learn(source: Source, weight: np.ndarray, settings: Settings) -> Approximation:
-    """Scale, bins, codes and tables for training data with sample weights."""
+def learn(
+    source: Source, weight: np.ndarray, settings: Settings, marks: Indicators | None = None
+) -> Approximation:
+    """Scale, bins, codes and tables for training data with sample weights.
+
+    The numbers in ``source`` alone decide on kernel, scale and bins; indicators use the last bin.
+    """
     chosen = choose_kernel(source) if settings.chooses_kernel else settings.kernel
     kernel = resolve_kernel(chosen)
     encoder = fit_encoder(
@@ -78,6 +84,8 @@ def learn(source: Source, weight: np.ndarray, settings: Settings) -> Approximati
         zero_is_absent=vanishes_at_zero(kernel),
     )
     codes = encode(source, encoder)
+    if marks is not None:
+        codes = beside(codes, marks, encoder.n_codes - 1)
     frequency = codes.frequency(weight)
     tables = make_tables(
         kernel,

@@ -13,6 +13,7 @@ import numpy as np
 
 from widemargin.additive.codes import Codes, encode
 from widemargin.additive.encoder import Encoder, exact_encoder
+from widemargin.additive.indicators import Indicators, beside
 from widemargin.additive.source import Values
 from widemargin.additive.tables import evenly_picked, log_polynomials
 
@@ -44,8 +45,8 @@ class Lookup(Protocol):
         """Those of the training's codes that a fitted model keeps; None for all."""
         ...
 
-    def read(self, values: Values) -> tuple[Codes, np.ndarray]:
-        """Codes of new data, and the table they index."""
+    def read(self, values: Values, marks: Indicators | None) -> tuple[Codes, np.ndarray]:
+        """Codes of new data, numbers and then indicators, and the table they index."""
         ...
 
 
@@ -68,8 +69,11 @@ class BinnedLookup:
     def kept(n_codes: int) -> None:
         return None
 
-    def read(self, values: Values) -> tuple[Codes, np.ndarray]:
-        return encode(values, self.encoder), self.table
+    def read(self, values: Values, marks: Indicators | None) -> tuple[Codes, np.ndarray]:
+        codes = encode(values, self.encoder)
+        if marks is not None:
+            codes = beside(codes, marks, self.encoder.n_codes - 1)
+        return codes, self.table
 
 
 @dataclass(frozen=True)
@@ -97,9 +101,12 @@ class PolynomialLookup:
         """A grid: one entry per distinct value would be the training data again."""
         return evenly_picked(n_codes, _GRID)
 
-    def read(self, values: Values) -> tuple[Codes, np.ndarray]:
-        encoder = exact_encoder(values, self.encoder)
-        t = np.minimum(encoder.representatives, self.encoder.representatives[-1])
+    def read(self, values: Values, marks: Indicators | None) -> tuple[Codes, np.ndarray]:
+        encoder, top = exact_encoder(values, self.encoder), self.encoder.representatives[-1]
+        codes, t = encode(values, encoder), np.minimum(encoder.representatives, top)
+        if marks is not None:  # whose value the data at hand need not have
+            t = np.append(t, top)
+            codes = beside(codes.widened(len(t)), marks, len(t) - 1)
         table = np.zeros((len(t), self.table.shape[1]), dtype=self.table.dtype)
         table[1:, : self.rank] = log_polynomials(t[1:], self.rank - 1)
-        return encode(values, encoder), table
+        return codes, table

@@ -18,17 +18,17 @@ from widemargin.additive.batches import (
     precision,
     solve_batches,
 )
+from widemargin.additive.columns import Columns, Parts
+from widemargin.additive.frames import read_new, read_training
 from widemargin.additive.learn import Approximation, Settings, learn
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.problem import LANES, Layout, SharedProblem
 from widemargin.additive.shares import BinShares
 from widemargin.additive.solver import Stopping
-from widemargin.additive.source import Values
 from widemargin.losses import LOSSES
 from widemargin.machine import Machine, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
-from widemargin.validation import check_X_y
 from widemargin.warning import warn_user
 from widemargin.wording import words
 
@@ -41,6 +41,7 @@ move more freely but couples all samples, which costs sweeps."""
 class TrainingSet:
     """Everything that does not depend on C: what a path over C computes once."""
 
+    columns: Columns
     learned: Approximation
     diagonal: np.ndarray  # k(x, x) of each sample
     targets: Targets
@@ -70,6 +71,7 @@ class AdditiveMachine(Machine):
     warm_start: bool
     random_state: Any
     verbose: Any
+    columns_: Columns
     model_: AdditiveModel
     violation_ = recorded("violation")
 
@@ -86,11 +88,18 @@ class AdditiveMachine(Machine):
 
     def _prepare(self, X, y, sample_weight, *, several: bool = False) -> TrainingSet:
         """Validate, encode and factorise; there is nothing more to keep for several C."""
-        X, y = check_X_y(self, X, y)
-        targets = self._targets(X, y, sample_weight)
-        learned = learn(Values.of(targets.X), targets.weight, self._settings())
+        matrix, labels, categories = read_training(self, X, y)
+        targets = self._targets(matrix, labels, sample_weight)
+        columns = Columns.of(targets.X, categories)
+        values, marks = columns.parts(targets.X)
+        learned = learn(values, targets.weight, self._settings(), marks)
         shares = BinShares.of(learned.codes, targets.weight)
-        return TrainingSet(learned, learned.diagonal(), targets, shares, X, y)
+        given = X if categories else matrix  # which callbacks may predict
+        return TrainingSet(columns, learned, learned.diagonal(), targets, shares, given, labels)
+
+    def _parts(self, X) -> Parts:
+        """Checked data as the model reads it."""
+        return self.columns_.parts(read_new(self, X, self.columns_))
 
     def _solve(self, training: TrainingSet, start: Dual | None) -> Dual:
         """Minimise, from the dual variables of another fit if there are any."""
@@ -159,6 +168,7 @@ class AdditiveMachine(Machine):
         model = AdditiveModel.of(training.learned, tables, weights, intercept, shares)
         return {
             **training.targets.fitted,
+            "columns_": training.columns,
             "model_": model,
             "intercept_": model.intercept,
             "kernel_": training.learned.kernel,

@@ -9,6 +9,7 @@ import numpy as np
 
 from widemargin import _core
 from widemargin.additive.encoder import Encoder
+from widemargin.additive.indicators import Indicators
 from widemargin.additive.learn import Approximation
 from widemargin.additive.lookup import Lookup
 from widemargin.additive.problem import CoreTables
@@ -89,9 +90,11 @@ class AdditiveModel:
     def lanes(self) -> int:
         return self.weights.shape[-1]
 
-    def decision(self, values: Values, n_jobs: int | None = None) -> np.ndarray:
+    def decision(
+        self, values: Values, n_jobs: int | None = None, marks: Indicators | None = None
+    ) -> np.ndarray:
         """Decision values, of shape (n_rows, n_outputs)."""
-        codes, table = self.lookup.read(values)
+        codes, table = self.lookup.read(values, marks)
         left, right = (None, table) if self.offset is not None else (table, table)
         core = _core.Tables(left, right, self.offset, self.lanes)
         out = [np.empty((codes.n_rows, self.lanes), self.weights.dtype) for _ in self.weights]
@@ -161,10 +164,12 @@ class AdditiveModel:
             codes = self.encoder.codes_of(np.zeros(1))
         return codes, (self.feature_function(feature) - self.centre[feature])[codes]
 
-    def contributions(self, values: Values, outputs: np.ndarray) -> np.ndarray:
+    def contributions(
+        self, values: Values, outputs: np.ndarray, marks: Indicators | None = None
+    ) -> np.ndarray:
         """Per feature g_j(x_j) less its mean over the training data, and the intercept, which has
         the means, last: (n_rows, n_features + 1, len(outputs))."""
-        codes, table = self.lookup.read(values)
+        codes, table = self.lookup.read(values, marks)
         dense = codes.toarray()
         out = np.empty((codes.n_rows, self.n_features + 1, len(outputs)))
         for j in range(self.n_features):

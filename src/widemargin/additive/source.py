@@ -106,12 +106,15 @@ class Values:
         return Values(self.csr().toarray(), None, None, self.n_rows, self.n_features)
 
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest value of each column, absent zeros included."""
+        """Smallest and largest value of each column, absent zeros included.
+
+        Of a column where all is missing they are NaN, or infinite and the wrong way round.
+        """
         if not self.sparse:
-            return (
-                self.data.min(axis=0).astype(np.float64),
-                self.data.max(axis=0).astype(np.float64),
-            )
+            low, high = self.data.min(axis=0), self.data.max(axis=0)
+            if low.dtype.kind == "f" and np.isnan(low).any():  # slower
+                low, high = np.fmin.reduce(self.data), np.fmax.reduce(self.data)
+            return low.astype(np.float64), high.astype(np.float64)
         low, high, stored = np.asarray(_core.column_ranges(self.core))
         absent = stored < self.n_rows
         return (
@@ -194,13 +197,14 @@ class _Dense:
 
 
 def ranges(source: Source) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest and largest value of each column, absent zeros included."""
+    """Smallest and largest value of each column, absent zeros included; 0 where all is missing."""
     blocks = source.blocks()
     low, high = next(blocks).ranges()
     for block in blocks:
         block_low, block_high = block.ranges()
-        low, high = np.minimum(low, block_low), np.maximum(high, block_high)
-    return low, high
+        low, high = np.fmin(low, block_low), np.fmax(high, block_high)
+    known = low <= high
+    return np.where(known, low, 0.0), np.where(known, high, 0.0)
 
 
 def distinct(source: Source, scale: Scale, limit: int) -> np.ndarray:

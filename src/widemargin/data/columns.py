@@ -7,23 +7,19 @@ numbers, or nearly every row another value.  Nothing is guessed silently.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from widemargin.categories import Text, WaysOut, check_likely, first_of, is_number, numbers_among
 from widemargin.wording import words
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NEARLY_NUMBERS = 0.9  # share of a text column's values
-_MANY_CATEGORIES = 50  # that any column may have; more than these, up to half as many as rows
 _MOST_NAMED = 20  # columns in a message
-_SHOWN = 60  # characters of a value in a message
-_NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
 
 
 class RuleOptions(TypedDict, total=False):
@@ -74,13 +70,6 @@ class Rule:
                     raise ValueError(f"{said} contradicts {words().option(other, [column])}")
 
 
-class Text(NamedTuple):
-    """A column of categories: that of every row, -1 where it is missing."""
-
-    codes: np.ndarray
-    categories: list[str]
-
-
 def listed(names: Sequence[str], most: int = 20) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(map(repr, names[:most])) + more
@@ -120,7 +109,7 @@ def own_array(
     if name in rule.numeric:
         return _parsed(name, text, "Say {} if it stands for a missing value, or correct it")
     if not declared:
-        _check_likely(name, text)
+        check_likely(name, text, _ways_out(name))
     return text
 
 
@@ -140,7 +129,7 @@ def model_array(
         return _text(column, na)
     kind = "float32" if column.type == "float32" else "float64"
     numbers = column.cast(kind, safe=False).to_numpy()
-    absent = [float(word) for word in na if _NUMBER.fullmatch(word)]
+    absent = [float(word) for word in na if is_number(word)]
     if absent and np.isin(numbers, absent).any():
         numbers = np.where(np.isin(numbers, absent), np.nan, numbers)
     return numbers
@@ -171,51 +160,21 @@ def _text(column: pa.ChunkedArray, na: Sequence[str]) -> Text:
     return Text(place[codes], list(number))
 
 
-def _numbers_among(categories: Iterable[str]) -> np.ndarray:
-    return np.array([bool(_NUMBER.fullmatch(value)) for value in categories], dtype=bool)
-
-
 def _parsed(name: str, text: Text, way_out: str) -> np.ndarray:
     """The numbers that texts stand for."""
-    is_number = _numbers_among(text.categories)
-    if not is_number.all():
-        row, value = _first(text, ~is_number)
+    are_numbers = numbers_among(text.categories)
+    if not are_numbers.all():
+        row, value = first_of(text, ~are_numbers)
         way_out = way_out.format(words().option("na", [value]))
         raise ValueError(f"row {row}, column {name!r}: {value!r} is not a number. {way_out}")
     numbers = np.array([*map(float, text.categories), np.nan])  # missing ones have the code -1
     return numbers[text.codes]
 
 
-def _first(text: Text, which: np.ndarray) -> tuple[int, str]:
-    """Row (from 1) and value of the first of some categories."""
-    rows = np.flatnonzero(np.append(which, False)[text.codes])
-    return int(rows[0]) + 1, text.categories[text.codes[rows[0]]][:_SHOWN]
-
-
-def _check_likely(name: str, text: Text) -> None:
-    """Refuse text that is not likely to be categories."""
-    present = text.codes[text.codes >= 0]
-    is_number = _numbers_among(text.categories)
-    n_numbers = int(is_number[present].sum()) if len(present) else 0
-    categorical, drop = (words().option(way, [name]) for way in ("categorical", "drop"))
-    if n_numbers and n_numbers == len(present):
-        raise ValueError(
-            f"column {name!r}: the file has it as text, but all of its values are numbers. Say "
-            f"{words().option('numeric', [name])}, {categorical} or {drop}"
-        )
-    if n_numbers >= _NEARLY_NUMBERS * len(present) > 0:
-        row, value = _first(text, ~is_number)
-        raise ValueError(
-            f"column {name!r}: {n_numbers} of its {len(present)} values are numbers, but {value!r} "
-            f"in row {row} is not. Say {words().option('na', [value])} if that stands for a "
-            f"missing value, {categorical} if all of them are categories, or {drop}"
-        )
-    n = len(text.categories)
-    if n > max(_MANY_CATEGORIES, len(present) / 2):
-        raise ValueError(
-            f"column {name!r}: {n} different texts in {len(present)} rows, too many to be "
-            f"categories. Leave it out with {drop}, or take it as it is with {categorical}"
-        )
+def _ways_out(name: str) -> WaysOut:
+    option = words().option
+    ways = (option(way, [name]) for way in ("numeric", "categorical", "drop"))
+    return WaysOut(lambda value: option("na", [value]), *ways)
 
 
 def check_complete(arrays: dict[str, np.ndarray | Text], na: Sequence[str]) -> None:

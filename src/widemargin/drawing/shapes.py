@@ -154,14 +154,15 @@ def _draw(ax, explained: Explanation, term: Term, class_label, bands: Bands | No
     if bands is not None and term.name in bands.low and len(classes) <= _MOST_BANDS:
         ends = bands.low[term.name] @ readout, bands.high[term.name] @ readout
         spread = np.minimum(*ends), np.maximum(*ends)
-    shape = Shape(shape.values, shape.scores @ readout, shape.share)
+    missing = None if shape.missing is None else shape.missing @ readout
+    shape = Shape(shape.values, shape.scores @ readout, shape.share, missing)
     ax.axhline(0, color=GREY, lw=0.6)
     draw = _draw_categories if shape.values.dtype == object else _draw_curves
     ax.set_title(f"{term.name}{draw(ax, shape, classes, spread)}", fontsize=9, **NAME)
 
 
 def _draw_curves(ax, shape: Shape, classes: np.ndarray, spread) -> str:
-    """A line per class over the values that occur."""
+    """A line per class over the values that occur, and a dotted one for missing values."""
     seen = shape.seen
     if spread is not None:
         begin = int(np.searchsorted(shape.values, seen.values[0]))
@@ -170,13 +171,15 @@ def _draw_curves(ax, shape: Shape, classes: np.ndarray, spread) -> str:
             ends = (spread[0][part, k], spread[1][part, k])
             ax.fill_between(seen.values, *ends, step="mid", alpha=0.25, lw=0, color=f"C{k}")
     marker = "o" if len(seen.values) == 1 else None  # no line to see
-    for label, scores in zip(classes, seen.scores.T, strict=True):
+    for k, label in enumerate(classes):
         style = {"lw": 1.2, "drawstyle": "steps-mid", "marker": marker, "ms": 4}
-        ax.plot(seen.values, scores, **style, label=str(label))
+        (line,) = ax.plot(seen.values, seen.scores[:, k], **style, label=str(label))
+        if seen.missing is not None:
+            ax.axhline(seen.missing[k], color=line.get_color(), lw=1, ls=":")
     if seen.share is not None and len(seen.values) > 1:
         count, edges = np.histogram(seen.values, _STRIP_BARS, weights=seen.share)
         _draw_strip(ax, edges[:-1], np.diff(edges), count)
-    return ""
+    return "" if seen.missing is None else ", missing dotted"
 
 
 def _draw_categories(ax, shape: Shape, classes: np.ndarray, spread) -> str:

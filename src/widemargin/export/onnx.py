@@ -37,8 +37,9 @@ def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLi
     Raises
     ------
     ValueError
-        For what plain operations cannot say: a kernel that is a function or a matrix,
-        ``early_prediction="bcm"``, other steps of pipelines; or more than 2 GB of numbers.
+        For what plain operations on numbers cannot say: columns of categories, a kernel that is a
+        function or a matrix, ``early_prediction="bcm"``, other steps of pipelines; or more than
+        2 GB of numbers.
     ImportError
         Without the package onnx.
 
@@ -108,7 +109,7 @@ def _class_scores(graph: Graph, x: str, model) -> str:
         )
     coding = Coding.of(model)
     if isinstance(model, AdditiveSVC):
-        scores = additive_scores(graph, x, model.model_)
+        scores = additive_scores(graph, x, model.model_, model.columns_)
     else:
         scores = kernel_scores(graph, x, model.model_)
         if coding.votes:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from widemargin.additive.columns import Columns
 from widemargin.additive.lookup import PolynomialLookup
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.problem import LANES
 from widemargin.additive.tables import LOG_OFFSET
 from widemargin.export.onnx_graph import Graph
+from widemargin.wording import words
 
 
-def additive_scores(graph: Graph, x: str, model: AdditiveModel) -> str:
+def additive_scores(graph: Graph, x: str, model: AdditiveModel, columns: Columns) -> str:
     """Decision values of the rows x, of shape (N, n_outputs)."""
+    _check(columns)
     encoder, lookup = model.encoder, model.lookup
     t = graph("Mul", graph("Sub", graph.cast(x, np.float64), encoder.shift), encoder.factor)
+    t = _with_missing(graph, x, t, model, columns)
     if isinstance(lookup, PolynomialLookup):
         features = _log_polynomials(graph, t, lookup)
         sums = _weighted(graph, features, lookup.rank, model)
@@ -24,6 +28,25 @@ def additive_scores(graph: Graph, x: str, model: AdditiveModel) -> str:
     else:
         sums = _looked_up(graph, _codes(graph, t, encoder.thresholds), model.offset, model)
     return graph("Add", graph.cast(sums, np.float64), model.intercept)
+
+
+def _check(columns: Columns) -> None:
+    if columns.categories:
+        raise ValueError(
+            f"The model has categories in {len(columns.categories)} of its {columns.n_columns} "
+            f"columns, and {words().function('export_onnx')} writes models of numbers only. Make "
+            "one of them for each category first, for example with "
+            "sklearn.preprocessing.OneHotEncoder, and fit on these."
+        )
+
+
+def _with_missing(graph: Graph, x: str, t: str, model: AdditiveModel, columns: Columns) -> str:
+    """Indicators after the numbers: the largest value of numbers, or NaN, which is absent."""
+    if not columns.missing:
+        return t
+    own = graph("Gather", x, np.array(sorted(columns.missing)), axis=1)
+    top = model.encoder.representatives[-1]
+    return graph("Concat", t, graph("Where", graph("IsNaN", own), top, np.float64("nan")), axis=1)
 
 
 def _codes(graph: Graph, t: str, thresholds: np.ndarray) -> str:
@@ -63,15 +86,18 @@ def _by_output(weights: np.ndarray, model: AdditiveModel) -> np.ndarray:
 def _log_polynomials(graph: Graph, t: str, lookup: PolynomialLookup) -> str:
     """PmSVM's table, computed: Chebyshev polynomials of ln(t + 0.05), and 0 for absent values."""
     low, high = np.log(LOG_OFFSET), np.log(1 + LOG_OFFSET)
-    clipped = graph("Clip", t, 0.0, lookup.encoder.representatives[-1])
+    present = graph("Not", graph("IsNaN", t))
+    if lookup.encoder.zero_is_absent:
+        present = graph("And", present, graph("Greater", t, 0.0))
+    clipped = graph(
+        "Clip", graph("Where", present, t, 0.0), 0.0, lookup.encoder.representatives[-1]
+    )
     log = graph("Log", graph("Add", clipped, LOG_OFFSET))
     u = graph("Div", graph("Sub", log, (low + high) / 2), (high - low) / 2)
     polynomials: list = [1.0, u]
     while len(polynomials) < lookup.rank:  # T_k+1 = 2 u T_k - T_k-1
         twice = graph("Mul", graph("Mul", u, polynomials[-1]), 2.0)
         polynomials.append(graph("Sub", twice, polynomials[-2]))
-    smallest = 0.0 if lookup.encoder.zero_is_absent else -np.inf
-    present = graph.cast(graph("Greater", t, smallest), np.float64)
-    columns = [graph("Mul", present, p) for p in polynomials[: lookup.rank]]
+    columns = [graph("Where", present, p, 0.0) for p in polynomials[: lookup.rank]]
     stacked = graph("Concat", *[graph("Unsqueeze", c, [2]) for c in columns], axis=2)
     return graph.cast(stacked, lookup.table.dtype)

@@ -33,11 +33,12 @@ def shape_functions(model: AdditiveSVC | Pipeline, names=None) -> dict[str, Any]
         "widemargin" is the version and "classes" are all labels.  "outputs" are the labels that
         have decision values: all of them, or the second of two; "intercepts" are theirs, the mean
         decision values over the training data.  "features" are dicts with "index", "name" (None if
-        not known), "grid" (values of the feature, ascending) and "values" (one list per output:
-        what the feature adds at each value of the grid, centred).  A value between two of the grid
-        belongs to the bin of one of them.  "terms" are dicts with "name", "features" (indices),
-        "categories" (of a column that became several features) and "importance" (None if the model
-        does not know): the columns of the data.
+        not known), "grid" (values of the feature, ascending, or its categories), "values" (one
+        list per output: what the feature adds at each value of the grid, centred) and "missing"
+        (one number per output where a number is missing; None if the model has not learned that).
+        A value between two of the grid belongs to the bin of one of them.  "terms" are dicts with
+        "name", "features" (indices), "categories" (none of a column of numbers) and "importance"
+        (None if the model does not know): the columns of the data.
 
     Examples
     --------
@@ -56,9 +57,16 @@ def shape_functions(model: AdditiveSVC | Pipeline, names=None) -> dict[str, Any]
     features = []
     for j, name in enumerate(explained.feature_names):
         shape = explained.shape(Term(name, (j,)))
-        grid, values = _finite(shape.values), _finite(shape.scores.T)
-        features.append({"index": j, "name": name if named else None, "grid": grid,
-                         "values": values})  # fmt: skip
+        is_text = shape.values.dtype == object
+        features.append(
+            {
+                "index": j,
+                "name": name if named else None,
+                "grid": shape.values.tolist() if is_text else _finite(shape.values),
+                "values": _finite(shape.scores.T),
+                "missing": None if shape.missing is None else _finite(shape.missing),
+            }
+        )
     classes = plain_labels(explained.machine.classes_)
     return {
         "widemargin": version("widemargin"),

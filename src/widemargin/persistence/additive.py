@@ -13,6 +13,7 @@ from widemargin.additive.model import AdditiveModel
 from widemargin.additive.shares import ROUNDING, BinShares, code_type
 from widemargin.additive.tables import Tables
 from widemargin.multiclass import Coding
+from widemargin.persistence.columns import pack_columns, unpack_columns
 from widemargin.persistence.container import Arrays, Fields
 
 _FLOATS = (np.float32, np.float64)
@@ -21,7 +22,7 @@ _LANES = (1, 16)
 
 def pack_additive(estimator: AdditiveSVC) -> tuple[dict, dict[str, np.ndarray]]:
     model, tables = estimator.model_, estimator.model_.tables
-    header = {
+    header: dict = {
         "direct": isinstance(model.lookup, PolynomialLookup),
         "symmetric": bool(tables.symmetric),
         "rank": int(estimator.rank_),
@@ -29,6 +30,8 @@ def pack_additive(estimator: AdditiveSVC) -> tuple[dict, dict[str, np.ndarray]]:
     }
     if _chosen(estimator):
         header["kernel"] = estimator.kernel_
+    if not estimator.columns_.are_features:
+        header["columns"] = pack_columns(estimator.columns_)
     arrays = {
         "shift": model.encoder.shift,
         "factor": model.encoder.factor,
@@ -59,13 +62,14 @@ def _chosen(estimator: AdditiveSVC) -> bool:
 
 def unpack_additive(estimator: AdditiveSVC, fields: Fields, arrays: Arrays) -> None:
     """Set what `AdditiveSVC.fit` sets."""
-    encoder = _unpack_encoder(arrays, estimator.n_features_in_)
+    columns = unpack_columns(fields, estimator.n_features_in_)
+    encoder = _unpack_encoder(arrays, columns.n_numbers)
     named = _chosen(estimator)
     estimator.kernel_ = fields.text("kernel", tuple(KERNELS)) if named else estimator.kernel
     tables = _unpack_tables(estimator, fields, arrays, encoder)
     n_outputs = Coding.of(estimator).n_outputs
-    model = _unpack_model(fields, arrays, encoder, tables, (estimator.n_features_in_, n_outputs))
-    estimator.model_, estimator.intercept_ = model, model.intercept
+    model = _unpack_model(fields, arrays, encoder, tables, (columns.n_features, n_outputs))
+    estimator.columns_, estimator.model_, estimator.intercept_ = columns, model, model.intercept
     estimator.rank_ = fields.integer("rank")
     if estimator.rank_ != tables.rank:
         raise fields.fault("rank", f"{tables.rank}, as the tables have it")

@@ -1,0 +1,160 @@
+"""Columns of the data as features of the model: numbers, categories, and what is missing.
+
+A column of numbers is one feature, in which a missing value is absent; if there were any in the
+training data, an indicator is 1 where it is missing, so that this has a contribution of its own.
+A column of categories is one indicator for each of them, and one for missing.  What is not known
+from the training data contributes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from widemargin.additive.indicators import Indicators
+from widemargin.additive.source import Values
+
+UNSEEN = -1
+"""Stands for a category that the training data did not have."""
+
+
+class Parts(NamedTuple):
+    """Rows of data as a model reads them: numbers, and indicators if there are any."""
+
+    values: Values
+    marks: Indicators | None
+
+
+class Features(NamedTuple):
+    """Numbers of a column's features among those of the model."""
+
+    number: int | None
+    missing: int | None
+    categories: range
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a model's data are.
+
+    Data comes as a matrix in which categories are numbers: their place in ``categories``, `UNSEEN`,
+    or NaN where they are missing.
+
+    Attributes
+    ----------
+    n_columns : int
+    categories : dict of int to tuple of str
+        The categories of every column that has such, in ascending order of columns.
+    missing : frozenset of int
+        Columns that have missing values in the training data.
+    """
+
+    n_columns: int
+    categories: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    missing: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, X, categories: dict[int, tuple[str, ...]]) -> Columns:
+        """Those of training data."""
+        return cls(X.shape[1], categories, frozenset(map(int, np.flatnonzero(_n_missing(X)))))
+
+    @property
+    def are_features(self) -> bool:
+        """Whether every column is a feature, and nothing else is."""
+        return not self.categories and not self.missing
+
+    @property
+    def n_numbers(self) -> int:
+        return self.n_columns - len(self.categories)
+
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """The columns of numbers, which are the first features."""
+        return np.delete(np.arange(self.n_columns), list(self.categories))
+
+    @cached_property
+    def _features(self) -> dict[int, Features]:
+        """Of every column; indicators come after the numbers, in the order of columns."""
+        found: dict[int, Features] = {}
+        numbers, end = iter(range(self.n_numbers)), self.n_numbers
+        for column in range(self.n_columns):
+            n = len(self.categories.get(column, ()))
+            has_missing = column in self.missing
+            number = None if column in self.categories else next(numbers)
+            missing = end + n if has_missing else None
+            found[column] = Features(number, missing, range(end, end + n))
+            end += n + has_missing
+        return found
+
+    @property
+    def n_features(self) -> int:
+        """Of the model."""
+        of_categories = sum(map(len, self.categories.values()))
+        return self.n_numbers + of_categories + len(self.missing)
+
+    def features(self, column: int) -> Features:
+        if self.are_features:
+            return Features(column, None, range(0))
+        return self._features[column]
+
+    def parts(self, X) -> Parts:
+        """Rows as a model reads them."""
+        if self.are_features:
+            return Parts(Values.of(X), None)
+        n_marks = self.n_features - self.n_numbers
+        if sp.issparse(X):
+            return Parts(Values.of(X), self._marks_of_sparse(X, n_marks))
+        values = X if self.n_numbers == self.n_columns else X[:, self.numbers]
+        own = [self._marks(X[:, j], j) for j in sorted({*self.categories, *self.missing})]
+        return Parts(Values.of(values), Indicators.of(own, X.shape[0], n_marks))
+
+    def _marks(self, values: np.ndarray, column: int) -> np.ndarray:
+        """The indicator of every row of one column, counted from the first one, or -1."""
+        own, first = self.features(column), self.n_numbers
+        missing = np.isnan(values)
+        marks = np.full(len(values), -1, dtype=np.int64)
+        if own.number is None:
+            known = ~missing & (values != UNSEEN)
+            marks[known] = own.categories.start - first + values[known].astype(np.int64)
+        if own.missing is not None:
+            marks[missing] = own.missing - first
+        return marks
+
+    def _marks_of_sparse(self, X, n_marks: int) -> Indicators:
+        """All columns of compressed rows are numbers."""
+        place = np.full(self.n_columns, -1, dtype=np.int64)
+        columns = sorted(self.missing)
+        place[columns] = np.arange(len(columns))
+        marks = np.where(np.isnan(X.data), place[X.indices], -1)
+        before = np.concatenate([[0], np.cumsum(marks >= 0)])
+        return Indicators(before[X.indptr].astype(np.int64), marks[marks >= 0], n_marks)
+
+    def newly_missing(self, X) -> dict[int, int]:
+        """In how many rows columns are missing that have a value in all of the training data."""
+        counts = _n_missing(X)
+        return {int(j): int(counts[j]) for j in np.flatnonzero(counts) if j not in self.missing}
+
+    def by_column(self, parts: np.ndarray) -> np.ndarray:
+        """Sums over axis 1, which are features and then the intercept, by columns instead."""
+        if self.are_features:
+            return parts
+        out = np.zeros((len(parts), self.n_columns + 1, *parts.shape[2:]))
+        out[:, -1] = parts[:, -1]
+        for column, own in self._features.items():
+            for feature in (own.number, own.missing, *own.categories):
+                if feature is not None:
+                    out[:, column] += parts[:, feature]
+        return out
+
+
+def _n_missing(X) -> np.ndarray:
+    """How often each column is NaN."""
+    if X.dtype.kind != "f":
+        return np.zeros(X.shape[1], dtype=np.int64)
+    if sp.issparse(X):
+        return np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
+    return np.isnan(X).sum(axis=0)

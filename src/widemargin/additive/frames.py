@@ -1,0 +1,215 @@
+"""Data frames with categories as matrices of numbers, in which a category is its place in a list.
+
+Frames of pandas, polars, pyarrow and all that narwhals knows, which scikit-learn reads them with.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
+
+from widemargin.additive.columns import UNSEEN, Columns
+from widemargin.categories import Text, WaysOut, check_likely, is_missing, text_of
+from widemargin.validation import check_X, check_X_y, column_name
+from widemargin.warning import warn_user
+
+FROM_DTYPE = "from_dtype"
+_MOST_NAMED = 5  # columns in a warning
+
+
+def check_categorical(value) -> None:
+    """The parameter ``categorical_features``, as far as that needs no data."""
+    if value is None or (isinstance(value, str) and value == FROM_DTYPE):
+        return
+    kinds = {type(item) for item in _listed(value)} if not isinstance(value, str) else {None}
+    if len(kinds) > 1 or not kinds <= {str, int, bool}:
+        raise ValueError(
+            f"categorical_features={value!r} must be {FROM_DTYPE!r}, None, a list of names or of "
+            "positions of columns, or a mask."
+        )
+
+
+def _listed(value) -> list:
+    """The items of a list, an array or an index, as Python has them."""
+    try:
+        items = value.tolist() if hasattr(value, "tolist") else list(value)
+    except TypeError:
+        items = None
+    if not isinstance(items, list):
+        return [None]  # which is no column
+    return [item.item() if isinstance(item, np.generic) else item for item in items]
+
+
+def read_training(estimator, X, y) -> tuple[Any, Any, dict[int, tuple[str, ...]]]:
+    """Checked training data as a matrix, labels, and the categories of columns that have them."""
+    texts = _texts(estimator, X)
+    # Sorted, so that the order of rows does not matter.
+    categories = {j: tuple(sorted(text.categories)) for j, text in texts.items()}
+    codes = {j: _places(text, categories[j]) for j, text in texts.items()}
+    X, y = check_X_y(estimator, _with_codes(X, codes), y)
+    return X, y, categories
+
+
+def read_new(estimator, X, columns: Columns):
+    """Checked data as a matrix, in the categories of the training data."""
+    if columns.categories:  # which are found by position
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+    texts = {j: _column(X, j) for j in columns.categories}
+    codes = {j: _places(text, columns.categories[j]) for j, text in texts.items()}
+    X = check_X(estimator, _with_codes(X, codes), reset=False)
+    unseen = {j: _unseen(texts[j], own) for j, own in codes.items() if UNSEEN in own}
+    if unseen:
+        warn_user(
+            "Categories that the training data did not have count as none of their column's: "
+            + _by_column(estimator, unseen)
+        )
+    missing = {j: f"in {_rows(n)}" for j, n in columns.newly_missing(X).items()}
+    if missing:
+        warn_user(
+            "Missing values in columns that had none in the training data contribute nothing: "
+            + _by_column(estimator, missing)
+        )
+    return X
+
+
+def _unseen(text: Text, codes: np.ndarray) -> str:
+    rows = np.flatnonzero(codes == UNSEEN)
+    return f"in {_rows(len(rows))}, first {text.categories[text.codes[rows[0]]]!r}"
+
+
+def _rows(n: int) -> str:
+    return f"{n} row{'s' * (n != 1)}"
+
+
+def _by_column(estimator, said: dict[int, str]) -> str:
+    named = [f"{column_name(estimator, j)} {what}" for j, what in said.items()]
+    more = f" and {len(named) - _MOST_NAMED} more columns" if len(named) > _MOST_NAMED else ""
+    return "; ".join(named[:_MOST_NAMED]) + more + "."
+
+
+# ------------------------------------------------------------------ which columns
+
+
+def _frame(X) -> nw.DataFrame | None:
+    """X as narwhals has it, if it is a data frame."""
+    return nw.from_native(X, eager_only=True) if nw.dependencies.is_into_dataframe(X) else None
+
+
+def _texts(estimator, X) -> dict[int, Text]:
+    """The columns that the parameter ``categorical_features`` makes categories."""
+    wanted = estimator.categorical_features
+    if wanted is None:
+        return {}
+    if isinstance(wanted, str):
+        frame = _frame(X)
+        return {} if frame is None else _texts_by_dtype(frame)
+    columns = _positions(_listed(wanted), X)
+    if columns and sp.issparse(X):
+        raise ValueError(
+            "categorical_features needs columns that are there in every row: make X dense, or "
+            "give it as a data frame."
+        )
+    return {j: _column(X, j) for j in columns}
+
+
+def _positions(wanted: Sequence, X) -> list[int]:
+    """Columns by their names or numbers, or by a mask."""
+    frame, d = _frame(X), _width(X)
+    if any(isinstance(item, str) for item in wanted):
+        known = [] if frame is None else frame.columns
+        absent = [item for item in wanted if item not in known]
+        if absent:
+            there = f"has {known}" if known else "has no names of columns"
+            raise ValueError(f"categorical_features: there is no column {absent[0]!r}; X {there}.")
+        return sorted({known.index(item) for item in wanted})
+    if any(isinstance(item, bool) for item in wanted):
+        if len(wanted) != d:
+            raise ValueError(
+                f"categorical_features is a mask of {len(wanted)} columns, but X has {d}."
+            )
+        return [j for j, chosen in enumerate(wanted) if chosen]
+    bad = [item for item in wanted if not -d <= item < d]
+    if bad:
+        raise ValueError(f"categorical_features: there is no column {bad[0]} among {d}.")
+    return sorted({item % d for item in wanted})
+
+
+def _texts_by_dtype(frame: nw.DataFrame) -> dict[int, Text]:
+    """Categories and text; text is refused if it is not likely to be categories."""
+    found = {}
+    for j, series in enumerate(frame.iter_columns()):
+        declared = series.dtype in (nw.Categorical, nw.Enum)
+        if not declared and series.dtype not in (nw.String, nw.Object):
+            continue
+        values = series.to_list()
+        if series.dtype == nw.Object and not _are_texts(values):
+            continue
+        found[j] = text_of(values)
+        if not declared:
+            check_likely(series.name, found[j], _ways_out(series.name))
+    return found
+
+
+def _are_texts(objects: list) -> bool:
+    """Whether some are text that is no number; what is neither is refused elsewhere."""
+    present = [value for value in objects if not is_missing(value)]
+    if not all(isinstance(value, (str, numbers.Real)) for value in present):
+        return False
+    try:
+        np.array(present, dtype=object).astype(np.float64)
+    except ValueError:
+        return True
+    return False
+
+
+def _ways_out(name: str) -> WaysOut:
+    return WaysOut(
+        lambda value: f"X[{name!r}].replace({value!r}, None)",
+        f"X.astype({{{name!r}: float}})",
+        f"X.astype({{{name!r}: 'category'}})",
+        f"X.drop(columns={name!r})",
+    )
+
+
+# ------------------------------------------------------------------ columns to numbers
+
+
+def _width(X) -> int:
+    """The number of columns; 0 where X is no matrix, which is refused elsewhere."""
+    shape = np.shape(X) if not hasattr(X, "shape") else X.shape
+    return shape[1] if len(shape) == 2 else 0
+
+
+def _column(X, j: int) -> Text:
+    frame = _frame(X)
+    if frame is not None:
+        return text_of(frame[:, j].to_list())
+    return text_of(np.asarray(X)[:, j].tolist())
+
+
+def _places(text: Text, known: Sequence[str]) -> np.ndarray:
+    """The place of every row's category among those known: `UNSEEN`, or NaN where it is missing."""
+    number = {category: float(k) for k, category in enumerate(known)}
+    return np.array([*(number.get(c, UNSEEN) for c in text.categories), np.nan])[text.codes]
+
+
+def _with_codes(X, codes: dict[int, np.ndarray]):
+    """X with some columns replaced by numbers."""
+    if not codes:
+        return X
+    frame = _frame(X)
+    if frame is not None:
+        names, backend = frame.columns, frame.implementation
+        new = [nw.new_series(names[j], own, backend=backend) for j, own in codes.items()]
+        return frame.with_columns(*new).to_native()
+    X = np.array(X)
+    X = X.astype(np.result_type(X, np.float64) if X.dtype.kind in "biuf" else object)
+    for j, own in codes.items():
+        X[:, j] = own
+    return X
