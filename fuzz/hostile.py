@@ -29,7 +29,10 @@ from fuzz.hostile_files import KINDS, SEEDS, hostile_file, kind_of
 from widemargin import load
 from widemargin.budget import TooLargeError
 from widemargin.data import read, stream_svmlight, svmlight, table_files
+from widemargin.data.ranges import read_range
+from widemargin.libsvm.predictors import ForeignClassifier
 
+SOME = np.array([[0.5, 0.0, 2.0, 1.0], [0.0, 1.0, 0.25, 0.0]])  # rows
 MAX_BYTES = 4 << 20
 BLOCKS = 48 << 20  # bytes beyond it: blocks of text, threads, memory that is not given back at once
 ADDRESSES = 3 << 30  # bytes beyond what a worker has when it begins
@@ -49,8 +52,10 @@ def outcome(kind: str, content: bytes, rng, path: str) -> str:
     with open(path, "wb") as file:
         file.write(content)
     try:
-        if kind == "model":
+        if kind in ("model", "libsvm"):
             _predict(load(path, max_bytes=MAX_BYTES))
+        elif kind == "range":
+            read_range(path, max_bytes=MAX_BYTES).scaled(SOME, 1)
         elif kind == "svmlight" and rng.random() < 0.3:
             for block in stream_svmlight(
                 io.BytesIO(content), n_features=9, n_jobs=1, name=path, max_bytes=MAX_BYTES
@@ -79,6 +84,11 @@ def _check(data) -> None:
 
 
 def _predict(model) -> None:
+    if isinstance(model, ForeignClassifier):
+        with suppress(ValueError):
+            model.predict(SOME)
+            model.decision_function(SOME)
+        return
     rows = [X for X in MODEL_ROWS if X.shape[1] == model.n_features_in_]
     if not rows or not hasattr(model, "predict"):
         return

@@ -86,6 +86,14 @@ CSV = (
     b"1;2.5;0\n3;4;1\n",
     b'a\tb\ty\n1\t"x\n2"\t0\n3\tz\t1\n',
 )
+FOREIGN = (
+    b"svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0.25\nlabel 1 -1\n"
+    b"probA -2\nprobB 0.5\nnr_sv 1 1\nSV\n1 1:0.5 3:2\n-1 2:1\n",
+    b"svm_type nu_svc\nkernel_type polynomial\ndegree 3\ngamma 1\ncoef0 0\nnr_class 3\n"
+    b"total_sv 3\nrho 1 2 3\nlabel 7 0 5\nnr_sv 1 1 1\nSV\n1 0.5 1:2\n-1 1 2:1 3:4\n-.5 -1 1:1\n",
+    b"solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 3\nbias 1\nw\n0.5 \n1 \n-2 \n3 \n",
+    b"solver_type MCSVM_CS\nnr_class 3\nlabel 2 1 3\nnr_feature 2\nbias -1\nw\n1 2 3 \n4 5 6 \n",
+)
 PACKERS = {
     "gz": functools.partial(gzip.compress, compresslevel=1),
     "bz2": functools.partial(bz2.compress, compresslevel=1),
@@ -113,6 +121,8 @@ SEEDS: dict[str, list[bytes]] = {
         for c in ("snappy", "zstd", "none")
     ],
     "model": [path.read_bytes() for path in fuzz_model.FILES],
+    "libsvm": list(FOREIGN),
+    "range": [b"x\n-1 1\n1 0 2.5\n3 -1 7\n", b"y\n0 1\n-1 3\nx\n0 1\n2 1e-3 4\n"],
 }
 
 # ------------------------------------------------------------------ valid files that are too large
@@ -174,6 +184,16 @@ def _model_bombs() -> list[bytes]:
     return made
 
 
+def _libsvm_bombs() -> list[bytes]:
+    """A feature of any number, and classes whose pairs are many more than the text."""
+    n = 400
+    head = "svm_type c_svc\nkernel_type linear\nnr_class {0}\ntotal_sv {0}\nrho {1}\nlabel {2}\n"
+    few = head.format(n, "0 " * (n * (n - 1) // 2), " ".join(map(str, range(n))))
+    line = "0 " * (n - 1) + "1:1\n"
+    many = few + "nr_sv " + "1 " * n + "\nSV\n" + line * n
+    return [FOREIGN[0].replace(b"3:2", b"2147483647:2"), many.encode()]
+
+
 _BOMBS = {
     **{kind: functools.partial(_packed, pack) for kind, pack in PACKERS.items()},
     "npz": _npz_bombs,
@@ -181,6 +201,7 @@ _BOMBS = {
     "arrow": _arrow_bombs,
     "parquet": _parquet_bombs,
     "model": _model_bombs,
+    "libsvm": _libsvm_bombs,
 }
 
 # ------------------------------------------------------------------ changes
@@ -297,6 +318,7 @@ MAKE: dict[str, Make] = {
     "npz": _npz,
     "model": _model,
     **{kind: _compressed(kind) for kind in PACKERS},
+    **{kind: _plain(kind) for kind in ("libsvm", "range")},
 }
 KINDS = tuple(MAKE)
 # Some are read in a fifth of the time that others take.

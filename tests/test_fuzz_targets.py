@@ -168,7 +168,9 @@ def test_the_same_numbers_make_the_same_file(hostile):
         assert hostile.hostile_file(3, number)[:2] == hostile.hostile_file(3, number)[:2]
 
 
-@pytest.mark.parametrize("kind", ["npy", "npz", "arrow", "parquet", "gz", "bz2", "xz", "model"])
+@pytest.mark.parametrize(
+    "kind", ["npy", "npz", "arrow", "parquet", "gz", "bz2", "xz", "model", "libsvm"]
+)
 def test_small_files_that_are_large(hostile, memory_file, kind):
     for content in sys.modules["fuzz.hostile_files"].bombs(kind):
         result = hostile.outcome(kind, content, random.Random(0), memory_file)

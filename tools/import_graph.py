@@ -34,7 +34,7 @@ LAYERS = [  # from above; groups of one layer do not import each other
     ["pairs", "bands"],
     ["term_bins"],
     ["terms"],
-    ["papers"],
+    ["papers", "libsvm"],
     ["__init__"],
     ["additive", "kernel", "data"],
     [SHARED],

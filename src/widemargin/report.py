@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
+from widemargin.libsvm.predictors import ForeignClassifier
 from widemargin.scoring import balanced_accuracy, roc_auc
 
 
@@ -66,8 +67,11 @@ def evaluate(model, X, y) -> Evaluation:
     y = np.asarray(y)
     started = time.perf_counter()
     scores = model.decision_function(X)
-    several = scores.ndim > 1
-    predicted = model.classes_[scores.argmax(axis=1) if several else (scores > 0).astype(int)]
+    if isinstance(model, ForeignClassifier):  # of equal votes another may win than by scores
+        predicted = model.predict(X)
+    else:
+        best = scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(int)
+        predicted = model.classes_[best]
     seconds = time.perf_counter() - started
     labels = np.unique(np.concatenate([model.classes_, y]))
     precision, recall, f1, rows = precision_recall_fscore_support(

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_svmlight_file
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from widemargin import AdditiveSVC, KernelSVC
+from widemargin import AdditiveSVC, KernelSVC, load
 from widemargin.export import export_libsvm
 from widemargin.kernel.backend import Host
 
@@ -156,11 +156,64 @@ def test_refuses_labels_that_are_not_small_whole_numbers(labels, tmp_path):
 
 def test_refuses_other_estimators(tmp_path):
     X, y, _ = data("iris")
-    for model in (AdditiveSVC().fit(X, y), make_pipeline(StandardScaler(), KernelSVC()).fit(X, y)):
-        with pytest.raises(ValueError, match=f"no {type(model).__name__}.*export_onnx"):
+    additive = AdditiveSVC().fit(X, y)
+    for model in (additive, make_pipeline(StandardScaler(), AdditiveSVC()).fit(X, y)):
+        with pytest.raises(ValueError, match=r"no AdditiveSVC.*export_onnx"):
             export_libsvm(model, tmp_path / "model")
 
 
 def test_refuses_models_that_are_not_fitted(tmp_path):
     with pytest.raises(NotFittedError):
         export_libsvm(KernelSVC(), tmp_path / "model")
+
+
+# ------------------------------------------------------------------ behind scalers
+
+
+class OneFactor(StandardScaler):
+    """All features by one factor."""
+
+    def fit(self, X, y=None):
+        super().fit(X, y)
+        self.scale_ = np.full_like(self.scale_, 0.25)
+        return self
+
+
+@pytest.mark.parametrize(
+    ("scaler", "kernel"),
+    [
+        (OneFactor(), {"kernel": "rbf", "gamma": 0.05}),
+        (OneFactor(with_mean=False), {"kernel": "rbf", "gamma": 0.05}),
+        (MaxAbsScaler(), {"kernel": "poly", "degree": 2, "coef0": 1.0}),
+        (MaxAbsScaler(), {"kernel": "sigmoid", "gamma": 0.02}),
+        (StandardScaler(with_mean=False), {"kernel": "poly", "degree": 3}),
+    ],
+)
+def test_scaled_models_are_exported_for_data_as_it_is(scaler, kernel, tmp_path):
+    X, y, asked = data("iris")
+    X, asked = 7 * X, 7 * asked
+    model = make_pipeline(scaler, KernelSVC(**kernel, tol=1e-6)).fit(X, y)
+    export_libsvm(model, tmp_path / "model")
+    theirs = svmutil.svm_load_model(str(tmp_path / "model"))
+    label, _, _ = svmutil.svm_predict([], sp.csr_matrix(asked), theirs, "-q")
+    np.testing.assert_array_equal(label, model.predict(asked))
+    ours = load(tmp_path / "model").decision_function(asked)
+    np.testing.assert_allclose(ours, model.decision_function(asked), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("scaler", "kernel", "said"),
+    [
+        (StandardScaler(), "rbf", "a factor for every feature"),
+        (MaxAbsScaler(), "rbf", "a factor for every feature"),
+        (MinMaxScaler(), "poly", "moves zero"),
+        (StandardScaler(), "sigmoid", "moves zero"),
+        (MinMaxScaler(clip=True), "poly", "clips"),
+    ],
+)
+def test_scalers_that_the_format_cannot_say_are_refused(scaler, kernel, said, tmp_path):
+    X, y, _ = data("iris")
+    model = make_pipeline(scaler, KernelSVC(kernel)).fit(X, y)
+    with pytest.raises(ValueError, match=f"{said}.*Train on data that is scaled.*export_onnx"):
+        export_libsvm(model, tmp_path / "model")
+    assert not list(tmp_path.iterdir())

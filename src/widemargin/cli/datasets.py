@@ -49,7 +49,7 @@ def read_like_training(path: Path, source: Source, header: Header) -> Dataset:
     call_features(memory.called)
     data = source.read(path, like=memory.layout)
     X: Any = data.X
-    if not sp.issparse(X):
+    if header.any_width or not sp.issparse(X):
         return data
     X = X[:, 1:] if memory.serial_numbers else X
     extra = X[:, d:].count_nonzero() if X.shape[1] > d else 0
@@ -98,7 +98,7 @@ def load_model(path: Path, source: Source):
     model, header = load(path, max_bytes=most), read_header(path, max_bytes=most)
     if not hasattr(model, "predict"):
         raise UsageError(f"{path}: the factors of a scaling, not a model.")
-    if source.jobs is not None:
+    if source.jobs is not None and "n_jobs" in machine_of(model).get_params():
         machine_of(model).set_params(n_jobs=source.jobs)
     return header, model
 

@@ -20,6 +20,7 @@ from widemargin.cli.options import Drawing, Source
 from widemargin.cli.output import print_facts, print_json, print_table, save_figure
 from widemargin.data import Dataset
 from widemargin.data.ranges import is_range_file, read_range
+from widemargin.libsvm.predictors import ForeignClassifier
 from widemargin.pairs import Pair, missed_pairs
 from widemargin.persistence import Header, MissingKernelError, read_header
 from widemargin.terms import explain
@@ -46,6 +47,9 @@ def info(model: Path, as_json: bool, max_bytes: int | None) -> None:
         "written by": f"widemargin {header.package}",
         "features": header.n_features,
     }
+    if isinstance(fitted, ForeignClassifier):
+        print_facts({"file": str(model), **_words(header.content)})
+        return
     if header.record is not None:
         record, labels = header.record, header.classes or []
         facts["classes"] = ", ".join(map(str, labels[:10])) + ", ..." * (len(labels) > 10)
@@ -60,6 +64,14 @@ def info(model: Path, as_json: bool, max_bytes: int | None) -> None:
         if machine is not None:
             facts |= _parameters(machine)
     print_facts(facts | _remembered(header))
+
+
+def _words(content: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a header for people."""
+    return {
+        name.replace("_", " "): ", ".join(map(str, v)) if isinstance(v, list) else v
+        for name, v in content.items()
+    }
 
 
 def _info_of_range(path: Path, as_json: bool, max_bytes: int | None) -> None:
@@ -96,7 +108,10 @@ def plot(model: Path, out: Path | None, drawing: Drawing, source: Source) -> Non
     additive = isinstance(machine, AdditiveSVC)
     what = drawing.what or ("shapes" if additive else "convergence")
     if what != "convergence" and not additive:
-        raise UsageError(f"--what {what} needs an additive model; this one is KernelSVC.")
+        kind = type(machine).__name__
+        raise UsageError(f"--what {what} needs an additive model; this one is {kind}.")
+    if isinstance(machine, ForeignClassifier):
+        raise UsageError(f"{model}: {type(machine).__name__} knows nothing of its training.")
     for option, value, wanted in (
         ("--features", drawing.features, ("shapes",)),
         ("--class", drawing.class_label, ("shapes", "pairs")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,8 @@ class Memory:
             _texts(notes, "na"),
             _flag(notes, "zero_based"),
         )
+        if header.any_width:
+            return cls(replace(layout, columns=None))
         if layout.n_features != header.n_features:
             raise ValueError(
                 f"The model has {header.n_features} features, but its notes name "

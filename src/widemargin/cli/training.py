@@ -165,7 +165,8 @@ def _predicted(model, X, what: str, class_label: str | None, header: Header):
         scores = model.decision_function(X)
         return (classes[1:] if scores.ndim == 1 else classes), scores
     if not isinstance(machine, AdditiveSVC):
-        raise UsageError("--output contributions needs an additive model; this one is KernelSVC.")
+        kind = type(machine).__name__
+        raise UsageError(f"--output contributions needs an additive model; this one is {kind}.")
     label = None if class_label is None else class_named(machine, class_label)
     if label is None and len(classes) > 2:
         raise UsageError(f"--output contributions needs --class, one of {', '.join(classes)}.")

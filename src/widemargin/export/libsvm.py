@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from itertools import combinations, pairwise
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.export.labels import plain_labels
-from widemargin.files import replacing
 from widemargin.kernel import KernelSVC
 from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.model import KernelModel
+from widemargin.libsvm.svm_text import SvmText
 from widemargin.multiclass import Coding
+from widemargin.units import Units
 from widemargin.wording import words
 
-_DIGITS = {"float32": 9, "float64": 17}  # that tell any two values apart
+_INEXACT = "which LIBSVM's format cannot say with this kernel."
 
 
-def export_libsvm(model: KernelSVC, path: str | os.PathLike) -> None:
+def export_libsvm(model: Any, path: str | os.PathLike) -> None:
     """Write a fitted `KernelSVC` as a LIBSVM model.
 
     LIBSVM's decision values have the signs of ours: its labels are listed latest class first.
@@ -30,9 +32,11 @@ def export_libsvm(model: KernelSVC, path: str | os.PathLike) -> None:
 
     Parameters
     ----------
-    model : KernelSVC
+    model : KernelSVC, or a Pipeline of scalers and one
         Exact (``early=False``), with the kernel "rbf", "poly" or "sigmoid", whole numbers as
-        labels, and two classes or ``multi_class="ovo"``.
+        labels, and two classes or ``multi_class="ovo"``.  Behind scalers the file is for data as
+        it is, if the format can say that: "rbf" with one factor for all features, "poly" and
+        "sigmoid" with scalers that leave zero where it is (MaxAbsScaler).
     path : path
         Written whole or not at all.
 
@@ -61,6 +65,7 @@ def export_libsvm(model: KernelSVC, path: str | os.PathLike) -> None:
     label 1 0
     nr_sv 1 1
     """
+    units, model = _units(model), model[-1] if isinstance(model, Pipeline) else model
     labels = _checked_labels(model)
     fitted, latest_first = model.model_, range(len(labels))[::-1]
     column, owner = _pairs(fitted.coef, len(labels))
@@ -68,22 +73,17 @@ def export_libsvm(model: KernelSVC, path: str | os.PathLike) -> None:
     rivals = np.array([[column[c, r] for r in latest_first if r != c] for c in range(len(labels))])
     coef = np.take_along_axis(fitted.coef, rivals[owner], axis=1)
     rho = [0.0 - fitted.intercept[column[pair]] for pair in combinations(latest_first, 2)]
-    head: dict[str, Iterable] = {
-        "svm_type": ["c_svc"],
-        **_kernel_lines(fitted.kernel),  # type: ignore[arg-type]
-        "nr_class": [len(labels)],
-        "total_sv": [len(owner)],
-        "rho": _numbers(rho),
-        "label": labels[::-1],
-        "nr_sv": np.bincount(owner, minlength=len(labels))[::-1],
-    }
     grouped = np.argsort(-owner, kind="stable")
-    with replacing(path) as temporary, open(temporary, "w", newline="\n") as file:
-        for name, values in head.items():
-            print(name, *values, file=file)
-        print("SV", file=file)
-        for line in _vector_lines(coef[grouped], _support_vectors(fitted)[grouped]):
-            print(*line, file=file)
+    parameters, vectors = _in_units(fitted, units)
+    SvmText(
+        kernel=str(fitted.kernel.traits.libsvm),
+        parameters=parameters,
+        labels=labels[::-1],
+        rho=np.array(rho),
+        n_support=np.bincount(owner, minlength=len(labels))[::-1],
+        coef=coef[grouped],
+        vectors=vectors[grouped],
+    ).write(path)
 
 
 def _pairs(coef: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -97,21 +97,46 @@ def _pairs(coef: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     return column, owner
 
 
-def _kernel_lines(kernel: DotKernel) -> dict[str, list[str]]:
-    lines = {"kernel_type": [str(kernel.traits.libsvm)]}
-    return lines | {name: _numbers([getattr(kernel, name)]) for name in kernel.traits.parameters}
+def _units(model) -> Units | None:
+    """What scalers before the machine do; None where there are none."""
+    if not (isinstance(model, Pipeline) and isinstance(model[-1], KernelSVC)):
+        return None
+    check_is_fitted(model)
+    if any(getattr(step, "clip", False) for step in model[:-1]):
+        raise ValueError(f"The scaler clips, {_INEXACT} {_way_out()}")
+    return Units.of(model)
 
 
-def _vector_lines(coef: np.ndarray, vectors: sp.csr_array) -> Iterator[list[str]]:
-    digits = _DIGITS[vectors.dtype.name]
-    for own, (begin, end) in zip(coef, pairwise(vectors.indptr), strict=True):
-        values = _numbers(vectors.data[begin:end], digits)
-        entries = zip(vectors.indices[begin:end], values, strict=True)
-        yield _numbers(own) + [f"{j + 1}:{value}" for j, value in entries]
+def _in_units(fitted: KernelModel, units: Units | None) -> tuple[dict[str, float], sp.csr_array]:
+    """Parameters and vectors for data as it is before the scalers, where the kernel allows it.
+
+    Distances of rows that are all scaled by one factor are distances times it; inner products with
+    factors alone are those with vectors that have been multiplied once more.
+    """
+    kernel = fitted.kernel
+    assert isinstance(kernel, DotKernel)
+    parameters = {name: float(getattr(kernel, name)) for name in kernel.traits.parameters}
+    vectors = _support_vectors(fitted)
+    if units is None:
+        return parameters, vectors
+    factor, vectors = units.factor, vectors.astype(np.float64)
+    if not kernel.traits.by_distance:
+        if np.any(units.offset):
+            raise ValueError(f"The scaler moves zero, {_INEXACT} {_way_out()}")
+        return parameters, sp.csr_array(vectors.multiply(factor))
+    if not np.allclose(factor, factor[0], rtol=1e-12, atol=0):
+        raise ValueError(f"The scaler has a factor for every feature, {_INEXACT} {_way_out()}")
+    parameters["gamma"] *= factor[0] ** 2
+    if not np.any(units.offset):
+        return parameters, sp.csr_array(vectors / factor[0])
+    return parameters, sp.csr_array((vectors.toarray() - units.offset) / factor[0])
 
 
-def _numbers(values, digits: int = 17) -> list[str]:
-    return [f"{value:.{digits}g}" for value in values]
+def _way_out() -> str:
+    return (
+        "Train on data that is scaled already (the command scale writes a range file that "
+        f"svm-scale reads), or use {words().function('export_onnx')}."
+    )
 
 
 def _support_vectors(fitted: KernelModel) -> sp.csr_array:
@@ -131,8 +156,7 @@ def _checked_labels(model) -> np.ndarray:
     if not isinstance(model, KernelSVC):
         raise ValueError(
             f"LIBSVM's format has no {type(model).__name__}, only kernel machines: export a "
-            "KernelSVC (of a Pipeline, its last step, and scale the data before svm-predict), or "
-            f"use {elsewhere}."
+            f"KernelSVC, perhaps behind scalers, or use {elsewhere}."
         )
     check_is_fitted(model, "model_")
     if model.model_.kernel.traits.libsvm is None:

@@ -13,11 +13,13 @@ import widemargin
 from widemargin.additive.machine import AdditiveMachine
 from widemargin.classifier import MarginClassifier
 from widemargin.kernel.machine import KernelMachine
+from widemargin.libsvm import is_foreign, load_foreign
 from widemargin.machine import Machine
 from widemargin.persistence.additive import pack_additive, unpack_additive
 from widemargin.persistence.container import (
     Arrays,
     Fields,
+    model_budget,
     read_container,
     write_container,
 )
@@ -76,7 +78,7 @@ def save(model, path, *, notes: dict | None = None) -> None:
 
 
 def load(path, *, kernel: Callable | None = None, max_bytes: int | None = None):
-    """Read a model that `save` wrote; safe on files of unknown origin.
+    """Read a model that `save` wrote, or LIBSVM or LIBLINEAR; safe on files of unknown origin.
 
     Everything is checked before it is used (types, shapes, ranges, finiteness) and nothing is
     executed.
@@ -94,13 +96,18 @@ def load(path, *, kernel: Callable | None = None, max_bytes: int | None = None):
     Returns
     -------
     AdditiveSVC, KernelSVC, Pipeline or scaler
-        Ready to predict.
+        Ready to predict; of LIBSVM's and LIBLINEAR's text models a `LibsvmSVC` or
+        `LiblinearClassifier`, which predict as those programs do.
 
     Raises
     ------
     ValueError
         If the file is damaged, from a newer version, or no model at all.
     """
+    if is_foreign(path):
+        if kernel is not None:
+            raise ValueError(f"{str(path)!r}: kernel= is for models trained with a function.")
+        return load_foreign(path, model_budget(path, max_bytes))
     fields, arrays = read_container(path, max_bytes)
     with arrays.budget:
         model = _unpack(fields, arrays, kernel)

@@ -40,12 +40,12 @@ def write_container(path, header: dict, arrays: dict[str, np.ndarray]) -> None:
 
 def read_fields(path, max_bytes: int | None = None) -> Fields:
     """The header alone; the arrays are not looked at."""
-    with _open_model(path) as file, _budget(path, max_bytes) as budget:
+    with _open_model(path) as file, model_budget(path, max_bytes) as budget:
         return Fields(_header(file, path, budget), str(path))
 
 
 def read_container(path, max_bytes: int | None = None) -> tuple[Fields, Arrays]:
-    with _open_model(path) as file, _budget(path, max_bytes) as budget:
+    with _open_model(path) as file, model_budget(path, max_bytes) as budget:
         header = _header(file, path, budget)
         budget.hold(os.stat(path).st_size, "its arrays take")
         try:
@@ -57,7 +57,7 @@ def read_container(path, max_bytes: int | None = None) -> tuple[Fields, Arrays]:
     return Fields(header, str(path)), Arrays(arrays, str(path), budget)
 
 
-def _budget(path, max_bytes: int | None) -> Budget:
+def model_budget(path, max_bytes: int | None) -> Budget:
     """By default no more than a model of this size has use for, whatever the memory."""
     at_most = max(_AT_LEAST, _TIMES_FILE * os.stat(path).st_size)
     return Budget(max_bytes, repr(str(path)), at_most)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from widemargin.libsvm import is_foreign, load_foreign
+from widemargin.libsvm.predictors import LiblinearClassifier, LibsvmSVC
 from widemargin.machine import FitRecord
-from widemargin.persistence.container import Fields, read_fields
+from widemargin.persistence.container import Fields, model_budget, read_fields
 from widemargin.persistence.record import unpack_training
 
 
@@ -36,6 +38,8 @@ class Header:
         What was given to `save`.
     content : dict
         All of the header, as it stands in the file.
+    any_width : bool
+        Whether rows may have other numbers of features: models of LIBSVM and LIBLINEAR.
     """
 
     format: int
@@ -48,6 +52,7 @@ class Header:
     record: FitRecord | None
     notes: dict[str, Any]
     content: dict[str, Any] = field(repr=False)
+    any_width: bool = False
 
 
 def read_header(path, *, max_bytes: int | None = None) -> Header:
@@ -66,6 +71,8 @@ def read_header(path, *, max_bytes: int | None = None) -> Header:
     >>> header.kinds, header.classes, header.record.n_rows, header.notes
     (('AdditiveSVC',), [0, 1, 2], 150, {'data': 'iris'})
     """
+    if is_foreign(path):
+        return foreign_header(load_foreign(path, model_budget(path, max_bytes)))
     fields = read_fields(path, max_bytes)
     steps = fields.inners("steps") if fields.has("steps") else [fields]
     if not steps:
@@ -84,6 +91,34 @@ def read_header(path, *, max_bytes: int | None = None) -> Header:
         record=unpack_training(last.inner("training")) if trained else None,
         notes=fields.take("notes", dict, "an object") if fields.has("notes") else {},
         content=fields.content,
+    )
+
+
+def foreign_header(model: LibsvmSVC | LiblinearClassifier) -> Header:
+    """What the text of another program's model says of itself."""
+    content: dict[str, Any] = {
+        "labels": model.labels_.tolist(),
+        "n_features": model.n_features_in_,
+        "probabilities": hasattr(model, "predict_proba"),
+    }
+    if isinstance(model, LibsvmSVC):
+        program, kind = "LIBSVM", f"{model.svm_type_}, {model.kernel_}"
+        zero_based = model.zero_based_
+        content["support_vectors"] = int(model.n_support_.sum())
+    else:
+        program, kind, zero_based = "LIBLINEAR", model.solver_type_, False
+    return Header(
+        format=0,
+        package=program,
+        kinds=(f"{program} {kind}",),
+        n_features=model.n_features_in_,
+        feature_names=None,
+        label_name=None,
+        classes=model.classes_.tolist(),
+        record=None,
+        notes={"zero_based": zero_based},
+        content={"kind": f"{program} {kind}", **content},
+        any_width=True,
     )
 
 

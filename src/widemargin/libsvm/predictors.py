@@ -1,0 +1,210 @@
+"""Estimators that predict as LIBSVM and LIBLINEAR do, with models that these have trained."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_array
+from sklearn.utils.metaestimators import available_if
+
+from widemargin.kernel.backend import Host
+from widemargin.kernel.kernels import DENSE_FROM, DotKernel
+from widemargin.kernel.model import KernelModel
+from widemargin.kernel.moments import mean_row, share_of_nonzeros
+from widemargin.libsvm.coupling import coupled, sigmoid
+from widemargin.libsvm.linear_text import LinearText
+from widemargin.libsvm.svm_text import SvmText
+from widemargin.multiclass import Coding
+
+_KERNELS = {"polynomial": "poly", "linear": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
+_LINEAR = {"degree": 1, "gamma": 1.0, "coef0": 0.0}  # as a polynomial
+
+
+class ForeignClassifier(ClassifierMixin, BaseEstimator):
+    """What both kinds have: labels in their own order, and rows of any width.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels in ascending order, as the columns of decision values and probabilities.
+    labels_ : ndarray of shape (n_classes,)
+        In the order of the file: of equal votes or values, the first one wins.
+    n_features_in_ : int
+        The number of features of the model.  Rows may have fewer (the others are zero) or more.
+    """
+
+    labels_: np.ndarray
+    classes_: np.ndarray
+    n_features_in_: int
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "labels_")
+
+    def fit(self, X, y):
+        """Refused: what this estimator knows comes from a file."""
+        raise NotImplementedError(
+            f"{type(self).__name__} predicts with a model that was trained elsewhere. Fit a "
+            "KernelSVC or AdditiveSVC."
+        )
+
+    def _keep_labels(self, labels: np.ndarray) -> None:
+        self.labels_, self.classes_ = labels, np.sort(labels)
+
+    def _in_order(self, columns: np.ndarray) -> np.ndarray:
+        """Columns of labels as columns of classes."""
+        return columns[:, np.argsort(self.labels_)]
+
+    def _rows(self, X) -> tuple[Any, Any]:
+        """The features that the model knows, and the others."""
+        X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_features=0)
+        d = self.n_features_in_
+        own, others = X[:, :d], X[:, d:]
+        if own.shape[1] < d:  # compressed, whatever it was: d may be anything
+            own = sp.csr_array(own)
+            own = sp.csr_array((own.data, own.indices, own.indptr), shape=(own.shape[0], d))
+        return own, others
+
+
+class LibsvmSVC(ForeignClassifier):
+    """A classifier that LIBSVM has trained; `widemargin.load` reads its file.
+
+    Pairs of classes vote.  Of equal votes the label that the file lists first wins, as in LIBSVM.
+
+    Parameters
+    ----------
+    n_jobs : int, default=None
+        Threads that predict.
+    """
+
+    def __init__(self, n_jobs: int | None = None):
+        self.n_jobs = n_jobs
+
+    def _keep(self, text: SvmText) -> LibsvmSVC:
+        self._keep_labels(text.labels)
+        self.kernel_, self.svm_type_, self.sigmoids_ = text.kernel, text.svm_type, text.sigmoids
+        self.n_support_, self.zero_based_ = text.n_support, text.zero_based
+        self.n_features_in_ = text.vectors.shape[1]
+        kernel = _kernel(text)
+        self.gamma_ = kernel.gamma
+        vectors = kernel.prepare(text.vectors)
+        coef = _coefficients(text)
+        self.model_ = KernelModel(kernel, vectors, coef, np.zeros(coef.shape[1]))
+        self.rho_ = text.rho
+        return self
+
+    def pair_values(self, X) -> np.ndarray:
+        """LIBSVM's decision values: pairs in the order of ``labels_``, positive for the first."""
+        own, others = self._rows(X)
+        values = self.model_.decision(own, Host(effective_n_jobs(self.n_jobs)))
+        if self.kernel_ == "rbf" and others.shape[1]:  # they only make rows more distant
+            squares = others.multiply(others) if sp.issparse(others) else np.square(others)
+            far = np.asarray(squares.sum(axis=1)).ravel()
+            values *= np.exp(-self.gamma_ * far)[:, None]
+        return values - self.rho_
+
+    def decision_function(self, X) -> np.ndarray:
+        """Of two classes the value, positive for ``classes_[1]``; of several, votes of each.
+
+        Votes are whole numbers and, to tell equals apart, a fraction that follows the sum of
+        decision values; `predict` goes by whole votes, as LIBSVM does.
+        """
+        values = self.pair_values(X)
+        scores = Coding("ovo", len(self.labels_)).scores(-values)
+        if scores.ndim == 1:
+            return scores if self.labels_[1] == self.classes_[1] else -scores
+        return self._in_order(scores)
+
+    def predict(self, X) -> np.ndarray:
+        """Labels, as svm-predict writes them."""
+        values, n = self.pair_values(X), len(self.labels_)
+        votes = np.zeros((len(values), n), dtype=int)
+        for k, (i, j) in enumerate(combinations(range(n), 2)):
+            votes[:, i] += values[:, k] > 0
+            votes[:, j] += values[:, k] <= 0
+        return self.labels_[votes.argmax(axis=1)]
+
+    @available_if(lambda model: model.sigmoids_ is not None)
+    def predict_proba(self, X) -> np.ndarray:
+        """Probabilities of ``classes_``, as svm-predict -b 1 has them."""
+        assert self.sigmoids_ is not None
+        pairs = sigmoid(self.pair_values(X), *self.sigmoids_)
+        return self._in_order(coupled(pairs, len(self.labels_)))
+
+
+class LiblinearClassifier(ForeignClassifier):
+    """A classifier that LIBLINEAR has trained; `widemargin.load` reads its file."""
+
+    def _keep(self, text: LinearText) -> LiblinearClassifier:
+        self._keep_labels(text.labels)
+        self.solver_type_, self.is_logistic_ = text.solver, text.is_logistic
+        self.weights_, self.intercept_ = text.weights, text.intercept
+        self.n_features_in_ = len(text.weights)
+        return self
+
+    def values(self, X) -> np.ndarray:
+        """LIBLINEAR's decision values, in the order of ``labels_``; of two, of the first alone."""
+        own, _ = self._rows(X)  # other features have no weight
+        return np.asarray(own @ self.weights_) + self.intercept_
+
+    def _of_labels(self, X) -> np.ndarray:
+        """A column for every label."""
+        values = self.values(X)
+        return values if values.shape[1] > 1 else np.hstack([values, -values])
+
+    def decision_function(self, X) -> np.ndarray:
+        """Of two classes one value, positive for ``classes_[1]``."""
+        values = self.values(X)
+        if values.shape[1] == 1:
+            return values[:, 0] if self.labels_[0] == self.classes_[1] else -values[:, 0]
+        scores = self._in_order(values)
+        return scores if len(self.classes_) > 2 else scores[:, 1] - scores[:, 0]
+
+    def predict(self, X) -> np.ndarray:
+        """Labels, as LIBLINEAR's predict writes them."""
+        values = self.values(X)
+        if values.shape[1] == 1:
+            return self.labels_[np.where(values[:, 0] > 0, 0, 1)]
+        return self.labels_[values.argmax(axis=1)]
+
+    @available_if(lambda model: model.is_logistic_)
+    def predict_proba(self, X) -> np.ndarray:
+        """Probabilities of ``classes_``, as LIBLINEAR's predict -b 1 has them."""
+        one = np.ones(1)
+        found = sigmoid(self._of_labels(X), -one, 0 * one)
+        return self._in_order(found / found.sum(axis=1, keepdims=True))
+
+
+def _kernel(text: SvmText) -> DotKernel:
+    parameters = {**_LINEAR, **text.parameters}
+    compressed = share_of_nonzeros(text.vectors) < DENSE_FROM
+    centred = text.kernel == "rbf" and not compressed
+    return DotKernel(
+        name=_KERNELS[text.kernel],
+        gamma=float(parameters["gamma"]),
+        coef0=float(parameters["coef0"]),
+        degree=int(parameters["degree"]),
+        dtype=np.float64,
+        compressed=compressed,
+        centre=mean_row(text.vectors) if centred else None,
+    )
+
+
+def _coefficients(text: SvmText) -> np.ndarray:
+    """A column for every pair of labels."""
+    n = len(text.labels)
+    owner = np.repeat(np.arange(n), text.n_support)
+    out = np.zeros((len(owner), n * (n - 1) // 2))
+    for k, (i, j) in enumerate(combinations(range(n), 2)):
+        out[owner == i, k] = text.coef[owner == i, j - 1]
+        out[owner == j, k] = text.coef[owner == j, i]
+    return out

@@ -1,0 +1,39 @@
+"""Files of LIBSVM and LIBLINEAR, told apart by their first word."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from widemargin.budget import Budget
+from widemargin.libsvm.linear_text import parse_linear
+from widemargin.libsvm.predictors import LiblinearClassifier, LibsvmSVC
+from widemargin.libsvm.svm_text import parse_svm
+
+_SVM, _LINEAR = b"svm_type ", b"solver_type "
+
+
+def is_foreign(path: str | os.PathLike) -> bool:
+    """Whether it is a file, and begins as theirs do."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(_LINEAR)).startswith((_SVM, _LINEAR))
+
+
+def load_foreign(path: str | os.PathLike, budget: Budget) -> LibsvmSVC | LiblinearClassifier:
+    """A model that predicts as the one that wrote it would."""
+    name = os.fspath(path)
+    budget.check(os.stat(path).st_size, "its text takes")
+    with budget:
+        text = Path(path).read_bytes()
+        if not text.startswith(_SVM):
+            return LiblinearClassifier()._keep(parse_linear(text, str(name), budget))
+        found = parse_svm(text, str(name), budget)
+        n_pairs, d = len(found.rho), found.vectors.shape[1]
+        budget.check(8 * len(found.coef) * n_pairs, "its coefficients take")
+        budget.check(8 * d, f"a row of its {d} features takes")
+        try:
+            return LibsvmSVC()._keep(found)
+        except ValueError as error:
+            raise ValueError(f"{str(name)!r}: {error}") from None

@@ -1,0 +1,153 @@
+"""The text of LIBSVM's models: written for svm-predict, read with every byte checked."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+
+from widemargin.budget import Budget
+from widemargin.data.svmlight import read_svmlight
+from widemargin.files import replacing
+from widemargin.libsvm.head import Head, finite
+
+_KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
+_PARAMETERS = {"polynomial": ("degree", "gamma", "coef0"), "rbf": ("gamma",)}
+_PARAMETERS |= {"sigmoid": ("gamma", "coef0")}
+_NAMES = (
+    *("svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho"),
+    *("label", "probA", "probB", "nr_sv", "prob_density_marks"),
+)
+_OTHERS = {
+    "one_class": "one-class SVM",
+    "epsilon_svr": "regression (epsilon-SVR)",
+    "nu_svr": "regression (nu-SVR)",
+}
+_DIGITS = {"float32": 9, "float64": 17}  # that tell any two values apart
+_AROUND = 4  # times the text that parsing holds beside it
+
+
+@dataclass(frozen=True)
+class SvmText:
+    """What the text of a model says.
+
+    Pairs of classes are in the order of combinations of ``labels``, and a positive value speaks for
+    the first of a pair.  A support vector has a coefficient against each of the other classes.
+    """
+
+    kernel: str  # LIBSVM's name
+    parameters: dict[str, float]
+    labels: np.ndarray
+    rho: np.ndarray  # per pair
+    n_support: np.ndarray  # per class
+    coef: np.ndarray  # (n_support.sum(), n_classes - 1)
+    vectors: sp.csr_array
+    sigmoids: tuple[np.ndarray, np.ndarray] | None = None  # probA and probB, per pair
+    svm_type: str = "c_svc"
+    zero_based: bool = False
+
+    def write(self, path: str | os.PathLike) -> None:
+        """Whole or not at all."""
+        head: dict[str, Iterable] = {
+            "svm_type": [self.svm_type],
+            "kernel_type": [self.kernel],
+            **{name: _numbers([value]) for name, value in self.parameters.items()},
+            "nr_class": [len(self.labels)],
+            "total_sv": [len(self.coef)],
+            "rho": _numbers(self.rho),
+            "label": self.labels,
+        }
+        if self.sigmoids is not None:
+            head |= dict(zip(("probA", "probB"), map(_numbers, self.sigmoids), strict=True))
+        head["nr_sv"] = self.n_support
+        with replacing(path) as temporary, open(temporary, "w", newline="\n") as file:
+            for name, values in head.items():
+                print(name, *values, file=file)
+            print("SV", file=file)
+            for line in _vector_lines(self.coef, self.vectors):
+                print(*line, file=file)
+
+
+def _vector_lines(coef: np.ndarray, vectors: sp.csr_array) -> Iterator[list[str]]:
+    digits = _DIGITS[vectors.dtype.name]
+    for own, (begin, end) in zip(coef, pairwise(vectors.indptr), strict=True):
+        values = _numbers(vectors.data[begin:end], digits)
+        entries = zip(vectors.indices[begin:end], values, strict=True)
+        yield _numbers(own) + [f"{j + 1}:{value}" for j, value in entries]
+
+
+def _numbers(values, digits: int = 17) -> list[str]:
+    return [f"{value:.{digits}g}" for value in values]
+
+
+# ------------------------------------------------------------------ reading
+
+
+def parse_svm(text: bytes, path: str, budget: Budget) -> SvmText:
+    """The model that a text holds; other machines than classifiers are refused by name."""
+    budget.hold(_AROUND * len(text), "its text takes")
+    head = Head(text, "SV", _NAMES, path)
+    kind = head.word("svm_type")
+    if kind in _OTHERS:
+        raise ValueError(f"{path!r}: a model of {_OTHERS[kind]}; only classifiers are read.")
+    if kind not in ("c_svc", "nu_svc"):
+        raise head.fault("svm_type", f"one of c_svc, nu_svc, {', '.join(_OTHERS)}")
+    kernel = head.word("kernel_type")
+    if kernel not in _KERNELS:
+        raise head.fault("kernel_type", f"one of {', '.join(_KERNELS)}")
+    if kernel == "precomputed":
+        raise ValueError(
+            f"{path!r}: a model of kernel_type precomputed, which holds no vectors. Train with "
+            "kernel precomputed here, on the same values."
+        )
+    parameters = {name: head.number(name) for name in _PARAMETERS.get(kernel, ())}
+    if parameters.get("gamma", 1.0) <= 0:
+        raise head.fault("gamma", "positive")
+    if "degree" in parameters:
+        parameters["degree"] = head.integer("degree", 1)
+    labels = head.labels()
+    n_pairs = len(labels) * (len(labels) - 1) // 2
+    n_support = head.integers("nr_sv", len(labels), 0)
+    if head.integer("total_sv", 0) != n_support.sum():
+        raise head.fault("total_sv", f"the sum of nr_sv, {n_support.sum()}")
+    sigmoids = None
+    if head.has("probA") or head.has("probB"):
+        sigmoids = head.numbers("probA", n_pairs), head.numbers("probB", n_pairs)
+    rho = head.numbers("rho", n_pairs)
+    n = int(n_support.sum())
+    coef, vectors, zero_based = _support(text[head.length :], n, len(labels) - 1, path, budget)
+    of_file = (kernel, parameters, labels, rho, n_support, coef, vectors)
+    return SvmText(*of_file, sigmoids, kind, zero_based)
+
+
+def _support(
+    text: bytes, n: int, n_coef: int, path: str, budget: Budget
+) -> tuple[np.ndarray, sp.csr_array, bool]:
+    """Coefficients and vectors of n lines; the core parses what is svmlight text in them."""
+    lines = text.splitlines()
+    if len(lines) != n or n == 0:
+        raise ValueError(
+            f"{path!r}: {len(lines)} support vectors, where its head says {n}. It may be truncated."
+        )
+    budget.check(8 * n * n_coef, "its coefficients take")
+    coef, rows = np.empty((n, n_coef)), []
+    for k, line in enumerate(lines):
+        words = line.split(None, n_coef)
+        own = finite(words[:n_coef])
+        if own is None or len(own) != n_coef:
+            raise ValueError(
+                f"{path!r}: support vector {k + 1} must begin with {n_coef} finite coefficients."
+            )
+        coef[k] = own
+        rows.append(b"0 " + words[n_coef] if len(words) > n_coef else b"0")
+    name = f"{path!r}, support vectors"
+    read = read_svmlight(io.BytesIO(b"\n".join(rows)), name=name, max_bytes=budget)
+    X = sp.csr_array(read.X)
+    if X.shape[0] != n or X.shape[1] > np.iinfo(np.int32).max or read.qid is not None:
+        raise ValueError(f"{path!r}: its support vectors are damaged.")
+    return coef, X, bool(read.zero_based)
