@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from widemargin.additive import AdditiveMap, AdditiveSVC, PowerMean
     from widemargin.data import read
     from widemargin.kernel import KernelSVC
+    from widemargin.model_report import write_report
     from widemargin.pairs import missed_pairs
     from widemargin.persistence import load, save
     from widemargin.terms import explain
@@ -27,6 +28,7 @@ _HOMES = {
     "papers": "widemargin.papers",
     "read": "widemargin.data",
     "save": "widemargin.persistence",
+    "write_report": "widemargin.model_report",
 }
 
 __version__ = version("widemargin")
@@ -42,6 +44,7 @@ __all__ = [
     "papers",
     "read",
     "save",
+    "write_report",
 ]
 
 

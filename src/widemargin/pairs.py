@@ -76,7 +76,8 @@ def missed_pairs(
 ) -> list[Pair]:
     """Pairs of columns whose interaction an additive model misses, the strongest first.
 
-    If none `stands_out`, a `KernelSVC` or trees have little to gain from interactions of two.
+    Pairs that stand out of the noise come before those that do not.  If none does, a `KernelSVC` or
+    trees have little to gain from interactions of two.
 
     Parameters
     ----------
@@ -124,7 +125,7 @@ def missed_pairs(
         bins = binned[i].labels, binned[j].labels
         chance = min(1.0, chance * len(tested))
         found.append(Pair(terms[i], terms[j], strength, chance, bins, effect))
-    return sorted(found, key=lambda pair: -pair.strength)[:most]
+    return sorted(found, key=lambda pair: (not pair.stands_out, -pair.strength))[:most]
 
 
 def _left_over(explained: Explanation, X, y: np.ndarray, halves) -> np.ndarray:

@@ -228,6 +228,27 @@ def plot(*, model: Model, out: Picture = None, drawing: Drawing, source: Source)
 
 
 @command
+def report(
+    *,
+    model: Model,
+    data: Data,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", help="Page to write (default: MODEL's name, .html)"),
+    ] = None,
+    training: Annotated[
+        Path | None,
+        typer.Option(help="Data that MODEL was trained on: shapes get a band of 20 refits"),
+    ] = None,
+    source: ThreadedSource,
+) -> None:
+    """Write one page of HTML about MODEL, measured on DATA."""
+    from widemargin.cli import reporting
+
+    reporting.report(model, data, out, training, source)
+
+
+@command
 def export(
     model: Model,
     out: Annotated[Path, typer.Argument(help="Where to write")],

@@ -54,7 +54,7 @@ def plot_pair(pair: Pair, classes, *, ax: Axes | None = None, class_label=None) 
     axes.pcolormesh(percent, cmap="RdBu_r", vmin=-scale, vmax=scale, edgecolors="white", lw=0.5)
     for (row, column), value in np.ndenumerate(percent):
         colour = "white" if abs(value) > _DARK * scale else "black"
-        place = {"ha": "center", "va": "center", "fontsize": 6, "color": colour}
+        place = {"ha": "center", "va": "center", "fontsize": 7, "color": colour}
         axes.text(column + 0.5, row + 0.5, f"{round(value):+d}" if round(value) else "0", **place)
     turned = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
     for axis, labels, more in ((axes.xaxis, pair.bins[0], turned), (axes.yaxis, pair.bins[1], {})):

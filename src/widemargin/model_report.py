@@ -1,0 +1,387 @@
+"""One page about one model: its data, scores, terms, mistakes, convergence and parameters."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from widemargin.additive import AdditiveSVC
+from widemargin.bands import Bands, shape_bands
+from widemargin.machine import feature_names
+from widemargin.mistakes import Mistake, worst_mistakes
+from widemargin.pages import (
+    Html,
+    facts,
+    folded,
+    grid,
+    heat,
+    page,
+    picture,
+    section,
+    table,
+    tag,
+    tiles,
+    write_page,
+)
+from widemargin.pairs import missed_pairs
+from widemargin.plots import (
+    plot_convergence,
+    plot_importance,
+    plot_pair,
+    plot_reliability,
+    plot_shape,
+)
+from widemargin.reliability import reliability
+from widemargin.report import Evaluation, evaluate
+from widemargin.term_bins import MISSING, term_values
+from widemargin.terms import Explanation, Term, explain
+
+_MOST_COLUMNS, _MOST_SHAPES, _MOST_BARS, _MOST_PAIRS = 50, 12, 20, 4
+_MOST_CONFUSED = 25  # classes of a matrix that can still be read
+_MOST_LISTED = 20
+_FEWEST_FOR_PAIRS = 40
+_N_FITS = 20
+
+
+def write_report(
+    model,
+    X,
+    y,
+    path,
+    *,
+    names: Sequence[str] | None = None,
+    title: str = "A model",
+    training: tuple[Any, Any] | None = None,
+    about: Mapping[str, object] | None = None,
+) -> None:
+    """Write a page of HTML about a model: one file, without scripts or outside resources.
+
+    Parameters
+    ----------
+    model : AdditiveSVC, KernelSVC, or a Pipeline of scalers and one of them
+        Importance, shapes and pairs are those of additive models.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Rows to measure the model on; best such that it has not seen.
+    y : array-like of shape (n_samples,)
+    path : path
+        The file to write, such as ``report.html``.
+    names : sequence of str, default=None
+        Of the features, where the model does not know better.
+    title : str, default="A model"
+    training : tuple of X and y, default=None
+        The rows that the model was fitted on: 20 copies are fitted to bootstrap samples of them,
+        and shapes get the band that nine in ten lie in.
+    about : mapping of str to object, default=None
+        More facts about the model, such as where it came from.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import AdditiveSVC, write_report
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = AdditiveSVC(random_state=0).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_report(model, X, y, f"{folder}/iris.html", title="Iris")
+    ...     content = Path(f"{folder}/iris.html").read_text(encoding="utf-8")
+    >>> content.startswith("<!DOCTYPE html>"), "petal width (cm)" in content
+    (True, True)
+    """
+    y = np.asarray(y)
+    if len(y) == 0:
+        raise ValueError("A report needs rows to measure the model on; there are none.")
+    bands = None
+    subject = Subject(model, X, y, names)
+    if training is not None and subject.explained is not None:
+        bands = shape_bands(model, *training, n_fits=_N_FITS, names=names)
+    found = evaluate(model, X, y)
+    kind = type(subject.machine).__name__
+    introduction = tag(
+        "p", f"{kind}, {len(subject.machine.classes_)} classes, ",
+        f"{subject.machine.n_features_in_:,} features; measured on {len(y):,} rows. ",
+        "If the model was trained on these rows, expect less of it on others.", class_="soft",
+    )  # fmt: skip
+    write_page(path, page(title, introduction, _sections(subject, found, bands, about or {})))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model and the rows that it is measured on."""
+
+    model: Any
+    X: Any
+    y: np.ndarray
+    names: Sequence[str] | None
+
+    @property
+    def machine(self):
+        return self.model[-1] if isinstance(self.model, Pipeline) else self.model
+
+    @cached_property
+    def explained(self) -> Explanation | None:
+        """Terms, if the model has such."""
+        additive = isinstance(self.machine, AdditiveSVC)
+        return explain(self.model, self.names) if additive else None
+
+    @cached_property
+    def importances(self) -> np.ndarray:
+        """Of the terms: in the training data, or in these rows if the model does not know it."""
+        assert self.explained is not None
+        known = self.explained.machine.model_.shares is not None
+        return self.explained.importances(None if known else self.X)
+
+    @cached_property
+    def terms(self) -> list[Term]:
+        """Columns of the data, the most important first where that is known."""
+        if self.explained is not None:
+            order = np.argsort(-self.importances, kind="stable")
+            return [self.explained.terms[k] for k in order]
+        if getattr(self.machine, "kernel", None) == "precomputed":
+            return []  # values of the kernel are no columns
+        own = getattr(self.model, "feature_names_in_", None) if self.names is None else self.names
+        return [Term(name, (j,)) for j, name in enumerate(feature_names(self.machine, own))]
+
+
+def _sections(subject: Subject, found: Evaluation, bands, about) -> list[tuple[str, Html]]:
+    parts = [_scores(found), _confusion(found), _calibration(subject)]
+    if subject.explained is not None:
+        parts += [_importance(subject), _shapes(subject, bands), _pairs(subject)]
+    return [
+        *parts,
+        _mistakes(subject),
+        _convergence(subject),
+        _data(subject),
+        _model(subject, about),
+    ]
+
+
+def _scores(found: Evaluation) -> tuple[str, Html]:
+    large = {
+        "accuracy": f"{100 * found.accuracy:.2f} %",
+        "balanced accuracy": f"{100 * found.balanced_accuracy:.2f} %",
+        "AUC": f"{found.roc_auc:.4f}",
+        "rows": found.rows,
+        "per row": f"{found.microseconds_per_row:.3g} \N{MICRO SIGN}s",
+    }
+    rows = [
+        [str(c.label), c.rows, f"{c.precision:.4f}", f"{c.recall:.4f}", f"{c.f1:.4f}"]
+        for c in [*found.classes, found.mean]
+    ]
+    per_class = table(["class", "rows", "precision", "recall", "F1"], rows, "Scores by class")
+    many = len(rows) > _MOST_CONFUSED
+    return section("Scores", tiles(large), folded("by class", per_class) if many else per_class)
+
+
+def _confusion(found: Evaluation) -> tuple[str, Html]:
+    """The matrix, or its largest entries off the diagonal where there are many classes."""
+    labels = [str(c.label) for c in found.classes]
+    counts = found.confusion
+    if len(labels) > _MOST_CONFUSED:
+        wrong = np.where(np.eye(len(labels), dtype=bool), 0, counts)
+        largest = [k for k in np.argsort(-wrong, axis=None)[:_MOST_LISTED] if wrong.flat[k]]
+        pairs = (np.unravel_index(k, wrong.shape) for k in largest)
+        rows = [[labels[i], Html(tag("td", labels[j], class_="text")), int(wrong[i, j])]
+                for i, j in pairs]  # fmt: skip
+        return section("Confusion", table(["true", "predicted", "rows"], rows, "Most confused"))
+    of_class = np.maximum(counts.sum(axis=1), 1)
+    rows = [
+        [label, *(heat(int(n), n / of_class[k]) for n in counts[k])]
+        for k, label in enumerate(labels)
+    ]
+    header = ["true \\ predicted", *labels]
+    return section("Confusion", table(header, rows, "Rows by true and predicted class"))
+
+
+def _calibration(subject: Subject) -> tuple[str, Html]:
+    found = reliability(subject.model, subject.X, subject.y)
+    if found.of == "probability":
+        said = f"Probabilities are {100 * found.error:.1f} points from the shares, on average."
+    else:
+        said = (
+            "Decision values are no probabilities, but the larger they are, the more often they "
+            "should be right. CalibratedClassifierCV turns them into probabilities."
+        )
+    ends = f"from {found.share[0]:.2f} to {found.share[-1]:.2f}"
+    alt = f"Share of rows ({found.event}) against the {found.of}: {ends}."
+    drawn = picture(partial(_drawn, plot_reliability, found), alt, (4.4, 3))
+    return section("Calibration", tag("p", said), drawn)
+
+
+def _drawn(plot: Callable, *arguments, **options):
+    """The axes come last, from the page."""
+    *given, ax = arguments
+    return plot(*given, ax=ax, **options)
+
+
+def _importance(subject: Subject) -> tuple[str, Html]:
+    names = ", ".join(term.name for term in subject.terms[:3])
+    alt = f"Bars of the mean absolute contribution of terms; the longest are {names}."
+    X = subject.X if subject.machine.model_.shares is None else None
+    n = min(len(subject.terms), _MOST_BARS)
+    draw = partial(_drawn, plot_importance, subject.explained, X=X, most=_MOST_BARS)
+    drawn = picture(draw, alt, (4.6, 0.22 * n + 0.8))
+    said = "How much each column moves the decision values: the mean of |contribution|."
+    if len(subject.terms) > n:
+        said += f" The first {n} of {len(subject.terms):,}."
+    return section("Importance", tag("p", said), drawn)
+
+
+def _shapes(subject: Subject, bands: Bands | None) -> tuple[str, Html]:
+    explained = subject.explained
+    assert explained is not None
+    shown = [
+        picture(
+            partial(_drawn, plot_shape, explained, term.name, bands=bands),
+            f"What {term.name} adds to the decision value, over its values.",
+        )
+        for term in subject.terms[:_MOST_SHAPES]
+    ]
+    said = (
+        "What the most important columns add to the decision value, in their own units; grey bars "
+        "say how often values occur in the training data."
+    )
+    if bands is not None:
+        said += (
+            f" Nine in ten of {bands.n_fits} copies, fitted to bootstrap samples of the training "
+            "rows, lie in the band."
+        )
+    return section("Shapes", tag("p", said), grid(*shown))
+
+
+def _pairs(subject: Subject) -> tuple[str, Html]:
+    title = "Pairs that the model misses"
+    if len(subject.y) < _FEWEST_FOR_PAIRS or len(subject.terms) < 2:
+        return section(title, tag("p", f"Sought on {_FEWEST_FOR_PAIRS} rows or more of 2 columns."))
+    pairs = missed_pairs(subject.model, subject.X, subject.y, names=subject.names)
+    outstanding = [pair for pair in pairs if pair.stands_out]
+    classes = subject.machine.classes_
+    maps = [
+        picture(
+            partial(_drawn, plot_pair, pair, classes),
+            f"Where the model is off in cells of {pair.name}.",
+            (4.6, 3.6),
+        )
+        for pair in outstanding[:_MOST_PAIRS]
+    ]
+    rows = [[p.name, f"{100 * p.strength:.2f} %", "yes" if p.stands_out else "no"] for p in pairs]
+    header = ["pair", "explains of what is left", "stands out of noise"]
+    said = (
+        "No pair of columns stands out of the noise: a general kernel has little to gain here."
+        if not outstanding
+        else "A sum over columns cannot see these interactions: add a column for each pair, or "
+        "try KernelSVC."
+    )
+    listed = table(header, rows, "Measured on rows that the patterns were not learned from")
+    return section(title, tag("p", said), grid(*maps), listed)
+
+
+def _mistakes(subject: Subject) -> tuple[str, Html]:
+    found = worst_mistakes(subject.model, subject.X, subject.y, names=subject.names)
+    if not found:
+        return section("Worst mistakes", tag("p", "There are none on these rows."))
+    said = (
+        "Rows of which the model is most wrongly sure. Rows count from 1. The lead is by how much "
+        "the predicted class is ahead of the true one, or the decision value beyond 0; others are "
+        "the remaining columns and the intercept."
+    )
+    return section("Worst mistakes", tag("p", said), grid(*map(_mistake, found)))
+
+
+def _mistake(found: Mistake) -> Html:
+    title = f"Row {found.row + 1:,}: {found.predicted}, in truth {found.truth}"
+    lead = f"lead {found.lead:.3g}"
+    if not found.reasons:
+        return tag("p", tag("b", title), f"; {lead}")
+    rows = [
+        [r.name, Html(tag("td", _value(r.value), class_="text")), f"{r.contribution:+.3f}"]
+        for r in found.reasons
+    ]
+    caption = f"What speaks for {found.predicted}; {lead}"
+    return tag("div", tag("h3", title), table(["column", "value", "adds"], rows, caption))
+
+
+def _value(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _convergence(subject: Subject) -> tuple[str, Html]:
+    machine = subject.machine
+    record = machine.fit_record_
+    told = {
+        "duality gap": float(record.gap),
+        "tolerance": float(machine.tol),
+        "iterations": int(record.n_iter),
+        "seconds": float(record.seconds),
+        "training rows": int(record.n_rows),
+    }
+    try:
+        alt = f"The gap by step; it ends at {record.gap:.2g} (tolerance {machine.tol:g})."
+        drawn = picture(partial(_drawn, plot_convergence, machine), alt, (4.4, 3))
+    except ValueError as error:  # an early model has no steps
+        drawn = tag("p", error)
+    warning = tag("p", "The fit stopped above its tolerance.", class_="warn")
+    converged = np.isnan(record.gap) or record.gap <= machine.tol
+    return section("Convergence", "" if converged else warning, drawn, facts(told))
+
+
+def _data(subject: Subject) -> tuple[str, Html]:
+    labels, count = np.unique(subject.y, return_counts=True)
+    rows = [[str(c), int(n), f"{100 * n / len(subject.y):.1f} %"]
+            for c, n in zip(labels.tolist(), count, strict=True)]  # fmt: skip
+    classes = table(["class", "rows", "share"], rows, "Classes in these rows")
+    parts = [folded("classes", classes) if len(rows) > _MOST_CONFUSED else classes]
+    if subject.terms:
+        shown = subject.terms[:_MOST_COLUMNS]
+        header = ["column", "kind", "lowest", "median", "highest", "missing"]
+        caption = "Columns in these rows"
+        if len(shown) < len(subject.terms):
+            caption += f", {len(shown)} of {len(subject.terms):,}"
+        parts.append(table(header, [_column(subject.X, term) for term in shown], caption))
+    return section("Data", *parts)
+
+
+def _column(X, term: Term) -> list:
+    """A line about a column; of categories, the most frequent stands for the median."""
+    values = term_values(X, term)
+    if values.dtype == object:
+        found, count = np.unique([str(v) for v in values], return_counts=True)
+        missing = float(np.mean([v is None or v != v or v == MISSING for v in values]))
+        most = str(found[count.argmax()])
+        return [term.name, f"{len(found)} categories", "", f"most: {most}", "", _share(missing)]
+    known = values[~np.isnan(values)]
+    numbers = [f"{f(known):.4g}" if len(known) else "" for f in (np.min, np.median, np.max)]
+    return [term.name, "number", *numbers, _share(1 - len(known) / len(values))]
+
+
+def _share(part: float) -> str:
+    return f"{100 * part:.1f} %" if part else ""
+
+
+def _model(subject: Subject, about: Mapping[str, object]) -> tuple[str, Html]:
+    machine = subject.machine
+    steps = subject.model.steps if isinstance(subject.model, Pipeline) else [("", subject.model)]
+    told: dict[str, object] = {
+        **about,
+        "steps": ", then ".join(type(step).__name__ for _, step in steps),
+    }
+    if hasattr(machine, "kernel_"):
+        told["kernel"] = machine.kernel_
+    if hasattr(machine, "support_"):
+        told["support vectors"] = len(machine.support_)
+    given, default = machine.get_params(), type(machine)().get_params()
+    told |= {k: f"{v}" for k, v in given.items() if v != default[k]}
+    rest = {k: f"{v}" for k, v in given.items() if v == default[k]}
+    packages = ("widemargin", "numpy", "scipy", "scikit-learn")
+    versions = {name: version(name) for name in packages} | {"Python": platform.python_version()}
+    return section(
+        "Model", facts(told), folded("parameters at their defaults", facts(rest)),
+        folded("versions that wrote this page", facts(versions)),
+    )  # fmt: skip
