@@ -199,6 +199,27 @@ def test_an_early_model_predicts_well(early_prediction):
     assert model.score(X[400:], y[400:]) > 0.8
 
 
+@pytest.mark.parametrize("clustering", ["kmeans", "kernel_kmeans", "random"])
+def test_the_clustering_does_not_change_the_optimum(clustering, two):
+    X, y = two
+    model = svc(levels=2, clustering=clustering, tol=1e-11, random_state=0).fit(X, y)
+    assert model.levels_[0].n_clusters > 4
+    assert_same_function(model, svc(levels=0, tol=1e-11).fit(X, y), X)
+
+
+def test_random_clusters_are_farther_from_the_optimum_than_those_of_kernel_kmeans():
+    """DC-SVM, Figure 1."""
+    X, y = points(600)
+    found = {
+        how: svc(gamma=3.0, levels=1, clustering=how, random_state=0, record_levels=True)
+        .fit(X, y)
+        .levels_[0]
+        for how in ("kernel_kmeans", "random")
+    }
+    assert found["kernel_kmeans"].across_mass < 0.8 * found["random"].across_mass
+    assert found["kernel_kmeans"].whole_objective > found["random"].whole_objective
+
+
 # ------------------------------------------------------------------ the papers' settings
 
 
@@ -206,11 +227,12 @@ def test_presets_are_set_as_the_paper_says():
     params = papers.dcsvm(C=32.0, gamma=32.0).get_params()
     said = {"kernel": "rbf", "levels": 4, "branching": 4, "sample_size": 1000, "tol": 1e-3,
             "C": 32.0, "gamma": 32.0, "early": False, "early_prediction": "routed",
-            "fit_intercept": False}  # fmt: skip
+            "fit_intercept": False, "clustering": "kernel_kmeans"}  # fmt: skip
     assert {key: params[key] for key in said} == said
     early = papers.dcsvm_early(levels=5).get_params()
     assert {k: v for k, v in early.items() if v != KernelSVC().get_params()[k]} == {
         "levels": 5,
+        "clustering": "kernel_kmeans",
         "fit_intercept": False,
         "early": 3,
     }

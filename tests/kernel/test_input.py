@@ -146,6 +146,7 @@ OUT_OF_RANGE = {
     "branching": [1, 0],
     "sample_size": [1, -5],
     "early": [0, -1, 21],
+    "clustering": ["spectral", None],
     "early_prediction": ["vote", None],
     "multi_class": ["crammer_singer", None],
     "tol": [0, -1e-3],
@@ -223,6 +224,9 @@ def test_every_parameter_is_checked_here_or_free():
         ({"fit_intercept": True, "early": True}, "fit_intercept=True needs the whole problem"),
         ({"fit_intercept": True, "early": 1}, "fit_intercept=True needs the whole problem"),
         ({"kernel": "precomputed", "early_prediction": "bcm"}, "early_prediction='bcm' needs"),
+        ({"clustering": "kmeans", "kernel": "precomputed"}, "Use 'kernel_kmeans'"),
+        ({"clustering": "kmeans", "kernel": rbf2}, "Use 'kernel_kmeans'"),
+        ({"clustering": "random", "early": 1}, "no clusters for new rows"),
     ],
     ids=str,
 )

@@ -51,6 +51,7 @@ class Plan:
     seed: int
     settings: SolverSettings
     record: bool = False  # keep each level's variables and clusters
+    clustering: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,9 @@ def _at_once(sizes: np.ndarray, division: Division, share: float) -> int:
     return tasks_at_once(division.services.backend.n_threads, len(sizes), needed, cache_bytes)
 
 
-def _clusters(state: FitState, division: Division, level: int) -> tuple[Router, np.ndarray, float]:
+def _clusters(
+    state: FitState, division: Division, level: int
+) -> tuple[Router | None, np.ndarray, float]:
     """Centres from the support vectors so far, if there are enough; and an estimate of D(pi)."""
     plan, kernel, rows = division.plan, division.data.levels.kernel, division.data.levels.rows
     rng = np.random.default_rng([plan.seed, level])
@@ -249,7 +252,8 @@ def _clusters(state: FitState, division: Division, level: int) -> tuple[Router, 
     support = support_of(state, division.problems, len(rows))
     candidates = support if len(support) >= 2 * k else np.arange(len(rows))
     with division.services.backend as backend:
-        router, label = partition(kernel, rows, k, candidates, plan.sample_size, rng, backend)
+        how = (plan.sample_size, rng, backend, plan.clustering)
+        router, label = partition(kernel, rows, k, candidates, *how)
         return router, label, across_mass(kernel, rows, label, rng, backend)
 
 
@@ -368,7 +372,8 @@ def _coupling(kernel, rows, level: int, plan: Plan, rng, backend) -> float:
     """Share of the off-diagonal kernel mass between clusters of a level."""
     k = plan.branching**level
     everything = np.arange(len(rows))
-    _, label = partition(kernel, rows, k, everything, plan.sample_size, rng, backend)
+    how = (plan.sample_size, rng, backend, plan.clustering)
+    _, label = partition(kernel, rows, k, everything, *how)
     sample, gram = _sampled_gram(kernel, rows, rng, backend, COUPLING_SAMPLE)
     np.fill_diagonal(gram, 0.0)
     across = label[sample][:, None] != label[sample][None, :]

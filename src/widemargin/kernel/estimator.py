@@ -13,6 +13,7 @@ from widemargin.kernel.backend import Host
 from widemargin.kernel.kernels import KERNELS, traits_of
 from widemargin.kernel.machine import KernelMachine
 from widemargin.kernel.model import COMBINATIONS
+from widemargin.kernel.partition import CLUSTERINGS
 from widemargin.kernel.problems import MULTI_CLASS, Variables, binary_problems
 from widemargin.multiclass import Coding, Targets
 from widemargin.validation import (
@@ -53,8 +54,14 @@ class KernelSVC(MarginClassifier, KernelMachine):
         unless much of the kernel lies between clusters and kernel values are expensive (many
         features).
     branching : int, default=4
+    clustering : {"auto", "kmeans", "kernel_kmeans", "random"}, default="auto"
+        How a level divides the rows: k-means in input space; DC-SVM's two-step kernel k-means, with
+        centres in feature space; or at random, for comparison (no early model: new rows would have
+        no cluster).  "auto" is "kmeans" for rbf and laplacian, where near means similar and no
+        kernel values are needed, and "kernel_kmeans" for other kernels.  Clusters of more than
+        twice the average size are split, so there are some more than ``branching ** level``.
     sample_size : int, default=1000
-        Rows that the clustering of a level samples, at least.
+        Rows that the clustering of a level samples, at least (20 for each centre of "kmeans").
     early : bool or int, default=False
         Stop at this level and predict by routing (DC-SVM eq. 11); True is the level whose
         clusters hold about 8,000 rows.
@@ -158,6 +165,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
         coef0=0.0,
         levels="auto",
         branching=4,
+        clustering="auto",
         sample_size=1000,
         early=False,
         early_prediction="routed",
@@ -182,6 +190,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
         self.coef0 = coef0
         self.levels = levels
         self.branching = branching
+        self.clustering = clustering
         self.sample_size = sample_size
         self.early = early
         self.early_prediction = early_prediction
@@ -219,9 +228,20 @@ class KernelSVC(MarginClassifier, KernelMachine):
         check_number("coef0", self.coef0, low=-LARGEST, high=LARGEST, finite=True)
         check_number_or_auto("levels", self.levels, low=0, high=20, integer=True)
         check_number("branching", self.branching, low=2, integer=True)
+        check_choice("clustering", self.clustering, CLUSTERINGS)
+        if self.clustering == "kmeans" and not traits_of(self.kernel).ours:
+            raise ValueError(
+                "clustering='kmeans' needs rows of features, which this kernel may not have. Use "
+                "'kernel_kmeans'."
+            )
         check_number("sample_size", self.sample_size, low=2, integer=True)
         if not isinstance(self.early, (bool, np.bool_)):
             check_number("early", self.early, low=1, high=20, integer=True)
+        if self.early and self.clustering == "random":
+            raise ValueError(
+                "clustering='random' has no clusters for new rows, which an early model needs. Use "
+                f"another, or {words().option('early', False)}."
+            )
         check_choice("early_prediction", self.early_prediction, COMBINATIONS)
         if self.early_prediction == "bcm" and traits_of(self.kernel).pairwise:
             raise ValueError(

@@ -69,6 +69,7 @@ class KernelMachine(Machine):
     levels: Any
     branching: int
     sample_size: int
+    clustering: str
     early: Any
     early_prediction: str
     fit_intercept: Any
@@ -219,6 +220,7 @@ class KernelMachine(Machine):
             seed=seed,
             settings=SolverSettings(float(self.tol), int(self.max_iter), cache_bytes),
             record=bool(self.record_levels),
+            clustering=self.clustering,
         )
         if early is not None:
             levels = early if self.levels == "auto" else max(int(self.levels), early)

@@ -47,9 +47,14 @@ class NotStored:
         )
 
 
+_LATER = {"clustering": "auto"}
+"""Parameters that the first files do not have, and what that means: it is not written either."""
+
+
 def pack_parameters(estimator) -> dict:
     """What the constructor was given, as far as it is data."""
-    return {k: _pack(k, v) for k, v in estimator.get_params(deep=False).items()}
+    given = estimator.get_params(deep=False).items()
+    return {k: _pack(k, v) for k, v in given if k not in _LATER or v != _LATER[k]}
 
 
 def _pack(name: str, value):
