@@ -123,7 +123,7 @@ def dcsvm(**changes) -> KernelSVC:
 
     C and gamma were cross-validated per data set (C = 32, gamma = 32 for covtype); both are left
     to the caller, with features scaled to [0, 1].  The paper's tolerance of 1e-3 is LIBSVM's, on
-    the gradient; here it is the relative duality gap.
+    the gradient; here it is the relative duality gap, of every level.
     There is no intercept, as in the paper.
     """
     defaults = {
@@ -132,6 +132,7 @@ def dcsvm(**changes) -> KernelSVC:
         "clustering": "kernel_kmeans",
         "sample_size": 1000,
         "tol": 1e-3,
+        "level_tol": 1e-3,
     }
     return KernelSVC(**{**defaults, "fit_intercept": False, **changes})
 

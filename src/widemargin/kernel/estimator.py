@@ -79,6 +79,9 @@ class KernelSVC(MarginClassifier, KernelMachine):
         Relative duality gap of every binary problem, certified in double precision.  Kernel values
         are double from the start below 1e-4 and in problems on up to 2,048 rows, and wherever
         single precision turns out too coarse.
+    level_tol : float, default=1e-2
+        Likewise of the clusters of a level that only starts the next one, where it is above
+        ``tol``; the level of an early model is solved to ``tol``.
     max_iter : int, default=100_000
         Blocks of up to 1,024 variables per problem (256 on up to 2,048 rows).
     cache_size : float or "auto", default="auto"
@@ -94,9 +97,10 @@ class KernelSVC(MarginClassifier, KernelMachine):
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C during the whole problem does: raise KeyboardInterrupt, or keep the model of
         the last finished level, with a warning.
-    record_levels : bool, default=False
+    record_levels : bool or "exact", default=False
         Measure in `levels_` how near each level came to the final solution (of an early model, the
-        objective and the bound only).
+        objective and Theorem 1's bound only).  "exact" sums the kernel over all pairs of rows, of
+        which there may be many, where True samples 1,000 rows: only so are the bounds bounds.
     n_jobs : int or None, default=None
         Threads.  Results do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -124,11 +128,12 @@ class KernelSVC(MarginClassifier, KernelMachine):
     n_iter_ : int
         Blocks of the slowest problem.
     levels_ : list of Level
-        One record per level, the lowest first.
+        One record per level, the lowest first; the whole problem is level 0.
     history_ : list of list of dict
         Per binary problem, what every block of the whole problem left (every 16th at most, on up
         to 2,048 rows): duality gap and dual objective of the active variables, how many these
-        are, kernel rows computed so far.
+        are, kernel rows computed so far, seconds since the problem was begun (those of the levels
+        before it are in `levels_`).
     model_ : KernelModel
         The arrays that prediction uses.
     n_features_in_ : int
@@ -173,6 +178,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
         multi_class="ovo",
         class_weight=None,
         tol=1e-3,
+        level_tol=1e-2,
         max_iter=100_000,
         cache_size="auto",
         checkpoint=None,
@@ -198,6 +204,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
         self.multi_class = multi_class
         self.class_weight = class_weight
         self.tol = tol
+        self.level_tol = level_tol
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.checkpoint = checkpoint
@@ -258,13 +265,17 @@ class KernelSVC(MarginClassifier, KernelMachine):
             )
         check_choice("multi_class", self.multi_class, MULTI_CLASS)
         check_number("tol", self.tol, above=0)
+        check_number("level_tol", self.level_tol, above=0, finite=True)
         check_number("max_iter", self.max_iter, low=1, integer=True)
         check_number_or_auto("cache_size", self.cache_size, above=0, finite=True)
         if self.checkpoint is not None and not isinstance(self.checkpoint, (str, os.PathLike)):
             raise TypeError(f"checkpoint must be a path or None, got {self.checkpoint!r}.")
         check_bool("warm_start", self.warm_start)
         check_choice("on_interrupt", self.on_interrupt, ("raise", "keep"))
-        check_bool("record_levels", self.record_levels)
+        if isinstance(self.record_levels, str):
+            check_choice("record_levels", self.record_levels, ("exact",))
+        else:
+            check_bool("record_levels", self.record_levels)
         check_n_jobs(self.n_jobs)
         if not isinstance(self.verbose, bool):
             check_number("verbose", self.verbose, low=0)

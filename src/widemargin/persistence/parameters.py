@@ -47,7 +47,7 @@ class NotStored:
         )
 
 
-_LATER = {"clustering": "auto"}
+_LATER = {"clustering": "auto", "level_tol": 1e-2}
 """Parameters that the first files do not have, and what that means: it is not written either."""
 
 
