@@ -18,6 +18,14 @@ from widemargin.additive.source import Values
 
 KKT_TOL = 1e-10
 
+
+def timeless(history: list) -> list:
+    """The records of a fit, of which all but the seconds are the same every time."""
+    if history and isinstance(history[0], list):
+        return [timeless(run) for run in history]
+    return [{k: v for k, v in record.items() if k != "seconds"} for record in history]
+
+
 SPARSE_CONTAINERS = (
     sp.csr_array,
     sp.csc_array,

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from reference import timeless
 
 from widemargin import AdditiveSVC, _core
 from widemargin.additive import batches, problem
@@ -72,7 +73,7 @@ def test_certificate_does_not_depend_on_where_the_clock_cuts_a_pass(monkeypatch)
     X, y = noisy(3, n_rows=9000, n_features=64)
     whole = cut_into_slices(monkeypatch, 1e9, X, y)
     sliced = cut_into_slices(monkeypatch, 0.0, X, y)
-    assert sliced.history_ == whole.history_
+    assert timeless(sliced.history_) == timeless(whole.history_)
     assert sliced.duality_gap_ == whole.duality_gap_
 
 

@@ -65,6 +65,16 @@ def test_the_table_of_a_feature_ends_at_its_largest_value(exact):
     np.testing.assert_array_equal(np.diff(model.model_.offset), X.max(axis=0) + 1)
 
 
+@pytest.mark.parametrize("tol", [1e-2, 1e-10])
+def test_history_says_when(tol, three):
+    model = papers.icd(tol=tol).fit(*three)
+    (run,) = model.history_
+    seconds = [record["seconds"] for record in run]
+    assert seconds[0] > 0
+    assert np.diff(seconds).min(initial=0.0) >= 0
+    assert seconds[-1] <= model.fit_record_.seconds
+
+
 def test_convergence_is_linear(three):
     """Section 3.4: an error of eps takes O(log 1/eps) sweeps, so equal factors take like sweeps."""
     X, y = three

@@ -146,12 +146,15 @@ OUT_OF_RANGE = {
     "branching": [1, 0],
     "sample_size": [1, -5],
     "early": [0, -1, 21],
+    "clustering": ["spectral", None],
     "early_prediction": ["vote", None],
     "multi_class": ["crammer_singer", None],
     "tol": [0, -1e-3],
+    "level_tol": [0, -1e-3],
     "max_iter": [0, -5],
     "cache_size": [0, -1.0, "much"],
     "on_interrupt": ["stop", None],
+    "record_levels": ["no"],
     "verbose": [-1],
     "n_jobs": [0],
 }
@@ -160,6 +163,7 @@ NOT_FINITE = {
     "gamma": [np.inf, np.nan],
     "coef0": [np.nan],
     "tol": [np.nan],
+    "level_tol": [np.inf, np.nan],
     "cache_size": [np.inf, np.nan],
 }
 WRONG_TYPE = {
@@ -173,11 +177,12 @@ WRONG_TYPE = {
     "early": ["yes", None, 1.5],
     "fit_intercept": ["no", 1, None],
     "tol": ["1e-3", None],
+    "level_tol": ["1e-3", None],
     "max_iter": [1.5, "10", None, True],
     "cache_size": [None, True],
     "checkpoint": [3],
     "warm_start": ["no", 1],
-    "record_levels": ["no", None],
+    "record_levels": [None, 1],
     "verbose": ["loud", None],
     "n_jobs": ["two", 1.5],
 }
@@ -223,6 +228,9 @@ def test_every_parameter_is_checked_here_or_free():
         ({"fit_intercept": True, "early": True}, "fit_intercept=True needs the whole problem"),
         ({"fit_intercept": True, "early": 1}, "fit_intercept=True needs the whole problem"),
         ({"kernel": "precomputed", "early_prediction": "bcm"}, "early_prediction='bcm' needs"),
+        ({"clustering": "kmeans", "kernel": "precomputed"}, "Use 'kernel_kmeans'"),
+        ({"clustering": "kmeans", "kernel": rbf2}, "Use 'kernel_kmeans'"),
+        ({"clustering": "random", "early": 1}, "no clusters for new rows"),
     ],
     ids=str,
 )

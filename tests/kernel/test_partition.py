@@ -142,6 +142,60 @@ def test_one_cluster_holds_everything():
     assert not label.any()
 
 
+# ------------------------------------------------------------------ other than by default
+
+
+@pytest.mark.parametrize(
+    ("name", "clustering", "router"),
+    [
+        ("rbf", "kmeans", PointRouter),
+        ("rbf", "kernel_kmeans", KernelRouter),
+        ("laplacian", "kernel_kmeans", KernelRouter),
+        ("poly", "kmeans", PointRouter),
+        ("chi2", "kmeans", PointRouter),
+        ("poly", "kernel_kmeans", KernelRouter),
+    ],
+)
+def test_every_kernel_has_both_kinds_of_centres(name, clustering, router):
+    kernel, rows = operands(name, uniform())
+    how = (60, np.random.default_rng(0), ONE, clustering)
+    found, label = partition(kernel, rows, 6, np.arange(150), *how)
+    assert type(found) is router
+    assert found.n_clusters > 1
+    np.testing.assert_array_equal(found.assign(rows, ONE), label)
+
+
+def test_two_step_kernel_kmeans_samples_as_many_rows_as_it_is_told():
+    """DC-SVM, sec. 4: m = 1,000, at 256 clusters too."""
+    kernel, rows = operands("rbf", uniform(1500))
+    how = (1000, np.random.default_rng(0), ONE, "kernel_kmeans")
+    router, _ = partition(kernel, rows, 256, np.arange(1500), *how)
+    assert len(router.sample) == 1000
+
+
+def test_kernel_kmeans_of_a_wide_rbf_has_the_clusters_of_plain_kmeans():
+    X, which = blobs([40, 40, 40, 40])
+    kernel = make_kernel("rbf", 1e-4, 0.0, 3, X, np.float64)
+    rows = kernel.training_rows(X, np.arange(160))
+    for clustering in ("kmeans", "kernel_kmeans"):
+        how = (160, np.random.default_rng(0), ONE, clustering)
+        assert same_clusters(partition(kernel, rows, 4, np.arange(160), *how)[1], which)
+
+
+@pytest.mark.parametrize(("n", "k", "sizes"), [(150, 6, {25}), (20, 3, {6, 7}), (3, 8, {1})])
+def test_a_random_partition_is_even_and_knows_no_other_rows(n, k, sizes):
+    kernel, rows = operands("rbf", uniform(n))
+    labels = []
+    for seed in (0, 0, 1):
+        how = (60, np.random.default_rng(seed), ONE, "random")
+        router, label = partition(kernel, rows, k, np.arange(n), *how)
+        assert router is None
+        assert set(np.bincount(label)) == sizes
+        labels.append(label)
+    np.testing.assert_array_equal(labels[0], labels[1])
+    assert n == 3 or not same_clusters(labels[0], labels[2])
+
+
 # ------------------------------------------------------------------ identical rows
 
 

@@ -106,8 +106,8 @@ def test_without_warm_start_a_refit_and_a_clone_start_afresh(two):
 
 def test_a_warm_start_divides_no_more(two):
     model = svc(levels=1, warm_start=True).fit(*two)
-    assert len(model.levels_) == 1
-    assert model.fit(*two).levels_ == []
+    assert [level.level for level in model.levels_] == [1, 0]
+    assert [level.level for level in model.fit(*two).levels_] == [0]
 
 
 @each_size

@@ -209,6 +209,12 @@ KERNEL: dict[str, Callable[[], Case]] = {
         for how in ("routed", "sum", "bcm")
         for kernel in ("rbf", "poly")
     },
+    "early, rbf with centres in feature space": lambda: _kernel(
+        early=1, clustering="kernel_kmeans"
+    ),
+    "early, poly with centres in input space": lambda: _kernel(
+        "poly", early=1, clustering="kmeans"
+    ),
     "early, compressed points": lambda: _kernel(X=mostly_zero(), early=1),
     "early, compressed kernel": lambda: _kernel("poly", X=mostly_zero(), early=1),
     "early, precomputed": lambda: Case(

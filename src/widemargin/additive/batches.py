@@ -16,6 +16,7 @@ import numpy as np
 from widemargin.additive.problem import LANES, BoxProblem, SharedProblem, SimplexProblem
 from widemargin.additive.solver import Outcome, Stopping, measure, minimise
 from widemargin.engine import Control, Threads, run_tasks
+from widemargin.history import continued
 from widemargin.machine import FitRecord
 from widemargin.multiclass import Coding
 
@@ -149,7 +150,7 @@ def judged(
         return replace(found, certificate=certificate, converged=converged)
     left = replace(stopping, max_iter=max(stopping.max_iter - found.n_iter, 0))
     again = minimise(judge, left, rng, control)
-    history = found.history + again.history
+    history = found.history + continued(found.history, again.history)
     return replace(again, n_iter=found.n_iter + again.n_iter, history=history)
 
 

@@ -128,7 +128,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     feature_importances_ : ndarray of shape (n_features_in_,)
         The mean of |contribution| of each feature over the training data.
     history_ : list of list of dict
-        Per batch of classes, one record per sweep.
+        Per batch of classes, one record per sweep, with the seconds since the first began.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X was a data frame, or the command line's table.

@@ -9,6 +9,7 @@ random order, and the samples of each in random order (Yu, Hsieh, Chang and Lin,
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -90,7 +91,7 @@ def minimise(
     gradient.  Both are first estimated from the values met during a sweep and then measured at
     fixed weights over all samples, shrunk ones included.
     """
-    samples, tol = ActiveSamples(problem), stopping.tol
+    samples, tol, started = ActiveSamples(problem), stopping.tol, time.perf_counter()
     worthwhile = tol  # the estimate at which a measurement is worth its time
     history: list[dict] = []
     certificate = None
@@ -105,7 +106,9 @@ def minimise(
         if not np.all(np.isfinite(account)):  # only tables without an objective can diverge
             return Outcome(swept, epoch, False, history)
         estimate = _distance(swept, problem, certificate)
-        history.append({"epoch": epoch, "active": n_active, "estimate": estimate})
+        seconds = time.perf_counter() - started
+        record = {"epoch": epoch, "active": n_active, "estimate": estimate, "seconds": seconds}
+        history.append(record)
         halted = control.epoch(problem, estimate)
         if estimate <= worthwhile or halted or epoch == stopping.max_iter:
             certificate = measure(problem, control)

@@ -26,6 +26,13 @@ from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint
 from widemargin.kernel.clusters import ClusterSolution, ClusterTask, ClusterTasks, solve_cluster
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.levels import (
+    COUPLING_SAMPLE,
+    Level,
+    Measurement,
+    across_mass,
+    sampled_gram,
+)
 from widemargin.kernel.partition import Router, partition
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
@@ -34,10 +41,8 @@ from widemargin.kernel.whole import ProblemTask, Whole
 from widemargin.progress import NoProgress, Progress
 from widemargin.resources import one_blas_thread
 
-LOCAL_TOL = 1e-2  # relative gap of the clusters below the level that is kept
 AUTO_ROWS = 4000  # levels="auto": rows of a cluster at the lowest level, about
 AUTO_COUPLING = 4.0  # levels="auto": no division where coupling times kernel cost is larger
-COUPLING_SAMPLE = 1000
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,9 @@ class Plan:
     early: int | None
     seed: int
     settings: SolverSettings
-    record: bool = False  # keep each level's variables and clusters
+    level_tol: float = 1e-2  # relative gap of the clusters below the level that is kept
+    record: bool | str = False  # keep each level's variables and clusters; "exact": and all pairs
+    clustering: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -73,51 +80,6 @@ class TrainingRows:
 
     levels: KernelRows
     whole: KernelRows
-
-
-@dataclass(frozen=True)
-class Level:
-    """What one level did.
-
-    Attributes
-    ----------
-    level, n_clusters, sizes
-        The number of the level, its clusters and how many rows each holds.
-    seconds_clustering, seconds_training : float
-    objective : float
-        Dual objective of the clusters' own problems (Lemma 1: with the kernel cut between
-        clusters), summed over the binary problems.
-    gap : float
-        Largest relative duality gap of a cluster's own problem.
-    n_support : int
-        Rows that are support vectors of any binary problem.
-    across_mass : float
-        Estimate of D(pi), the sum of |k| over pairs in different clusters.
-    whole_objective, bound, precision, recall : float
-        With ``record_levels=True``, of the first binary problem: the dual objective that the
-        level's variables have in the whole problem; Theorem 1's bound on its distance to the
-        optimum; how many of its support vectors are final ones, and how many of those it found
-        (NaN where there is no final solution).
-    alpha, label : ndarray or None
-        With ``record_levels=True``, the variables of the first binary problem, and every row's
-        cluster.
-    """
-
-    level: int
-    n_clusters: int
-    sizes: np.ndarray
-    n_support: int
-    seconds_clustering: float
-    seconds_training: float
-    objective: float
-    gap: float
-    across_mass: float
-    whole_objective: float = float("nan")
-    bound: float = float("nan")
-    precision: float = float("nan")
-    recall: float = float("nan")
-    alpha: np.ndarray | None = field(default=None, repr=False)
-    label: np.ndarray | None = field(default=None, repr=False)
 
 
 @dataclass
@@ -159,7 +121,7 @@ def divide_and_conquer(state: FitState, division: Division) -> None:
     else:
         _run_whole(state, division)
     if plan.record:
-        state.levels[:] = [_measured(level, state, division) for level in state.levels]
+        _measure_levels(state, division)
 
 
 def _run_level(state: FitState, division: Division, level: int) -> None:
@@ -169,7 +131,9 @@ def _run_level(state: FitState, division: Division, level: int) -> None:
     started = time.perf_counter()
     router, label, mass = _clusters(state, division, level)
     clustered = time.perf_counter()
-    tol = plan.settings.tol if plan.early == level else max(plan.settings.tol, LOCAL_TOL)
+    tol = plan.settings.tol
+    if plan.early != level:
+        tol = max(tol, plan.level_tol)
     n_clusters = int(label.max()) + 1
     # Working sets are as large as the cache allows: its share is for the problem to say, not for
     # the threads.
@@ -223,7 +187,7 @@ def certify_level(state: FitState, division: Division) -> None:
     """A certificate for the last level, which was meant as a start and has become the model."""
     level = state.levels[-1]
     assert state.label is not None
-    tol = max(division.plan.settings.tol, LOCAL_TOL)
+    tol = max(division.plan.settings.tol, division.plan.level_tol)
     settings = replace(division.plan.settings, tol=tol, max_iter=0)
     tasks = _tasks(state, division, level.level, state.label, division.data.levels, settings)
     services = Services(division.services.backend, division.services.executor)
@@ -241,7 +205,9 @@ def _at_once(sizes: np.ndarray, division: Division, share: float) -> int:
     return tasks_at_once(division.services.backend.n_threads, len(sizes), needed, cache_bytes)
 
 
-def _clusters(state: FitState, division: Division, level: int) -> tuple[Router, np.ndarray, float]:
+def _clusters(
+    state: FitState, division: Division, level: int
+) -> tuple[Router | None, np.ndarray, float]:
     """Centres from the support vectors so far, if there are enough; and an estimate of D(pi)."""
     plan, kernel, rows = division.plan, division.data.levels.kernel, division.data.levels.rows
     rng = np.random.default_rng([plan.seed, level])
@@ -249,7 +215,8 @@ def _clusters(state: FitState, division: Division, level: int) -> tuple[Router, 
     support = support_of(state, division.problems, len(rows))
     candidates = support if len(support) >= 2 * k else np.arange(len(rows))
     with division.services.backend as backend:
-        router, label = partition(kernel, rows, k, candidates, plan.sample_size, rng, backend)
+        how = (plan.sample_size, rng, backend, plan.clustering)
+        router, label = partition(kernel, rows, k, candidates, *how)
         return router, label, across_mass(kernel, rows, label, rng, backend)
 
 
@@ -296,7 +263,7 @@ def _solve_clusters(
 def _run_whole(state: FitState, division: Division) -> None:
     """The last pass: all rows, from what the levels have found."""
     problems, services, settings = division.problems, division.services, division.plan.settings
-    checkpoint = services.checkpoint
+    checkpoint, started = services.checkpoint, time.perf_counter()
     report = services.progress.task("level 0", n=len(problems), ordered=False)
     found = {k: checkpoint.load_solution(f"whole{k}") for k in range(len(problems))}
 
@@ -316,7 +283,34 @@ def _run_whole(state: FitState, division: Division) -> None:
     state.n_iter = max([state.n_iter, *(s.n_iter for s in state.solutions)])
     state.double |= any(s.double for s in state.solutions)
     state.alphas = [solution.alpha for solution in state.solutions]
+    n, record = len(division.data.whole), division.plan.record
+    state.levels.append(
+        Level(
+            level=0,
+            n_clusters=1,
+            sizes=np.array([n]),
+            seconds_clustering=0.0,
+            seconds_training=time.perf_counter() - started,
+            objective=float(sum(s.dual for s in state.solutions)),
+            gap=max(s.relative_gap for s in state.solutions),
+            n_support=len(support_of(state, problems, n)),
+            across_mass=0.0,
+            alpha=state.alphas[0].copy() if record else None,
+            label=np.zeros(n, dtype=np.int64) if record else None,
+        )
+    )
     report.end()
+
+
+def _measure_levels(state: FitState, division: Division) -> None:
+    """How near each level's variables are to the final ones."""
+    plan, data = division.plan, division.data
+    final = state.alphas[0] if state.solutions else None
+    exact, backend = plan.record == "exact", division.services.backend
+    measurement = Measurement(division.problems[0], final, exact, plan.seed, backend)
+    state.levels[:] = [
+        measurement.of(level, data.levels if level.level else data.whole) for level in state.levels
+    ]
 
 
 def support_of(state: FitState, problems: list[Variables], n: int) -> np.ndarray:
@@ -325,19 +319,6 @@ def support_of(state: FitState, problems: list[Variables], n: int) -> np.ndarray
     for variables, alpha in zip(problems, state.alphas, strict=True):
         used[variables.row[alpha > 0]] = True
     return np.flatnonzero(used)
-
-
-def across_mass(kernel: Kernel, rows, label, rng, backend, size: int = COUPLING_SAMPLE) -> float:
-    """Estimate of D(pi) = sum of |k(x_i, x_j)| over pairs in different clusters (Theorem 1)."""
-    sample, gram = _sampled_gram(kernel, rows, rng, backend, size)
-    across = label[sample][:, None] != label[sample][None, :]
-    return float(gram[across].sum() * (len(rows) / len(sample)) ** 2)
-
-
-def _sampled_gram(kernel, rows, rng, backend: Backend, size) -> tuple[np.ndarray, np.ndarray]:
-    sample = np.sort(rng.choice(len(rows), min(size, len(rows)), replace=False))
-    chosen = rows[sample]
-    return sample, np.abs(backend.product(kernel, chosen, chosen, np.eye(len(sample))))
 
 
 def auto_levels(
@@ -368,37 +349,9 @@ def _coupling(kernel, rows, level: int, plan: Plan, rng, backend) -> float:
     """Share of the off-diagonal kernel mass between clusters of a level."""
     k = plan.branching**level
     everything = np.arange(len(rows))
-    _, label = partition(kernel, rows, k, everything, plan.sample_size, rng, backend)
-    sample, gram = _sampled_gram(kernel, rows, rng, backend, COUPLING_SAMPLE)
+    how = (plan.sample_size, rng, backend, plan.clustering)
+    _, label = partition(kernel, rows, k, everything, *how)
+    sample, gram = sampled_gram(kernel, rows, rng, backend, COUPLING_SAMPLE)
     np.fill_diagonal(gram, 0.0)
     across = label[sample][:, None] != label[sample][None, :]
     return float(gram[across].sum() / max(gram.sum(), np.finfo(np.float64).tiny))
-
-
-def _measured(level: Level, state: FitState, division: Division) -> Level:
-    """Figures 1 and 2 of the paper: how near a level's variables are to the final ones."""
-    data, variables = division.data, division.problems[0]
-    alpha, label = level.alpha, level.label
-    assert alpha is not None
-    assert label is not None
-    support = np.flatnonzero(alpha)
-    precision = recall = float("nan")
-    if state.solutions:
-        final = state.alphas[0]
-        common = float(np.count_nonzero(final[support]))
-        precision = common / max(len(support), 1)
-        recall = common / max(int(np.count_nonzero(final)), 1)
-    kernel, rows = data.levels.kernel, data.levels.rows
-    vectors = rows[variables.row[support]]
-    coef = (alpha * variables.sign)[support]
-    rng = np.random.default_rng([division.plan.seed, level.level, 1])
-    with division.services.backend as backend:
-        squared = coef @ backend.product(kernel, vectors, vectors, coef[:, None])[:, 0]
-        mass = across_mass(kernel, rows, label, rng, backend)
-    return replace(
-        level,
-        precision=precision,
-        recall=recall,
-        whole_objective=float(-(variables.linear @ alpha) - 0.5 * squared),
-        bound=0.5 * float(variables.upper.max()) ** 2 * mass,
-    )

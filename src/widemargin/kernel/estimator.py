@@ -13,6 +13,7 @@ from widemargin.kernel.backend import Host
 from widemargin.kernel.kernels import KERNELS, traits_of
 from widemargin.kernel.machine import KernelMachine
 from widemargin.kernel.model import COMBINATIONS
+from widemargin.kernel.partition import CLUSTERINGS
 from widemargin.kernel.problems import MULTI_CLASS, Variables, binary_problems
 from widemargin.multiclass import Coding, Targets
 from widemargin.validation import (
@@ -53,8 +54,14 @@ class KernelSVC(MarginClassifier, KernelMachine):
         unless much of the kernel lies between clusters and kernel values are expensive (many
         features).
     branching : int, default=4
+    clustering : {"auto", "kmeans", "kernel_kmeans", "random"}, default="auto"
+        How a level divides the rows: k-means in input space; DC-SVM's two-step kernel k-means, with
+        centres in feature space; or at random, for comparison (no early model: new rows would have
+        no cluster).  "auto" is "kmeans" for rbf and laplacian, where near means similar and no
+        kernel values are needed, and "kernel_kmeans" for other kernels.  Clusters of more than
+        twice the average size are split, so there are some more than ``branching ** level``.
     sample_size : int, default=1000
-        Rows that the clustering of a level samples, at least.
+        Rows that the clustering of a level samples, at least (20 for each centre of "kmeans").
     early : bool or int, default=False
         Stop at this level and predict by routing (DC-SVM eq. 11); True is the level whose
         clusters hold about 8,000 rows.
@@ -72,6 +79,9 @@ class KernelSVC(MarginClassifier, KernelMachine):
         Relative duality gap of every binary problem, certified in double precision.  Kernel values
         are double from the start below 1e-4 and in problems on up to 2,048 rows, and wherever
         single precision turns out too coarse.
+    level_tol : float, default=1e-2
+        Likewise of the clusters of a level that only starts the next one, where it is above
+        ``tol``; the level of an early model is solved to ``tol``.
     max_iter : int, default=100_000
         Blocks of up to 1,024 variables per problem (256 on up to 2,048 rows).
     cache_size : float or "auto", default="auto"
@@ -87,9 +97,10 @@ class KernelSVC(MarginClassifier, KernelMachine):
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C during the whole problem does: raise KeyboardInterrupt, or keep the model of
         the last finished level, with a warning.
-    record_levels : bool, default=False
+    record_levels : bool or "exact", default=False
         Measure in `levels_` how near each level came to the final solution (of an early model, the
-        objective and the bound only).
+        objective and Theorem 1's bound only).  "exact" sums the kernel over all pairs of rows, of
+        which there may be many, where True samples 1,000 rows: only so are the bounds bounds.
     n_jobs : int or None, default=None
         Threads.  Results do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -117,11 +128,12 @@ class KernelSVC(MarginClassifier, KernelMachine):
     n_iter_ : int
         Blocks of the slowest problem.
     levels_ : list of Level
-        One record per level, the lowest first.
+        One record per level, the lowest first; the whole problem is level 0.
     history_ : list of list of dict
         Per binary problem, what every block of the whole problem left (every 16th at most, on up
         to 2,048 rows): duality gap and dual objective of the active variables, how many these
-        are, kernel rows computed so far.
+        are, kernel rows computed so far, seconds since the problem was begun (those of the levels
+        before it are in `levels_`).
     model_ : KernelModel
         The arrays that prediction uses.
     n_features_in_ : int
@@ -158,6 +170,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
         coef0=0.0,
         levels="auto",
         branching=4,
+        clustering="auto",
         sample_size=1000,
         early=False,
         early_prediction="routed",
@@ -165,6 +178,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
         multi_class="ovo",
         class_weight=None,
         tol=1e-3,
+        level_tol=1e-2,
         max_iter=100_000,
         cache_size="auto",
         checkpoint=None,
@@ -182,6 +196,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
         self.coef0 = coef0
         self.levels = levels
         self.branching = branching
+        self.clustering = clustering
         self.sample_size = sample_size
         self.early = early
         self.early_prediction = early_prediction
@@ -189,6 +204,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
         self.multi_class = multi_class
         self.class_weight = class_weight
         self.tol = tol
+        self.level_tol = level_tol
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.checkpoint = checkpoint
@@ -219,9 +235,20 @@ class KernelSVC(MarginClassifier, KernelMachine):
         check_number("coef0", self.coef0, low=-LARGEST, high=LARGEST, finite=True)
         check_number_or_auto("levels", self.levels, low=0, high=20, integer=True)
         check_number("branching", self.branching, low=2, integer=True)
+        check_choice("clustering", self.clustering, CLUSTERINGS)
+        if self.clustering == "kmeans" and not traits_of(self.kernel).ours:
+            raise ValueError(
+                "clustering='kmeans' needs rows of features, which this kernel may not have. Use "
+                "'kernel_kmeans'."
+            )
         check_number("sample_size", self.sample_size, low=2, integer=True)
         if not isinstance(self.early, (bool, np.bool_)):
             check_number("early", self.early, low=1, high=20, integer=True)
+        if self.early and self.clustering == "random":
+            raise ValueError(
+                "clustering='random' has no clusters for new rows, which an early model needs. Use "
+                f"another, or {words().option('early', False)}."
+            )
         check_choice("early_prediction", self.early_prediction, COMBINATIONS)
         if self.early_prediction == "bcm" and traits_of(self.kernel).pairwise:
             raise ValueError(
@@ -238,13 +265,17 @@ class KernelSVC(MarginClassifier, KernelMachine):
             )
         check_choice("multi_class", self.multi_class, MULTI_CLASS)
         check_number("tol", self.tol, above=0)
+        check_number("level_tol", self.level_tol, above=0, finite=True)
         check_number("max_iter", self.max_iter, low=1, integer=True)
         check_number_or_auto("cache_size", self.cache_size, above=0, finite=True)
         if self.checkpoint is not None and not isinstance(self.checkpoint, (str, os.PathLike)):
             raise TypeError(f"checkpoint must be a path or None, got {self.checkpoint!r}.")
         check_bool("warm_start", self.warm_start)
         check_choice("on_interrupt", self.on_interrupt, ("raise", "keep"))
-        check_bool("record_levels", self.record_levels)
+        if isinstance(self.record_levels, str):
+            check_choice("record_levels", self.record_levels, ("exact",))
+        else:
+            check_bool("record_levels", self.record_levels)
         check_n_jobs(self.n_jobs)
         if not isinstance(self.verbose, bool):
             check_number("verbose", self.verbose, low=0)

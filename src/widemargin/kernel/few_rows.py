@@ -6,6 +6,7 @@ Most fits of many classes consist of such problems.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -13,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from widemargin import _core
+from widemargin.history import continued
 from widemargin.kernel.active_set import INNER_TOL
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.problem import Solution, away_from_zero, dual_value, gap_terms
@@ -120,7 +122,8 @@ class FewRows:
         start = self._start(variables, settings, on_step)
         left = replace(settings, max_iter=settings.max_iter - start.n_iter)
         found = self._solve(self._kept, variables, start.alpha, left, on_step)
-        return replace(found, n_iter=start.n_iter + found.n_iter)
+        history = continued(start.history, found.history)
+        return replace(found, n_iter=start.n_iter + found.n_iter, history=history)
 
     def _start(self, variables: Variables, settings, on_step) -> Solution:
         """The solution on some of the rows: most of their support vectors stay such."""
@@ -134,6 +137,7 @@ class FewRows:
         return replace(found, alpha=alpha)
 
     def _solve(self, kept: KeptRows, variables, alpha, settings, on_step) -> Solution:
+        started = time.perf_counter()
         diagonal = away_from_zero(self._diagonal[variables.row])
         alpha, gradient = np.minimum(alpha, variables.upper), np.empty(len(variables))
         active = _core.WorkingSet(alpha, gradient, variables.sign, variables.upper, diagonal)
@@ -143,7 +147,8 @@ class FewRows:
         while True:
             dual, gap = _fresh(kept, variables, alpha, gradient)
             record = {"step": n_steps, "gap": gap, "dual": dual, "active": len(variables)}
-            history.append({**record, "rows": kept.n_used})
+            seconds = time.perf_counter() - started
+            history.append({**record, "rows": kept.n_used, "seconds": seconds})
             primal = max(dual + gap, np.finfo(np.float64).tiny)
             if gap <= settings.tol * primal:
                 break

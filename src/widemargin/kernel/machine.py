@@ -69,16 +69,18 @@ class KernelMachine(Machine):
     levels: Any
     branching: int
     sample_size: int
+    clustering: str
     early: Any
     early_prediction: str
     fit_intercept: Any
     tol: float
+    level_tol: float
     max_iter: int
     cache_size: Any
     checkpoint: Any
     warm_start: bool
     on_interrupt: str
-    record_levels: bool
+    record_levels: Any
     random_state: Any
     verbose: Any
     dual_objective_ = recorded("dual_objective")
@@ -218,7 +220,9 @@ class KernelMachine(Machine):
             early=early,
             seed=seed,
             settings=SolverSettings(float(self.tol), int(self.max_iter), cache_bytes),
-            record=bool(self.record_levels),
+            level_tol=float(self.level_tol),
+            record=self.record_levels,
+            clustering=self.clustering,
         )
         if early is not None:
             levels = early if self.levels == "auto" else max(int(self.levels), early)
@@ -335,7 +339,7 @@ class KernelMachine(Machine):
 
     def _report(self, *, stopped: bool) -> None:
         if self.verbose > 0:
-            for level in self.levels_:
+            for level in (level for level in self.levels_ if level.level > 0):
                 seconds = level.seconds_clustering + level.seconds_training
                 numbers = (level.level, level.n_clusters, seconds, level.n_support)
                 log("level %d: %d clusters, %.1f s, %d support vectors", *numbers)

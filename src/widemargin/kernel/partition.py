@@ -4,8 +4,9 @@ One rule assigns training rows and test rows alike.  A cluster above a size cap 
 a centre, never by moving rows away from their nearest one, so the rule stays true; a centre that
 attracts no row is dropped.
 
-Two routers: plain k-means in input space for kernels of distances (`Traits.by_distance`), where
-near means similar, and the paper's two-step kernel k-means for every other kernel.
+Two routers: plain k-means in input space, and DC-SVM's two-step kernel k-means.  Left to itself the
+first is for kernels of distances (`Traits.by_distance`), where near means similar and kernel values
+are not needed, and the second for every other kernel.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from widemargin.kernel.backend import Backend
 from widemargin.kernel.kernels import Kernel
 from widemargin.resources import one_openmp_thread
 
+CLUSTERINGS = ("auto", "kmeans", "kernel_kmeans", "random")
 _ITERATIONS = 20
 _SLACK = 2.0  # the cap, in units of the average size
 _ROUNDS = 20  # of splitting; what still exceeds the cap then has identical rows
@@ -188,13 +190,17 @@ def partition(
     sample_size: int,
     rng: np.random.Generator,
     backend: Backend,
-) -> tuple[Router, np.ndarray]:
+    clustering: str = "auto",
+) -> tuple[Router | None, np.ndarray]:
     """Cluster a sample of the candidate rows, then assign every row.
 
     Returns the router and the cluster of each row.  There can be more than k clusters (crowded
-    ones are split) or fewer (of too few distinct rows).
+    ones are split) or fewer (of too few distinct rows).  A random partition has even clusters and
+    no router: it knows nothing of other rows.
     """
-    points = kernel.traits.by_distance
+    if clustering == "random":
+        return None, np.unique(rng.permutation(len(rows)) % k, return_inverse=True)[1]
+    points = kernel.traits.by_distance if clustering == "auto" else clustering == "kmeans"
     size = min(max(sample_size, (_KMEANS_ROWS if points else 2) * k), len(candidates))
     sample = rows[np.sort(rng.choice(candidates, size, replace=False))]
     router: Router

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from widemargin.history import continued
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.cache import cache_left
 from widemargin.kernel.certificate import Judge
@@ -92,7 +93,7 @@ class SeveralProblems:
             return found
         self._use(self.data.in_double())
         again = self._solve(variables, found.alpha, on_step, found.n_iter)
-        history = found.history + again.history
+        history = found.history + continued(found.history, again.history)
         return replace(again, n_iter=found.n_iter + again.n_iter, history=history)
 
     def _solve(

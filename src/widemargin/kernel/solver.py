@@ -6,6 +6,7 @@ believed before the gradient of all variables is known, or bounded on the safe s
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -102,6 +103,7 @@ class Descent:
         self.active = backend.active_set(problem, ids, alpha, settings.cache_bytes)
         self.dual = dual_value(self.active.alpha, self.active.gradient, problem.linear[ids])
         self.history: list[dict] = []
+        self._started = time.perf_counter()
         self.n_steps = self._idle = 0
         self._least_gap = np.inf  # since the active set last grew
 
@@ -162,6 +164,7 @@ class Descent:
                     "dual": self.dual,
                     "active": len(active),
                     "rows": active.n_computed,
+                    "seconds": time.perf_counter() - self._started,
                 }
             )
             if self.close_enough(gap, 1.0 if self.all_checked else LOOSE):

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from widemargin.additive.kernels import PowerMean
-from widemargin.kernel.divide import Level
 from widemargin.kernel.estimator import KernelSVC
 from widemargin.kernel.kernels import DotKernel, FunctionKernel, Kernel, make_kernel
+from widemargin.kernel.levels import Level
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.partition import KernelRouter, PointRouter, Router
 from widemargin.kernel.rows import CompressedRows, DenseRows, GivenRows, MatrixRows, Rows
@@ -23,7 +23,7 @@ _COMMITTEE = 40  # bytes per pair of a cluster's vectors: five matrices at once
 _DTYPES: dict[str, type] = {"float32": np.float32, "float64": np.float64}
 # What a user's function may be given.
 _GIVEN = ("bool", "float16", "float32", "float64", *WHOLE_DTYPES)
-_NO_MEASURES = ("level", "n_clusters", "n_support", "sizes", "alpha", "label")
+_NO_MEASURES = ("level", "n_clusters", "n_support", "sizes", "support_bound", "alpha", "label")
 _MEASURES = tuple(f.name for f in fields_of(Level) if f.name not in _NO_MEASURES)
 
 
@@ -163,8 +163,13 @@ def _pack_level(level: Level) -> dict:
         "level": level.level,
         "sizes": level.sizes.tolist(),
         "n_support": int(level.n_support),
-        **{name: pack_number(getattr(level, name)) for name in _MEASURES},
+        **{name: pack_number(getattr(level, name)) for name in _measures(level)},
     }
+
+
+def _measures(level: Level) -> tuple[str, ...]:
+    """The first files know nothing of Theorem 3's bound, and most levels have none."""
+    return (*_MEASURES, "support_bound") if np.isfinite(level.support_bound) else _MEASURES
 
 
 def _unpack_level(fields: Fields) -> Level:
@@ -172,9 +177,10 @@ def _unpack_level(fields: Fields) -> Level:
     if not sizes or not all(type(n) is int and 0 < n < 2**53 for n in sizes):
         raise fields.fault("sizes", "a list of positive whole numbers")
     return Level(
-        level=fields.integer("level", low=1, high=20),
+        level=fields.integer("level", low=0, high=20),
         n_clusters=len(sizes),
         sizes=np.array(sizes),
         n_support=fields.integer("n_support"),
+        support_bound=fields.number("support_bound") if fields.has("support_bound") else np.nan,
         **{name: fields.number(name, finite=False) for name in _MEASURES},  # type: ignore[arg-type]
     )
