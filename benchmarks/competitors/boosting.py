@@ -1,0 +1,40 @@
+"""Today's machines for tables: boosted trees, and boosted additive models."""
+
+from __future__ import annotations
+
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from benchmarks.competitors.optional import needed
+
+
+def boosted_trees(learning_rate: float = 0.1, seed: int = 0):
+    """scikit-learn's HistGradientBoosting, stopped by its own held-out rows."""
+    return HistGradientBoostingClassifier(
+        learning_rate=learning_rate, early_stopping=True, max_iter=500, random_state=seed
+    )
+
+
+def boosted_additive(learning_rate: float = 0.1, seed: int = 0):
+    """The same without interactions: an additive model, as AdditiveSVC's are."""
+    machine = boosted_trees(learning_rate, seed)
+    return machine.set_params(interaction_cst="no_interactions")
+
+
+def ebm(learning_rate: float = 0.015, interactions: float = 0, seed: int = 0, threads: int = 1):
+    """Explainable boosting (interpret): additive, with its best pairs where they are asked for."""
+    glassbox = needed("interpret.glassbox", "interpret-core")
+    return glassbox.ExplainableBoostingClassifier(
+        learning_rate=learning_rate, interactions=interactions, random_state=seed, n_jobs=threads
+    )
+
+
+def lightgbm(learning_rate: float = 0.1, trees: int = 200, seed: int = 0, threads: int = 1):
+    """LightGBM with its own defaults but for the number of trees."""
+    package = needed("lightgbm", "lightgbm")
+    return package.LGBMClassifier(
+        learning_rate=learning_rate,
+        n_estimators=trees,
+        random_state=seed,
+        n_jobs=threads,
+        verbose=-1,
+    )
