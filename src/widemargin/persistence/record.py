@@ -54,6 +54,6 @@ def _run(fields: Fields, run) -> list[dict]:
 
 def _record(record: Fields) -> dict:
     return {
-        name: value if type(value) in (bool, int) else record.number(name, finite=False)
+        name: value if type(value) in (bool, int) else record.number(name, finite=name == "seconds")
         for name, value in record.content.items()
     }
