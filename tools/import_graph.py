@@ -28,7 +28,7 @@ LAYERS = [  # from above; groups of one layer do not import each other
     ["__main__"],
     ["cli"],
     ["demo"],
-    ["easy", "model_report"],
+    ["easy", "model_report", "dask"],
     ["selection", "report", "plots", "export", "pages", "persistence"],
     ["drawing"],
     ["pairs", "bands", "mistakes"],

@@ -16,6 +16,7 @@ from joblib import cpu_count, effective_n_jobs
 
 from widemargin.progress import NoProgress
 
+_RETRIES = 10
 _PATIENCE = 10.0  # seconds to wait for threads that were told to stop
 
 
@@ -66,6 +67,11 @@ class Threads:
     def n_cores(self) -> int:
         """Threads that can run at once: for those that wait for each other, more are a loss."""
         return min(effective_n_jobs(self.n_jobs), cpu_count())
+
+
+def on_cluster(client: Any) -> Executor:
+    """The workers of a `dask.distributed.Client`; tasks of a worker that is lost go to another."""
+    return client.get_executor(retries=_RETRIES, pure=False)
 
 
 def run_tasks(

@@ -8,10 +8,11 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any
 
+from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-from widemargin.engine import Threads
+from widemargin.engine import Threads, on_cluster
 from widemargin.multiclass import Targets
 
 
@@ -127,8 +128,9 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         return self._solve(training, start)
 
     def _executor(self) -> Threads | Executor:
-        """Where the tasks of a fit run."""
-        return Threads(self.n_jobs)
+        """Where the tasks of a fit run: here, or where ``joblib.parallel_config("dask")`` says."""
+        client = getattr(get_active_backend()[0], "client", None)
+        return Threads(self.n_jobs) if client is None else on_cluster(client)
 
 
 def feature_names(model, names: Sequence[str] | None = None) -> list[str]:

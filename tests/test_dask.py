@@ -1,0 +1,136 @@
+"""Fits on a cluster of real worker processes: the same models, also when a worker is killed."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import clone
+from sklearn.datasets import load_digits, make_blobs
+
+import widemargin
+
+pytest.importorskip("distributed")
+
+import dask.array as da
+import dask.dataframe as dd
+import pandas as pd
+from distributed import Client, LocalCluster
+
+from widemargin.dask import AdditiveSVC, KernelSVC
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    with Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:600], y[:600]
+
+
+def blobs(n=4000):
+    return make_blobs(n, n_features=8, centers=12, cluster_std=2.0, random_state=0)
+
+
+def test_an_early_model_is_the_one_without_a_cluster(client):
+    X, y = blobs()
+    parameters = {"early": 1, "C": 4.0, "random_state": 0}
+    ours = KernelSVC(client=client, **parameters).fit(X, y % 2)
+    plain = widemargin.KernelSVC(**parameters).fit(X, y % 2)
+    np.testing.assert_array_equal(ours.decision_function(X), plain.decision_function(X))
+    assert ours.duality_gap_ == plain.duality_gap_
+
+
+def test_pairs_of_classes_are_solved_by_workers(client):
+    X, y = blobs()
+    ours = KernelSVC(client=client, C=4.0, random_state=0, levels=0).fit(X, y)
+    plain = widemargin.KernelSVC(C=4.0, random_state=0, levels=0).fit(X, y)
+    np.testing.assert_array_equal(ours.decision_function(X), plain.decision_function(X))
+
+
+def test_batches_of_classes_are_solved_by_workers(client):
+    X, y = make_blobs(2000, n_features=8, centers=20, random_state=0)
+    ours = AdditiveSVC("chi2", client=client, random_state=0).fit(X, y)
+    plain = widemargin.AdditiveSVC("chi2", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(ours.decision_function(X), plain.decision_function(X))
+
+
+def test_joblib_says_where_tasks_run(client):
+    X, y = blobs()
+    plain = widemargin.KernelSVC(early=1, random_state=0).fit(X, y % 2)
+    before = len(client.run(os.getpid))
+    with parallel_config("dask"):
+        there = widemargin.KernelSVC(early=1, random_state=0).fit(X, y % 2)
+        assert not isinstance(there._executor(), widemargin.engine.Threads)
+    assert before == 2
+    np.testing.assert_array_equal(there.decision_function(X), plain.decision_function(X))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_collections_are_fitted_and_predicted_lazily(client, n_classes):
+    X, y = make_blobs(300, n_features=4, centers=n_classes, random_state=1)
+    lazy_X, lazy_y = da.from_array(X, chunks=(100, 2)), da.from_array(y, chunks=100)
+    model = AdditiveSVC(client=client, random_state=0).fit(lazy_X, lazy_y)
+    plain = widemargin.AdditiveSVC(random_state=0).fit(X, y)
+    predicted, scores = model.predict(lazy_X), model.decision_function(lazy_X)
+    assert isinstance(predicted, da.Array)
+    np.testing.assert_array_equal(predicted.compute(), plain.predict(X))
+    np.testing.assert_array_equal(scores.compute(), plain.decision_function(X))
+    assert scores.shape == plain.decision_function(X).shape
+    assert predicted.dtype == plain.predict(X).dtype
+
+
+def test_data_frames_are_fitted_and_predicted_lazily(client):
+    X, y = make_blobs(300, n_features=3, centers=2, random_state=1)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    lazy = dd.from_pandas(frame, npartitions=3)
+    model = AdditiveSVC(client=client, random_state=0).fit(lazy, pd.Series(y, name="kind"))
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert model.label_name_ == "kind"
+    np.testing.assert_array_equal(model.predict(lazy).compute(), model.predict(frame))
+
+
+def test_clones_share_the_client_and_models_leave_it(client, digits, tmp_path):
+    X, y = digits
+    model = clone(AdditiveSVC("chi2", C=2.0, client=client, random_state=0))
+    assert model.client is client
+    assert model.C == 2.0
+    model.fit(X, y)
+    widemargin.save(model.to_local(), tmp_path / "model")
+    again = widemargin.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert type(again) is widemargin.AdditiveSVC
+
+
+def test_a_worker_that_is_killed_changes_nothing(client, cluster):
+    X, y = blobs(12000)
+    parameters = {"early": 2, "levels": 3, "C": 8.0, "random_state": 0}
+    plain = widemargin.KernelSVC(**parameters).fit(X, y)
+    victim = next(iter(client.run(os.getpid).values()))
+
+    def kill() -> None:
+        time.sleep(0.5)
+        os.kill(victim, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    model = KernelSVC(client=client, **parameters).fit(X, y)
+    killer.join()
+    np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
+    client.wait_for_workers(2, timeout=60)  # the nanny has started another
+    assert victim not in client.run(os.getpid).values()
