@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from widemargin import papers
-    from widemargin.additive import AdditiveMap, AdditiveSVC, PowerMean
+    from widemargin.additive import AdditiveMap, AdditiveSVC, BlockStore, PowerMean
     from widemargin.data import read
     from widemargin.kernel import KernelSVC
     from widemargin.model_report import write_report
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AdditiveMap": "widemargin.additive",
     "AdditiveSVC": "widemargin.additive",
+    "BlockStore": "widemargin.additive",
     "KernelSVC": "widemargin.kernel",
     "PowerMean": "widemargin.additive",
     "explain": "widemargin.terms",
@@ -35,6 +36,7 @@ __version__ = version("widemargin")
 __all__ = [
     "AdditiveMap",
     "AdditiveSVC",
+    "BlockStore",
     "KernelSVC",
     "PowerMean",
     "__version__",
