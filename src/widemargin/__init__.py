@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from widemargin import papers
     from widemargin.additive import AdditiveMap, AdditiveSVC, BlockStore, PowerMean
-    from widemargin.data import read
+    from widemargin.data import read, stream
     from widemargin.kernel import KernelSVC
     from widemargin.model_report import write_report
     from widemargin.pairs import missed_pairs
@@ -29,6 +29,7 @@ _HOMES = {
     "papers": "widemargin.papers",
     "read": "widemargin.data",
     "save": "widemargin.persistence",
+    "stream": "widemargin.data",
     "write_report": "widemargin.model_report",
 }
 
@@ -46,6 +47,7 @@ __all__ = [
     "papers",
     "read",
     "save",
+    "stream",
     "write_report",
 ]
 

@@ -164,7 +164,7 @@ def encode_block(values: Values, encoder: Encoder, *, compressed: bool | None = 
     source = filled_in(values, encoder.scale)
     assert isinstance(source, Values)
     codes = _encoded(source, encoder)
-    return _compressed(codes) if compressed and codes.index is None else codes
+    return codes.compressed() if compressed else codes
 
 
 class CodeWriter:

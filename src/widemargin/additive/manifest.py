@@ -35,6 +35,8 @@ class Manifest:
         What they are.
     names : list of str or None
         Of the features.
+    notes : dict
+        What else was known of the data: how svmlight text counts, and the label's column.
     kernel : str
         What ``kernel="auto"`` is for this data.
     compressed : bool
@@ -55,6 +57,7 @@ class Manifest:
     classes: list = field(default_factory=list)
     kind: str = "int"
     names: list[str] | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
     kernel: str = ""
     compressed: bool = False
     encoder: Entry | None = None
@@ -120,7 +123,11 @@ def _checked(content: dict) -> dict:
     encoder = content["encoder"]
     found = {**content, **entries, "encoder": None if encoder is None else Entry.of(encoder)}
     whole = all(type(content[n]) is int and content[n] >= 0 for n in ("n_features", "n_finished"))
-    if not whole or content["kind"] not in _KINDS or not isinstance(content["settings"], dict):
+    if (
+        not whole
+        or content["kind"] not in _KINDS
+        or not all(isinstance(content[name], dict) for name in ("settings", "notes"))
+    ):
         raise ValueError("a field has a value that it cannot have")
     kind = _KINDS[content["kind"]]
     if not all(isinstance(label, kind) for label in content["classes"]):

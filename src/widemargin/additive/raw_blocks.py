@@ -88,10 +88,16 @@ class _Reader:
         # Blocks that are there already are made again, so their labels are numbered anew.
         self._classes: dict = {c: k for k, c in enumerate(before.classes)} if follows else {}
         self._kinds = {before.kind} if follows else set()
+        self._notes = dict(before.notes)
         self._n_rows = 0
 
     def piece(self, chunk) -> _Piece:
         X, y, weight, names = _taken_apart(chunk)
+        self._notes |= {
+            name: value
+            for name in ("zero_based", "label_name")
+            if (value := getattr(chunk, name, None)) is not None
+        }
         n = X.shape[0]
         if y is None:
             raise ValueError(f"The rows from {self._n_rows} on have no labels.")
@@ -174,7 +180,12 @@ class _Reader:
             arrays["weight"] = weight
         kind = "float" if "float" in self._kinds else next(iter(self._kinds))
         classes = [float(c) for c in self._classes] if kind == "float" else list(self._classes)
-        known = {"n_features": self._n_features, "sparse": self._sparse, "names": self._names}
+        known: dict[str, Any] = {
+            "n_features": self._n_features,
+            "sparse": self._sparse,
+            "names": self._names,
+        }
+        known["notes"] = dict(self._notes)
         return RawBlock(arrays, {**known, "classes": classes, "kind": kind})
 
 

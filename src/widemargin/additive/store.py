@@ -154,6 +154,11 @@ class BlockStore:
         return dict(self._manifest.settings)
 
     @property
+    def notes(self) -> dict[str, Any]:
+        """``zero_based`` and ``label_name`` of the file that it was built from, if it was."""
+        return dict(self._manifest.notes)
+
+    @property
     def kernel(self) -> str:
         """The kernel that ``kernel="auto"`` is for this data."""
         return self._manifest.kernel
