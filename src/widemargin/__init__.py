@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from widemargin import papers
-    from widemargin.additive import AdditiveMap, AdditiveSVC, PowerMean
-    from widemargin.data import read
+    from widemargin.additive import AdditiveMap, AdditiveSVC, BlockStore, PowerMean
+    from widemargin.data import read, stream
     from widemargin.kernel import KernelSVC
     from widemargin.model_report import write_report
     from widemargin.pairs import missed_pairs
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AdditiveMap": "widemargin.additive",
     "AdditiveSVC": "widemargin.additive",
+    "BlockStore": "widemargin.additive",
     "KernelSVC": "widemargin.kernel",
     "PowerMean": "widemargin.additive",
     "explain": "widemargin.terms",
@@ -28,6 +29,7 @@ _HOMES = {
     "papers": "widemargin.papers",
     "read": "widemargin.data",
     "save": "widemargin.persistence",
+    "stream": "widemargin.data",
     "write_report": "widemargin.model_report",
 }
 
@@ -35,6 +37,7 @@ __version__ = version("widemargin")
 __all__ = [
     "AdditiveMap",
     "AdditiveSVC",
+    "BlockStore",
     "KernelSVC",
     "PowerMean",
     "__version__",
@@ -44,6 +47,7 @@ __all__ = [
     "papers",
     "read",
     "save",
+    "stream",
     "write_report",
 ]
 

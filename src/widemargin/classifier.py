@@ -33,6 +33,29 @@ class MarginClassifier(ClassifierMixin):
         if len(present) < len(weight):
             X, y, weight = X[present], np.asarray(y)[present], weight[present]
         classes, label = np.unique(y, return_inverse=True)
+        return self._coded_targets(X, classes, label, weight, present)
+
+    def _stored_targets(self, store) -> Targets:
+        """The same of a store, which holds no samples of weight 0."""
+        check_classification_targets(store.classes)
+        label, weight = store.labels(), store.weights()
+        total = np.bincount(label, weight, len(store.classes))
+        factor = sample_weights(total, total[:, None], store.classes, self.class_weight)
+        factor[total > 0] /= total[total > 0]
+        if np.any(factor[total > 0] == 0):
+            raise ValueError(
+                "class_weight is 0 for a class of the store, whose rows cannot be left out. Build "
+                "a store without them, or use a small weight."
+            )
+        order = np.flatnonzero(total > 0)[np.argsort(store.classes[total > 0])]
+        place = np.zeros(len(total), dtype=np.int32)
+        place[order] = np.arange(len(order))
+        if self.class_weight is not None:
+            weight *= factor[label]
+        present = np.arange(0)  # all of them: nobody asks which
+        return self._coded_targets(store, store.classes[order], place[label], weight, present)
+
+    def _coded_targets(self, X, classes, label, weight, present) -> Targets:
         if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes, but the data has "
@@ -41,5 +64,5 @@ class MarginClassifier(ClassifierMixin):
         if len(label) > np.iinfo(np.int32).max:
             raise ValueError(f"{len(label)} rows are more than the 2^31 - 1 that fit supports.")
         coding = Coding(self.multi_class, len(classes))
-        label = label.astype(np.int32)
+        label = label.astype(np.int32, copy=False)
         return Targets(X, weight, present, label, coding, {"classes_": classes})

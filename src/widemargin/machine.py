@@ -61,14 +61,15 @@ class Machine(CallbackSupportMixin, BaseEstimator):
     _solve: Callable[..., Any]
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Fit the model.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Any real or integer dtype.  For ``kernel="precomputed"``, the kernel matrix of shape
-            (n_samples, n_samples).
+            (n_samples, n_samples).  `AdditiveSVC` also takes a `BlockStore`, for data that does not
+            fit in memory; it has its own y and weights.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
             Multiplies C: 2 is the same as two copies, 0 as absence.

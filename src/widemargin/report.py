@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
@@ -64,15 +66,22 @@ def evaluate(model, X, y) -> Evaluation:
     >>> 0.9 < found.balanced_accuracy < found.roc_auc
     True
     """
-    y = np.asarray(y)
-    started = time.perf_counter()
-    scores = model.decision_function(X)
-    if isinstance(model, ForeignClassifier):  # of equal votes another may win than by scores
-        predicted = model.predict(X)
-    else:
-        best = scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(int)
-        predicted = model.classes_[best]
-    seconds = time.perf_counter() - started
+    return evaluate_chunks(model, [(X, y)])
+
+
+def evaluate_chunks(model, chunks: Iterable[tuple[Any, Any]]) -> Evaluation:
+    """The same of data in several pieces (X, y), each of which is predicted on its own."""
+    pieces, seconds = [], 0.0
+    for X, own in chunks:
+        started = time.perf_counter()
+        found = model.decision_function(X)
+        if isinstance(model, ForeignClassifier):  # of equal votes another may win than by scores
+            pieces.append((found, model.predict(X), np.asarray(own)))
+        else:
+            best = found.argmax(axis=1) if found.ndim > 1 else (found > 0).astype(int)
+            pieces.append((found, model.classes_[best], np.asarray(own)))
+        seconds += time.perf_counter() - started
+    scores, predicted, y = map(np.concatenate, zip(*pieces, strict=True))
     labels = np.unique(np.concatenate([model.classes_, y]))
     precision, recall, f1, rows = precision_recall_fscore_support(
         y, predicted, labels=labels, zero_division=0.0

@@ -36,8 +36,10 @@ class PlainProblem:
     def cuts(self):
         return np.array([0, len(self.Q)])
 
-    def parts(self, numbers):
-        return (self for _ in numbers)
+    at_once = 1
+
+    def parts(self, groups):
+        return (self for _ in groups)
 
     def sweep(self, order, begin, bounds, shrunk, account):
         end = min(begin + 7, len(order))
@@ -76,28 +78,29 @@ def plain(n=40, alpha=None):
 
 
 class BlockedProblem(PlainProblem):
-    """The same in blocks of rows, which are numbered from 0 in each."""
+    """The same in blocks of rows, two at a time, whose rows are numbered from 0."""
 
-    cuts = np.array([0, 5, 6, 25, 40])
+    cuts, at_once = np.array([0, 5, 6, 25, 40]), 2
 
-    def parts(self, numbers):
-        for k in numbers:
-            self.asked.append(k)
-            yield Block(self, *self.cuts[k : k + 2])
+    def parts(self, groups):
+        for group in groups:
+            self.asked.append(tuple(group))
+            yield Blocks(self, np.concatenate([np.arange(*self.cuts[k : k + 2]) for k in group]))
 
 
-class Block:
-    def __init__(self, problem, begin, end):
-        self.problem, self.begin, self.n_rows = problem, begin, end - begin
+class Blocks:
+    def __init__(self, problem, rows):
+        self.problem, self.rows, self.n_rows = problem, rows, len(rows)
 
     def sweep(self, order, begin, bounds, shrunk, account):
         everywhere = np.zeros(self.problem.n_rows, dtype=np.uint8)
-        end = self.problem.sweep(order + self.begin, begin, bounds, everywhere, account)
-        shrunk |= everywhere[self.begin : self.begin + self.n_rows]
+        end = self.problem.sweep(self.rows[order], begin, bounds, everywhere, account)
+        shrunk |= everywhere[self.rows]
         return end
 
     def certify(self, begin, account):
-        return self.problem.certify(self.begin + begin, account) - self.begin
+        self.problem.certify(self.rows[begin], account)
+        return begin + 1
 
 
 def blocked():
@@ -132,22 +135,23 @@ def test_blocks_of_samples_end_at_the_optimum_of_the_whole():
     assert outcome.certificate.primal[0] == pytest.approx(expected.certificate.primal[0], rel=1e-8)
 
 
-def test_a_sweep_takes_blocks_and_the_samples_of_each_in_random_order():
+def test_a_sweep_mixes_the_samples_of_some_blocks_at_a_time_and_other_ones_in_the_next():
     problem, rng = blocked(), np.random.default_rng(0)
     sweeps = []
-    for _ in range(4):
+    for _ in range(6):
         solver.ActiveSamples(problem).sweep(rng, Control())
         sweeps.append((tuple(problem.asked), tuple(problem.visited)))
         problem.asked, problem.visited = [], []
-    assert all(sorted(asked) == [0, 1, 2, 3] for asked, _ in sweeps)
-    assert all(sorted(visited) == list(range(40)) for _, visited in sweeps)
-    assert len({asked for asked, _ in sweeps}) > 1
-    for asked, visited in sweeps:  # all samples of one block, then all of the next
+    assert len({frozenset(map(frozenset, asked)) for asked, _ in sweeps}) > 1
+    for asked, visited in sweeps:
+        assert sorted(visited) == list(range(40))
+        assert [len(group) for group in asked] == [2, 2]
         block = np.searchsorted(problem.cuts, visited, side="right") - 1
-        assert list(dict.fromkeys(block.tolist())) == list(asked)
-        assert np.count_nonzero(np.diff(block)) == 3
-    first = [v for v in sweeps[0][1] if v >= 25]
-    assert first != sorted(first)
+        n = sum(problem.cuts[k + 1] - problem.cuts[k] for k in asked[0])
+        assert set(block[:n]) == set(asked[0])
+        assert set(block[n:]) == set(asked[1])
+    changes = [np.count_nonzero(np.diff(np.searchsorted(problem.cuts, v))) for _, v in sweeps]
+    assert max(changes) > 5  # they alternate
 
 
 def test_blocks_whose_samples_are_all_shrunk_are_not_asked_for():
@@ -156,7 +160,7 @@ def test_blocks_whose_samples_are_all_shrunk_are_not_asked_for():
     samples._shrunk[:25] = 1
     samples.shrink(np.zeros((5, 16)))
     samples.sweep(np.random.default_rng(0), Control())
-    assert problem.asked == [3]
+    assert problem.asked == [(3,)]
     assert sorted(problem.visited) == list(range(25, 40))
 
 

@@ -28,19 +28,21 @@ class CodedRows:
     n_features: int
     n_codes: int
 
+    at_once = 1  # blocks whose rows a sweep mixes
+
     @property
     def cuts(self) -> np.ndarray:
         """Where each block begins, and where the last one ends."""
         return np.array([0, self.n_rows])
 
-    def blocks(self, numbers: Sequence[int]) -> Iterator[Codes]:
-        """Blocks by their numbers, one after the other."""
+    def groups(self, groups: Sequence[Sequence[int]]) -> Iterator[Codes]:
+        """Blocks by their numbers, those of a group as one, one group after the other."""
         raise NotImplementedError
 
     def parts(self) -> Iterator[tuple[slice, Codes]]:
         """All blocks in order, and the rows that each has."""
         rows = [slice(begin, end) for begin, end in pairwise(self.cuts.tolist())]
-        return zip(rows, self.blocks(range(len(rows))), strict=True)
+        return zip(rows, self.groups([(k,) for k in range(len(rows))]), strict=True)
 
     def frequency(self, row_weight: np.ndarray) -> np.ndarray:
         """Total weight of the rows that hold each code, with code 0 (absent) counted as none."""
@@ -83,8 +85,8 @@ class Codes(CodedRows):
         """The checked view that the core's loops take."""
         return _core.Rows(self.data, self.index, self.start, self.n_features, self.n_codes)
 
-    def blocks(self, numbers: Sequence[int]) -> Iterator[Codes]:
-        return (self for _ in numbers)
+    def groups(self, groups: Sequence[Sequence[int]]) -> Iterator[Codes]:
+        return (self for _ in groups)
 
     def __getstate__(self) -> dict:
         """Without the core's view, which belongs to this process."""
@@ -114,6 +116,24 @@ class Codes(CodedRows):
         return replace(self, data=data, index=index, n_codes=n_codes)
 
 
+def merged(blocks: list[Codes]) -> Codes:
+    """Blocks of one layout as one."""
+    first = blocks[0]
+    if len(blocks) == 1:
+        return first
+    size = (sum(block.n_rows for block in blocks), first.n_features, first.n_codes)
+    data = np.concatenate([block.data for block in blocks])
+    if first.index is None:
+        return Codes(data, None, None, *size)
+    index = np.concatenate([block.index for block in blocks if block.index is not None])
+    start, n_stored = [np.zeros(1, np.int64)], 0
+    for block in blocks:
+        assert block.start is not None
+        start.append(block.start[1:] + n_stored)
+        n_stored += len(block.data)
+    return Codes(data, index, np.concatenate(start), *size)
+
+
 def in_memory(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return np.empty(shape, dtype)
 
@@ -135,6 +155,16 @@ def encode(source: Source, encoder: Encoder, allocate: Allocate = in_memory) -> 
     for block in source.blocks():
         writer.write(_encoded(block, encoder))
     return writer.finish()
+
+
+def encode_block(values: Values, encoder: Encoder, *, compressed: bool | None = None) -> Codes:
+    """The codes of one block, compressed or not (None: what suits it best)."""
+    if compressed is None:
+        return encode(values, encoder)
+    source = filled_in(values, encoder.scale)
+    assert isinstance(source, Values)
+    codes = _encoded(source, encoder)
+    return codes.compressed() if compressed else codes
 
 
 class CodeWriter:

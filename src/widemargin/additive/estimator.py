@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin.additive.explanation import ExplanationMixin
 from widemargin.additive.frames import check_categorical
 from widemargin.additive.machine import AdditiveMachine
+from widemargin.additive.store import BlockStore
 from widemargin.classifier import MarginClassifier
 from widemargin.losses import LOSSES
 from widemargin.multiclass import Coding
@@ -242,8 +243,9 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Values outside the training range are clipped to it.
+        X : array-like, sparse matrix of shape (n_samples, n_features), or BlockStore
+            Values outside the training range are clipped to it.  A store must have the bins of the
+            one that the model was fitted to.
 
         Returns
         -------
@@ -251,5 +253,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
             One column for two classes, positive for ``classes_[1]``.
         """
         check_is_fitted(self, "model_")
+        if isinstance(X, BlockStore):
+            outputs = self.model_.decision_of_codes(X.codes, X.encoder, self.n_jobs)
+            return Coding.of(self).scores(outputs)
         values, marks = self._parts(X)
         return Coding.of(self).scores(self.model_.decision(values, self.n_jobs, marks))

@@ -14,8 +14,10 @@ from widemargin.additive.indicators import Indicators, beside
 from widemargin.additive.kernels import resolve_kernel, vanishes_at_zero
 from widemargin.additive.lookup import BinnedLookup, Lookup, PolynomialLookup
 from widemargin.additive.source import Source
+from widemargin.additive.store import BlockStore
 from widemargin.additive.tables import APPROXIMATIONS, Tables, make_tables
 from widemargin.validation import check_choice, check_number_or_auto
+from widemargin.wording import words
 
 
 @dataclass(frozen=True)
@@ -74,25 +76,46 @@ def learn(
     The numbers in ``source`` alone decide on kernel, scale and bins; indicators use the last bin.
     """
     chosen = choose_kernel(source) if settings.chooses_kernel else settings.kernel
-    kernel = resolve_kernel(chosen)
     encoder = fit_encoder(
         source,
         weight,
         scaling=settings.scaling,
         n_bins=settings.n_bins,
         binning=settings.lookup.binning(settings.binning),
-        zero_is_absent=vanishes_at_zero(kernel),
+        zero_is_absent=vanishes_at_zero(resolve_kernel(chosen)),
     )
     codes = encode(source, encoder)
     if marks is not None:
         codes = beside(codes, marks, encoder.n_codes - 1)
+    return approximate(chosen, encoder, codes, weight, settings, sparse=source.sparse)
+
+
+def learn_stored(store: BlockStore, weight: np.ndarray, settings: Settings) -> Approximation:
+    """Tables for data whose codes are there already."""
+    chosen = store.kernel if settings.chooses_kernel else settings.kernel
+    binning = settings.lookup.binning(settings.binning)
+    store.check_settings(
+        {"scaling": settings.scaling, "n_bins": settings.n_bins, "binning": binning}
+    )
+    if not vanishes_at_zero(resolve_kernel(chosen)):
+        raise ValueError(
+            f"{words().option('kernel', chosen)} is not zero at zero, which codes in a store take "
+            "for granted. Fit it to data in memory."
+        )
+    return approximate(chosen, store.encoder, store.codes, weight, settings, sparse=store.sparse)
+
+
+def approximate(
+    kernel, encoder: Encoder, codes: CodedRows, weight, settings: Settings, *, sparse: bool
+) -> Approximation:
+    """The kernel in terms of bins that data has been coded in."""
     frequency = codes.frequency(weight)
     tables = make_tables(
-        kernel,
+        resolve_kernel(kernel),
         encoder.representatives,
         frequency,
         approximation=settings.approximation,
         rank=settings.rank,
-        sparse=source.sparse,
+        sparse=sparse,
     )
-    return Approximation(chosen, encoder, codes, frequency, tables, settings.lookup)
+    return Approximation(kernel, encoder, codes, frequency, tables, settings.lookup)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +21,12 @@ from widemargin.additive.batches import (
 )
 from widemargin.additive.columns import Columns, Parts
 from widemargin.additive.frames import read_new, read_training
-from widemargin.additive.learn import Approximation, Settings, learn
+from widemargin.additive.learn import Approximation, Settings, learn, learn_stored
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.problem import LANES, Layout, SharedProblem
 from widemargin.additive.shares import BinShares
 from widemargin.additive.solver import Stopping
+from widemargin.additive.store import BlockStore
 from widemargin.losses import LOSSES
 from widemargin.machine import Machine, recorded
 from widemargin.multiclass import Targets
@@ -56,6 +58,7 @@ class AdditiveMachine(Machine):
     Attributes are the parameters of `AdditiveSVC`.
     """
 
+    _stored_targets: Callable[[BlockStore], Targets]
     kernel: Any
     loss: str
     approximation: str
@@ -88,6 +91,8 @@ class AdditiveMachine(Machine):
 
     def _prepare(self, X, y, sample_weight, *, several: bool = False) -> TrainingSet:
         """Validate, encode and factorise; there is nothing more to keep for several C."""
+        if isinstance(X, BlockStore):
+            return self._prepare_stored(X, y, sample_weight)
         matrix, labels, categories = read_training(self, X, y)
         targets = self._targets(matrix, labels, sample_weight)
         columns = Columns.of(targets.X, categories)
@@ -100,6 +105,22 @@ class AdditiveMachine(Machine):
     def _parts(self, X) -> Parts:
         """Checked data as the model reads it."""
         return self.columns_.parts(read_new(self, X, self.columns_))
+
+    def _prepare_stored(self, store: BlockStore, y, sample_weight) -> TrainingSet:
+        """The same of a store, whose rows are coded already."""
+        for name, given in (("y", y), ("sample_weight", sample_weight)):
+            if given is not None:
+                raise ValueError(f"{name} must be None where X is a store, which has its own.")
+        self.n_features_in_ = store.shape[1]
+        if store.feature_names is not None:
+            self.feature_names_in_ = np.array(store.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        targets = self._stored_targets(store)
+        learned = learn_stored(store, targets.weight, self._settings())
+        shares = BinShares.of(learned.codes, targets.weight)
+        columns = Columns(store.shape[1])
+        return TrainingSet(columns, learned, learned.diagonal(), targets, shares, store, None)
 
     def _solve(self, training: TrainingSet, start: Dual | None) -> Dual:
         """Minimise, from the dual variables of another fit if there are any."""

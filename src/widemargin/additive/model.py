@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from widemargin import _core
+from widemargin.additive.codes import CodedRows, Codes
 from widemargin.additive.encoder import Encoder
 from widemargin.additive.indicators import Indicators
 from widemargin.additive.learn import Approximation
@@ -94,7 +95,21 @@ class AdditiveModel:
         self, values: Values, n_jobs: int | None = None, marks: Indicators | None = None
     ) -> np.ndarray:
         """Decision values, of shape (n_rows, n_outputs)."""
-        codes, table = self.lookup.read(values, marks)
+        return self._decided(*self.lookup.read(values, marks), n_jobs)
+
+    def decision_of_codes(self, codes: CodedRows, encoder: Encoder, n_jobs=None) -> np.ndarray:
+        """The same for rows that were coded as the training data was."""
+        own = self.encoder
+        names = ("shift", "factor", "thresholds", "representatives")
+        if not all(np.array_equal(getattr(own, n), getattr(encoder, n)) for n in names):
+            raise ValueError(
+                "The store has other bins than the model, which was fitted to other data, and its "
+                "raw values are gone. Predict the data that the store was built from."
+            )
+        table = self.lookup.table
+        return np.vstack([self._decided(block, table, n_jobs) for _, block in codes.parts()])
+
+    def _decided(self, codes: Codes, table: np.ndarray, n_jobs: int | None) -> np.ndarray:
         left, right = (None, table) if self.offset is not None else (table, table)
         core = _core.Tables(left, right, self.offset, self.lanes)
         out = [np.empty((codes.n_rows, self.lanes), self.weights.dtype) for _ in self.weights]

@@ -182,11 +182,16 @@ class SharedProblem:
         small = {name: getattr(self, name).astype(dtype) for name in ("c", "diagonal")}
         return replace(self, tables=tables, **small, exact=self)
 
-    def core(self, rows: slice, codes: Codes) -> _core.SharedProblem:
+    def core(self, rows: list[slice], codes: Codes) -> _core.SharedProblem:
         """What the duals of some rows have in common, checked."""
-        own = (self.label[rows], self.c[rows], self.diagonal[rows])
         return _core.SharedProblem(
-            codes.core, self.tables.core, *own, self.bias_value, self.loss.core
+            codes.core,
+            self.tables.core,
+            _taken(self.label, rows),
+            _taken(self.c, rows),
+            _taken(self.diagonal, rows),
+            self.bias_value,
+            self.loss.core,
         )
 
     @property
@@ -196,9 +201,9 @@ class SharedProblem:
 
 @dataclass(frozen=True)
 class Part:
-    """The duals of one block of rows, whose sweeps are the core's."""
+    """The duals of some blocks of rows, whose sweeps are the core's."""
 
-    number: int
+    group: tuple[int, ...]
     n_rows: int
     core: _core.BoxDual | _core.SimplexDual
 
@@ -211,12 +216,28 @@ class Part:
         return self.core.certify(begin, SLICE_SECONDS, account)
 
 
+def _taken(array: np.ndarray, rows: list[slice]) -> np.ndarray:
+    """Some rows: of one slice the very memory, of several a copy."""
+    if len(rows) == 1:
+        return array[rows[0]]
+    out = aligned((sum(r.stop - r.start for r in rows), *array.shape[1:]), array.dtype)
+    return np.concatenate([array[r] for r in rows], out=out)
+
+
+def _put_back(taken: np.ndarray, array: np.ndarray, rows: list[slice]) -> None:
+    if len(rows) > 1:
+        lengths = [r.stop - r.start for r in rows]
+        for r, part in zip(rows, np.split(taken, np.cumsum(lengths)[:-1]), strict=True):
+            array[r] = part
+
+
 class _DualProblem:
-    """A problem that is swept block by block."""
+    """A problem that is swept some blocks of rows at a time."""
 
     shared: SharedProblem
-    coef: np.ndarray
-    _dual: Callable[[slice, Codes], _core.BoxDual | _core.SimplexDual]  # of some rows
+    coef: np.ndarray  # what is used of the core's own
+    _lane_coef: np.ndarray
+    _dual: Callable[[_core.SharedProblem, np.ndarray], _core.BoxDual | _core.SimplexDual]
     _feasible: Callable[[np.ndarray], np.ndarray]
     _last: Part | None = None
 
@@ -229,6 +250,10 @@ class _DualProblem:
         return self.shared.codes.cuts
 
     @property
+    def at_once(self) -> int:
+        return self.shared.codes.at_once
+
+    @property
     def symmetric(self) -> bool:
         return self.shared.symmetric
 
@@ -239,21 +264,28 @@ class _DualProblem:
     def start(self, coef: np.ndarray, control: Control) -> None:
         """Begin at the variables of another fit, in slices that can be interrupted."""
         self.coef[...] = self._feasible(coef)
-        for part in self.parts(range(len(self.cuts) - 1)):
+        for part in self.parts([(k,) for k in range(len(self.cuts) - 1)]):
             for begin in range(0, part.n_rows, _ROWS_PER_SLICE):
                 control.check()
                 part.core.accumulate(begin, min(begin + _ROWS_PER_SLICE, part.n_rows))
 
-    def parts(self, numbers: Sequence[int]) -> Iterator[Part]:
-        """The duals of some blocks, in this order; the last one met is kept for the next pass."""
-        if len(numbers) and self._last is not None and self._last.number == numbers[0]:
+    def parts(self, groups: Sequence[Sequence[int]]) -> Iterator[Part]:
+        """The duals of some blocks at a time; variables of several are put back after each.
+
+        A single block that was met last is kept: data in memory has no other.
+        """
+        if self._last is not None and groups and self._last.group == tuple(groups[0]):
             yield self._last
-            numbers = numbers[1:]
+            groups = groups[1:]
         cuts = self.cuts.tolist()
-        for number, block in zip(numbers, self.shared.codes.blocks(numbers), strict=True):
-            rows = slice(cuts[number], cuts[number + 1])
-            self._last = Part(number, block.n_rows, self._dual(rows, block))
-            yield self._last
+        for group, codes in zip(groups, self.shared.codes.groups(groups), strict=True):
+            rows = [slice(cuts[k], cuts[k + 1]) for k in group]
+            coef = _taken(self._lane_coef, rows)
+            dual = self._dual(self.shared.core(rows, codes), coef)
+            part = Part(tuple(group), codes.n_rows, dual)
+            self._last = part if len(rows) == 1 else None
+            yield part
+            _put_back(coef, self._lane_coef, rows)
 
 
 class BoxProblem(_DualProblem):
@@ -267,14 +299,11 @@ class BoxProblem(_DualProblem):
         self.n_problems = targets.shape[1]
         padded = aligned((len(targets), lanes), dtype)  # 0 in lanes without a problem
         padded[:, : self.n_problems] = targets
-        self.bias, lane_coef = aligned(lanes, dtype), aligned((self.n_rows, lanes), dtype)
-        self.coef = lane_coef[:, : self.n_problems]
-
-        def dual(rows: slice, codes: Codes) -> _core.BoxDual:
-            variables = (self.weights, lane_coef[rows], self.bias)
-            return _core.BoxDual(shared.core(rows, codes), padded, *variables, n_threads)
-
-        self._dual = dual
+        self.bias, self._lane_coef = aligned(lanes, dtype), aligned((self.n_rows, lanes), dtype)
+        self.coef = self._lane_coef[:, : self.n_problems]
+        self._dual = lambda core, coef: _core.BoxDual(
+            core, padded, self.weights, coef, self.bias, n_threads
+        )
 
     def _feasible(self, coef: np.ndarray) -> np.ndarray:
         """A starting point brought into the box."""
@@ -293,14 +322,11 @@ class SimplexProblem(_DualProblem):
         dtype, blocks, n_classes = shared.layout.dtype, len(weights), len(targets)
         self.shared, self.weights = shared, weights
         self.bias = aligned((blocks, LANES), dtype)
-        lane_coef = aligned((self.n_rows, blocks, LANES), dtype)
-        self.coef = lane_coef.reshape(self.n_rows, -1)[:, :n_classes]
-
-        def dual(rows: slice, codes: Codes) -> _core.SimplexDual:
-            variables = (weights, lane_coef[rows], self.bias)
-            return _core.SimplexDual(shared.core(rows, codes), n_classes, *variables, n_threads)
-
-        self._dual = dual
+        self._lane_coef = aligned((self.n_rows, blocks, LANES), dtype)
+        self.coef = self._lane_coef.reshape(self.n_rows, -1)[:, :n_classes]
+        self._dual = lambda core, coef: _core.SimplexDual(
+            core, n_classes, weights, coef, self.bias, n_threads
+        )
 
     def _feasible(self, coef: np.ndarray) -> np.ndarray:
         """A starting point brought into the feasible set of each sample, or to zero."""

@@ -44,6 +44,7 @@ from widemargin.cli.options import (
     Wanted,
 )
 from widemargin.cli.output import exit_status_on_error
+from widemargin.cli.store_options import Append, Folder, MemoryLimit
 
 
 class Program(TyperGroup):
@@ -128,12 +129,31 @@ def train(
     validation: Validation,
     asked: LibsvmOptions,
     source: TrainingSource,
+    memory_limit: MemoryLimit = None,
     output: Output,
 ) -> None:
-    """Train a model on DATA and write it to MODEL."""
+    """Train a model on DATA (a file, or a folder that store made) and write it to MODEL."""
     from widemargin.cli import training
 
-    training.train(data, model, machine, validation, source, output)
+    training.train(data, model, machine, validation, source, output, memory_limit)
+
+
+@command
+def store(
+    *,
+    data: Data,
+    folder: Folder,
+    append: Append = False,
+    source: TrainingSource,
+    output: Output,
+) -> None:
+    """Put DATA in FOLDER as blocks of codes, to train on more than fits in memory.
+
+    What was interrupted goes on when it is called again.
+    """
+    from widemargin.cli import storing
+
+    storing.store(data, folder, append, source, output)
 
 
 @command

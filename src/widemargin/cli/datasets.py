@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from widemargin.cli.arguments import UsageError
 from widemargin.cli.memory import Memory
 from widemargin.cli.options import Output, Source
 from widemargin.cli.words import call_features
-from widemargin.data import Dataset
+from widemargin.data import Dataset, stream
 from widemargin.data.ranges import is_range_file
 from widemargin.persistence import Header, read_header
 from widemargin.resources import free_memory
@@ -45,20 +46,42 @@ def read_training(path: Path, source: Source, output: Output, *, kernel_values: 
 
 def read_like_training(path: Path, source: Source, header: Header) -> Dataset:
     """New data with the features that a model knows, in their order."""
-    memory, d = Memory.recalled(header), header.n_features
+    memory = Memory.recalled(header)
     call_features(memory.called)
-    data = source.read(path, like=memory.layout)
-    X: Any = data.X
-    if header.any_width or not sp.issparse(X):
-        return data
-    X = X[:, 1:] if memory.serial_numbers else X
-    extra = X[:, d:].count_nonzero() if X.shape[1] > d else 0
+    (data,) = _like_training(iter([source.read(path, like=memory.layout)]), path, memory, header)
+    return data
+
+
+def stream_of(source: Source, path: Path, **more) -> Iterator[Dataset]:
+    """What the source reads, in chunks."""
+    own: dict[str, Any] = {"format": source.format, "split": source.split, "n_jobs": source.jobs}
+    label = False if source.label == "none" else source.label
+    return stream(path, label=label, max_bytes=source.max_bytes, **own, **more)
+
+
+def stream_like_training(path: Path, source: Source, header: Header) -> Iterator[Dataset]:
+    """The same in chunks, as they are read."""
+    memory = Memory.recalled(header)
+    call_features(memory.called)
+    return _like_training(stream_of(source, path, like=memory.layout), path, memory, header)
+
+
+def _like_training(
+    chunks: Iterator[Dataset], path: Path, memory: Memory, header: Header
+) -> Iterator[Dataset]:
+    extra, d = 0, header.n_features
+    for data in chunks:
+        X: Any = data.X
+        if sp.issparse(X) and not header.any_width:
+            X = X[:, 1:] if memory.serial_numbers else X
+            extra += X[:, d:].count_nonzero() if X.shape[1] > d else 0
+            X = with_width(X, d)
+        yield replace(data, X=X)
     if extra:
         warn_user(
             f"{path}: {extra} values of features above {memory.called(d - 1)}, which the model has "
             "not seen, are left out."
         )
-    return replace(data, X=with_width(X, d))
 
 
 def has_serial_numbers(data: Dataset) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -21,18 +21,19 @@ from widemargin.cli.datasets import (
     labels_of,
     load_model,
     machine_of,
-    read_like_training,
     read_training,
+    stream_like_training,
 )
 from widemargin.cli.machines import chosen_kernel, make_estimator, make_scaler, match_weights
 from widemargin.cli.memory import Memory, default_model, save_model
 from widemargin.cli.options import Machine, Output, Source, Validation
 from widemargin.cli.output import or_stdout, print_facts, print_json, print_table
 from widemargin.cli.progress import progress_on
+from widemargin.cli.storing import goes_to_disk, memory_of, store_for
 from widemargin.cli.trials import WAY_OUT, check_score, folds_unconverged
 from widemargin.files import text_output
 from widemargin.persistence import Header
-from widemargin.report import Evaluation, evaluate
+from widemargin.report import Evaluation, evaluate_chunks
 from widemargin.selection import Candidate, behind_scaler, tune
 from widemargin.terms import explain
 from widemargin.warning import warn_user
@@ -47,6 +48,7 @@ def train(
     validation: Validation,
     source: Source,
     output: Output,
+    memory_limit: str | None = None,
 ) -> None:
     check_score(validation.scoring or "accuracy")
     kernel = chosen_kernel(options.kernel, options.preset)
@@ -54,6 +56,10 @@ def train(
     machine = make_estimator(kernel, parameters, options.preset)
     scaler = make_scaler(options.scale, kernel)
     path = check_folder(model or default_model(data))
+    possible = isinstance(machine, AdditiveSVC) and scaler is None and validation.folds is None
+    if goes_to_disk(data, memory_limit, possible=possible):
+        _train_from_disk(data, path, machine, source, output)
+        return
     started = time.perf_counter()
     given = kernel == "precomputed"
     dataset, memory = read_training(data, source, output, kernel_values=given)
@@ -66,10 +72,25 @@ def train(
         return
     fitted = fit_with_progress(scaler, machine, X, y, quiet=output.quiet)
     save_model(fitted, path, memory)
+    _say_trained(path, machine, X.shape, seconds_reading, output)
+
+
+def _train_from_disk(data: Path, path: Path, machine, source: Source, output: Output) -> None:
+    started = time.perf_counter()
+    with store_for(data, path, source, output) as store:
+        seconds_reading = time.perf_counter() - started
+        match_weights(machine, store.classes)
+        memory = memory_of(store)
+        fitted = fit_with_progress(None, machine, store, None, quiet=output.quiet)
+        save_model(fitted, path, memory)
+    _say_trained(path, machine, store.shape, seconds_reading, output)
+
+
+def _say_trained(path: Path, machine, shape, seconds_reading: float, output: Output) -> None:
     facts: dict[str, Any] = {
         "model": str(path),
-        "rows": X.shape[0],
-        "features": X.shape[1],
+        "rows": shape[0],
+        "features": shape[1],
         "classes": len(machine.classes_),
         "seconds reading": seconds_reading,
         "seconds training": machine.fit_record_.seconds,
@@ -128,31 +149,39 @@ def predict(
     if class_label is not None and what != "contributions":
         raise UsageError("--class has no meaning without --output contributions.")
     header, fitted = load_model(model, source)
-    dataset = read_like_training(data, source, header)
-    X, y = densified_for(fitted, dataset.X), labels_like(dataset, fitted.classes_)
-    started = time.perf_counter()
-    columns, values = _predicted(fitted, X, what, class_label, header)
-    seconds = time.perf_counter() - started
+    n_rows, n_right, known, seconds = 0, 0, False, 0.0
     with text_output(or_stdout(out)) as file:
-        if columns:
-            file.write("\t".join(columns) + "\n")
-        for begin in range(0, len(values), _CHUNK):
-            for row in values[begin : begin + _CHUNK].tolist():
-                cells = row if isinstance(row, list) else [row]
-                file.write("\t".join(map(cell, cells)) + "\n")
-    facts: dict[str, Any] = {"rows": len(values), "seconds": seconds}
+        for chunk in stream_like_training(data, source, header):
+            X, y = densified_for(fitted, chunk.X), labels_like(chunk, fitted.classes_)
+            started = time.perf_counter()
+            columns, values = _predicted(fitted, X, what, class_label, header)
+            seconds += time.perf_counter() - started
+            if columns and n_rows == 0:
+                file.write("\t".join(columns) + "\n")
+            _write_rows(file, values)
+            n_rows += len(values)
+            if y is not None:
+                known |= bool(np.isin(y, fitted.classes_).any())
+                predicted = values if what == "labels" else fitted.predict(X)
+                n_right += int(np.sum(predicted == y))
+    facts: dict[str, Any] = {"rows": n_rows, "seconds": seconds}
     if out is not None:
         facts = {"out": str(out), **facts}
-    known = y is not None and np.isin(y, fitted.classes_).any()
     if known:
-        predicted = values if what == "labels" else fitted.predict(X)
-        facts["accuracy"] = float(np.mean(predicted == y))
+        facts["accuracy"] = n_right / n_rows
     if as_json:
         print_json(facts)
     elif known and not quiet:  # as svm-predict says it, but not between predictions
-        n, m = int(np.sum(predicted == y)), len(values)
         where = sys.stderr if or_stdout(out) is sys.stdout else sys.stdout
-        print(f"Accuracy = {100 * n / m:g}% ({n}/{m}) (classification)", file=where)
+        accuracy = f"{100 * n_right / n_rows:g}% ({n_right}/{n_rows})"
+        print(f"Accuracy = {accuracy} (classification)", file=where)
+
+
+def _write_rows(file: TextIO, values: np.ndarray) -> None:
+    for begin in range(0, len(values), _CHUNK):
+        for row in values[begin : begin + _CHUNK].tolist():
+            cells = row if isinstance(row, list) else [row]
+            file.write("\t".join(map(cell, cells)) + "\n")
 
 
 def _predicted(model, X, what: str, class_label: str | None, header: Header):
@@ -185,9 +214,10 @@ def evaluate_model(data: Path, model: Path, source: Source, as_json: bool) -> No
 
 
 def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluation:
-    dataset = read_like_training(data, source, header)
-    y = labels_for(data, dataset, fitted)
-    return evaluate(fitted, densified_for(fitted, dataset.X), y)
+    chunks = stream_like_training(data, source, header)
+    return evaluate_chunks(
+        fitted, ((densified_for(fitted, c.X), labels_for(data, c, fitted)) for c in chunks)
+    )
 
 
 def evaluation(found: Evaluation) -> dict:

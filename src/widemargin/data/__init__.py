@@ -2,7 +2,16 @@
 
 from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.reading import read
+from widemargin.data.streaming import stream
 from widemargin.data.svmlight import read_svmlight, stream_svmlight
 from widemargin.data.svmlight_writing import write_svmlight
 
-__all__ = ["Dataset", "Layout", "read", "read_svmlight", "stream_svmlight", "write_svmlight"]
+__all__ = [
+    "Dataset",
+    "Layout",
+    "read",
+    "read_svmlight",
+    "stream",
+    "stream_svmlight",
+    "write_svmlight",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import IO, BinaryIO
@@ -48,11 +48,9 @@ def read_npz(
     (2, 2)
     """
     with Budget.of(max_bytes, name) as budget:
-        with _unreadable(name, "npz"):
+        with unreadable(name, "npz"):
             archive = _Archive(file, budget)
-        if split is None and "X" not in archive.members and "X_train" in archive.members:
-            split = "train"
-        suffix = "" if split is None else f"_{split}"
+        suffix = npz_split(archive.members, split)
         if suffix == "" and all(key in archive.members for key in _SPARSE):
             parts = [archive.array(key) for key in _SPARSE]
             X = _sparse(parts, archive.optional("format"), budget)
@@ -64,7 +62,14 @@ def read_npz(
                 f"{name}: no array X{suffix} in it, only {found}. Save with "
                 "numpy.savez(path, X=X, y=y)."
             )
-        return _checked(X, archive.optional(f"y{suffix}"), name)
+        return check_matrix(X, archive.optional(f"y{suffix}"), name)
+
+
+def npz_split(members: Collection[str], split: str | None) -> str:
+    """What follows X and y in the names of the arrays that are wanted."""
+    if split is None and "X" not in members and "X_train" in members:
+        split = "train"
+    return "" if split is None else f"_{split}"
 
 
 def read_npy(
@@ -89,12 +94,12 @@ def read_npy(
     array([1., 0.])
     """
     with Budget.of(max_bytes, name) as budget:
-        with _unreadable(name, "npy"):
+        with unreadable(name, "npy"):
             table = _array(file, budget, "its array takes")
         if label is None and like is not None and like.n_features is not None:
             label = like.label if table.shape[1:] == (like.n_features + 1,) else None
         if label is None or label is False:
-            return _checked(table, None, name)
+            return check_matrix(table, None, name)
         try:
             column = int(label) if isinstance(label, str) else operator.index(label)
             y = table[:, column]
@@ -104,11 +109,11 @@ def read_npy(
             ) from None
         budget.check(table.nbytes, "its array without the labels takes")
         position = str(column % table.shape[1])
-        return replace(_checked(np.delete(table, column, axis=1), y, name), label_name=position)
+        return replace(check_matrix(np.delete(table, column, axis=1), y, name), label_name=position)
 
 
 @contextmanager
-def _unreadable(name: str, kind: str) -> Iterator[None]:
+def unreadable(name: str, kind: str) -> Iterator[None]:
     """Damage makes zipfile and NumPy raise all sorts."""
     try:
         yield
@@ -129,7 +134,7 @@ class _Archive:
         return self.array(key) if key in self.members else None
 
     def array(self, key: str) -> np.ndarray:
-        with _unreadable(self._budget.name, "npz"):
+        with unreadable(self._budget.name, "npz"):
             if self.members[key].compress_type not in _PACKINGS:
                 raise ValueError(f"{key} is packed in a way that NumPy does not use")
             with self._zip.open(self.members[key]) as member:
@@ -139,8 +144,8 @@ class _Archive:
                 return array
 
 
-def _array(file: IO[bytes], budget: Budget, what: str) -> np.ndarray:
-    """An array in NumPy's format, whose size is held against the budget before it is made."""
+def array_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Shape, order and type of an array in NumPy's format, which begins after them."""
     version = npy.read_magic(file)
     if version not in _HEADERS:
         raise ValueError(f"its format has the version {version}")
@@ -149,6 +154,12 @@ def _array(file: IO[bytes], budget: Budget, what: str) -> np.ndarray:
         raise ValueError("it holds Python objects, which are never loaded")
     if any(n < 0 for n in shape):
         raise ValueError(f"it has the shape {shape}")
+    return shape, is_fortran, dtype
+
+
+def _array(file: IO[bytes], budget: Budget, what: str) -> np.ndarray:
+    """An array in NumPy's format, whose size is held against the budget before it is made."""
+    shape, is_fortran, dtype = array_header(file)
     size = math.prod(shape) * dtype.itemsize
     budget.hold(size, what)
     content = np.empty(size, dtype=np.uint8)
@@ -182,7 +193,7 @@ def _sparse(parts: list[np.ndarray], layout: np.ndarray | None, budget: Budget) 
         ) from None
 
 
-def _checked(X, y, name: str) -> Dataset:
+def check_matrix(X, y, name: str) -> Dataset:
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise ValueError(f"{name}: X must be a matrix of numbers, not {X.dtype} of {X.shape}.")
     if 0 in X.shape:

@@ -54,6 +54,10 @@ _FAULTS = {
 }
 
 
+class NotInPiecesError(ValueError):
+    """Text that has to be read as a whole."""
+
+
 class _ReadAgain(Exception):  # noqa: N818
     """Labels are text, or indices need 64 bits: read once more, keeping that."""
 
@@ -139,8 +143,8 @@ def read_svmlight(
 def stream_svmlight(
     file: BinaryIO,
     *,
-    n_features: int,
-    zero_based: bool = False,
+    n_features: int | None = None,
+    zero_based: bool | str = False,
     dtype=np.float64,
     n_jobs: int | None = None,
     name: str = "svmlight text",
@@ -148,8 +152,9 @@ def stream_svmlight(
 ) -> Iterator[Dataset]:
     """Read svmlight text piece by piece, in memory that does not grow with the file.
 
-    Parameters are those of `read_svmlight`; the number of features and their base must be known.
-    Labels must be numbers. ``max_bytes`` is about a block and the longest line, not about the file.
+    Parameters are those of `read_svmlight`.  Where the number of features is not known, a piece is
+    as wide as its largest index; ``zero_based="auto"`` goes by the first piece.  Labels must be
+    numbers. ``max_bytes`` is about a block and the longest line, not about the file.
 
     Examples
     --------
@@ -158,8 +163,9 @@ def stream_svmlight(
     >>> [block.X.shape for block in stream_svmlight(text, n_features=2)]
     [(2, 2)]
     """
-    check_choice("zero_based", zero_based, (True, False))
-    check_number("n_features", n_features, low=1, integer=True)
+    check_choice("zero_based", zero_based, (True, False, "auto"))
+    if n_features is not None:
+        check_number("n_features", n_features, low=1, integer=True)
     budget = Budget.of(max_bytes, name)
     rows, has_qid = _GrowingRows(dtype, budget), None
     try:
@@ -169,11 +175,11 @@ def stream_svmlight(
                     block = rows.dataset(n_features, zero_based, copy=True)
                     if has_qid not in (None, block.qid is not None):
                         raise ValueError(f"{name}: only some rows have a qid; give all or none.")
-                    has_qid = block.qid is not None
+                    has_qid, zero_based = block.qid is not None, bool(block.zero_based)
                     yield block
                     rows.forget()
     except _ReadAgain:
-        raise ValueError(
+        raise NotInPiecesError(
             f"{name}: labels are text or indices above 2^31; read the file as a whole."
         ) from None
 

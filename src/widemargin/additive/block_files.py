@@ -1,0 +1,164 @@
+"""Arrays in a file: written whole or not at all, read with their checksum and the next one ahead.
+
+An `Entry` says what is in the file, so that its bytes have a meaning only once they have been held
+against it: their number, their checksum, and the type and shape of every array.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from widemargin.files import naming
+
+_ALIGNED = 64  # bytes: arrays begin where the core likes them to
+_KINDS = "biuf"
+Key = TypeVar("Key")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file of arrays, as a manifest has it.
+
+    ``arrays`` is the type and the shape of each, in the order of the file.
+    """
+
+    file: str
+    digest: str
+    arrays: dict[str, tuple[str, tuple[int, ...]]]
+
+    @classmethod
+    def of(cls, content: Any) -> Entry:
+        """From a manifest, which may hold anything."""
+        try:
+            file, digest = content["file"], content["digest"]
+            arrays = {
+                str(name): (str(np.dtype(kind).str), tuple(shape))
+                for name, (kind, shape) in content["arrays"].items()
+            }
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise ValueError(f"an entry is no entry ({error!r})") from None
+        sizes = [n for _, shape in arrays.values() for n in shape]
+        if not (isinstance(file, str) and isinstance(digest, str) and Path(file).name == file):
+            raise ValueError("an entry does not name a file of the folder")
+        if not all(type(n) is int and n >= 0 for n in sizes):
+            raise ValueError(f"{file} has an array of a shape that there is not")
+        if not all(np.dtype(kind).kind in _KINDS for kind, _ in arrays.values()):
+            raise ValueError(f"{file} has an array that does not hold numbers")
+        return cls(file, digest, arrays)
+
+    @property
+    def content(self) -> dict:
+        return asdict(self)
+
+    def span(self, name: str) -> tuple[int, int]:
+        """Where the bytes of an array begin, and how many there are."""
+        at = 0
+        for other, (kind, shape) in self.arrays.items():
+            size = math.prod(shape) * np.dtype(kind).itemsize
+            if other == name:
+                return at, size
+            at += -(-size // _ALIGNED) * _ALIGNED
+        raise KeyError(name)
+
+    @property
+    def n_bytes(self) -> int:
+        begin, size = self.span(list(self.arrays)[-1])
+        return begin + size
+
+
+def entry_of(file: str, arrays: dict[str, np.ndarray]) -> Entry:
+    """What a file of these arrays would have in the manifest."""
+    digest = hashlib.blake2b(digest_size=16)
+    for piece in _pieces(arrays):
+        digest.update(piece)
+    told = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
+    return Entry(file, digest.hexdigest(), told)
+
+
+def write_arrays(folder: Path, entry: Entry, arrays: dict[str, np.ndarray]) -> None:
+    """Under another name first, and left to the system to bring to the disk.
+
+    A kill leaves the file whole or absent.  Where a power cut does not, its checksum tells.
+    """
+    path, temporary = folder / entry.file, folder / f"{entry.file}.tmp"
+    try:
+        with naming(path, instead_of=temporary), open(temporary, "wb") as file:
+            for piece in _pieces(arrays):
+                file.write(piece)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _pieces(arrays: dict[str, np.ndarray]) -> Iterator[memoryview | bytes]:
+    """The bytes of all arrays, and what lies between them."""
+    gap = b""
+    for array in arrays.values():
+        if gap:
+            yield gap
+        content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        gap = bytes(-len(content) % _ALIGNED)
+        yield content.data
+
+
+def read_arrays(folder: Path, entry: Entry, *, check: bool) -> dict[str, np.ndarray]:
+    """All arrays of a file; ``check`` compares its checksum."""
+    path = folder / entry.file
+    content = _bytes(path, entry)
+    if check and hashlib.blake2b(content.data, digest_size=16).hexdigest() != entry.digest:
+        raise ValueError(f"{str(path)!r} is damaged: its checksum is not {entry.digest}.")
+    return {name: _view(content, entry, name) for name in entry.arrays}
+
+
+def read_array(folder: Path, entry: Entry, name: str) -> np.ndarray:
+    """One of the arrays, without a look at the others."""
+    path, (begin, size) = folder / entry.file, entry.span(name)
+    _check_size(path, entry)
+    kind, shape = entry.arrays[name]
+    content = np.fromfile(path, np.uint8, size, offset=begin)
+    return content.view(kind).reshape(shape)
+
+
+def _bytes(path: Path, entry: Entry) -> np.ndarray:
+    _check_size(path, entry)
+    return np.fromfile(path, np.uint8)
+
+
+def _check_size(path: Path, entry: Entry) -> None:
+    size = path.stat().st_size
+    if size != entry.n_bytes:
+        raise ValueError(
+            f"{str(path)!r} is damaged: it has {size} bytes, and should have {entry.n_bytes}."
+        )
+
+
+def _view(content: np.ndarray, entry: Entry, name: str) -> np.ndarray:
+    begin, size = entry.span(name)
+    kind, shape = entry.arrays[name]
+    return content[begin : begin + size].view(kind).reshape(shape)
+
+
+def read_ahead(load: Callable[[Key], T], keys: Sequence[Key]) -> Iterator[T]:
+    """``load`` of every key in turn; the next one is loaded while this one is worked on."""
+    if len(keys) < 2:
+        yield from map(load, keys)
+        return
+    with ThreadPoolExecutor(1) as reader:
+        ahead: Future[T] = reader.submit(load, keys[0])
+        for key in keys[1:]:
+            current = ahead.result()
+            ahead = reader.submit(load, key)
+            yield current
+            del current
+        yield ahead.result()

@@ -1,0 +1,216 @@
+"""Chunks of rows, as they come, in blocks of one size with checked values and numbered labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _get_feature_names,
+    check_array,
+    column_or_1d,
+)
+
+from widemargin.additive.manifest import Manifest
+from widemargin.additive.source import Values
+from widemargin.validation import canonical, check_sparse
+from widemargin.wording import words
+
+_KIND = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "text"}
+
+
+@dataclass(frozen=True)
+class RawBlock:
+    """Values, labels and weights of some rows, and what is known of the data by now."""
+
+    arrays: dict[str, np.ndarray]
+    known: dict[str, Any]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.arrays["label"])
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Rows of one chunk, or a part of them."""
+
+    X: Any
+    label: np.ndarray
+    weight: np.ndarray
+
+    def rows(self, begin: int, end: int) -> _Piece:
+        return _Piece(self.X[begin:end], self.label[begin:end], self.weight[begin:end])
+
+    @property
+    def values(self) -> np.ndarray:
+        """Values up to the end of each row."""
+        if sp.issparse(self.X):
+            return self.X.indptr[1:] - self.X.indptr[0]
+        return self.X.shape[1] * np.arange(1, self.X.shape[0] + 1)
+
+
+def raw_blocks(chunks: Iterable, n_values: int, before: Manifest) -> Iterator[RawBlock]:
+    """Blocks that end with the first row at which they have ``n_values`` values or more.
+
+    So they do not depend on how the rows are cut into chunks.  ``before`` is a store that they are
+    to follow, or an empty one.
+    """
+    reader = _Reader(before)
+    held: list[_Piece] = []
+    room = n_values
+    for chunk in chunks:
+        piece = reader.piece(chunk)
+        ends, begin, before_it = piece.values, 0, 0
+        while begin < len(ends):
+            end = min(int(np.searchsorted(ends, before_it + room)) + 1, len(ends))
+            held.append(piece.rows(begin, end))
+            room -= int(ends[end - 1]) - before_it
+            begin, before_it = end, int(ends[end - 1])
+            if room <= 0:
+                yield reader.block(held)
+                held, room = [], n_values
+    if held:
+        yield reader.block(held)
+
+
+class _Reader:
+    """Checks chunks, and knows what those before had in common."""
+
+    def __init__(self, before: Manifest):
+        self._fixed = follows = before.complete
+        self._n_features, self._names = before.n_features if follows else 0, before.names
+        self._sparse: bool | None = before.sparse if follows else None
+        # Blocks that are there already are made again, so their labels are numbered anew.
+        self._classes: dict = {c: k for k, c in enumerate(before.classes)} if follows else {}
+        self._kinds = {before.kind} if follows else set()
+        self._notes = dict(before.notes)
+        self._n_rows = 0
+
+    def piece(self, chunk) -> _Piece:
+        X, y, weight, names = _taken_apart(chunk)
+        self._notes |= {
+            name: value
+            for name in ("zero_based", "label_name")
+            if (value := getattr(chunk, name, None)) is not None
+        }
+        n = X.shape[0]
+        if y is None:
+            raise ValueError(f"The rows from {self._n_rows} on have no labels.")
+        y = column_or_1d(y)
+        if len(y) != n:
+            raise ValueError(
+                f"The chunk that begins with row {self._n_rows} has {n} rows and {len(y)} labels."
+            )
+        self._check_width(X, names)
+        self._check_finite(X)
+        weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
+        label = self._numbered(y)
+        self._n_rows += n
+        if np.all(weight > 0):
+            return _Piece(X, label, weight)
+        present = np.flatnonzero(weight > 0)  # rows of weight 0 are as good as absent
+        return _Piece(X[present], label[present], weight[present])
+
+    def _check_width(self, X, names: list[str] | None) -> None:
+        d, sparse = X.shape[1], sp.issparse(X)
+        if self._sparse not in (None, sparse):
+            raise ValueError(
+                "Chunks must be all dense or all sparse: that which begins with row "
+                f"{self._n_rows} is {'sparse' if sparse else 'dense'}."
+            )
+        widest = self._n_features if self._fixed or not sparse else d
+        if d > (widest or d) or (not sparse and d < widest):
+            raise ValueError(
+                f"The chunk that begins with row {self._n_rows} has {d} features, the rows before "
+                f"have {self._n_features}."
+            )
+        if self._sparse is not None and names != self._names:
+            raise ValueError(
+                f"The chunk that begins with row {self._n_rows} has other columns than the rows "
+                "before."
+            )
+        self._sparse, self._names = sparse, names
+        self._n_features = max(d, self._n_features)
+
+    def _check_finite(self, X) -> None:
+        if X.dtype.kind != "f":
+            return
+        place = Values.of(X).first(lambda values: ~np.isfinite(values))
+        if place is not None:
+            column = place[1] if self._names is None else repr(self._names[place[1]])
+            raise ValueError(
+                f"Input X contains NaN or infinity at row {self._n_rows + place[0]}, column "
+                f"{column}. Remove or impute such values first, {words().imputing}."
+            )
+
+    def _numbered(self, y: np.ndarray) -> np.ndarray:
+        """Labels by the order in which each is first met."""
+        kind = _KIND.get(y.dtype.kind, "")
+        if y.dtype == object:
+            kind = "text" if all(isinstance(label, str) for label in y) else ""
+        kinds = self._kinds | {kind}
+        finite = kind != "float" or np.all(np.isfinite(y))
+        if not finite or not kind or (len(kinds) > 1 and kinds != {"int", "float"}):
+            raise ValueError(
+                f"The labels from row {self._n_rows} on are {y.dtype}: labels are finite numbers "
+                "or text, and of one kind in all rows."
+            )
+        labels, number = np.unique(y.astype(str) if kind == "text" else y, return_inverse=True)
+        self._kinds.add(kind)
+        order = np.full(len(labels), len(number))
+        np.minimum.at(order, number, np.arange(len(number)))
+        for k in np.argsort(order):
+            self._classes.setdefault(labels[k].item(), len(self._classes))
+        return np.array([self._classes[c.item()] for c in labels], dtype=np.int32)[number]
+
+    def block(self, pieces: list[_Piece]) -> RawBlock:
+        X = _stacked([piece.X for piece in pieces], self._n_features)
+        values = Values.of(X)
+        arrays = {"data": np.ascontiguousarray(values.data)}
+        if values.index is not None and values.start is not None:
+            arrays |= {"index": values.index, "start": values.start}
+        arrays["label"] = np.concatenate([piece.label for piece in pieces])
+        weight = np.concatenate([piece.weight for piece in pieces])
+        if np.any(weight != 1):
+            arrays["weight"] = weight
+        kind = "float" if "float" in self._kinds else next(iter(self._kinds))
+        classes = [float(c) for c in self._classes] if kind == "float" else list(self._classes)
+        known: dict[str, Any] = {
+            "n_features": self._n_features,
+            "sparse": self._sparse,
+            "names": self._names,
+        }
+        known["notes"] = dict(self._notes)
+        return RawBlock(arrays, {**known, "classes": classes, "kind": kind})
+
+
+def _taken_apart(chunk) -> tuple[Any, Any, Any, list[str] | None]:
+    """X, y, weights and names of a chunk."""
+    if hasattr(chunk, "X") and hasattr(chunk, "y"):
+        X, y, weight, names = chunk.X, chunk.y, None, chunk.feature_names
+    elif isinstance(chunk, tuple) and len(chunk) in (2, 3):
+        X, y, weight = (*chunk, None)[:3]
+        names = _get_feature_names(X)
+    else:
+        raise TypeError(
+            "A chunk is a pair (X, y), a triple (X, y, sample_weight), or what widemargin.stream "
+            f"reads, not {type(chunk).__name__}."
+        )
+    check_sparse(X)
+    X = check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"X must hold numbers, not {X.dtype}.")
+    return canonical(X), y, weight, None if names is None else [str(name) for name in names]
+
+
+def _stacked(parts: list, width: int):
+    """All rows in one matrix; compressed ones as wide as the widest so far."""
+    if not sp.issparse(parts[0]):
+        return parts[0] if len(parts) == 1 else np.vstack(parts)
+    parts = [sp.csr_array((p.data, p.indices, p.indptr), shape=(p.shape[0], width)) for p in parts]
+    return parts[0] if len(parts) == 1 else sp.vstack(parts, format="csr")

@@ -1,0 +1,304 @@
+"""`BlockStore`: training data on disk, as blocks of codes that a fit reads one after the other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from widemargin.additive.block_files import Entry, read_ahead, read_array, read_arrays
+from widemargin.additive.codes import CodedRows, Codes, merged
+from widemargin.additive.encoder import Encoder
+from widemargin.additive.manifest import Manifest
+from widemargin.wording import words
+
+VALUES_PER_BLOCK = 1 << 22
+"""4 MB of dense codes, or 12 MB of compressed ones."""
+
+Told = Callable[[str, int, int], None]
+"""Who hears of progress: what is done, rows done so far, rows in all (0 where not known)."""
+
+
+class BlockStore:
+    """Rows of codes, labels and weights in a folder, for data that does not fit in memory.
+
+    `AdditiveSVC` fits and predicts a store as it does arrays.  Two processes may read it at the
+    same time, one may write.
+
+    Parameters
+    ----------
+    folder : path
+        A finished store; `build` makes one.
+
+    Attributes
+    ----------
+    folder : Path
+    shape : tuple of (n_rows, n_features)
+    classes : ndarray
+        The labels there are, in the order of their first row.
+    nbytes : int
+        Of all blocks on disk.
+    settings : dict
+        ``scaling``, ``n_bins`` and ``binning`` that it was built with.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_digits
+    >>> from widemargin import AdditiveSVC, BlockStore
+    >>> X, y = load_digits(return_X_y=True)
+    >>> chunks = ((X[a : a + 500], y[a : a + 500]) for a in range(0, 1797, 500))
+    >>> with TemporaryDirectory() as folder:
+    ...     store = BlockStore.build(folder, chunks)
+    ...     model = AdditiveSVC("chi2", random_state=0).fit(store)
+    >>> store
+    BlockStore(1797 x 64, 10 classes, 0.1 MB)
+    >>> bool(model.score(X, y) > 0.95)
+    True
+    """
+
+    def __init__(self, folder: str | os.PathLike):
+        self.folder = Path(folder)
+        self._manifest = Manifest.read(self.folder)
+        if not self._manifest.complete:
+            raise ValueError(
+                f"The store {str(folder)!r} is not finished. Build it again from the same data: "
+                "what is there is kept."
+            )
+        self.codes = StoredCodes.of(self.folder, self._manifest)
+
+    @classmethod
+    def build(
+        cls,
+        folder: str | os.PathLike,
+        chunks: Iterable,
+        *,
+        scaling: str | None = "auto",
+        n_bins: int | str = "auto",
+        binning: str = "auto",
+        values_per_block: int = VALUES_PER_BLOCK,
+        told: Told | None = None,
+    ) -> BlockStore:
+        """Make a store of chunks of rows, or go on with one that was interrupted.
+
+        Every chunk is read once and kept as raw values in the folder; ranges and bins are learned
+        from those, and each raw block is deleted when its codes are there.  So the folder needs
+        room for the raw values too, until the end.  Memory is needed for one chunk and one block.
+
+        Parameters
+        ----------
+        folder : path
+            Created where it does not exist.  One that holds an unfinished store of the same data
+            and settings is finished: blocks that are there are compared, not written again.
+        chunks : iterable
+            Of pairs (X, y), triples (X, y, sample_weight), or what `widemargin.stream` reads.  X
+            is dense or sparse in all of them; sparse ones may grow wider.
+        scaling, n_bins, binning
+            As in `AdditiveSVC`, but for ``scaling="percentile"``, which needs all values at once.
+        values_per_block : int
+            Values that a block holds.  A fit has up to a dozen blocks in memory: it works on four
+            at a time, while the next four are read.
+        told : callable, default=None
+            Called after every block with what is done ("reading" or "coding"), the rows done so
+            far and the rows in all, or 0 where that is not known.
+
+        Returns
+        -------
+        BlockStore
+        """
+        from widemargin.additive.store_building import build
+
+        settings = {"scaling": scaling, "n_bins": n_bins, "binning": binning}
+        build(Path(folder), chunks, settings, values_per_block, told)
+        return cls(folder)
+
+    def append(
+        self,
+        chunks: Iterable,
+        *,
+        values_per_block: int = VALUES_PER_BLOCK,
+        told: Told | None = None,
+    ) -> BlockStore:
+        """The store with more rows, which are new blocks; parameters are those of `build`.
+
+        Scale and bins stay as they are: values outside the range that the store was built from
+        fall in the first or last bin, as they do at prediction.  Labels may be new.  An append
+        that is interrupted leaves the store as it was, and goes on when it is called again.
+        """
+        from widemargin.additive.store_building import append
+
+        append(self.folder, chunks, values_per_block, told)
+        return type(self)(self.folder)
+
+    # ---------------------------------------------------------------- what is in it
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.codes.n_rows, self.codes.n_features
+
+    @property
+    def classes(self) -> np.ndarray:
+        return self._manifest.label_array
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        return self._manifest.names
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return dict(self._manifest.settings)
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """``zero_based`` and ``label_name`` of the file that it was built from, if it was."""
+        return dict(self._manifest.notes)
+
+    @property
+    def kernel(self) -> str:
+        """The kernel that ``kernel="auto"`` is for this data."""
+        return self._manifest.kernel
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the raw data was."""
+        return self._manifest.sparse
+
+    @property
+    def encoder(self) -> Encoder:
+        return self.codes.encoder
+
+    @property
+    def nbytes(self) -> int:
+        return sum(entry.n_bytes for entry in self.codes.entries)
+
+    @property
+    def n_values(self) -> int:
+        """Codes that are stored: all, or where rows are compressed those other than 0."""
+        return sum(int(np.prod(entry.arrays["data"][1])) for entry in self.codes.entries)
+
+    def labels(self) -> np.ndarray:
+        """The number of each row's class in ``classes``."""
+        label = np.concatenate(
+            [read_array(self.folder, entry, "label") for entry in self.codes.entries]
+        )
+        if label.dtype != np.int32 or label.min() < 0 or label.max() >= len(self.classes):
+            raise ValueError(f"The store {str(self.folder)!r} is damaged: a label is no class.")
+        return label
+
+    def weights(self) -> np.ndarray:
+        """The sample weight of each row."""
+        weight = np.ones(self.shape[0])
+        for rows, entry in zip(self.codes.rows, self.codes.entries, strict=True):
+            if "weight" in entry.arrays:
+                weight[rows] = read_array(self.folder, entry, "weight")
+        if not np.all((weight > 0) & np.isfinite(weight)):
+            raise ValueError(
+                f"The store {str(self.folder)!r} is damaged: a weight is not positive."
+            )
+        return weight
+
+    def verify(self) -> None:
+        """Read all of it and compare checksums, as a fit does when it first reads a block."""
+        for entry in self.codes.entries:
+            read_arrays(self.folder, entry, check=True)
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        return f"BlockStore({n} x {d}, {len(self.classes)} classes, {self.nbytes / 1e6:.1f} MB)"
+
+    def __array__(self, *args, **kwargs) -> NoReturn:
+        raise TypeError(
+            "A BlockStore is no array: AdditiveSVC fits and predicts it, other estimators do not."
+        )
+
+    def check_settings(self, asked: dict[str, Any]) -> None:
+        """An estimator may ask for what the store has, or leave it to the store ("auto")."""
+        for name, value in asked.items():
+            own = self._manifest.settings[name]
+            if value not in ("auto", own):
+                raise ValueError(
+                    f"{words().option(name, value)}: the store {str(self.folder)!r} was built with "
+                    f"{words().option(name, own)}. Build another one, or leave it at 'auto'."
+                )
+
+
+@dataclass(frozen=True)
+class StoredCodes(CodedRows):
+    """The blocks of a store as a fit reads them: the next ones while these are worked on."""
+
+    at_once = 4
+    folder: Path
+    entries: list[Entry]
+    encoder: Encoder
+    n_rows: int
+    n_features: int
+    n_codes: int
+    _checked: set[int] = field(default_factory=set, repr=False)
+
+    @classmethod
+    def of(cls, folder: Path, manifest: Manifest) -> StoredCodes:
+        assert manifest.encoder is not None
+        encoder = read_encoder(folder, manifest.encoder, manifest.n_features)
+        entries = manifest.blocks[: manifest.n_finished]
+        size = (sum(manifest.rows), manifest.n_features, encoder.n_codes)
+        return cls(folder, entries, encoder, *size)
+
+    @property
+    def cuts(self) -> np.ndarray:
+        return np.cumsum([0, *(entry.arrays["label"][1][0] for entry in self.entries)])
+
+    @property
+    def rows(self) -> list[slice]:
+        cuts = self.cuts.tolist()
+        return [slice(*pair) for pair in pairwise(cuts)]
+
+    def groups(self, groups: Sequence[Sequence[int]]) -> Iterator[Codes]:
+        return read_ahead(self._load, groups)
+
+    def _load(self, group: Sequence[int]) -> Codes:
+        """Blocks whose bytes have been checked: their sums once, their codes whenever read."""
+        codes = merged([self._block(number) for number in group])
+        try:
+            assert codes.core is not None
+        except (ValueError, TypeError) as error:
+            files = ", ".join(str(self.folder / self.entries[k].file) for k in group)
+            raise ValueError(f"One of these is damaged: {error} ({files}).") from None
+        self._checked.update(group)
+        return codes
+
+    def _block(self, number: int) -> Codes:
+        entry = self.entries[number]
+        arrays = read_arrays(self.folder, entry, check=number not in self._checked)
+        n_rows = entry.arrays["label"][1][0]
+        size = (n_rows, self.n_features, self.n_codes)
+        codes = Codes(arrays["data"], arrays.get("index"), arrays.get("start"), *size)
+        if len(codes.data if codes.start is None else codes.start[1:]) != n_rows:
+            path = str(self.folder / entry.file)
+            raise ValueError(f"{path!r} is damaged: it has not as many rows as labels.")
+        return codes
+
+
+def read_encoder(folder: Path, entry: Entry, n_features: int) -> Encoder:
+    """Scale and bins, in the shapes and the order that encoding relies on."""
+    arrays = read_arrays(folder, entry, check=True)
+    try:
+        encoder = Encoder(**arrays)
+        n = len(encoder.thresholds)
+        good = (
+            encoder.shift.shape == encoder.factor.shape
+            and encoder.shift.shape in ((1,), (n_features,))
+            and encoder.representatives.shape == (n + 1,)
+            and n > 0
+            and all(array.dtype == np.float64 for array in arrays.values())
+            and bool(np.all(np.diff(encoder.thresholds) >= 0))
+        )
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise ValueError(f"{str(folder / entry.file)!r} is damaged: it holds no bins.")
+    return encoder

@@ -1,0 +1,22 @@
+"""Options of data that is larger than memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from widemargin.cli.options import DATA
+
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        help="Additive kernels: larger data is trained from disk (2GB, 500MB, or a share of the "
+        "free memory; default: 50%)",
+        rich_help_panel=DATA,
+    ),
+]
+Folder = Annotated[Path, typer.Argument(help="Where to keep the blocks")]
+Append = Annotated[bool, typer.Option("--append", help="Add to a store that is there")]

@@ -1,0 +1,145 @@
+"""store, and what `train` does with data that is larger than memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from widemargin import BlockStore
+from widemargin.cli.arguments import UsageError
+from widemargin.cli.datasets import labels_of, stream_of
+from widemargin.cli.memory import Memory
+from widemargin.cli.options import Output, Source
+from widemargin.cli.output import print_facts, print_json
+from widemargin.cli.words import call_features
+from widemargin.data import Dataset, Layout
+from widemargin.data.reading import detect_format
+from widemargin.data.streams import HEAD
+from widemargin.resources import free_memory
+
+_UNITS = {"": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+_SHARE = 0.5  # of the free memory, that data may take by default
+# What rows take in memory per byte of their file, about; a packed one has more in it.
+_TEXT, _PACKED = 1.5, 6.0
+_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
+
+
+def store(data: Path, folder: Path, append: bool, source: Source, output: Output) -> None:
+    started = time.perf_counter()
+    with _told(output) as told:
+        chunks = _chunks(data, source)
+        if append:
+            made = BlockStore(folder).append(chunks, told=told)
+        else:
+            made = BlockStore.build(folder, chunks, told=told)
+    facts = {
+        "store": str(folder),
+        "rows": made.shape[0],
+        "features": made.shape[1],
+        "classes": len(made.classes),
+        "MB on disk": made.nbytes / 1e6,
+        "bytes per value": made.nbytes / max(made.n_values, 1),
+        "seconds": time.perf_counter() - started,
+    }
+    if output.as_json:
+        print_json({k.replace(" ", "_"): v for k, v in facts.items()})
+    elif not output.quiet:
+        print_facts(facts)
+
+
+@contextmanager
+def store_for(data: Path, model: Path, source: Source, output: Output) -> Iterator[BlockStore]:
+    """The store that DATA is, or one of DATA beside the model until it is trained."""
+    if data.is_dir():
+        yield BlockStore(data)
+        return
+    with TemporaryDirectory(prefix=f".{model.name[:40]}.", suffix=".store", dir=model.parent) as f:
+        if not output.quiet:
+            print(f"{data} is larger than --memory-limit: training from {f}", file=sys.stderr)
+        with _told(output) as told:
+            made = BlockStore.build(Path(f), _chunks(data, source), told=told)
+        yield made
+
+
+def memory_of(store: BlockStore) -> Memory:
+    """What a model has to remember of the data that a store was built from."""
+    columns = store.shape[1] if store.feature_names is None else store.feature_names
+    notes = store.notes
+    layout = Layout(columns, notes.get("label_name"), zero_based=notes.get("zero_based"))
+    memory = Memory(layout)
+    call_features(memory.called)
+    return memory
+
+
+def goes_to_disk(data: Path, limit: str | None, *, possible: bool) -> bool:
+    """Whether DATA is a store, or larger than the limit where it is ``possible`` to use one."""
+    if data.is_dir() and not possible:
+        raise UsageError(
+            f"{data}: a store is for additive kernels, without --scale and without --folds."
+        )
+    if limit is not None and not possible:
+        raise UsageError(
+            "--memory-limit is for additive kernels, without --scale and without --folds."
+        )
+    return data.is_dir() or (possible and _expected_bytes(data) > _bytes(limit))
+
+
+def _bytes(limit: str | None) -> float:
+    """A number of bytes, or a share of the free memory.
+
+    >>> _bytes("2GB"), _bytes("500 MB"), _bytes("1000")
+    (2000000000.0, 500000000.0, 1000.0)
+    """
+    if limit is None:
+        return _SHARE * free_memory()
+    found = re.fullmatch(r"([0-9]*\.?[0-9]+) ?(%|[kMGT]B|)", limit)
+    if not found or float(found[1]) == 0:
+        raise UsageError(f"--memory-limit {limit}: write bytes (2GB, 500MB) or a share (50%).")
+    number, unit = float(found[1]), found[2]
+    return number / 100 * free_memory() if unit == "%" else number * _UNITS[unit]
+
+
+def _expected_bytes(path: Path) -> float:
+    """What the rows of a file take in memory, about; 0 for those that are read as a whole."""
+    size = path.stat().st_size if path.is_file() else 0
+    if not size:
+        return 0
+    with open(path, "rb") as file:
+        head = file.read(HEAD)
+    if head.startswith(_COMPRESSED):
+        return _PACKED * size
+    found = detect_format(head)
+    if found == "npz" and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            return max((m.file_size for m in archive.infolist()), default=0)
+    return {"svmlight": _TEXT, "npy": 1.0}.get(found, 0.0) * size
+
+
+def _chunks(data: Path, source: Source) -> Iterator[Dataset]:
+    for chunk in stream_of(source, data, **source.rule()):
+        if chunk.y is None:
+            raise ValueError(f"{data}: no labels in it. Name their column with --label.")
+        yield replace(chunk, y=labels_of(chunk))
+
+
+@contextmanager
+def _told(output: Output) -> Iterator:
+    """Progress in one line of a terminal, which is left empty."""
+    shown = not output.quiet and os.isatty(2)
+
+    def told(step: str, rows: int, of: int) -> None:
+        if shown:
+            share = f" of {of:,}" if of else ""
+            print(f"\r{step}: {rows:,}{share} rows\033[K", end="", file=sys.stderr, flush=True)
+
+    yield told
+    if shown:
+        print("\r\033[K", end="", file=sys.stderr, flush=True)

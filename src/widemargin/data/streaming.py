@@ -1,0 +1,175 @@
+"""`stream`: a data set piece by piece, in memory that does not grow with the file."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import IO, Any, BinaryIO
+
+import numpy as np
+
+from widemargin.budget import Budget
+from widemargin.data.arrays import array_header, check_matrix, npz_split, unreadable
+from widemargin.data.compression import decompressed
+from widemargin.data.dataset import Dataset, Layout
+from widemargin.data.reading import detect_format, read
+from widemargin.data.streams import DAMAGE, HEAD, fill, naming_file, opened
+from widemargin.data.svmlight import NotInPiecesError, stream_svmlight
+from widemargin.wording import words
+
+_CHUNK_BYTES = 16 << 20
+
+
+def stream(
+    path,
+    *,
+    format: str | None = None,
+    label=None,
+    like: Layout | None = None,
+    split: str | None = None,
+    max_bytes: int | None = None,
+    n_jobs: int | None = None,
+    **more,
+) -> Iterator[Dataset]:
+    """Read a data set chunk by chunk: what `BlockStore.build` takes.
+
+    svmlight text, dense .npy and .npz are read as they go, compressed or not; tables (CSV, TSV,
+    Parquet, Arrow) and sparse .npz as a whole, and handed on in chunks.
+
+    Parameters
+    ----------
+    path : path or binary file
+    format, label, like, split, max_bytes, n_jobs
+        As in `read`.  Chunks of svmlight text are as wide as their largest index, and count from
+        0 if the first of them has an index 0.
+    **more
+        What else `read` takes for tables.
+
+    Yields
+    ------
+    Dataset
+
+    Examples
+    --------
+    >>> import io
+    >>> from widemargin.data import stream
+    >>> [chunk.X.shape for chunk in stream(io.BytesIO(b"+1 1:0.5 3:2\\n-1 2:1\\n"))]
+    [(2, 3)]
+    """
+    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "the file"
+    damaged = naming_file(name, DAMAGE, "the compressed data is damaged ({}).")
+    budget = Budget(max_bytes, name)
+    with opened(path) as file, damaged, budget:
+        text = decompressed(file, budget)
+        found = format or detect_format(text.peek(HEAD))
+        seekable = text is file and file.seekable()
+        # Options that do not suit the format are for `read` to refuse.
+        chunks: Iterator[Dataset] | None = None
+        if found == "svmlight" and label is None and split is None and not more:
+            chunks = _svmlight(text, like, n_jobs, budget)
+        elif found == "npy" and split is None and not more:
+            chunks = _npy(text, label, like, budget)
+        elif found == "npz" and label is None and seekable and not more:
+            chunks = _npz(file, split, budget)
+        if chunks is not None:
+            begun = False
+            try:
+                for chunk in chunks:
+                    begun = True
+                    yield chunk
+                return
+            except NotInPiecesError:
+                if begun or not file.seekable():
+                    raise
+        if file.seekable():
+            file.seek(0)
+        source = path if isinstance(path, (str, os.PathLike)) else file
+        options: dict[str, Any] = {"label": label, "like": like, "split": split, **more}
+        data = read(source, format=format, max_bytes=max_bytes, n_jobs=n_jobs, **options)
+    yield from _slices(data)
+
+
+def _slices(data: Dataset) -> Iterator[Dataset]:
+    """What was read as a whole, some rows at a time."""
+    n, d = data.X.shape
+    step = max(1, _CHUNK_BYTES // (8 * d))
+    for begin in range(0, n, step):
+        rows = slice(begin, begin + step)
+        y, qid = (None if a is None else a[rows] for a in (data.y, data.qid))
+        yield replace(data, X=data.X[rows], y=y, qid=qid)
+
+
+def _svmlight(
+    text: BinaryIO, like: Layout | None, n_jobs: int | None, budget: Budget
+) -> Iterator[Dataset]:
+    known = None if like is None else like.zero_based
+    base: bool | str = "auto" if known is None else known
+    name = budget.name
+    return stream_svmlight(text, zero_based=base, n_jobs=n_jobs, name=name, max_bytes=budget)
+
+
+def _rows(file: IO[bytes], budget: Budget, kind: str) -> Iterator[np.ndarray]:
+    """Some rows of an array in NumPy's format at a time; of one in columns, all of them."""
+    with unreadable(budget.name, kind):
+        shape, is_fortran, dtype = array_header(file)
+        n_rows, row = (shape[0], shape[1:]) if shape else (0, ())
+        n_bytes = math.prod(row) * dtype.itemsize
+        step = n_rows if is_fortran else max(1, _CHUNK_BYTES // max(n_bytes, 1))
+        budget.check(min(step, n_rows) * n_bytes, "some of its rows take")
+        for begin in range(0, n_rows, max(step, 1)):
+            n = min(step, n_rows - begin)
+            content = np.empty(n * n_bytes, dtype=np.uint8)
+            if fill(file, content.data) < len(content):
+                raise ValueError(f"it ends before row {begin + n} of {n_rows}")
+            yield content.view(dtype).reshape((n, *row), order="F" if is_fortran else "C")
+
+
+def _npy(file: BinaryIO, label, like: Layout | None, budget: Budget) -> Iterator[Dataset]:
+    for table in _rows(file, budget, "npy"):
+        own = label
+        if own is None and like is not None and like.n_features is not None:
+            own = like.label if table.shape[1:] == (like.n_features + 1,) else None
+        if own is None or own is False:
+            yield check_matrix(table, None, budget.name)
+            continue
+        try:
+            column = int(own) if isinstance(own, str) else operator.index(own)
+            y = table[:, column]
+        except (ValueError, IndexError, TypeError):
+            raise ValueError(
+                f"{budget.name}: {words().option('label', own)} is no column of its array."
+            ) from None
+        X = np.delete(table, column, axis=1)
+        position = str(column % table.shape[1])
+        yield replace(check_matrix(X, y, budget.name), label_name=position)
+
+
+def _npz(file: BinaryIO, split: str | None, budget: Budget) -> Iterator[Dataset] | None:
+    """Chunks of a dense X beside all of y; None where there is no dense X."""
+    with unreadable(budget.name, "npz"):
+        archive = zipfile.ZipFile(file)
+        members = {m.filename.removesuffix(".npy"): m for m in archive.infolist()}
+    suffix = npz_split(members, split)
+    if f"X{suffix}" not in members:
+        return None
+    return _npz_chunks(archive, members, suffix, budget)
+
+
+def _npz_chunks(archive, members, suffix: str, budget: Budget) -> Iterator[Dataset]:
+    y = None
+    if f"y{suffix}" in members:
+        with closing(archive.open(members[f"y{suffix}"])) as member:
+            y = np.concatenate(list(_rows(member, budget, "npz")) or [np.zeros(0)])
+    at = 0
+    with closing(archive.open(members[f"X{suffix}"])) as member:
+        for X in _rows(member, budget, "npz"):
+            own = None if y is None else y[at : at + len(X)]
+            at += len(X)
+            yield check_matrix(X, own, budget.name)
+    if y is not None and len(y) != at:
+        raise ValueError(f"{budget.name}: X has {at} rows, but y has {len(y)}.")

@@ -1,0 +1,337 @@
+"""Stores that were killed, damaged, left without room, or claimed twice."""
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from widemargin import BlockStore
+from widemargin.additive import store_building
+from widemargin.additive.manifest import MANIFEST
+from widemargin.claim import Claim
+
+from .helpers import svc
+from .problems import histograms
+
+SMALL = 80
+
+
+@pytest.fixture(autouse=True)
+def every_block_is_noted(monkeypatch):
+    monkeypatch.setattr(store_building, "_SECONDS_BETWEEN", 0.0)
+
+
+def data(n_rows=120):
+    return histograms(3, n_rows)
+
+
+def chunks(n_rows=120, size=10):
+    X, y = data(n_rows)
+    return [(X[k : k + size], y[k : k + size]) for k in range(0, n_rows, size)]
+
+
+def build(folder, parts=None, **options):
+    return BlockStore.build(folder, chunks() if parts is None else parts,
+                            **{"values_per_block": SMALL, **options})  # fmt: skip
+
+
+@pytest.fixture
+def store(tmp_path):
+    return build(tmp_path / "store")
+
+
+def content(folder):
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.name != "claim.lock"}
+
+
+class Killed(BaseException):
+    """Like a kill: nothing handles it."""
+
+
+def stop_at(step, rows):
+    def told(now, done, of):
+        if now == step and done >= rows:
+            raise Killed
+
+    return told
+
+
+# ------------------------------------------------------------------ kill and resume
+
+
+@pytest.mark.parametrize("step", ["reading", "coding"])
+@pytest.mark.parametrize("rows", [1, 60, 120])
+def test_a_build_that_was_killed_ends_with_the_same_bytes(step, rows, tmp_path):
+    whole = build(tmp_path / "whole")
+    with pytest.raises(Killed):
+        build(tmp_path / "killed", told=stop_at(step, rows))
+    with pytest.raises(ValueError, match=r"is not finished. Build it again"):
+        BlockStore(tmp_path / "killed")
+    again = build(tmp_path / "killed")
+    assert content(again.folder) == content(whole.folder)
+
+
+def test_blocks_that_are_there_are_not_written_again(tmp_path):
+    with pytest.raises(Killed):
+        build(tmp_path / "store", told=stop_at("coding", 60))
+    before = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "store").glob("block*")}
+    assert len(before) >= 4
+
+    def untouched():
+        raise AssertionError("all chunks have been read")
+        yield
+
+    build(tmp_path / "store", untouched())  # nor are chunks read that need not be
+    for name, when in before.items():
+        assert (tmp_path / "store" / name).stat().st_mtime_ns == when
+
+
+BUILD = """
+import sys
+import numpy as np
+from widemargin import BlockStore
+from widemargin.additive import store_building
+store_building._SECONDS_BETWEEN = 0.0
+
+def chunks():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        yield rng.random((50, 20)), rng.integers(0, 2, 50)
+
+BlockStore.build(sys.argv[1], chunks(), values_per_block=2000, told=lambda *step: print(flush=True))
+"""
+
+
+def test_a_process_that_is_killed_leaves_what_it_has_done(tmp_path):
+    command = [sys.executable, "-c", BUILD]
+    for name, n_steps in (("killed", 30), ("killed", 130)):
+        process = subprocess.Popen([*command, tmp_path / name], stdout=subprocess.PIPE)
+        for _ in range(n_steps):
+            process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    subprocess.run([*command, tmp_path / "killed"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*command, tmp_path / "whole"], check=True, stdout=subprocess.DEVNULL)
+    left = [p.name for p in (tmp_path / "killed").iterdir() if p.name.endswith(".tmp")]
+    killed = content(tmp_path / "killed")
+    assert {k: v for k, v in killed.items() if k not in left} == content(tmp_path / "whole")
+
+
+def test_other_data_does_not_finish_a_store(tmp_path):
+    with pytest.raises(Killed):
+        build(tmp_path / "store", told=stop_at("reading", 60))
+    before = content(tmp_path / "store")
+    X, y = data()
+    with pytest.raises(ValueError, match="begun with other data: the rows from 0 on"):
+        build(tmp_path / "store", [(X + 1, y)])
+    with pytest.raises(ValueError, match="begun with more rows than these"):
+        build(tmp_path / "store", [(X[:14], y[:14])])
+    with pytest.raises(ValueError, match="begun with other scaling and n_bins"):
+        build(tmp_path / "store", scaling="minmax", n_bins=9)
+    assert content(tmp_path / "store") == before
+
+
+def test_a_finished_store_is_not_built_again(store):
+    with pytest.raises(FileExistsError, match="finished store already"):
+        build(store.folder)
+
+
+@pytest.mark.parametrize("step", ["reading", "coding"])
+def test_an_append_that_was_killed_leaves_the_store_and_goes_on(step, store, tmp_path):
+    X, y = data(60)
+    shutil.copytree(store.folder, tmp_path / "other")
+    expected = BlockStore(tmp_path / "other").append([(X, y)], values_per_block=SMALL)
+    with pytest.raises(Killed):
+        store.append([(X, y)], values_per_block=SMALL, told=stop_at(step, 30))
+    assert BlockStore(store.folder).shape == (120, 6)
+    svc().fit(BlockStore(store.folder))
+    store.append([(X, y)], values_per_block=SMALL)
+    assert content(store.folder) == content(expected.folder)
+
+
+# ------------------------------------------------------------------ two writers
+
+
+def test_a_second_writer_is_refused(store, tmp_path):
+    with (
+        Claim(store.folder, "The store", "writer"),
+        pytest.raises(BlockingIOError, match=r"The store .* is in use by process \d+"),
+    ):
+        store.append(chunks())
+    (tmp_path / "new").mkdir()
+    with (
+        Claim(tmp_path / "new", "The store", "writer"),
+        pytest.raises(BlockingIOError, match="Wait until that writer ends"),
+    ):
+        build(tmp_path / "new")
+    build(tmp_path / "new")
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years")
+    with pytest.raises(ValueError, match="other files in it"):
+        build(tmp_path)
+    assert content(tmp_path) == {"thesis.tex": b"years"}
+
+
+# ------------------------------------------------------------------ damage
+
+
+def flipped(path, at):
+    bytes_ = bytearray(path.read_bytes())
+    bytes_[at] ^= 1
+    path.write_bytes(bytes_)
+
+
+@pytest.mark.parametrize("at", [0, -1], ids=["codes", "labels"])
+def test_a_damaged_block_is_named_and_refused(at, store):
+    path = store.folder / store.codes.entries[3].file
+    flipped(path, at)
+    again = BlockStore(store.folder)
+    with pytest.raises(ValueError, match=r"block-000003.bin' is damaged|a label is no class"):
+        svc().fit(again)
+    with pytest.raises(ValueError, match=r"block-000003.bin' is damaged: its checksum is not"):
+        again.verify()
+    with pytest.raises(ValueError, match=r"block-000003.bin' is damaged"):
+        svc().fit(*data()).decision_function(again)
+
+
+def test_a_truncated_block_is_named(store):
+    path = store.folder / store.codes.entries[2].file
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match=r"block-000002.bin' is damaged: it has"):
+        svc().fit(BlockStore(store.folder))
+
+
+def test_a_block_that_is_gone_is_named(store):
+    (store.folder / store.codes.entries[2].file).unlink()
+    with pytest.raises(FileNotFoundError, match=r"block-000002.bin"):
+        svc().fit(BlockStore(store.folder))
+
+
+def test_damaged_bins_are_refused(store):
+    flipped(store.folder / "encoder.bin", 5)
+    with pytest.raises(ValueError, match=r"encoder.bin' is damaged"):
+        BlockStore(store.folder)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
+def test_a_truncated_manifest_is_refused(share, store):
+    path = store.folder / MANIFEST
+    text = path.read_text()
+    path.write_text(text[: int(share * len(text))])
+    with pytest.raises(ValueError, match=r"manifest.json' is damaged or of another version"):
+        BlockStore(store.folder)
+    with pytest.raises(ValueError, match=r"manifest.json' is damaged or of another version"):
+        store.append(chunks())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"schema": "widemargin block store 99"}, {"n_features": 7}, {"kind": "pickle"}, {"blocks": 3}],
+)
+def test_a_manifest_that_somebody_changed_is_refused(change, store):
+    path = store.folder / MANIFEST
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(ValueError, match="damaged or of another version"):
+        BlockStore(store.folder)
+
+
+def test_a_folder_that_is_no_store(tmp_path):
+    with pytest.raises(ValueError, match=r"is no store: there is no manifest.json in it"):
+        BlockStore(tmp_path)
+
+
+def test_codes_out_of_range_are_refused_though_their_checksum_is_right(store):
+    """A store made by hand: the core must not believe it."""
+    from widemargin.additive.block_files import entry_of, read_arrays, write_arrays
+    from widemargin.additive.manifest import Manifest
+
+    entry = store.codes.entries[1]
+    arrays = {k: v.copy() for k, v in read_arrays(store.folder, entry, check=True).items()}
+    arrays["data"].flat[0] = 255
+    changed = entry_of(entry.file, arrays)
+    write_arrays(store.folder, changed, arrays)
+    manifest = Manifest.read(store.folder)
+    blocks = [changed if e.file == changed.file else e for e in manifest.blocks]
+    manifest.with_(blocks=blocks).write(store.folder)
+    with pytest.raises(ValueError, match=r"damaged: a code is out of range .*block-000001.bin"):
+        svc().fit(BlockStore(store.folder))
+
+
+# ------------------------------------------------------------------ no room
+
+FULL = """
+import resource, sys
+import numpy as np
+from widemargin import BlockStore
+from widemargin.additive import store_building
+store_building._SECONDS_BETWEEN = 0.0
+
+def chunks():
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        yield rng.random((50, 20)), rng.integers(0, 2, 50)
+
+limit = int(sys.argv[2])
+if limit:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    BlockStore.build(sys.argv[1], chunks(), values_per_block=int(sys.argv[3]))
+except OSError as error:
+    print(error.errno, error)
+"""
+
+
+def test_a_disk_that_is_full_is_said_and_the_build_goes_on_later(tmp_path):
+    def run(limit):
+        command = [sys.executable, "-c", FULL, tmp_path / "store", str(limit), "2000"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    said = run(12_000)  # less than a raw block of 16,000 bytes
+    assert said.startswith(f"{errno.EFBIG} ")
+    assert "The blocks that are finished are kept: make room, and build the store again" in said
+    assert "raw-000000.bin" in said
+    assert run(0) == ""
+    assert BlockStore(tmp_path / "store").shape == (600, 20)
+
+
+def test_no_room_in_the_middle_keeps_the_blocks_before(tmp_path, monkeypatch):
+    write, written = store_building.write_arrays, []
+
+    def full(folder, entry, arrays):
+        if len(written) == 12:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder / entry.file))
+        written.append(entry.file)
+        write(folder, entry, arrays)
+
+    monkeypatch.setattr(store_building, "write_arrays", full)
+    with pytest.raises(OSError, match=r"No space left.*finished are kept.*block-00000"):
+        build(tmp_path / "store")
+    monkeypatch.setattr(store_building, "write_arrays", write)
+    build(tmp_path / "store", [])
+    build(tmp_path / "whole")
+    assert content(tmp_path / "store") == content(tmp_path / "whole")
+
+
+def test_the_lock_ends_with_the_process(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", BUILD, tmp_path / "s"],
+                               stdout=subprocess.PIPE)  # fmt: skip
+    process.stdout.readline()
+    with pytest.raises(BlockingIOError, match=f"process {process.pid}"):
+        build(tmp_path / "s")
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    started = time.monotonic()
+    with pytest.raises(ValueError, match="begun with other data"):
+        build(tmp_path / "s", [(np.ones((50, 20)), np.zeros(50))] * 3)
+    assert time.monotonic() - started < 30

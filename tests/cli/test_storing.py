@@ -1,0 +1,123 @@
+"""Training from disk, and predictions chunk by chunk."""
+
+import numpy as np
+import pytest
+
+from widemargin import BlockStore, load
+from widemargin.cli.storing import _bytes, _expected_bytes
+from widemargin.data import streaming, svmlight
+from widemargin.resources import free_memory
+
+from .helpers import refused, run, run_json
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(streaming, "_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(svmlight, "PART", 1 << 10)
+    monkeypatch.setattr(svmlight, "_LEAST_PART", 1 << 10)
+
+
+def test_a_store_is_trained_like_its_file(iris, tmp_path):
+    folder = tmp_path / "iris.store"
+    made = run_json("store", iris, folder)
+    assert (made["rows"], made["features"], made["classes"]) == (150, 4, 3)
+    assert made["bytes_per_value"] <= 20
+    for data, name in ((folder, "a"), (iris, "b")):
+        run("train", data, tmp_path / name, "-t", "intersection", "-e", "1e-6")
+    stored, whole = (load(tmp_path / name) for name in "ab")
+    assert stored.objective_ == pytest.approx(whole.objective_, rel=1e-5)
+    assert stored.classes_.dtype == whole.classes_.dtype == np.int64
+    one, two = (run_json("evaluate", iris, tmp_path / name) for name in "ab")
+    assert one["accuracy"] == two["accuracy"]
+
+
+def test_more_rows_are_appended(iris, tmp_path):
+    run("store", iris, tmp_path / "s")
+    assert run_json("store", iris, tmp_path / "s", "--append")["rows"] == 300
+    assert "finished store already" in refused("store", iris, tmp_path / "s", status=1)
+
+
+def test_large_data_is_trained_from_disk_by_itself_and_leaves_nothing(iris, tmp_path):
+    options = ("-t", "intersection", "-e", "1e-6")
+    result = run("train", iris, tmp_path / "a", *options, "--memory-limit", "1kB")
+    (line,) = result.stderr.splitlines()
+    assert "is larger than --memory-limit: training from" in line
+    assert str(tmp_path) in line
+    assert "rows              150" in result.stdout
+    assert {p.name for p in tmp_path.iterdir()} <= {"a", iris.name}
+    assert run("train", iris, tmp_path / "b", *options).stderr == ""
+    stored, whole = (load(tmp_path / name) for name in "ab")
+    assert stored.objective_ == pytest.approx(whole.objective_, rel=1e-5)
+    assert run("train", iris, tmp_path / "a", *options, "--memory-limit", "1GB").stderr == ""
+
+
+@pytest.mark.parametrize(
+    "options", [("-t", "rbf"), ("-t", "chi2", "-v", "3"), ("-t", "chi2", "--scale", "minmax")]
+)
+def test_what_cannot_be_trained_from_disk_says_so(options, iris, tmp_path):
+    said = refused("train", iris, tmp_path / "m", *options, "--memory-limit", "1kB")
+    assert said == "--memory-limit is for additive kernels, without --scale and without --folds."
+    run("store", iris, tmp_path / "s")
+    assert "a store is for additive kernels" in refused("train", tmp_path / "s", *options)
+
+
+@pytest.mark.parametrize("limit", ["big", "0GB", "-1", "1PB"])
+def test_a_limit_that_is_none(limit, iris, tmp_path):
+    said = refused("train", iris, tmp_path / "m", "-t", "chi2", f"--memory-limit={limit}")
+    assert said == f"--memory-limit {limit}: write bytes (2GB, 500MB) or a share (50%)."
+
+
+def test_limits_and_sizes(tmp_path):
+    assert _bytes("1.5MB") == 1.5e6
+    assert _bytes("50%") == pytest.approx(free_memory() / 2, rel=0.5)
+    np.savez_compressed(tmp_path / "zeros.npz", X=np.zeros((1000, 100)))
+    assert (tmp_path / "zeros.npz").stat().st_size < 10_000
+    assert _expected_bytes(tmp_path / "zeros.npz") >= 800_000
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    assert _expected_bytes(tmp_path / "t.csv") == 0  # read as a whole, whatever its size
+
+
+def test_weights_of_classes_go_by_the_labels_of_the_store(iris, tmp_path):
+    run("store", iris, tmp_path / "s")
+    run("train", tmp_path / "s", tmp_path / "m", "-t", "chi2", "--weight", "2=3")
+    assert load(tmp_path / "m").class_weight == {2: 3.0}
+    assert "no label 9" in refused("train", tmp_path / "s", "-t", "chi2", "--weight", "9=3")
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("what", ["labels", "decision", "contributions"])
+def test_predictions_in_chunks_are_those_of_the_whole(what, iris, tmp_path, monkeypatch):
+    run("train", iris, tmp_path / "m", "-t", "chi2")
+    words = ("predict", iris, tmp_path / "m")
+    more = ("--output", what, *(("--class", "1") if what == "contributions" else ()))
+    pieces = []
+    with monkeypatch.context() as patch:
+        whole = streaming.stream_svmlight
+
+        def counted(*args, **kwargs):
+            for piece in whole(*args, **kwargs):
+                pieces.append(piece)
+                yield piece
+
+        patch.setattr(streaming, "stream_svmlight", counted)
+        in_chunks = run(*words, tmp_path / "p", *more)
+    assert len(pieces) > 1
+    monkeypatch.setattr(svmlight, "PART", 1 << 20)
+    monkeypatch.setattr(svmlight, "_LEAST_PART", 1 << 20)
+    at_once = run(*words, tmp_path / "q", *more)
+    assert (tmp_path / "p").read_text() == (tmp_path / "q").read_text()
+    assert in_chunks.stdout == at_once.stdout
+
+
+def test_columns_of_a_store_are_remembered(tmp_path):
+    pytest.importorskip("pyarrow")
+    table = tmp_path / "t.csv"
+    rows = [f"{k},{k % 7},{k % 2}" for k in range(60)]
+    table.write_text("\n".join(["age,pay,label", *rows]) + "\n")
+    run("store", table, tmp_path / "s")
+    assert BlockStore(tmp_path / "s").feature_names == ["age", "pay"]
+    run("train", tmp_path / "s", tmp_path / "m", "-t", "intersection")
+    model = load(tmp_path / "m")
+    assert (model.feature_names_in_.tolist(), model.label_name_) == (["age", "pay"], "label")
+    run("predict", table, tmp_path / "m", tmp_path / "p")
