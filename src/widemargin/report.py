@@ -6,8 +6,9 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+from sklearn.metrics import confusion_matrix, log_loss, precision_recall_fscore_support
 
+from widemargin.calibration import uncalibrated
 from widemargin.libsvm.predictors import ForeignClassifier
 from widemargin.scoring import balanced_accuracy, roc_auc
 
@@ -26,7 +27,8 @@ class Evaluation:
     """What `evaluate` found; ``confusion[i, j]`` counts rows of class i predicted as j.
 
     ``balanced_accuracy`` is the mean recall of the classes in the data, ``roc_auc`` the area under
-    the ROC curve (of several classes the mean of each against the rest; NaN where only one occurs).
+    the ROC curve (of several classes the mean of each against the rest; NaN where only one occurs),
+    ``log_loss`` that of probabilities, NaN where the model has none.
     """
 
     accuracy: float
@@ -36,6 +38,7 @@ class Evaluation:
     confusion: np.ndarray
     balanced_accuracy: float = float("nan")
     roc_auc: float = float("nan")
+    log_loss: float = float("nan")
 
     @property
     def microseconds_per_row(self) -> float:
@@ -64,7 +67,9 @@ def evaluate(model, X, y) -> Evaluation:
     >>> 0.9 < found.balanced_accuracy < found.roc_auc
     True
     """
-    y = np.asarray(y)
+    y, probable = np.asarray(y), hasattr(model, "predict_proba")
+    loss = _log_loss(y, model.predict_proba(X), model.classes_) if probable else float("nan")
+    model = uncalibrated(model)
     started = time.perf_counter()
     scores = model.decision_function(X)
     if isinstance(model, ForeignClassifier):  # of equal votes another may win than by scores
@@ -91,4 +96,11 @@ def evaluate(model, X, y) -> Evaluation:
         confusion=confusion_matrix(y, predicted, labels=labels),
         balanced_accuracy=balanced_accuracy(y, predicted),
         roc_auc=roc_auc(y, scores, model.classes_),
+        log_loss=loss,
     )
+
+
+def _log_loss(y: np.ndarray, probability: np.ndarray, classes: np.ndarray) -> float:
+    """NaN where a label is none of the model's: it has no probability."""
+    known = len(y) > 0 and bool(np.isin(y, classes).all())
+    return float(log_loss(y, probability, labels=classes)) if known else float("nan")
