@@ -69,7 +69,7 @@ def test_a_function_is_taken_as_it_is():
     ("name", "said"),
     [
         ("log_loss", "needs probabilities.*decision values.*roc_auc"),
-        ("neg_log_loss", "needs probabilities"),
+        ("neg_brier_score", "needs probabilities"),
         ("r2", "scoring=r2: not one of accuracy, balanced_accuracy"),
     ],
 )

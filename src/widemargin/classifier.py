@@ -25,6 +25,15 @@ class MarginClassifier(ClassifierMixin):
         scores = self.decision_function(X)
         return self.classes_[Coding.of(self).classes(scores)]
 
+    @property
+    def predict_proba(self):
+        """Not here: margins are no probabilities."""
+        raise AttributeError(
+            f"{type(self).__name__} gives decision values. For probabilities fit scikit-learn's "
+            "CalibratedClassifierCV(model, ensemble=False), which save() takes too; on the command "
+            "line, train --probability."
+        )
+
     def _targets(self, X, y, sample_weight) -> Targets:
         """Leave out samples of weight 0; at least two classes must remain."""
         check_classification_targets(y)

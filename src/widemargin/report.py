@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+from sklearn.metrics import confusion_matrix, log_loss, precision_recall_fscore_support
 
+from widemargin.calibration import uncalibrated
 from widemargin.libsvm.predictors import ForeignClassifier
 from widemargin.scoring import balanced_accuracy, roc_auc
 
@@ -28,7 +29,8 @@ class Evaluation:
     """What `evaluate` found; ``confusion[i, j]`` counts rows of class i predicted as j.
 
     ``balanced_accuracy`` is the mean recall of the classes in the data, ``roc_auc`` the area under
-    the ROC curve (of several classes the mean of each against the rest; NaN where only one occurs).
+    the ROC curve (of several classes the mean of each against the rest; NaN where only one occurs),
+    ``log_loss`` that of probabilities, NaN where the model has none.
     """
 
     accuracy: float
@@ -38,6 +40,7 @@ class Evaluation:
     confusion: np.ndarray
     balanced_accuracy: float = float("nan")
     roc_auc: float = float("nan")
+    log_loss: float = float("nan")
 
     @property
     def microseconds_per_row(self) -> float:
@@ -71,17 +74,23 @@ def evaluate(model, X, y) -> Evaluation:
 
 def evaluate_chunks(model, chunks: Iterable[tuple[Any, Any]]) -> Evaluation:
     """The same of data in several pieces (X, y), each of which is predicted on its own."""
-    pieces, seconds = [], 0.0
+    machine = uncalibrated(model)
+    pieces, losses, seconds = [], [], 0.0
     for X, own in chunks:
+        own = np.asarray(own)
+        if hasattr(model, "predict_proba"):
+            losses.append(len(own) * _log_loss(own, model.predict_proba(X), model.classes_))
         started = time.perf_counter()
-        found = model.decision_function(X)
-        if isinstance(model, ForeignClassifier):  # of equal votes another may win than by scores
-            pieces.append((found, model.predict(X), np.asarray(own)))
+        found = machine.decision_function(X)
+        if isinstance(machine, ForeignClassifier):  # of equal votes another may win than by scores
+            predicted = machine.predict(X)
         else:
             best = found.argmax(axis=1) if found.ndim > 1 else (found > 0).astype(int)
-            pieces.append((found, model.classes_[best], np.asarray(own)))
+            predicted = machine.classes_[best]
         seconds += time.perf_counter() - started
+        pieces.append((found, predicted, own))
     scores, predicted, y = map(np.concatenate, zip(*pieces, strict=True))
+    loss = sum(losses) / len(y) if losses and len(y) else float("nan")
     labels = np.unique(np.concatenate([model.classes_, y]))
     precision, recall, f1, rows = precision_recall_fscore_support(
         y, predicted, labels=labels, zero_division=0.0
@@ -100,4 +109,11 @@ def evaluate_chunks(model, chunks: Iterable[tuple[Any, Any]]) -> Evaluation:
         confusion=confusion_matrix(y, predicted, labels=labels),
         balanced_accuracy=balanced_accuracy(y, predicted),
         roc_auc=roc_auc(y, scores, model.classes_),
+        log_loss=loss,
     )
+
+
+def _log_loss(y: np.ndarray, probability: np.ndarray, classes: np.ndarray) -> float:
+    """NaN where a label is none of the model's: it has no probability."""
+    known = len(y) > 0 and bool(np.isin(y, classes).all())
+    return float(log_loss(y, probability, labels=classes)) if known else float("nan")

@@ -10,18 +10,23 @@ import numpy as np
 from sklearn.metrics import (
     average_precision_score,
     f1_score,
+    log_loss,
     matthews_corrcoef,
     precision_score,
     recall_score,
     roc_auc_score,
 )
 
+from widemargin.calibration import uncalibrated
+from widemargin.wording import words
+
 Scorer = Callable[[Any, Any, np.ndarray], float]
 """Model, rows and true labels to a number, the larger the better."""
 
 _PER_CLASS = {"f1": f1_score, "precision": precision_score, "recall": recall_score}
 _AVERAGES = ("macro", "micro", "weighted")
-_NEED_PROBABILITIES = ("log_loss", "neg_log_loss", "neg_brier_score", "brier_score")
+OF_PROBABILITIES = ("neg_log_loss",)
+_OTHER_NAMES = ("log_loss", "neg_brier_score", "brier_score")
 OF_TWO = (*_PER_CLASS, "average_precision")
 SCORINGS = (
     "accuracy",
@@ -33,15 +38,21 @@ SCORINGS = (
 )
 
 
-def check_scoring(name: str, classes: np.ndarray | None = None, option: str = "scoring=") -> None:
-    """Raise ValueError for a score that there is not, or not for these classes."""
-    if name in _NEED_PROBABILITIES:
+def check_scoring(
+    name: str,
+    classes: np.ndarray | None = None,
+    option: str = "scoring=",
+    *,
+    probabilities: bool = False,
+) -> None:
+    """Raise ValueError for a score that there is not, or not for these classes and models."""
+    if name in _OTHER_NAMES or (name in OF_PROBABILITIES and not probabilities):
         raise ValueError(
             f"{option}{name}: it needs probabilities, and these machines give decision values. Use "
-            "roc_auc, which needs the order of decision values only; or "
-            "CalibratedClassifierCV in Python."
+            "roc_auc, which needs the order of decision values only; or neg_log_loss with models "
+            f"that have them ({words().option('probability', True)})."
         )
-    if name not in SCORINGS:
+    if name not in SCORINGS + OF_PROBABILITIES:
         raise ValueError(f"{option}{name}: not one of {', '.join(SCORINGS)}.")
     if classes is not None and name in OF_TWO and len(classes) != 2:
         other = "roc_auc" if name == "average_precision" else f"{name}_macro"
@@ -68,7 +79,19 @@ def get_scorer(scoring: str | Scorer) -> Scorer:
     """
     if not isinstance(scoring, str):
         return scoring
-    check_scoring(scoring)
+    check_scoring(scoring, probabilities=True)
+    if scoring in OF_PROBABILITIES:
+        return _neg_log_loss
+    plain = _plain_scorer(scoring)
+    return lambda model, X, y: plain(uncalibrated(model), X, y)
+
+
+def _neg_log_loss(model, X, y) -> float:
+    return -float(log_loss(y, model.predict_proba(X), labels=model.classes_))
+
+
+def _plain_scorer(scoring: str) -> Scorer:
+    """Of decision values and labels."""
     if scoring == "accuracy":
         return lambda model, X, y: model.score(X, y)
     if scoring == "roc_auc":

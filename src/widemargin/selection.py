@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from widemargin.calibration import uncalibrated, with_probabilities
 from widemargin.scoring import Scorer, check_scoring, get_scorer
 
 
@@ -25,11 +26,15 @@ def behind_scaler(scaler, machine):
 
 @dataclass(frozen=True)
 class Candidate:
-    """An estimator with `fit_path`, perhaps behind a scaler, and what to call it."""
+    """An estimator with `fit_path`, perhaps behind a scaler, and what to call it.
+
+    With ``probability`` its models are calibrated, each by a cross-validation of its own.
+    """
 
     settings: dict[str, Any]
     estimator: Any
     scaler: Any = None
+    probability: bool = False
 
     @property
     def name(self) -> str:
@@ -47,7 +52,8 @@ class Candidate:
         """One fitted model or pipeline per C."""
         scaler = None if self.scaler is None else clone(self.scaler).fit(X)
         models = self.estimator.fit_path(X if scaler is None else scaler.transform(X), y, Cs)
-        return [behind_scaler(scaler, model) for model in models]
+        found = [behind_scaler(scaler, model) for model in models]
+        return [with_probabilities(m, X, y) for m in found] if self.probability else found
 
     def unfitted(self, C: float) -> tuple[Any, Any]:
         """Scaler, perhaps None, and machine for one C."""
@@ -125,7 +131,8 @@ def tune(
     y, scorer = np.asarray(y), get_scorer(scoring)
     name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
     if isinstance(scoring, str):
-        check_scoring(scoring, np.unique(y))
+        probable = all(candidate.probability for candidate in candidates)
+        check_scoring(scoring, np.unique(y), probabilities=probable)
     ascending = sorted(float(C) for C in Cs)
     parts = list(StratifiedKFold(folds, shuffle=True, random_state=random_state).split(X, y))
     trials: list[Trial] = []
@@ -178,6 +185,7 @@ def _scores(candidate: Candidate, X, y, Cs, scorer: Scorer, train, test) -> list
 
 
 def _converged(model) -> bool:
+    model = uncalibrated(model)
     machine = model[-1] if isinstance(model, Pipeline) else model
     return machine.converged_
 

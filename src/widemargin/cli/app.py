@@ -33,8 +33,8 @@ from widemargin.cli.options import (
     Output,
     Picture,
     Predictions,
+    Probabilities,
     Scaled,
-    Scaling,
     Search,
     Source,
     TableSource,
@@ -44,6 +44,7 @@ from widemargin.cli.options import (
     Wanted,
 )
 from widemargin.cli.output import exit_status_on_error
+from widemargin.cli.scaling_options import Scaling
 from widemargin.cli.store_options import Append, Folder, MemoryLimit
 
 
@@ -166,6 +167,7 @@ def predict(
         str,
         typer.Option("--output", help="labels, decision or contributions", rich_help_panel=SHAPE),
     ] = "labels",
+    probability: Probabilities = False,
     class_label: Annotated[
         str | None, typer.Option("--class", help="Whose contributions", rich_help_panel=SHAPE)
     ] = None,
@@ -177,6 +179,9 @@ def predict(
 
     if what not in ("labels", "decision", "contributions"):
         raise UsageError(f"--output {what}: not one of labels, decision, contributions.")
+    if probability and what != "labels":
+        raise UsageError(f"--probability has no meaning with --output {what}.")
+    what = "probability" if probability else what
     training.predict(data, model, out, what, class_label, source, output)
 
 

@@ -31,6 +31,7 @@ from widemargin.cli.options import Output, Search, Source, Wanted
 from widemargin.cli.output import INTERRUPTED, print_json, save_figure
 from widemargin.cli.progress import SearchBar, TimeBar, line
 from widemargin.cli.training import (
+    calibrated_with_word,
     evaluate_on,
     evaluation,
     fit_with_progress,
@@ -73,14 +74,14 @@ def tune_models(
 ) -> None:
     Cs = numbers(search.Cs, "--Cs")
     compared = _Comparison(search.scoring, Cs, search.folds, search.random_state)
-    check_score(search.scoring)
+    check_score(search.scoring, probabilities=search.probability)
     names = [kernel_name(word.strip()) for word in search.kernels.split(",")]
     candidates = list(_candidates(names, search, compared.Cs, source.jobs))
     path = check_folder(model or default_model(data))
     given = names == ["precomputed"]
     dataset, memory = read_training(data, source, output, kernel_values=given)
     X, y = dataset.X, labels_of(dataset)
-    check_score(search.scoring, np.unique(y))
+    check_score(search.scoring, np.unique(y), probabilities=search.probability)
     for candidate in candidates:
         match_weights(candidate.estimator, y)
     rows = sample_rows(X, y, search.rows or X.shape[0], compared.seed)
@@ -130,7 +131,7 @@ def _candidates(
         for value in values:
             own = {name: value} if name else {}
             machine, *_ = [make_estimator(kernel, {**common, **own, "C": C}) for C in Cs]
-            yield Candidate({"kernel": kernel, **own}, machine, scaler)
+            yield Candidate({"kernel": kernel, **own}, machine, scaler, search.probability)
 
 
 def _densified(candidate: Candidate, X):
@@ -215,8 +216,12 @@ def _tried(
 
 def _trained(found: _Found, X, y, output: Output):
     """The winner, trained on all rows."""
-    best = found.trials[0]
-    return _fitted(found, best.candidate, _densified(best.candidate, X), y, output)
+    best = found.trials[0].candidate
+    rows = _densified(best, X)
+    fitted = _fitted(found, best, rows, y, output)
+    if best.probability:
+        fitted = calibrated_with_word(fitted, rows, y, quiet=output.quiet or output.as_json)
+    return fitted
 
 
 def _fitted(found: _Found, candidate: Candidate, X, y, output: Output, *also):

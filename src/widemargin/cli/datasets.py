@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from widemargin import load
+from widemargin.calibration import uncalibrated
 from widemargin.cli.arguments import UsageError
 from widemargin.cli.memory import Memory
 from widemargin.cli.options import Output, Source
@@ -113,17 +114,21 @@ def densified_for(model, X):
     return X.toarray()
 
 
-def load_model(path: Path, source: Source):
-    """Header and model; no mere scaler, and with as many threads as asked for."""
+def load_model(path: Path, source: Source, *, calibrated: bool = False):
+    """Header and model; no mere scaler, and with as many threads as asked for.
+
+    With its probabilities, where it has some, if these are wanted.
+    """
     if is_range_file(path):
         raise UsageError(f"{path}: the factors of a scaling, not a model.")
     most = source.max_bytes
     model, header = load(path, max_bytes=most), read_header(path, max_bytes=most)
     if not hasattr(model, "predict"):
         raise UsageError(f"{path}: the factors of a scaling, not a model.")
-    if source.jobs is not None and "n_jobs" in machine_of(model).get_params():
-        machine_of(model).set_params(n_jobs=source.jobs)
-    return header, model
+    machine = machine_of(model)
+    if source.jobs is not None and "n_jobs" in machine.get_params():
+        machine.set_params(n_jobs=source.jobs)
+    return header, model if calibrated else uncalibrated(model)
 
 
 def labels_of(data: Dataset) -> np.ndarray:
@@ -155,6 +160,7 @@ def labels_for(path: Path, data: Dataset, model) -> np.ndarray:
 
 
 def machine_of(model):
+    model = uncalibrated(model)
     return model[-1] if isinstance(model, Pipeline) else model
 
 

@@ -50,6 +50,8 @@ def info(model: Path, as_json: bool, max_bytes: int | None) -> None:
     if isinstance(fitted, ForeignClassifier):
         print_facts({"file": str(model), **_words(header.content)})
         return
+    if "calibration" in header.content:
+        facts["probabilities"] = header.content["calibration"]["method"]
     if header.record is not None:
         record, labels = header.record, header.classes or []
         facts["classes"] = ", ".join(map(str, labels[:10])) + ", ..." * (len(labels) > 10)

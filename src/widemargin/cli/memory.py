@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from widemargin import save
+from widemargin.calibration import uncalibrated
 from widemargin.cli import output
 from widemargin.data import Dataset, Layout
 from widemargin.machine import Machine
@@ -117,7 +118,8 @@ def _flag(notes: dict[str, Any], name: str) -> bool | None:
 
 def save_model(model, path: Path, memory: Memory) -> None:
     """Write a model that knows its columns and its label, as one fitted on a frame does."""
-    first, last = (model[0], model[-1]) if isinstance(model, Pipeline) else (model, model)
+    own = uncalibrated(model)
+    first, last = (own[0], own[-1]) if isinstance(own, Pipeline) else (own, own)
     layout, notes = memory.layout, memory.notes()
     if isinstance(layout.columns, list):
         first.feature_names_in_ = np.array(layout.columns, dtype=object)

@@ -223,6 +223,21 @@ Intercept = Annotated[
 Scale = Annotated[
     str | None, typer.Option("--scale", help="none, minmax, maxabs or standard; kept in the model")
 ]
+Probability = Annotated[
+    bool,
+    typer.Option(
+        "--probability/--no-probability",
+        help="Probabilities too (LIBSVM's -b 1): sigmoids of decision values, by cross-validation",
+    ),
+]
+Probabilities = Annotated[
+    bool,
+    typer.Option(
+        "--probability/--no-probability",
+        help="Labels and probabilities, as svm-predict -b 1 writes them",
+        rich_help_panel=SHAPE,
+    ),
+]
 Seed = Annotated[int | None, typer.Option("--seed", help="Of all random choices")]
 
 
@@ -249,10 +264,12 @@ class Machine:
     approximation: Approximation = None
     fit_intercept: Intercept = None
     scale: Scale = None
+    probability: Probability = False
     random_state: Seed = 0
 
     def parameters(self) -> dict:
-        return {k: v for k, v in vars(self).items() if k not in ("preset", "kernel", "scale")}
+        others = ("preset", "kernel", "scale", "probability")
+        return {k: v for k, v in vars(self).items() if k not in others}
 
 
 # ------------------------------------------------------------------ cross-validation
@@ -321,6 +338,7 @@ class Search:
     weight: Weight = None
     multi_class: MultiClass = None
     fit_intercept: Intercept = None
+    probability: Probability = False
     plot: SearchPlot = None
 
     def common(self) -> dict:
@@ -346,42 +364,6 @@ class Wanted:
     scoring: Scoring = "accuracy"
     weight: Weight = None
     minutes: Minutes = 10.0
-
-
-# ------------------------------------------------------------------ scaling
-
-Method = Annotated[str | None, typer.Option(help="minmax, maxabs or standard (default: minmax)")]
-Lower = Annotated[
-    float | None, typer.Option("-l", "--lower", help="minmax: smallest value (default: -1)")
-]
-Upper = Annotated[
-    float | None, typer.Option("-u", "--upper", help="minmax: largest value (default: 1)")
-]
-LabelBounds = Annotated[
-    tuple[float, float] | None,
-    typer.Option("-y", "--labels", metavar="LOW HIGH", help="Scale labels too, to these bounds"),
-]
-Save = Annotated[
-    Path | None,
-    typer.Option(
-        "-s", "--save", help="Write the factors: of svmlight text by minmax LIBSVM's range file"
-    ),
-]
-Restore = Annotated[
-    Path | None, typer.Option("-r", "--restore", help="Use factors that --save or svm-scale wrote")
-]
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """Factors to learn, and where to keep them; or where to find them."""
-
-    method: Method = None
-    lower: Lower = None
-    upper: Upper = None
-    labels: LabelBounds = None
-    save: Save = None
-    restore: Restore = None
 
 
 # ------------------------------------------------------------------ pictures

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from widemargin import AdditiveSVC, KernelSVC
+from widemargin.calibration import FOLDS, uncalibrated, with_probabilities
 from widemargin.cli.arguments import UsageError
 from widemargin.cli.datasets import (
     cell,
@@ -50,7 +51,7 @@ def train(
     output: Output,
     memory_limit: str | None = None,
 ) -> None:
-    check_score(validation.scoring or "accuracy")
+    check_score(validation.scoring or "accuracy", probabilities=options.probability)
     kernel = chosen_kernel(options.kernel, options.preset)
     parameters = options.parameters() | {"n_jobs": source.jobs}
     machine = make_estimator(kernel, parameters, options.preset)
@@ -67,10 +68,12 @@ def train(
     X, y = densified_for(behind_scaler(scaler, machine), dataset.X), labels_of(dataset)
     match_weights(machine, y)
     if validation.folds is not None:
-        candidate = Candidate({"kernel": kernel}, machine, scaler)
+        candidate = Candidate({"kernel": kernel}, machine, scaler, options.probability)
         _cross_validate(candidate, X, y, validation, options.random_state, output)
         return
     fitted = fit_with_progress(scaler, machine, X, y, quiet=output.quiet)
+    if options.probability:
+        fitted = calibrated_with_word(fitted, X, y, quiet=output.quiet or output.as_json)
     save_model(fitted, path, memory)
     _say_trained(path, machine, X.shape, seconds_reading, output)
 
@@ -106,7 +109,7 @@ def _cross_validate(
 ) -> None:
     """The score over the folds, in LIBSVM's line (which its grid.py reads), then what else."""
     scoring, folds = validation.scoring or "accuracy", validation.folds or 0
-    check_score(scoring, np.unique(y))
+    check_score(scoring, np.unique(y), probabilities=candidate.probability)
     Cs = [candidate.estimator.C]
     (trial,) = tune([candidate], X, y, Cs, folds=folds, random_state=seed, scoring=scoring)
     found = {
@@ -134,6 +137,13 @@ def fit_with_progress(scaler, machine, X, y, *also, quiet: bool):
     return behind_scaler(scaler, machine)
 
 
+def calibrated_with_word(fitted, X, y, *, quiet: bool):
+    """The model with probabilities, which take a fit per fold more."""
+    if not quiet:
+        print(f"probabilities: cross-validation of {FOLDS} folds", file=sys.stderr)
+    return with_probabilities(fitted, X, y)
+
+
 def predict(
     data: Path,
     model: Path,
@@ -148,21 +158,26 @@ def predict(
         raise UsageError("--json prints a summary; name a file OUT for the predictions.")
     if class_label is not None and what != "contributions":
         raise UsageError("--class has no meaning without --output contributions.")
-    header, fitted = load_model(model, source)
+    probable = what == "probability"
+    header, fitted = load_model(model, source, calibrated=probable)
+    if probable and not hasattr(fitted, "predict_proba"):
+        raise UsageError(f"{model}: the model has no probabilities. Train it with --probability.")
     n_rows, n_right, known, seconds = 0, 0, False, 0.0
+    between = " " if probable else "\t"
     with text_output(or_stdout(out)) as file:
         for chunk in stream_like_training(data, source, header):
-            X, y = densified_for(fitted, chunk.X), labels_like(chunk, fitted.classes_)
+            X = densified_for(uncalibrated(fitted), chunk.X)
+            y = labels_like(chunk, fitted.classes_)
             started = time.perf_counter()
             columns, values = _predicted(fitted, X, what, class_label, header)
             seconds += time.perf_counter() - started
             if columns and n_rows == 0:
-                file.write("\t".join(columns) + "\n")
-            _write_rows(file, values)
+                file.write(between.join(columns) + "\n")
+            _write_rows(file, values, between)
             n_rows += len(values)
             if y is not None:
                 known |= bool(np.isin(y, fitted.classes_).any())
-                predicted = values if what == "labels" else fitted.predict(X)
+                predicted = values if what == "labels" else _labels(fitted, X, values, probable)
                 n_right += int(np.sum(predicted == y))
     facts: dict[str, Any] = {"rows": n_rows, "seconds": seconds}
     if out is not None:
@@ -177,15 +192,33 @@ def predict(
         print(f"Accuracy = {accuracy} (classification)", file=where)
 
 
-def _write_rows(file: TextIO, values: np.ndarray) -> None:
+def _write_rows(file: TextIO, values: np.ndarray, between: str) -> None:
     for begin in range(0, len(values), _CHUNK):
         for row in values[begin : begin + _CHUNK].tolist():
             cells = row if isinstance(row, list) else [row]
-            file.write("\t".join(map(cell, cells)) + "\n")
+            file.write(between.join(map(cell, cells)) + "\n")
+
+
+def _labels(model, X, values: np.ndarray, probable: bool) -> np.ndarray:
+    """Of probabilities, those that stand before them."""
+    return np.array(values[:, 0].tolist()) if probable else model.predict(X)
+
+
+def _probabilities(model, X) -> tuple[list[str], np.ndarray]:
+    """As svm-predict -b 1 writes them, labels in the order of a model of LIBSVM's."""
+    probability = model.predict_proba(X)
+    labels = getattr(model, "labels_", model.classes_)
+    order = np.searchsorted(model.classes_, labels)
+    found = np.empty((len(probability), len(labels) + 1), dtype=object)
+    found[:, 0] = model.classes_[probability.argmax(axis=1)].tolist()
+    found[:, 1:] = [[f"{p:g}" for p in row] for row in probability[:, order].tolist()]
+    return ["labels", *(cell(label) for label in labels.tolist())], found
 
 
 def _predicted(model, X, what: str, class_label: str | None, header: Header):
     """Names of columns (none for labels) and an array of predictions."""
+    if what == "probability":
+        return _probabilities(model, X)
     machine = machine_of(model)
     classes = [cell(c) for c in machine.classes_.tolist()]
     if what == "labels":
@@ -205,7 +238,7 @@ def _predicted(model, X, what: str, class_label: str | None, header: Header):
 
 
 def evaluate_model(data: Path, model: Path, source: Source, as_json: bool) -> None:
-    header, fitted = load_model(model, source)
+    header, fitted = load_model(model, source, calibrated=True)
     found = evaluate_on(data, source, header, fitted)
     if as_json:
         print_json(evaluation(found))
@@ -215,8 +248,9 @@ def evaluate_model(data: Path, model: Path, source: Source, as_json: bool) -> No
 
 def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluation:
     chunks = stream_like_training(data, source, header)
+    plain = uncalibrated(fitted)
     return evaluate_chunks(
-        fitted, ((densified_for(fitted, c.X), labels_for(data, c, fitted)) for c in chunks)
+        fitted, ((densified_for(plain, c.X), labels_for(data, c, fitted)) for c in chunks)
     )
 
 
@@ -225,6 +259,7 @@ def evaluation(found: Evaluation) -> dict:
         "accuracy": found.accuracy,
         "balanced_accuracy": found.balanced_accuracy,
         "roc_auc": found.roc_auc,
+        **({} if np.isnan(found.log_loss) else {"log_loss": found.log_loss}),
         "rows": found.rows,
         "seconds": found.seconds,
         "microseconds_per_row": found.microseconds_per_row,
@@ -238,6 +273,7 @@ def print_evaluation(found: Evaluation) -> None:
         "accuracy": f"{100 * found.accuracy:.2f} %",
         "balanced accuracy": f"{100 * found.balanced_accuracy:.2f} %",
         "AUC": found.roc_auc,
+        **({} if np.isnan(found.log_loss) else {"log loss": found.log_loss}),
         "rows": found.rows,
         "time per row": f"{found.microseconds_per_row:.3g} us",
     }

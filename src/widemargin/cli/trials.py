@@ -14,10 +14,12 @@ from widemargin.selection import Trial
 WAY_OUT = "Raise --max-iter, lower C, or accept a larger --tol."
 
 
-def check_score(name: str, classes: np.ndarray | None = None) -> None:
-    """Whether there is such a score, for such classes."""
+def check_score(
+    name: str, classes: np.ndarray | None = None, *, probabilities: bool = False
+) -> None:
+    """Whether there is such a score, for such classes and models."""
     try:
-        check_scoring(name, classes, "--scoring ")
+        check_scoring(name, classes, "--scoring ", probabilities=probabilities)
     except ValueError as error:
         raise UsageError(str(error)) from None
 

@@ -38,7 +38,7 @@ class Options(Words):
         said = f"--{name.replace('_', '-')}"
         if value is _NOTHING:
             return said
-        if isinstance(value, bool) and name in ("early", "intercept"):
+        if isinstance(value, bool) and name in ("early", "intercept", "probability"):
             return said if value else f"no {said}"
         if isinstance(value, (list, tuple)):
             value = joined(value)

@@ -11,11 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 import widemargin
 from widemargin.additive.machine import AdditiveMachine
+from widemargin.calibration import uncalibrated
 from widemargin.classifier import MarginClassifier
 from widemargin.kernel.machine import KernelMachine
 from widemargin.libsvm import is_foreign, load_foreign
 from widemargin.machine import Machine
 from widemargin.persistence.additive import pack_additive, unpack_additive
+from widemargin.persistence.calibration import pack_curves, unpack_curves
 from widemargin.persistence.container import (
     Arrays,
     Fields,
@@ -52,8 +54,9 @@ def save(model, path, *, notes: dict | None = None) -> None:
     Parameters
     ----------
     model : AdditiveSVC, KernelSVC, or a Pipeline of scalers and one of them
-        Scalers are scikit-learn's MinMaxScaler, MaxAbsScaler and StandardScaler; one of these
-        alone can be saved too.
+        Or scikit-learn's ``CalibratedClassifierCV(model, ensemble=False)`` around it. Scalers are
+        scikit-learn's MinMaxScaler, MaxAbsScaler and StandardScaler; one of these alone can be
+        saved too.
     path : path
         Written to a temporary file and renamed, so an older model there survives any accident.
     notes : dict, default=None
@@ -72,7 +75,7 @@ def save(model, path, *, notes: dict | None = None) -> None:
     >>> bool((again.decision_function(X) == model.decision_function(X)).all())
     True
     """
-    header, arrays = _pack(model)
+    header, arrays = _pack_calibrated(model)
     header |= {"package": widemargin.__version__, "notes": notes or {}}
     write_container(path, header, arrays)
 
@@ -95,7 +98,7 @@ def load(path, *, kernel: Callable | None = None, max_bytes: int | None = None):
 
     Returns
     -------
-    AdditiveSVC, KernelSVC, Pipeline or scaler
+    AdditiveSVC, KernelSVC, Pipeline, CalibratedClassifierCV or scaler
         Ready to predict; of LIBSVM's and LIBLINEAR's text models a `LibsvmSVC` or
         `LiblinearClassifier`, which predict as those programs do.
 
@@ -111,8 +114,21 @@ def load(path, *, kernel: Callable | None = None, max_bytes: int | None = None):
     fields, arrays = read_container(path, max_bytes)
     with arrays.budget:
         model = _unpack(fields, arrays, kernel)
+        if fields.has("calibration"):
+            model = unpack_curves(model, fields.inner("calibration"), arrays.inner("calibration/"))
     arrays.finish()
     return model
+
+
+def _pack_calibrated(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
+    """A model with or without curves to probabilities."""
+    header, arrays = _pack(uncalibrated(model))
+    if model is uncalibrated(model):
+        return header, arrays
+    own, curves = pack_curves(model)
+    _check_finite("calibration", curves)
+    curves = {f"calibration/{name}": array for name, array in curves.items()}
+    return header | {"calibration": own}, arrays | curves
 
 
 def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:

@@ -1,0 +1,94 @@
+"""Probabilities by scikit-learn's calibration of decision values that no fit has seen.
+
+A calibrated model is scikit-learn's ``CalibratedClassifierCV(estimator, ensemble=False)``: one
+model of all rows, and for every class a curve from decision values to probabilities, fitted to the
+decisions of cross-validation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV, _CalibratedClassifier, _SigmoidCalibration
+from sklearn.isotonic import IsotonicRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import label_binarize
+
+METHODS = ("sigmoid", "isotonic")
+FOLDS = 5
+
+
+def out_of_fold(unfitted, X, y, random_state: int | None = 0) -> np.ndarray:
+    """Decision values of every row by a model that was fitted without it."""
+    _, counts = np.unique(y, return_counts=True)
+    if counts.min() < 2:
+        raise ValueError(
+            "Probabilities need two rows or more of every class: one has a single row, which "
+            "cross-validation cannot leave out."
+        )
+    folds = StratifiedKFold(min(FOLDS, int(counts.min())), shuffle=True, random_state=random_state)
+    return cross_val_predict(unfitted, X, y, cv=folds, method="decision_function")
+
+
+def calibrated(fitted, decisions: np.ndarray, y, method: str = "sigmoid") -> CalibratedClassifierCV:
+    """What ``CalibratedClassifierCV(..., ensemble=False).fit`` makes of a fitted model and these.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import AdditiveSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> decisions = out_of_fold(AdditiveSVC(random_state=0), X, y)
+    >>> model = calibrated(AdditiveSVC(random_state=0).fit(X, y), decisions, y)
+    >>> model.predict_proba(X).shape
+    (150, 3)
+    """
+    classes = fitted.classes_
+    columns = decisions.reshape(len(decisions), -1)
+    targets = label_binarize(y, classes=classes)  # one column for two classes, as decisions have
+    fit = {
+        "sigmoid": lambda: _SigmoidCalibration(),
+        "isotonic": lambda: IsotonicRegression(out_of_bounds="clip"),
+    }[method]
+    curves = [fit().fit(d, t) for d, t in zip(columns.T, targets.T, strict=True)]
+    return assembled(fitted, curves, method)
+
+
+def with_probabilities(fitted, X, y, random_state: int | None = 0) -> CalibratedClassifierCV:
+    """A fitted model with sigmoids that other fits of its like give, on parts of its own data."""
+    unfitted = clone(fitted)
+    machine = unfitted[-1] if isinstance(unfitted, Pipeline) else unfitted
+    if "checkpoint" in machine.get_params():
+        machine.set_params(checkpoint=None)  # which belongs to the fit to all rows
+    return calibrated(fitted, out_of_fold(unfitted, X, y, random_state), y)
+
+
+def assembled(fitted, curves: list, method: str) -> CalibratedClassifierCV:
+    """The fitted `CalibratedClassifierCV` of a model and its curves."""
+    model = CalibratedClassifierCV(fitted, method=method, ensemble=False)
+    model.classes_ = fitted.classes_
+    own = _CalibratedClassifier(fitted, curves, classes=fitted.classes_, method=method)
+    model.calibrated_classifiers_ = [own]
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(fitted, name):
+            setattr(model, name, getattr(fitted, name))
+    return model
+
+
+def parts_of(model: CalibratedClassifierCV) -> tuple[Any, list]:
+    """The model within a calibrated one, and its curves."""
+    if len(model.calibrated_classifiers_) != 1 or model.method not in METHODS:
+        raise TypeError(
+            "Of CalibratedClassifierCV only ensemble=False with method='sigmoid' or 'isotonic' "
+            "can be used here: one model, and a curve for every class."
+        )
+    (own,) = model.calibrated_classifiers_
+    return own.estimator, own.calibrators
+
+
+def uncalibrated(model):
+    """The model itself, or the one within a calibrated one."""
+    return parts_of(model)[0] if isinstance(model, CalibratedClassifierCV) else model
