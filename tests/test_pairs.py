@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC, missed_pairs
-from widemargin.term_bins import MISSING, TermBins, term_values
-from widemargin.terms import NEITHER, Term
+from widemargin.term_bins import TermBins, term_values
+from widemargin.terms import MISSING, NEITHER, Term
 
 
 def uniform(n, d, seed=0):
@@ -188,7 +188,7 @@ def test_bins_of_mostly_zeros():
 
 
 def test_bins_of_many_categories_are_the_most_frequent():
-    bins = TermBins.of(np.array([*"abcdbbdd", None, np.nan], dtype=object), 3)
+    bins = TermBins.of(np.array([*"abcdbbdd", MISSING, MISSING], dtype=object), 3)
     assert bins.labels == ("b", "d", NEITHER)
     assert bins.number.tolist() == [2, 0, 2, 1, 0, 0, 1, 1, 2, 2]
 
@@ -199,3 +199,27 @@ def test_values_of_terms_in_any_container(form):
     term = Term("job", (0, 1), ("a", "b"))
     assert term_values(X, term).tolist() == ["a", "b", NEITHER]
     assert term_values(X, Term("x", (2,))).tolist() == [2, 3, 4]
+
+
+def test_values_of_columns_of_categories_and_of_missing_numbers():
+    ages = pd.array([1, None, 3, 4], dtype="Int64")
+    X = pd.DataFrame({"job": pd.Categorical([1, None, 2, 1]), "age": ages})
+    assert term_values(X, Term("job", (0,), ("1", "2", MISSING))).tolist() == [
+        "1",
+        MISSING,
+        "2",
+        "1",
+    ]
+    np.testing.assert_array_equal(term_values(X, Term("age", (1,))), [1, np.nan, 3, 4])
+
+
+def test_pairs_of_frames_with_categories_and_missing_values():
+    rng = np.random.default_rng(1)
+    job, age = rng.choice(["a", "b", "c"], 2000), rng.uniform(20, 60, 2000)
+    y = np.where(job == "b", age > 40, age < 40)
+    age[::50] = np.nan
+    X = pd.DataFrame({"job": pd.Categorical(job), "age": age, "size": rng.random(2000)})
+    pairs = missed_pairs(AdditiveSVC(missing="learn", random_state=0).fit(X, y), X, y)
+    assert pairs[0].name == "job \N{MULTIPLICATION SIGN} age"
+    assert pairs[0].stands_out
+    assert pairs[0].bins[1][-1] == MISSING

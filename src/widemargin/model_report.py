@@ -40,8 +40,8 @@ from widemargin.plots import (
 )
 from widemargin.reliability import reliability
 from widemargin.report import Evaluation, evaluate
-from widemargin.term_bins import MISSING, term_values
-from widemargin.terms import Explanation, Term, explain
+from widemargin.term_bins import term_values
+from widemargin.terms import MISSING, Explanation, Term, explain
 
 _MOST_COLUMNS, _MOST_SHAPES, _MOST_BARS, _MOST_PAIRS = 50, 12, 20, 4
 _MOST_CONFUSED = 25  # classes of a matrix that can still be read
@@ -352,8 +352,8 @@ def _column(X, term: Term) -> list:
     """A line about a column; of categories, the most frequent stands for the median."""
     values = term_values(X, term)
     if values.dtype == object:
-        found, count = np.unique([str(v) for v in values], return_counts=True)
-        missing = float(np.mean([v is None or v != v or v == MISSING for v in values]))
+        found, count = np.unique(values, return_counts=True)
+        missing = float(np.mean(values == MISSING))
         most = str(found[count.argmax()])
         return [term.name, f"{len(found)} categories", "", f"most: {most}", "", _share(missing)]
     known = values[~np.isnan(values)]

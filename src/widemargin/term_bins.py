@@ -26,16 +26,17 @@ def term_values(X, term: Term) -> np.ndarray:
     array([5., 6., 7.])
     """
     columns = [_column(X, j) for j in term.features]
+    if not term.categories:
+        return np.array([np.nan if is_missing(v) else float(v) for v in columns[0].tolist()])
     if len(columns) == 1:
-        return columns[0]
+        return np.array([_text(v) for v in columns[0].tolist()], dtype=object)
     has = np.column_stack([*columns, np.full(len(columns[0]), 0.5)])  # the last where none is 1
     return np.array([*term.categories, NEITHER], dtype=object)[has.argmax(axis=1)]
 
 
 def _column(X, j: int) -> np.ndarray:
     column: Any = _safe_indexing(X, [j], axis=1)
-    values = np.asarray(column.toarray() if sp.issparse(column) else column).ravel()
-    return values.astype(np.float64) if values.dtype.kind in "biuf" else values.astype(object)
+    return np.asarray(column.toarray() if sp.issparse(column) else column).ravel()
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class TermBins:
         ('b', 'a')
         """
         if values.dtype == object:
-            return cls._of_categories(np.array([_text(v) for v in values], dtype=object), most)
+            return cls._of_categories(values, most)
         missing = np.isnan(values)
         if missing.all():
             return cls(np.zeros(len(values), dtype=np.intp), (MISSING,))

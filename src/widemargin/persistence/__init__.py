@@ -34,7 +34,19 @@ from widemargin.persistence.parameters import (
     unpack_labels,
     unpack_parameters,
 )
-from widemargin.persistence.pipeline import SCALERS, pack_scaler, unpack_scaler
+from widemargin.persistence.parts import (
+    PART_NAMES,
+    PARTS,
+    SCALER_NAMES,
+    check_finite,
+    pack_features,
+    pack_part,
+    pack_steps,
+    put_in_line,
+    unpack_part,
+    unpack_width,
+)
+from widemargin.persistence.pipeline import SCALERS
 from widemargin.persistence.record import pack_record, unpack_record
 
 __all__ = ["Header", "MissingKernelError", "load", "read_header", "save"]
@@ -44,8 +56,6 @@ _MACHINES: dict[type[Machine], tuple[Callable, Callable, str]] = {
     AdditiveMachine: (pack_additive, unpack_additive, "violation"),
     KernelMachine: (pack_kernel, unpack_kernel, "dual_objective"),
 }
-_SCALERS = tuple(cls.__name__ for cls in SCALERS)
-_MOST_FEATURES = 2**31 - 1
 
 
 def save(model, path, *, notes: dict | None = None) -> None:
@@ -53,10 +63,11 @@ def save(model, path, *, notes: dict | None = None) -> None:
 
     Parameters
     ----------
-    model : AdditiveSVC, KernelSVC, or a Pipeline of scalers and one of them
-        Or scikit-learn's ``CalibratedClassifierCV(model, ensemble=False)`` around it. Scalers are
-        scikit-learn's MinMaxScaler, MaxAbsScaler and StandardScaler; one of these alone can be
-        saved too.
+    model : AdditiveSVC, KernelSVC, or a Pipeline of preparations and one of them
+        Or scikit-learn's ``CalibratedClassifierCV(model, ensemble=False)`` around it.  Preparations
+        are its MinMaxScaler, MaxAbsScaler and StandardScaler (one of these alone can be saved too),
+        OneHotEncoder, SimpleImputer, and a ColumnTransformer of these, of Pipelines of these,
+        "passthrough" and "drop".
     path : path
         Written to a temporary file and renamed, so an older model there survives any accident.
     notes : dict, default=None
@@ -126,7 +137,7 @@ def _pack_calibrated(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     if model is uncalibrated(model):
         return header, arrays
     own, curves = pack_curves(model)
-    _check_finite("calibration", curves)
+    check_finite("calibration", curves)
     curves = {f"calibration/{name}": array for name, array in curves.items()}
     return header | {"calibration": own}, arrays | curves
 
@@ -136,13 +147,10 @@ def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     if type(model) is Pipeline:
         return _pack_pipeline(model)
     if type(model) in SCALERS:
-        check_is_fitted(model)
-        own, arrays = pack_scaler(model)
-        _check_finite(kind, arrays)
-        return {"kind": kind, **_features(model), "own": own}, arrays
+        return pack_part(model)
     if type(model) is not _estimators().get(kind):
         raise TypeError(
-            f"save() takes {', '.join(_estimators())} or a Pipeline of {', '.join(_SCALERS)} and "
+            f"save() takes {', '.join(_estimators())} or a Pipeline of {', '.join(PART_NAMES)} and "
             f"one of them, not {kind}."
         )
     return _pack_machine(kind, model)
@@ -167,12 +175,12 @@ def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     pack, _, measure = _machine_of(type(model))
     own, arrays = pack(model)
     training, measured = pack_record(model.fit_record_, measure)
-    _check_finite("model", arrays)
+    check_finite("model", arrays)
     header = {
         "kind": kind,
         "parameters": pack_parameters(model),
         **({"classes": pack_labels(model.classes_)} if hasattr(model, "classes_") else {}),
-        **_features(model),
+        **pack_features(model),
         **({"label_name": model.label_name_} if hasattr(model, "label_name_") else {}),
         "training": training,
         "own": own | measured,
@@ -180,46 +188,27 @@ def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     return header, arrays
 
 
-def _check_finite(what: str, arrays: dict[str, np.ndarray]) -> None:
-    for name, array in arrays.items():
-        if array.dtype.kind == "f" and name != "thresholds" and not np.all(np.isfinite(array)):
-            raise ValueError(f"The {what} diverged (its {name} is not finite); it is not saved.")
-
-
-def _features(model: Any) -> dict:
-    header: dict = {"n_features": int(model.n_features_in_)}
-    if hasattr(model, "feature_names_in_"):
-        header["feature_names"] = [str(name) for name in model.feature_names_in_]
-    return header
-
-
 def _pack_pipeline(pipeline: Pipeline) -> tuple[dict, dict[str, np.ndarray]]:
-    steps: list[dict] = []
-    arrays: dict[str, np.ndarray] = {}
-    for k, (name, step) in enumerate(pipeline.steps):
-        last = k == len(pipeline.steps) - 1
-        if last == (type(step) in SCALERS) or type(step) is Pipeline:
+    for name, step in pipeline.steps:
+        last = step is pipeline.steps[-1][1]
+        if last == (type(step) in PARTS) or type(step) is Pipeline:
             raise TypeError(
-                f"A saved Pipeline is made of {', '.join(_SCALERS)} and then one of "
+                f"A saved Pipeline is made of {', '.join(PART_NAMES)} and then one of "
                 f"{', '.join(_estimators())}; its step {name!r} is {type(step).__name__}."
             )
-        header, own = _pack(step)
-        steps.append({"name": name, **header})
-        arrays |= {f"{k}/{key}": array for key, array in own.items()}
-    return {"kind": "Pipeline", "steps": steps}, arrays
+    return pack_steps(
+        pipeline.steps, lambda step: (pack_part if type(step) in PARTS else _pack)(step)
+    )
 
 
 def _unpack(fields: Fields, arrays: Arrays, kernel: Callable | None) -> Any:
-    kind = fields.text("kind", ("Pipeline", *_estimators(), *_SCALERS))
+    kind = fields.text("kind", ("Pipeline", *_estimators(), *SCALER_NAMES))
     if kind == "Pipeline":
         return _unpack_pipeline(fields, arrays, kernel)
-    d = fields.integer("n_features", low=1, high=_MOST_FEATURES)
-    arrays.budget.check(8 * d, f"a row of its {d} features takes")
-    if kind in _SCALERS:
-        model = unpack_scaler(kind, fields.inner("own"), arrays, d)
-        model.n_features_in_ = d
-    else:
-        model = _unpack_machine(kind, fields, arrays, kernel, d)
+    if kind in SCALER_NAMES:
+        return unpack_part(fields, arrays)
+    d = unpack_width(fields, arrays)
+    model = _unpack_machine(kind, fields, arrays, kernel, d)
     if fields.has("feature_names"):
         model.feature_names_in_ = np.array(feature_names(fields, d), dtype=object)
     return model
@@ -242,17 +231,10 @@ def _unpack_machine(kind: str, fields: Fields, arrays: Arrays, kernel: Callable 
 
 def _unpack_pipeline(fields: Fields, arrays: Arrays, kernel: Callable | None) -> Pipeline:
     inners = fields.inners("steps")
-    steps = []
+    steps: list[tuple[str, Any]] = []
     for k, inner in enumerate(inners):
-        allowed = tuple(_estimators()) if k == len(inners) - 1 else _SCALERS
-        inner.text("kind", allowed)
-        steps.append((inner.text("name"), _unpack(inner, arrays.inner(f"{k}/"), kernel)))
-    widths = {inner.integer("n_features", low=1) for inner in inners}
-    if len(widths) != 1 or len({name for name, _ in steps}) != len(steps):
-        raise fields.fault("steps", "steps of different names with the same number of features")
-    try:
-        pipeline = Pipeline(steps)
-        pipeline._validate_steps()
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{fields.path!r}: {error}") from None
-    return pipeline
+        last, own = k == len(inners) - 1, arrays.inner(f"{k}/")
+        inner.text("kind", tuple(_estimators()) if last else PART_NAMES)
+        step = _unpack(inner, own, kernel) if last else unpack_part(inner, own)
+        steps.append((inner.text("name"), step))
+    return put_in_line(steps, fields)
