@@ -1,6 +1,7 @@
 """Estimators set as each paper says, for reproduction.
 
-Each function returns an unfitted estimator; keyword arguments override single settings.
+Each function returns an unfitted estimator; keyword arguments override single settings.  What every
+equation of the papers is here, and where it differs, is in docs/papers.md.
 
 >>> from widemargin import papers
 >>> papers.pmsvm().C

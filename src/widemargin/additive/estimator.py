@@ -41,7 +41,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         Weight of the losses, per unit of the mean kernel diagonal (see ``C_unit``).
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     approximation : str, default="spectral"
-        How the kernel becomes a pair of tables: "spectral" (best factor for the bins at hand),
+        How the kernel becomes a pair of tables: "spectral" (best factor for the bins at hand:
+        kernel PCA per feature, after Perronnin, Sanchez and Liu, CVPR 2010),
         "chebyshev" (PmSVM-LUT), "chebyshev_linear" (its nodes placed in x, for study), "pmsvm"
         (PmSVM's three nodes, values not binned), "unary" (ICD's tables, exact on the bins) or
         "fourier" (Vedaldi and Zisserman).

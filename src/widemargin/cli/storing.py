@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from widemargin import BlockStore
+from widemargin.additive.manifest import MANIFEST
 from widemargin.cli.arguments import UsageError
 from widemargin.cli.datasets import labels_of, stream_of
 from widemargin.cli.memory import Memory
@@ -58,7 +59,7 @@ def store(data: Path, folder: Path, append: bool, source: Source, output: Output
 @contextmanager
 def store_for(data: Path, model: Path, source: Source, output: Output) -> Iterator[BlockStore]:
     """The store that DATA is, or one of DATA beside the model until it is trained."""
-    if data.is_dir():
+    if is_store(data):
         yield BlockStore(data)
         return
     with TemporaryDirectory(prefix=f".{model.name[:40]}.", suffix=".store", dir=model.parent) as f:
@@ -79,9 +80,13 @@ def memory_of(store: BlockStore) -> Memory:
     return memory
 
 
+def is_store(path: Path) -> bool:
+    return (path / MANIFEST).is_file()
+
+
 def goes_to_disk(data: Path, limit: str | None, *, possible: bool) -> bool:
     """Whether DATA is a store, or larger than the limit where it is ``possible`` to use one."""
-    if data.is_dir() and not possible:
+    if is_store(data) and not possible:
         raise UsageError(
             f"{data}: a store is for additive kernels, without --scale and without --folds."
         )
@@ -89,7 +94,7 @@ def goes_to_disk(data: Path, limit: str | None, *, possible: bool) -> bool:
         raise UsageError(
             "--memory-limit is for additive kernels, without --scale and without --folds."
         )
-    return data.is_dir() or (possible and _expected_bytes(data) > _bytes(limit))
+    return is_store(data) or (possible and _expected_bytes(data) > _bytes(limit))
 
 
 def _bytes(limit: str | None) -> float:
