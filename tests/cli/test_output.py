@@ -251,7 +251,8 @@ def test_numbers_that_json_does_not_have_become_null(two, capsys):
 def test_json_is_all_that_is_printed(two):
     commands = [["train", two, "m", "-t", "chi2"], ["train", two, "-v", 2],
                 ["predict", two, "m", "out"], ["evaluate", two, "m"], ["info", "m"],
-                ["tune", two, "-t", "chi2", "-c", "1"], ["easy", two, two]]  # fmt: skip
+                ["tune", two, "-t", "chi2", "-c", "1"], ["easy", two, two],
+                ["store", two, "blocks"]]  # fmt: skip
     for words in commands:
         result = run(*words, "--json")
         assert isinstance(json.loads(result.stdout), dict)
