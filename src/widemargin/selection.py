@@ -13,10 +13,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 
 from widemargin.calibration import uncalibrated, with_probabilities
 from widemargin.scoring import Scorer, check_scoring, get_scorer
+from widemargin.warning import UnseenWarning
 
 
 def behind_scaler(scaler, machine):
@@ -45,7 +46,7 @@ class Candidate:
     def part(self, X, rows: np.ndarray, known: np.ndarray | None = None):
         """Some rows; of a kernel matrix their values with the ``known`` rows (default: rows)."""
         if not get_tags(self.estimator).input_tags.pairwise:
-            return X[rows]
+            return _safe_indexing(X, rows)
         return X[np.ix_(rows, rows if known is None else known)]
 
     def fit_path(self, X, y, Cs) -> list:
@@ -177,11 +178,12 @@ def ranked(trials: Sequence[Trial]) -> list[Trial]:
 
 def _scores(candidate: Candidate, X, y, Cs, scorer: Scorer, train, test) -> list[tuple]:
     """For every C the score on the rows ``test``, and whether the fit converged."""
-    with warnings.catch_warnings():  # they are counted instead
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # they are counted instead
+        warnings.simplefilter("ignore", UnseenWarning)  # a fold need not have every category
         models = candidate.fit_path(candidate.part(X, train), y[train], Cs)
-    held_out = candidate.part(X, test, train)
-    return [(scorer(model, held_out, y[test]), _converged(model)) for model in models]
+        held_out = candidate.part(X, test, train)
+        return [(scorer(model, held_out, y[test]), _converged(model)) for model in models]
 
 
 def _converged(model) -> bool:

@@ -171,9 +171,10 @@ class Explanation:
         return [self.terms[k] for k in order]
 
     def term(self, wanted: int | str) -> Term:
-        """A term by its name, or by the number or name of one of its features."""
+        """A term by its name, by the number or name of one of its features, or by a category."""
         for term in self.terms:
             known = {term.name, *term.features, *(self.feature_names[j] for j in term.features)}
+            known |= {f"{term.name}={category}" for category in term.categories}
             if wanted in known:
                 return term
         raise ValueError(f"There is no term {wanted!r}; there are {len(self.terms)} of them.")

@@ -14,6 +14,10 @@ class UnscaledWarning(UserWarning):
     """One feature is so wide that a kernel of distances is blind to the others."""
 
 
+class UnseenWarning(UserWarning):
+    """New data has categories, or gaps, that the training data did not have."""
+
+
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the first line outside this package, however deep in it the trouble was found.
 

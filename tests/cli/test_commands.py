@@ -475,19 +475,20 @@ def test_easy_chooses_trains_on_all_rows_and_reports(kind):
     train, test = write_for_easy(kind)
     words = ["--label", "kind"] if kind == "csv" else []
     found = run_json("easy", train, test, *words)
-    assert found["model"] == "train.safetensors"
+    name = f"{train.removesuffix('.txt')}.safetensors"
+    assert found["model"] == name
     kernels = {(t["kernel"], t.get("gamma")) for t in found["trials"]}
     assert len(kernels) >= 6
     assert {kernel for kernel, _ in kernels} == {"linear", "chi2", "intersection", "rbf"}
     assert found["best"] == found["trials"][0]
     assert found["best"]["accuracy"] == max(t["accuracy"] for t in found["trials"]) > 0.9
-    fitted = load("train.safetensors")
+    fitted = load(name)
     machine = fitted[-1] if found["best"]["kernel"] == "rbf" else fitted
     assert machine.fit_record_.n_rows == 100
     assert found["best"]["C"] == machine.C
     assert found["test"]["rows"] == 50
     assert found["test"]["accuracy"] > 0.9
-    again = run_json("evaluate", test, "train.safetensors", *words)
+    again = run_json("evaluate", test, name, *words)
     assert again["accuracy"] == found["test"]["accuracy"]
     assert again["confusion"] == found["test"]["confusion"]
     labels = [c["label"] for c in again["classes"]]

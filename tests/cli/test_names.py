@@ -215,11 +215,11 @@ def test_a_label_that_looks_like_a_position_is_a_name():
     assert run("predict", "b.csv", "m").stdout == run("predict", "a.csv", "m").stdout
 
 
-def test_models_of_s_t_and_s_txt_are_two():
-    for name in ("s.txt", "s.t"):
+def test_models_of_s_t_and_s_txt_and_s_csv_are_three():
+    for name in ("s.txt", "s.t", "s.csv"):
         table(name, {"a": X[:, 0], "label": Y})
         run("train", name)
-    assert {"s.safetensors", "s.t.safetensors"} < files()
+    assert {"s.safetensors", "s.t.safetensors", "s.csv.safetensors"} < files()
 
 
 # ------------------------------------------------------------------ older files, damaged ones

@@ -17,7 +17,7 @@ from sklearn.utils.validation import validate_data
 from widemargin.additive.columns import UNSEEN, Columns
 from widemargin.categories import Text, WaysOut, check_likely, is_missing, text_of
 from widemargin.validation import check_X, check_X_y, column_name
-from widemargin.warning import warn_user
+from widemargin.warning import UnseenWarning, warn_user
 
 FROM_DTYPE = "from_dtype"
 _MOST_NAMED = 5  # columns in a warning
@@ -67,13 +67,15 @@ def read_new(estimator, X, columns: Columns):
     if unseen:
         warn_user(
             "Categories that the training data did not have count as none of their column's: "
-            + _by_column(estimator, unseen)
+            + _by_column(estimator, unseen),
+            UnseenWarning,
         )
     missing = {j: f"in {_rows(n)}" for j, n in columns.newly_missing(X).items()}
     if missing:
         warn_user(
             "Missing values in columns that had none in the training data contribute nothing: "
-            + _by_column(estimator, missing)
+            + _by_column(estimator, missing),
+            UnseenWarning,
         )
     return X
 

@@ -79,7 +79,8 @@ def tune_models(
     candidates = list(_candidates(names, search, compared.Cs, source.jobs))
     path = check_folder(model or default_model(data))
     given = names == ["precomputed"]
-    dataset, memory = read_training(data, source, output, kernel_values=given)
+    machines = [behind_scaler(own.scaler, own.estimator) for own in candidates]
+    dataset, memory = read_training(data, source, output, machines=machines, kernel_values=given)
     X, y = dataset.X, labels_of(dataset)
     check_score(search.scoring, np.unique(y), probabilities=search.probability)
     for candidate in candidates:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from widemargin import load
+from widemargin import AdditiveSVC, load
 from widemargin.calibration import uncalibrated
 from widemargin.cli.arguments import UsageError
 from widemargin.cli.memory import Memory
@@ -30,9 +30,15 @@ from widemargin.warning import warn_user
 _MOST_DENSE = 4 << 30  # bytes
 
 
-def read_training(path: Path, source: Source, output: Output, *, kernel_values: bool = False):
-    """Data with labels, and what a model has to remember of them."""
-    data = source.read(path, **source.rule())
+def read_training(
+    path: Path, source: Source, output: Output, *, machines: Sequence = (), kernel_values=False
+):
+    """Data with labels, and what a model has to remember of them.
+
+    Categories and missing values of a table are kept where all ``machines`` take them.
+    """
+    whole = bool(machines) and all(isinstance(machine, AdditiveSVC) for machine in machines)
+    data = source.read(path, one_hot=not whole, **source.rule())
     if data.y is None:
         raise ValueError(f"{path}: no labels in it. Name their column with --label.")
     if data.columns is not None and not output.quiet:

@@ -111,6 +111,8 @@ def _make(kernel: str, given: dict[str, Any], preset: str | None):
     make: Callable = AdditiveSVC if kernel in ADDITIVE else KernelSVC
     if preset is not None:
         make, own = PRESETS[preset]
+    if kernel in ADDITIVE:
+        given["missing"] = "learn"
     if kernel != "power_mean":
         given["kernel"] = _GENERAL.get(kernel, kernel)
     elif "power" in given:

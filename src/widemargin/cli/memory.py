@@ -17,9 +17,9 @@ from widemargin.machine import Machine
 from widemargin.persistence import Header
 
 MODEL_SUFFIX = ".safetensors"
-# Endings that only say how a file is written: the rest is the data's name.
-_FORMATS = {".txt", ".svm", ".libsvm", ".svmlight", ".csv", ".tsv", ".parquet", ".arrow"}
-_FORMATS |= {".feather", ".npz", ".npy", ".gz", ".bz2", ".xz", ".zst"}
+# Endings of LIBSVM's text and of compressed files: the rest is the data's name. Those of tables and
+# arrays stay, so that s.csv and s.txt have models of their own.
+_LEFT_OFF = {".txt", ".svm", ".libsvm", ".svmlight", ".gz", ".bz2", ".xz", ".zst", ".zip"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Memory:
             _texts(notes, "drop"),
             _texts(notes, "na"),
             _flag(notes, "zero_based"),
+            header.categorical,
         )
         if header.any_width:
             return cls(replace(layout, columns=None))
@@ -131,12 +132,12 @@ def save_model(model, path: Path, memory: Memory) -> None:
 
 
 def default_model(data: Path) -> Path:
-    """The data's name in the current folder, less the endings that say how a file is written.
+    """The data's name in the current folder, less endings of LIBSVM's text and of compression.
 
-    >>> [str(default_model(Path(name))) for name in ("s.txt", "s.t", "a/a9a.t.bz2", ".csv")]
-    ['s.safetensors', 's.t.safetensors', 'a9a.t.safetensors', '.csv.safetensors']
+    >>> [str(default_model(Path(name))) for name in ("s.txt", "s.t", "a/a9a.t.bz2", "s.csv")]
+    ['s.safetensors', 's.t.safetensors', 'a9a.t.safetensors', 's.csv.safetensors']
     """
     name = Path(data.name)
-    while name.suffix.lower() in _FORMATS:
+    while name.suffix.lower() in _LEFT_OFF:
         name = name.with_suffix("")
     return Path(name.name + MODEL_SUFFIX)

@@ -63,9 +63,10 @@ def train(
         return
     started = time.perf_counter()
     given = kernel == "precomputed"
-    dataset, memory = read_training(data, source, output, kernel_values=given)
+    machines = [behind_scaler(scaler, machine)]
+    dataset, memory = read_training(data, source, output, machines=machines, kernel_values=given)
     seconds_reading = time.perf_counter() - started
-    X, y = densified_for(behind_scaler(scaler, machine), dataset.X), labels_of(dataset)
+    X, y = densified_for(machines[0], dataset.X), labels_of(dataset)
     match_weights(machine, y)
     if validation.folds is not None:
         candidate = Candidate({"kernel": kernel}, machine, scaler, options.probability)

@@ -7,13 +7,15 @@ numbers, or nearly every row another value.  Nothing is guessed silently.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 from widemargin.categories import Text, WaysOut, check_likely, first_of, is_number, numbers_among
+from widemargin.data.dataset import Columns, Layout
+from widemargin.warning import warn_user
 from widemargin.wording import words
 
 if TYPE_CHECKING:
@@ -29,24 +31,31 @@ class RuleOptions(TypedDict, total=False):
     categorical: Sequence[str]
     drop: Sequence[str]
     na: Sequence[str]
+    one_hot: bool
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Columns whose kind the caller has settled, and texts that stand for a missing value."""
+    """Columns whose kind the caller has settled, and texts that stand for a missing value.
+
+    ``one_hot`` says whether categories become features, or stay columns.
+    """
 
     numeric: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     na: tuple[str, ...] = ()
+    one_hot: bool = True
 
     @classmethod
-    def of(cls, **options) -> Rule:
+    def of(cls, *, one_hot: bool | None = True, **options) -> Rule:
         given = {name: value for name, value in options.items() if value is not None}
         for name, value in given.items():
             if isinstance(value, str) or not all(isinstance(word, str) for word in value):
                 raise TypeError(f"{name} must be a list of texts, got {value!r}.")
-        return cls(**{name: tuple(value) for name, value in given.items()})
+        return cls(
+            **{name: tuple(value) for name, value in given.items()}, one_hot=one_hot is not False
+        )
 
     def check_unused(self) -> None:
         """A model knows what its columns are."""
@@ -95,6 +104,13 @@ def is_numeric(kind: pa.DataType) -> bool:
 
 
 # ------------------------------------------------------------------ columns to arrays
+
+
+def own_arrays(
+    table: pa.Table, rule: Rule, declared: Collection[str]
+) -> dict[str, np.ndarray | Text]:
+    """Every column as the rule has it."""
+    return {c: own_array(c, table[c], rule, declared=c in declared) for c in table.column_names}
 
 
 def own_array(
@@ -177,6 +193,35 @@ def _ways_out(name: str) -> WaysOut:
     return WaysOut(lambda value: option("na", [value]), *ways)
 
 
+def is_missing(array: np.ndarray | Text) -> np.ndarray:
+    """Which rows of a column have no value."""
+    return array.codes < 0 if isinstance(array, Text) else np.isnan(array)
+
+
+def columns_taken(arrays: dict[str, np.ndarray | Text], rule: Rule) -> Columns:
+    """How each column was taken."""
+    missing = {column: int(is_missing(array).sum()) for column, array in arrays.items()}
+    return Columns(
+        [column for column, array in arrays.items() if not isinstance(array, Text)],
+        {c: len(array.categories) for c, array in arrays.items() if isinstance(array, Text)},
+        list(rule.drop),
+        {column: n for column, n in missing.items() if n},
+    )
+
+
+def check_columns(
+    names: Collection[str], used: Collection[str], missing: Sequence[str], layout: Layout, file: str
+) -> None:
+    """A model's columns are all there; those that it does not use are named."""
+    if missing:
+        raise ValueError(
+            f"the model's columns {listed(missing)} are missing; the file has {listed([*names])}"
+        )
+    unused = [c for c in names if c not in used and c not in (*layout.drop, layout.label)]
+    if unused:
+        warn_user(f"{file}: the model does not use the columns {listed(unused, most=5)}")
+
+
 def check_complete(arrays: dict[str, np.ndarray | Text], na: Sequence[str]) -> None:
     """Every row has a value in every column."""
     n_bad, first_row = 0, {}
@@ -191,6 +236,6 @@ def check_complete(arrays: dict[str, np.ndarray | Text], na: Sequence[str]) -> N
     missing = f"missing (or one of {words().option('na', list(na))})" if na else "missing"
     raise ValueError(
         f"row {first_row[column] + 1}, column {column!r}: the value is {missing} or not finite, "
-        f"the first of {n_bad} such values; fill them in, drop their rows, or drop their columns "
-        f"with {words().option('drop', list(first_row)[:_MOST_NAMED])}"
+        f"the first of {n_bad} such values; fill them in, drop their rows, drop their columns with "
+        f"{words().option('drop', list(first_row)[:_MOST_NAMED])}{words().learning}"
     )

@@ -1,12 +1,16 @@
-"""Compressed files (gzip, bzip2, xz, zstandard) as plain streams that can be begun again."""
+"""Compressed files (gzip, bzip2, xz, zstandard, zip) as plain streams that can be begun again."""
 
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
-from collections.abc import Callable
+import struct
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from widemargin.budget import Budget
@@ -20,7 +24,7 @@ def decompressed(file: io.BufferedReader, budget: Budget) -> io.BufferedReader:
     """The text in a file, whether or not it is compressed."""
     head = file.peek(HEAD)
     for magic, begin in _COMPRESSED.items():
-        if head.startswith(magic):
+        if head.startswith(magic) and not _is_npz(head):
             return io.BufferedReader(_Unpacked(file, partial(begin, file, budget)), HEAD)
     return file
 
@@ -99,6 +103,41 @@ class _Limited:
             raise
 
 
+def _is_npz(head: bytes) -> bool:
+    """Whether the first file of a zip archive is one of NumPy's."""
+    length = int.from_bytes(head[26:28], "little")
+    return head.startswith(_ZIP) and head[30 : 30 + length].endswith(b".npy")
+
+
+class _ZipMember:
+    """The only file of a zip archive."""
+
+    def __init__(self, file: io.BufferedReader, budget: Budget):
+        with _naming_zip_faults():
+            archive = zipfile.ZipFile(file)  # type: ignore[arg-type]
+            names = [member.filename for member in archive.infolist() if not member.is_dir()]
+            if len(names) != 1:
+                raise OSError(f"{len(names)} files in a zip archive, of which one would be read")
+            self._member = archive.open(names[0])
+
+    def read(self, size: int) -> bytes:
+        with _naming_zip_faults():
+            return self._member.read(size)
+
+
+@contextmanager
+def _naming_zip_faults() -> Iterator[None]:
+    """Damage, encryption and methods that there is nothing for are all faults of the file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a place that no file has
+            raise
+        raise OSError(error.strerror) from None
+    except (zipfile.BadZipFile, RuntimeError, ValueError, OverflowError, struct.error) as error:
+        raise OSError(str(error)) from None
+
+
 def _begin_zstandard(file: io.BufferedReader, budget: Budget):
     try:
         import pyarrow as pa
@@ -111,7 +150,9 @@ def _begin_zstandard(file: io.BufferedReader, budget: Budget):
     return pa.CompressedInputStream(pa.PythonFile(RawStream(file), mode="r"), "zstd")
 
 
+_ZIP = b"PK\x03\x04"
 _COMPRESSED: dict[bytes, Callable] = {
+    _ZIP: _ZipMember,
     b"\x1f\x8b": lambda file, budget: gzip.GzipFile(fileobj=file),
     b"BZh": lambda file, budget: _Chained(file, bz2.BZ2Decompressor),
     b"\xfd7zXZ\x00": lambda file, budget: _Chained(file, partial(_Limited, budget)),

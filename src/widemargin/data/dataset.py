@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,9 @@ class Layout:
         Columns that were left out, and values that counted as missing.
     zero_based : bool or None
         Whether indices of svmlight text count from 0.
+    categorical : tuple of int, or None
+        Positions of the columns of categories, of a model that takes tables as they are; None of
+        one whose features are numbers.
     """
 
     columns: list[str] | int | None = None
@@ -31,6 +38,7 @@ class Layout:
     drop: tuple[str, ...] = ()
     na: tuple[str, ...] = ()
     zero_based: bool | None = None
+    categorical: tuple[int, ...] | None = None
 
     @property
     def n_features(self) -> int | None:
@@ -47,22 +55,27 @@ class Columns:
     categorical : dict of str to int
         The number of values of each.
     dropped : list of str
+    missing : dict of str to int
+        The number of missing values of each that has some.
 
     Examples
     --------
-    >>> str(Columns(["age", "pay"], {"sex": 2, "job": 14}, ["id"]))
-    '2 numeric, 2 categorical (sex 2, job 14), 1 dropped (id)'
+    >>> str(Columns(["age", "pay"], {"sex": 2, "job": 14}, ["id"], {"pay": 31}))
+    '2 numeric, 2 categorical (sex 2, job 14), 1 dropped (id), 31 values missing (pay 31)'
     """
 
     numeric: list[str] = field(default_factory=list)
     categorical: dict[str, int] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
+    missing: dict[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         counts = [f"{column} {n}" for column, n in self.categorical.items()]
         parts = [f"{len(self.numeric)} numeric"]
         parts += [f"{len(counts)} categorical ({_some(counts)})"] if counts else []
         parts += [f"{len(self.dropped)} dropped ({_some(self.dropped)})"] if self.dropped else []
+        gaps = [f"{column} {n}" for column, n in self.missing.items()]
+        parts += [f"{sum(self.missing.values())} values missing ({_some(gaps)})"] if gaps else []
         return ", ".join(parts)
 
 
@@ -76,7 +89,8 @@ class Dataset:
 
     Attributes
     ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
+    X : ndarray, csr_array or pyarrow Table of shape (n_samples, n_features)
+        A table where categories were not made into features.
     y : ndarray of shape (n_samples,), or None
         Numbers where every label is one, otherwise strings.
     feature_names : ndarray of str, or None
@@ -92,7 +106,7 @@ class Dataset:
         Values that counted as missing beside those that always do.
     """
 
-    X: np.ndarray | sp.csr_array
+    X: np.ndarray | sp.csr_array | pa.Table
     y: np.ndarray | None
     feature_names: np.ndarray | None = None
     qid: np.ndarray | None = None
@@ -107,4 +121,13 @@ class Dataset:
         names = self.feature_names
         columns = self.X.shape[1] if names is None else [str(name) for name in names]
         drop = () if self.columns is None else tuple(self.columns.dropped)
-        return Layout(columns, self.label_name, drop, self.na, self.zero_based)
+        return Layout(columns, self.label_name, drop, self.na, self.zero_based, self._categorical)
+
+    @property
+    def _categorical(self) -> tuple[int, ...] | None:
+        if isinstance(self.X, np.ndarray) or sp.issparse(self.X):
+            return None
+        from pyarrow import types
+
+        kinds = enumerate(self.X.schema.types)  # type: ignore[union-attr]
+        return tuple(j for j, kind in kinds if types.is_dictionary(kind))

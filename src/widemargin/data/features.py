@@ -14,7 +14,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from widemargin.budget import Budget
-from widemargin.data.columns import Rule, Text, check_complete, listed, model_array, own_array
+from widemargin.data.columns import (
+    Rule,
+    Text,
+    check_columns,
+    check_complete,
+    columns_taken,
+    model_array,
+    own_arrays,
+)
 from widemargin.data.dataset import Columns, Layout
 from widemargin.warning import warn_user
 
@@ -33,8 +41,9 @@ def own_features(
     table: pa.Table, rule: Rule, declared: Collection[str], budget: Budget
 ) -> tuple[Matrix, list[str], Columns]:
     """Features as the rule has them, their names, and how each column was taken."""
-    arrays = {c: own_array(c, table[c], rule, declared=c in declared) for c in table.column_names}
+    arrays = own_arrays(table, rule, declared)
     check_complete(arrays, rule.na)
+    taken = columns_taken(arrays, rule)
     texts = {c: array.categories for c, array in arrays.items() if isinstance(array, Text)}
     longest = max((len(c) + max(map(len, values)) for c, values in texts.items()), default=0)
     budget.hold(sum(map(len, texts.values())) * longest, "the names of its features take")
@@ -52,25 +61,13 @@ def own_features(
         raise ValueError(
             "column names with '=' leave open which column a feature belongs to; rename them"
         )
-    taken = Columns(
-        [column for column in arrays if column not in texts],
-        {column: len(values) for column, values in texts.items()},
-        list(rule.drop),
-    )
     return _matrix(arrays, slots, (table.num_rows, len(features)), budget), features, taken
 
 
 def model_features(table: pa.Table, model: list[str], layout: Layout, budget: Budget) -> Matrix:
     """Features as a model has them."""
-    names, name = table.column_names, budget.name
-    slots, missing = model_slots(model, names)
-    if missing:
-        raise ValueError(
-            f"the model's columns {listed(missing)} are missing; the file has {listed(names)}"
-        )
-    unused = [c for c in names if c not in slots and c not in (*layout.drop, layout.label)]
-    if unused:
-        warn_user(f"{name}: the model does not use the columns {listed(unused, most=5)}")
+    slots, missing = model_slots(model, table.column_names)
+    check_columns(table.column_names, slots, missing, layout, budget.name)
     arrays = {
         c: model_array(c, table[c], as_text=isinstance(slot, dict), na=layout.na)
         for c, slot in slots.items()
@@ -78,7 +75,9 @@ def model_features(table: pa.Table, model: list[str], layout: Layout, budget: Bu
     check_complete(arrays, layout.na)
     for column, array in arrays.items():
         if isinstance(array, Text) and (unknown := _unknown(array, slots[column])):
-            warn_user(f"{name}: column {column!r} has {unknown}; they count as none of its values")
+            warn_user(
+                f"{budget.name}: column {column!r} has {unknown}; they count as none of its values"
+            )
     return _matrix(arrays, slots, (table.num_rows, len(model)), budget)
 
 

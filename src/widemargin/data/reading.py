@@ -25,7 +25,7 @@ _MAGIC = {
     b"ARROW1": "arrow",
     b"\xff\xff\xff\xff": "arrow",
 }
-RULE = tuple(RuleOptions.__annotations__)
+RULE = tuple(name for name in RuleOptions.__annotations__ if name != "one_hot")
 _FORMATS_OF = {
     "label": (*TABLE_FORMATS, "npy"),
     "split": ("npz",),
@@ -58,7 +58,8 @@ def read(
 ) -> Dataset:
     """Read a data set: svmlight text, CSV, TSV, Parquet, Arrow, .npz or .npy.
 
-    The format is told from the content; text may be compressed (gzip, bzip2, xz, zstandard).
+    The format is told from the content; text may be compressed (gzip, bzip2, xz, zstandard, or the
+    only file of a zip archive).
 
     Parameters
     ----------
@@ -80,6 +81,10 @@ def read(
     like : Layout, default=None
         All of that at once: ``read(path, like=data.layout)`` reads new data as ``data`` was read,
         with its columns and categories, label, missing values and way to count.
+    one_hot : bool, default=True
+        Tables: whether each category becomes a 0/1 feature, and missing values are refused. If
+        not, ``X`` is a pyarrow Table of the columns as they are, which `AdditiveSVC` takes;
+        ``like`` knows which of the two it is.
     numeric, categorical, drop : list of str
         Tables: columns that are taken as numbers or as categories (one 0/1 feature per value),
         whatever they look like, or left out. By default numbers are numbers and text is categories;
@@ -123,12 +128,13 @@ def read(
         n_features = more.get("n_features")
         _check_options(found, name, label=label, split=split, n_features=n_features, **rule)
         if found == "svmlight":
-            own: dict[str, Any] = {key: value for key, value in more.items() if key not in RULE}
+            others = (*RULE, "one_hot")
+            own: dict[str, Any] = {key: value for key, value in more.items() if key not in others}
             if like is not None and like.zero_based is not None:
                 own.setdefault("zero_based", like.zero_based)
             return read_svmlight(text, name=name, max_bytes=budget, **own)
         known: dict[str, Any] = {"label": label, "like": like, "columns": columns, **rule}
-        known |= {"name": name, "max_bytes": budget}
+        known |= {"name": name, "max_bytes": budget, "one_hot": more.get("one_hot")}
         if found in ("csv", "tsv"):
             return read_table(text, found, **known)
         # The others jump about in the file.

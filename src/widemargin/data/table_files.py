@@ -131,7 +131,9 @@ def _load_csv(stream: BinaryIO, delimiters: str, asked: Asked, budget: Budget) -
     second = _first_record(stream, budget)
     has_header = _is_header(fields, _split(second.decode("utf-8", "replace"), delimiter)[0])
     head += second
-    names = fields if has_header else [str(i) for i in range(len(fields))]
+    spelled = fields if has_header else [str(i) for i in range(len(fields))]
+    names = [name.lstrip(" ") for name in spelled]
+    texts = set(asked.text_columns(names))
     _check_columns(len(names), _CSV_COLUMN, budget)
     before = pa.total_allocated_bytes()
 
@@ -139,6 +141,7 @@ def _load_csv(stream: BinaryIO, delimiters: str, asked: Asked, budget: Budget) -
         # Of all threads: a pool of its own would have to outlive every array made of the table.
         budget.check(pa.total_allocated_bytes() - before, "its columns take")
 
+    nulls = [*ConvertOptions().null_values, *asked.na]
     # More than any row; pyarrow reads dozens of blocks ahead.
     block = min(max(BLOCK, 64 * len(head)), 1 << 30, max(_LEAST_BLOCK, budget.max_bytes >> 6))
     table = read_csv(
@@ -152,13 +155,25 @@ def _load_csv(stream: BinaryIO, delimiters: str, asked: Asked, budget: Budget) -
         ConvertOptions(
             strings_can_be_null=True,
             # Files with a blank after each comma have one before a ? too.
-            null_values=[*ConvertOptions().null_values, *asked.na, *(f" {na}" for na in asked.na)],
+            null_values=[f"{blank}{na}" for na in nulls for blank in ("", " ")],
             # Categories such as 01 stay text even where all of a file's are numbers.
-            column_types={column: pa.string() for column in asked.text_columns(names)},
+            column_types={name: pa.string() for name in spelled if name.lstrip(" ") in texts},
         ),
     )
     budget.hold(table.nbytes, "its columns take")
-    return LoadedTable(table, has_header)
+    return LoadedTable(_without_blanks(table), has_header)
+
+
+def _without_blanks(table: pa.Table) -> pa.Table:
+    """Without the blanks that some files have after each comma, in names and texts."""
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    columns = [
+        compute.utf8_ltrim(column, " ") if types.is_string(column.type) else column
+        for column in table.columns
+    ]
+    return pa.Table.from_arrays(columns, [name.lstrip(" ") for name in table.column_names])
 
 
 def _first_record(stream: BinaryIO, budget: Budget) -> bytes:

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, BinaryIO, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.features import model_features, own_features, text_columns
 from widemargin.data.streams import naming_file, opened
 from widemargin.data.table_files import Asked, LoadedTable, load_table
+from widemargin.data.whole_columns import model_columns, own_columns
 from widemargin.validation import check_choice
 from widemargin.wording import words
 
@@ -62,6 +63,9 @@ def read_table(
         What messages call the file; None for its path.
     max_bytes : int or None
         The most memory that table and features may take, by default 80 % of what is free.
+    one_hot : bool, default=True
+        Whether each category becomes a feature, and missing values are refused. If not, ``X`` is
+        a pyarrow Table of the columns as they are, for `AdditiveSVC`; ``like`` has its own way.
     numeric, categorical, drop : list of str
         Columns that are taken as numbers or as categories, whatever they look like, or left out.
     na : list of str
@@ -98,9 +102,11 @@ def read_table(
     own = Rule.of(**rule)
     layout = replace(layout, na=own.na or layout.na)
     known = layout.columns if isinstance(layout.columns, list) else []
+    if layout.n_features is None and not own.one_hot:
+        layout = replace(layout, categorical=())
     asked = Asked(
         na=layout.na,
-        text_columns=lambda names: [*own.categorical, *text_columns(known, names)],
+        text_columns=lambda names: [*own.categorical, *_texts(layout, known, names)],
     )
     faults = (ValueError, OSError, csv.Error, ArrowException)
     budget = Budget.of(max_bytes, name)
@@ -136,15 +142,32 @@ def _dataset(loaded: LoadedTable, label, layout: Layout, rule: Rule, budget: Bud
         inputs = inputs.rename_columns(layout.columns)
     # A column without values takes no memory in a file, whatever its length.
     budget.check(8 * inputs.num_rows * inputs.num_columns, "its features take")
+    X: Any
     if n_features is None:
-        X, features, taken = own_features(inputs, rule, loaded.categorical, budget)
+        if layout.categorical is None:
+            X, features, taken = own_features(inputs, rule, loaded.categorical, budget)
+        else:
+            X, taken = own_columns(inputs, rule, loaded.categorical)
+            features = X.column_names
         texts = np.array(features, dtype=object)
         return Dataset(X, y, texts, label_name=target, columns=taken, na=rule.na)
     model = layout.columns
     if not isinstance(model, list):
         model = _all_columns(inputs.column_names, n_features)
-    X = model_features(inputs, model, layout, budget)
+    # A model may have learned from missing values, and still have a feature per category.
+    has_whole = layout.categorical or set(model) <= set(inputs.column_names)
+    if layout.categorical is None or not has_whole:
+        X = model_features(inputs, model, layout, budget)
+    else:
+        X = model_columns(inputs, model, layout, budget.name)
     return Dataset(X, y, np.array(model, dtype=object), label_name=target, na=layout.na)
+
+
+def _texts(layout: Layout, known: list[str], names: list[str]) -> list[str]:
+    """The columns of a file that a model has as categories."""
+    if not layout.categorical:
+        return text_columns(known, names)
+    return [known[j] for j in layout.categorical if j < len(known) and known[j] in names]
 
 
 def _all_columns(names: list[str], n_features: int) -> list[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from widemargin.additive.columns import Columns
 from widemargin.libsvm import is_foreign, load_foreign
 from widemargin.libsvm.predictors import LiblinearClassifier, LibsvmSVC
 from widemargin.machine import FitRecord
+from widemargin.persistence.columns import unpack_columns
 from widemargin.persistence.container import Fields, model_budget, read_fields
 from widemargin.persistence.record import unpack_training
 
@@ -34,6 +36,9 @@ class Header:
     record : FitRecord, or None
         Rows, seconds, iterations, gap and objective of the fit; None where there are only the
         factors of a scaling.
+    categorical : tuple of int, or None
+        Columns of categories, of a model that takes tables as they are, with missing values; None
+        of one that takes complete numbers.
     notes : dict
         What was given to `save`.
     content : dict
@@ -53,6 +58,7 @@ class Header:
     notes: dict[str, Any]
     content: dict[str, Any] = field(repr=False)
     any_width: bool = False
+    categorical: tuple[int, ...] | None = None
 
 
 def read_header(path, *, max_bytes: int | None = None) -> Header:
@@ -89,6 +95,7 @@ def read_header(path, *, max_bytes: int | None = None) -> Header:
         label_name=last.text("label_name") if last.has("label_name") else None,
         classes=last.inner("classes").items("values") if last.has("classes") else None,
         record=unpack_training(last.inner("training")) if trained else None,
+        categorical=_categorical(last, d),
         notes=fields.take("notes", dict, "an object") if fields.has("notes") else {},
         content=fields.content,
     )
@@ -120,6 +127,13 @@ def foreign_header(model: LibsvmSVC | LiblinearClassifier) -> Header:
         content={"kind": f"{program} {kind}", **content},
         any_width=True,
     )
+
+
+def _categorical(fields: Fields, d: int) -> tuple[int, ...] | None:
+    """Of the last step, an estimator or a scaler."""
+    columns = unpack_columns(fields.inner("own"), d) if fields.has("own") else Columns(d)
+    learns = fields.has("parameters") and fields.inner("parameters").content.get("missing")
+    return tuple(columns.categories) if learns == "learn" or columns.categories else None
 
 
 def feature_names(fields: Fields, d: int) -> list[str]:

@@ -1,0 +1,112 @@
+"""Tables with gaps and categories on the command line: additive kernels learn from both."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from widemargin import AdditiveSVC, load, save
+from widemargin.persistence import read_header
+
+from .helpers import refused, run, run_json
+
+N = 300
+
+
+@pytest.fixture
+def people() -> pd.DataFrame:
+    """A table in a.csv, a tenth of its ages and jobs missing."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(20, 70, N).astype(float),
+            "job": rng.choice(["baker", "clerk", "smith"], N),
+            "pay": rng.exponential(1.0, N).round(3),
+        }
+    )
+    frame["label"] = np.where((frame["age"] > 45) | (frame["job"] == "clerk"), "rich", "poor")
+    frame.loc[rng.random(N) < 0.1, "age"] = np.nan
+    frame.loc[rng.random(N) < 0.1, "job"] = None
+    frame.to_csv("a.csv", index=False)
+    return frame
+
+
+def printed(*words) -> list[str]:
+    return run(*words).stdout.splitlines()
+
+
+def test_training_counts_what_is_missing_and_just_works(people):
+    n_age, n_job = people["age"].isna().sum(), people["job"].isna().sum()
+    said = run("train", "a.csv", "m", "-t", "intersection").stderr
+    assert said.startswith(
+        f"columns: 2 numeric, 1 categorical (job 3), {n_age + n_job} values missing "
+        f"(age {n_age}, job {n_job})\n"
+    )
+    assert run_json("evaluate", "a.csv", "m")["accuracy"] > 0.9
+    assert run_json("train", "a.csv", "-t", "chi2", "-v", 3)["cross_validation"]["accuracy"] > 0.85
+    found = run_json("tune", "a.csv", "-t", "chi2,intersection", "-c", "0.1,1", "-v", 3)
+    assert found["best"]["accuracy"] > 0.85
+    assert run("tune", "a.csv", "-t", "chi2", "-c", "1", "-v", 3).stderr.count("warning") == 0
+
+
+def test_a_mark_for_missing_values_is_remembered(people):
+    people.to_csv("b.csv", index=False, na_rep="?")
+    run("train", "b.csv", "m", "-t", "intersection", "--na", "?")
+    run("train", "a.csv", "n", "-t", "intersection")
+    decisions = [printed("predict", "b.csv", "m"), printed("predict", "a.csv", "n")]
+    assert decisions[0] == decisions[1]
+
+
+def test_kernel_machines_scalers_and_easy_say_what_to_do(people):
+    way_out = "or learn from them with an additive kernel, such as --kernel intersection"
+    for words in (["train"], ["train", "-t", "chi2", "--scale", "minmax"], ["easy"],
+                  ["tune", "-t", "rbf,chi2"]):  # fmt: skip
+        said = refused(*words, "a.csv", status=1)
+        assert "the value is missing or not finite, the first of" in said
+        assert said.endswith(way_out)
+    np.savez("a.npz", X=people[["age", "pay"]].to_numpy(), y=people["label"].to_numpy(str))
+    said = refused("train", "a.npz", status=1)
+    assert "Input X contains NaN at row" in said
+    assert said.endswith(f", {way_out}.")
+    run("train", "a.npz", "-t", "chi2")
+
+
+def test_models_go_to_python_and_back(people):
+    X, y = people.drop(columns="label"), people["label"]
+    run("train", "a.csv", "m", "-t", "intersection")
+    model = load("m")
+    assert model.feature_names_in_.tolist() == ["age", "job", "pay"]
+    assert model.columns_.categories == {1: ("baker", "clerk", "smith")}
+    mine = AdditiveSVC("intersection", missing="learn", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), mine.decision_function(X))
+    save(mine, "mine")
+    assert read_header("mine").categorical == (1,)
+    people[["pay", "label", "job", "age"]].to_parquet("b.parquet")
+    for data in ("a.csv", "b.parquet"):
+        for path in ("m", "mine"):
+            lines = printed("predict", data, path)
+            assert lines == model.predict(X).tolist()
+
+
+def test_columns_are_terms_in_contributions_plots_and_json(people):
+    run("train", "a.csv", "m", "-t", "intersection")
+    lines = printed("predict", "a.csv", "m", "--output", "contributions")
+    assert lines[0].split("\t") == ["age", "job", "pay", "intercept"]
+    run("export", "m", "m.json")
+    shapes = json.loads(Path("m.json").read_text())
+    assert shapes["features"][1]["grid"] == ["baker", "clerk", "smith", "(missing)"]
+    assert shapes["features"][0]["missing"] is not None
+    run("plot", "m", "m.png", "--features", "age,job")
+    assert Path("m.png").stat().st_size > 1000
+
+
+def test_new_categories_are_counted_in_one_line(people):
+    run("train", "a.csv", "m", "-t", "intersection")
+    people.head(3).assign(job=["pilot", "nurse", "clerk"]).to_csv("b.csv", index=False)
+    lines = run("predict", "b.csv", "m").stderr.splitlines()
+    assert [line for line in lines if line.startswith("warning")] == [
+        "warning: Categories that the training data did not have count as none of their column's: "
+        "'job' in 2 rows, first 'pilot'."
+    ]
