@@ -63,6 +63,7 @@ def train(
     scaler = make_scaler(options.scale, kernel)
     path = check_folder(model or default_model(data))
     possible = isinstance(machine, AdditiveSVC) and scaler is None and validation.folds is None
+    possible = possible and not options.probability  # whose folds are rows in memory
     if goes_to_disk(data, memory_limit, possible=possible):
         _train_from_disk(data, path, machine, source, output)
         return
@@ -86,6 +87,8 @@ def train(
         fitted = calibrated_with_word(fitted, X, y, quiet=output.quiet or output.as_json)
     save_model(fitted, path, memory)
     _say_trained(path, machine, X.shape, seconds_reading, output)
+    if interrupt.asked:
+        _end_interrupted(path, options)
 
 
 def _train_from_disk(data: Path, path: Path, machine, source: Source, output: Output) -> None:
@@ -112,8 +115,6 @@ def _say_trained(path: Path, machine, shape, seconds_reading: float, output: Out
     if isinstance(machine, KernelSVC):
         facts["support vectors"] = len(machine.support_)
     _print(facts, {} if output.quiet else facts, output.as_json)
-    if interrupt.asked:
-        _end_interrupted(path, options)
 
 
 def _say_what_is_there(folder: Path, output: Output) -> None:
