@@ -52,6 +52,12 @@ class Control:
         self.check()
         return self._watch.epoch(state, gap)
 
+    def show(self, present: Callable[[], Any]) -> None:
+        """Let whoever watches have a copy of the present solution, if it wants one."""
+        look = getattr(self._watch, "look", None)
+        if look is not None:
+            look(present)
+
     def step(self, gap: float | None = None) -> bool:
         """The same, where there is nothing to look at."""
         return self.epoch(gap=gap)

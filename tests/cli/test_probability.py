@@ -89,3 +89,8 @@ def test_what_there_is_not_is_refused(iris):
         said = refused(*command, iris, "--scoring", "neg_log_loss")
         assert "it needs probabilities" in said
         assert said.endswith("models that have them (--probability).")
+
+
+def test_data_on_disk_have_none(iris):
+    said = refused("train", iris, "-t", "chi2", "--probability", "--memory-limit", "1kB")
+    assert said.endswith("without --scale, --folds and --probability.")

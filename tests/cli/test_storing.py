@@ -57,7 +57,10 @@ def test_large_data_is_trained_from_disk_by_itself_and_leaves_nothing(iris, tmp_
 )
 def test_what_cannot_be_trained_from_disk_says_so(options, iris, tmp_path):
     said = refused("train", iris, tmp_path / "m", *options, "--memory-limit", "1kB")
-    assert said == "--memory-limit is for additive kernels, without --scale and without --folds."
+    assert (
+        said
+        == "--memory-limit is for additive kernels, without --scale, --folds and --probability."
+    )
     run("store", iris, tmp_path / "s")
     assert "a store is for additive kernels" in refused("train", tmp_path / "s", *options)
 

@@ -18,7 +18,7 @@ from sklearn.utils import get_tags
 from widemargin import AdditiveSVC, load
 from widemargin.calibration import uncalibrated
 from widemargin.cli.arguments import UsageError
-from widemargin.cli.memory import Memory
+from widemargin.cli.memory import Memory, existing_model
 from widemargin.cli.options import Output, Source
 from widemargin.cli.words import call_features
 from widemargin.data import Dataset, stream
@@ -125,6 +125,7 @@ def load_model(path: Path, source: Source, *, calibrated: bool = False):
 
     With its probabilities, where it has some, if these are wanted.
     """
+    path = existing_model(path)
     if is_range_file(path):
         raise UsageError(f"{path}: the factors of a scaling, not a model.")
     most = source.max_bytes

@@ -15,7 +15,7 @@ from widemargin.cli.datasets import (
     machine_of,
     read_like_training,
 )
-from widemargin.cli.memory import Memory
+from widemargin.cli.memory import Memory, existing_model
 from widemargin.cli.options import Drawing, Source
 from widemargin.cli.output import print_facts, print_json, print_table, save_figure
 from widemargin.data import Dataset
@@ -29,6 +29,7 @@ _MOST_PAIRS = 4  # pictures
 
 
 def info(model: Path, as_json: bool, max_bytes: int | None) -> None:
+    model = existing_model(model)
     if is_range_file(model):
         _info_of_range(model, as_json, max_bytes)
         return

@@ -48,6 +48,7 @@ _KERNELS_OF = {
     "levels": GENERAL,
     "early": GENERAL,
     "cache_size": GENERAL,
+    "checkpoint": GENERAL,
 }
 
 

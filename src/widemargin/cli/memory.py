@@ -141,3 +141,12 @@ def default_model(data: Path) -> Path:
     while name.suffix.lower() in _LEFT_OFF:
         name = name.with_suffix("")
     return Path(name.name + MODEL_SUFFIX)
+
+
+def existing_model(path: Path) -> Path:
+    """The path; or, where svm-train would have written it and `train` did, the file of `train`.
+
+    ``svm-train data`` writes data.model, ``widemargin train data`` data.safetensors.
+    """
+    ours = default_model(Path(path.stem))
+    return ours if path.suffix == ".model" and not path.exists() and ours.exists() else path

@@ -205,6 +205,10 @@ Weight = Annotated[
 Cache = Annotated[
     float | None, _machine_option("-m", "--cache-size", help="Megabytes for kernel rows")
 ]
+Checkpoints = Annotated[
+    Path | None,
+    _machine_option("--checkpoint", help="Folder for parts of a fit, from which it goes on"),
+]
 Early = Annotated[str | None, _machine_option("--early", help="An early model: a level, or auto")]
 Levels = Annotated[int | None, _machine_option("--levels", help="Levels of division")]
 MultiClass = Annotated[
@@ -256,6 +260,7 @@ class Machine:
     max_iter: MaxIter = None
     weight: Weight = None
     cache_size: Cache = None
+    checkpoint: Checkpoints = None
     early: Early = None
     levels: Levels = None
     multi_class: MultiClass = None

@@ -88,11 +88,11 @@ def goes_to_disk(data: Path, limit: str | None, *, possible: bool) -> bool:
     """Whether DATA is a store, or larger than the limit where it is ``possible`` to use one."""
     if is_store(data) and not possible:
         raise UsageError(
-            f"{data}: a store is for additive kernels, without --scale and without --folds."
+            f"{data}: a store is for additive kernels, without --scale, --folds and --probability."
         )
     if limit is not None and not possible:
         raise UsageError(
-            "--memory-limit is for additive kernels, without --scale and without --folds."
+            "--memory-limit is for additive kernels, without --scale, --folds and --probability."
         )
     return is_store(data) or (possible and _expected_bytes(data) > _bytes(limit))
 

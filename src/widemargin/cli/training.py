@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
+import typer
 
 from widemargin import AdditiveSVC, KernelSVC
 from widemargin.calibration import FOLDS, uncalibrated, with_probabilities
@@ -25,14 +28,16 @@ from widemargin.cli.datasets import (
     read_training,
     stream_like_training,
 )
+from widemargin.cli.interrupt import stopping_on_ctrl_c
 from widemargin.cli.machines import chosen_kernel, make_estimator, make_scaler, match_weights
 from widemargin.cli.memory import Memory, default_model, save_model
 from widemargin.cli.options import Machine, Output, Source, Validation
-from widemargin.cli.output import or_stdout, print_facts, print_json, print_table
+from widemargin.cli.output import INTERRUPTED, or_stdout, print_facts, print_json, print_table
 from widemargin.cli.progress import progress_on
 from widemargin.cli.storing import goes_to_disk, memory_of, store_for
 from widemargin.cli.trials import WAY_OUT, check_score, folds_unconverged
 from widemargin.files import text_output
+from widemargin.kernel.checkpoint import found_in
 from widemargin.persistence import Header
 from widemargin.report import Evaluation, evaluate_chunks
 from widemargin.selection import Candidate, behind_scaler, tune
@@ -58,6 +63,7 @@ def train(
     scaler = make_scaler(options.scale, kernel)
     path = check_folder(model or default_model(data))
     possible = isinstance(machine, AdditiveSVC) and scaler is None and validation.folds is None
+    possible = possible and not options.probability  # whose folds are rows in memory
     if goes_to_disk(data, memory_limit, possible=possible):
         _train_from_disk(data, path, machine, source, output)
         return
@@ -69,14 +75,21 @@ def train(
     X, y = densified_for(machines[0], dataset.X), labels_of(dataset)
     match_weights(machine, y)
     if validation.folds is not None:
+        if options.checkpoint is not None:
+            raise UsageError("--checkpoint has no meaning with --folds: it is for one fit.")
         candidate = Candidate({"kernel": kernel}, machine, scaler, options.probability)
         _cross_validate(candidate, X, y, validation, options.random_state, output)
         return
-    fitted = fit_with_progress(scaler, machine, X, y, quiet=output.quiet)
-    if options.probability:
+    if options.checkpoint is not None:
+        _say_what_is_there(options.checkpoint, output)
+    with stopping_on_ctrl_c() as interrupt, _saying_how_to_go_on(options.checkpoint):
+        fitted = fit_with_progress(scaler, machine, X, y, interrupt, quiet=output.quiet)
+    if options.probability and not interrupt.asked:
         fitted = calibrated_with_word(fitted, X, y, quiet=output.quiet or output.as_json)
     save_model(fitted, path, memory)
     _say_trained(path, machine, X.shape, seconds_reading, output)
+    if interrupt.asked:
+        _end_interrupted(path, options)
 
 
 def _train_from_disk(data: Path, path: Path, machine, source: Source, output: Output) -> None:
@@ -103,6 +116,33 @@ def _say_trained(path: Path, machine, shape, seconds_reading: float, output: Out
     if isinstance(machine, KernelSVC):
         facts["support vectors"] = len(machine.support_)
     _print(facts, {} if output.quiet else facts, output.as_json)
+
+
+def _say_what_is_there(folder: Path, output: Output) -> None:
+    there = found_in(folder)
+    if there and not output.quiet:
+        print(f"going on from {folder}: {there}", file=sys.stderr)
+
+
+@contextmanager
+def _saying_how_to_go_on(folder: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        there = None if folder is None else found_in(folder)
+        if there:
+            print(f"{folder} has {there}: the same command goes on from there", file=sys.stderr)
+        raise
+
+
+def _end_interrupted(path: Path, options: Machine) -> None:
+    """A model that was cut short has another exit status."""
+    without = ", without probabilities" if options.probability else ""
+    said = f"interrupted: {path} is the model as far as it came{without}."
+    if options.checkpoint is not None:
+        said += f" The same command goes on from {options.checkpoint}."
+    print(said, file=sys.stderr)
+    raise typer.Exit(INTERRUPTED)
 
 
 def _cross_validate(

@@ -2,7 +2,9 @@
 
 A checkpoint is a folder, which one fit at a time may use.  ``fit.json`` says which data, parameters
 and version it belongs to; every finished cluster is one file that starts with a digest of the rest,
-of the fit and of its seed.  Files are written under another name and renamed, so that they are
+of the fit and of its seed.  The last pass, which takes longest, also leaves its variables behind
+every now and then: a fit that begins with them ends within the same tolerance, if not at the same
+bits.  Files are written under another name and renamed, so that they are
 whole or absent.
 """
 
@@ -10,6 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -24,8 +28,11 @@ from widemargin.files import replacing
 from widemargin.kernel.clusters import ClusterSolution
 from widemargin.kernel.problem import Solution
 from widemargin.warning import warn_user
+from widemargin.wording import words
 
 MAGIC = b"widemargin checkpoint 3\n"
+BEGUN = "-begun"
+EVERY = 30.0  # seconds between two looks at a problem that is being solved
 _DIGEST = 32
 
 
@@ -47,9 +54,12 @@ class NoCheckpoint:
     def save(self, name: str, solved: list[ClusterSolution]) -> None:
         pass
 
-    load_solution = load
+    load_solution = load_begun = load
 
     def save_solution(self, name: str, solution: Solution) -> None:
+        pass
+
+    def save_begun(self, name: str, alpha: np.ndarray) -> None:
         pass
 
 
@@ -69,9 +79,10 @@ class Checkpoint:
 
     def __init__(self, folder, identity: dict[str, str], seed: int):
         self.folder = Path(folder)
+        self._called = words().option("checkpoint", str(folder))
         self.folder.mkdir(parents=True, exist_ok=True)
         self._refuse_other_files()
-        self._claim = Claim(self.folder, f"checkpoint={str(self.folder)!r}", "fit")
+        self._claim = Claim(self.folder, self._called, "fit")
         try:
             self.seed = self._seed(identity, seed)
         except BaseException:
@@ -90,8 +101,7 @@ class Checkpoint:
         names = {path.name for path in self.folder.iterdir() if path.suffix != ".tmp"}
         if names and not names & {"fit.json", CLAIM}:
             raise ValueError(
-                f"checkpoint={str(self.folder)!r} is a folder with other files in it. Use an empty "
-                "one."
+                f"{self._called} is a folder with other files in it. Use an empty one."
             )
 
     def _seed(self, identity: dict[str, str], seed: int) -> int:
@@ -105,7 +115,7 @@ class Checkpoint:
         other = sorted(k for k in identity if stored.get(k) != identity[k])
         if other:
             raise ValueError(
-                f"checkpoint={str(self.folder)!r} belongs to a fit with other "
+                f"{self._called} belongs to a fit with other "
                 f"{' and '.join(other)}. It was left untouched: use another folder, or delete it "
                 "to start afresh."
             )
@@ -155,6 +165,15 @@ class Checkpoint:
     def save_solution(self, name: str, s: Solution) -> None:
         sums = np.array([s.primal, s.dual, s.n_iter, s.double], dtype=float)
         self._save(name, {"alpha": s.alpha, "sums": sums})
+        (self.folder / f"{name}{BEGUN}.part").unlink(missing_ok=True)
+
+    def load_begun(self, name: str) -> np.ndarray | None:
+        """The variables of a problem that was not solved to the end."""
+        arrays = self._load(f"{name}{BEGUN}")
+        return None if arrays is None else arrays["alpha"]
+
+    def save_begun(self, name: str, alpha: np.ndarray) -> None:
+        self._save(f"{name}{BEGUN}", {"alpha": alpha})
 
     def _load(self, name: str) -> dict | None:
         path = self.folder / f"{name}.part"
@@ -185,6 +204,39 @@ class Checkpoint:
         """Of a part: its content, what it is, and which fit and seed it belongs to."""
         key = digest(self._fit, name).encode()
         return hashlib.blake2b(payload, key=key, digest_size=_DIGEST).digest()
+
+
+class Snapshots:
+    """Keeps the variables of a problem while it is solved, but not at every step."""
+
+    def __init__(self, checkpoint: Checkpoint | NoCheckpoint, name: str):
+        self._checkpoint, self._name = checkpoint, name
+        self._next = time.monotonic() + EVERY
+
+    def take(self, present: Callable[[], np.ndarray]) -> None:
+        if time.monotonic() >= self._next:
+            self._checkpoint.save_begun(self._name, present())
+            self._next = time.monotonic() + EVERY
+
+
+def found_in(folder) -> str | None:
+    """What a fit will find in a folder, in words; None where there is nothing.
+
+    Examples
+    --------
+    >>> found_in("no such folder")
+    """
+    parts = {path.stem for path in Path(folder).glob("*.part")}
+    begun = {name for name in parts if name.endswith(BEGUN)}
+    clusters = sum(name.startswith("level") for name in parts)
+    solved = len(parts) - len(begun) - clusters
+    kinds = (
+        (clusters, "cluster", "solved"),
+        (solved, "whole problem", "solved"),
+        (len(begun), "whole problem", "begun"),
+    )
+    said = [f"{n} {what}{'s' * (n > 1)} {how}" for n, what, how in kinds if n]
+    return ", ".join(said) or None
 
 
 def _write(path: Path, content: bytes) -> None:

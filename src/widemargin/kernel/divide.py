@@ -12,6 +12,7 @@ partition, the router and the kernel rows of a cluster.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,7 +23,7 @@ import numpy as np
 from widemargin.engine import Threads, run_tasks
 from widemargin.kernel.backend import Backend, Host
 from widemargin.kernel.cache import CACHE_SHARES, tasks_at_once
-from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint
+from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint, Snapshots
 from widemargin.kernel.clusters import ClusterSolution, ClusterTask, ClusterTasks, solve_cluster
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import Kernel
@@ -226,6 +227,7 @@ class _TaskWatch:
 
     state: FitState
     task: Progress | NoProgress
+    look: Callable[[Callable[[], np.ndarray]], None] | None = None
 
     def epoch(self, state: Any = None, gap: float | None = None) -> bool:
         return self.state.should_stop(self.task, gap)
@@ -268,15 +270,23 @@ def _run_whole(state: FitState, division: Division) -> None:
     found = {k: checkpoint.load_solution(f"whole{k}") for k in range(len(problems))}
 
     def watch(task: ProblemTask) -> _TaskWatch:
-        return _TaskWatch(state, report.task(f"problem {task.number}", task.number))
+        own = report.task(f"problem {task.number}", task.number)
+        return _TaskWatch(state, own, Snapshots(checkpoint, f"whole{task.number}").take)
 
     def keep(task: ProblemTask, solution: Solution) -> None:
+        name = f"whole{task.number}"
         if not state.stopped:
-            checkpoint.save_solution(f"whole{task.number}", solution)
+            checkpoint.save_solution(name, solution)
+        elif np.any(solution.alpha):
+            checkpoint.save_begun(name, solution.alpha)
+
+    def start(k: int) -> np.ndarray:
+        begun = checkpoint.load_begun(f"whole{k}")
+        return state.alphas[k] if begun is None else begun
 
     data = division.data.whole
-    pairs = enumerate(zip(problems, state.alphas, strict=True))
-    todo = [ProblemTask(k, v, a, data, settings) for k, (v, a) in pairs if found[k] is None]
+    left = [(k, v) for k, v in enumerate(problems) if found[k] is None]
+    todo = [ProblemTask(k, v, start(k), data, settings) for k, v in left]
     whole = Whole(todo, data, settings, services.backend, services.executor, watch, keep)
     found |= {task.number: s for task, s in zip(todo, whole.solve(), strict=True)}
     state.solutions = list(found.values())  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.few_rows import FewRows, are_few
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
-from widemargin.kernel.solver import SolverSettings, solve
+from widemargin.kernel.solver import Show, SolverSettings, solve
 
 
 def shares_rows(n_rows: int, problems: Sequence[Variables]) -> bool:
@@ -68,36 +69,50 @@ class SeveralProblems:
         self._cache_bytes = cache_left(kernel, self.settings.cache_bytes)
 
     def solve(
-        self, variables: Variables, alpha: np.ndarray, on_step: Callable[[float], bool]
+        self,
+        variables: Variables,
+        alpha: np.ndarray,
+        on_step: Callable[[float], bool],
+        show: Show = lambda present: None,
     ) -> Solution:
-        """Minimise from ``alpha`` to a certified gap of ``settings.tol``."""
+        """Minimise from ``alpha`` to a certified gap of ``settings.tol``.
+
+        Problems on few rows are solved before anybody would look, and do not `show`.
+        """
         if self.side_by_side:
             return self._few.solve(variables, alpha, self.settings, on_step)
         if not are_few(len(variables)):
-            return self._solve_by_precision(variables, alpha, on_step)
+            return self._solve_by_precision(variables, alpha, on_step, show)
         with closing(FewRows(self.data[variables.row], self.backend.memory)) as few:
             own = replace(variables, row=np.arange(len(variables)))
             return few.solve(own, alpha, self.settings, on_step)
 
     def _solve_by_precision(
-        self, variables: Variables, alpha: np.ndarray, on_step: Callable[[float], bool]
+        self, variables: Variables, alpha: np.ndarray, on_step: Callable[[float], bool], show: Show
     ) -> Solution:
         """Single, then double.
 
         Once a problem has needed double precision, the others begin with it: the model will be
         that of the most demanding one.
         """
-        found = self._solve(variables, alpha, on_step, 0)
+        find = partial(self._solve, variables, on_step=on_step, show=show)
+        found = find(alpha, n_iter=0)
         hopeless = self.data.exact is None or found.double or found.stopped
         if found.relative_gap <= self.settings.tol or hopeless:
             return found
         self._use(self.data.in_double())
-        again = self._solve(variables, found.alpha, on_step, found.n_iter)
+        again = find(found.alpha, n_iter=found.n_iter)
         history = found.history + continued(found.history, again.history)
         return replace(again, n_iter=found.n_iter + again.n_iter, history=history)
 
     def _solve(
-        self, variables: Variables, alpha: np.ndarray, on_step: Callable[[float], bool], n_iter: int
+        self,
+        variables: Variables,
+        alpha: np.ndarray,
+        *,
+        on_step: Callable[[float], bool],
+        show: Show,
+        n_iter: int,
     ) -> Solution:
         limits = SolverSettings(
             self.settings.tol, self.settings.max_iter - n_iter, self._cache_bytes
@@ -107,4 +122,4 @@ class SeveralProblems:
             double = problem.kernel.dtype == np.float64
             exact = problem if double else variables.problem(self.data.exact)
             judge = Judge(variables.problem(self.data), exact, self.backend)
-        return solve(problem, self.backend, limits, alpha, on_step, judge)
+        return solve(problem, self.backend, limits, alpha, on_step, judge, show)

@@ -16,6 +16,7 @@ from widemargin.kernel.backend import Backend
 from widemargin.kernel.certificate import Found, Judge
 from widemargin.kernel.problem import Problem, Solution, dual_value, gap_terms, gradient_of
 
+Show = Callable[[Callable[[], np.ndarray]], None]
 SHRINK_SHARE = 0.25  # of the active variables that must be able to leave before they do
 LOOSE = 10.0  # multiple of tol at which all variables are checked for the first time
 VERDICTS = 8  # asked for at most
@@ -40,6 +41,7 @@ def solve(
     alpha: np.ndarray | None = None,
     on_step: Callable[[float], bool] = lambda gap: False,
     judge: Judge | None = None,
+    show: Show = lambda present: None,
 ) -> Solution:
     """Minimise to a relative duality gap of ``settings.tol``.
 
@@ -56,12 +58,14 @@ def solve(
         Called once per step with the relative gap before it; a true result ends the fit.
     judge : Judge, default=None
         Certifies the gap in double precision; without one, it is that of the problem's arithmetic.
+    show : callable
+        Called once per step with a function that copies the present variables.
     """
     alpha = np.zeros(len(problem)) if alpha is None else np.clip(alpha, 0, problem.upper)
     with backend:
         descent = Descent(problem, backend, settings, alpha, judge)
         try:
-            return descent.run(on_step)
+            return descent.run(on_step, show)
         finally:
             descent.active.close()
 
@@ -107,10 +111,10 @@ class Descent:
         self.n_steps = self._idle = 0
         self._least_gap = np.inf  # since the active set last grew
 
-    def run(self, on_step: Callable[[float], bool]) -> Solution:
+    def run(self, on_step: Callable[[float], bool], show: Show = lambda present: None) -> Solution:
         stopped, n_verdicts = False, 0
         while True:
-            stopped = stopped or self._descend(on_step)
+            stopped = stopped or self._descend(on_step, show)
             gap = self.check_all()
             violators = self.violators()
             stuck = self._idle > _PATIENCE and len(violators) == 0
@@ -148,7 +152,12 @@ class Descent:
         self.active.reset_gradient(self.gradient[self.active.ids])
         self.reactivate(self.violators())
 
-    def _descend(self, on_step: Callable[[float], bool]) -> bool:
+    def _present(self) -> np.ndarray:
+        alpha = self.alpha.copy()
+        alpha[self.active.ids] = self.active.alpha
+        return alpha
+
+    def _descend(self, on_step: Callable[[float], bool], show: Show) -> bool:
         """Steps on the active set until it is good enough, or stuck; whether to end the fit.
 
         Before all variables have been checked once, good enough is `LOOSE`: which variables the
@@ -178,6 +187,7 @@ class Descent:
             self._least_gap = min(gap, self._least_gap) if better else self._least_gap
             self.dual += gain
             self.n_steps += 1
+            show(self._present)
             if on_step(relative):
                 return True
             if self._idle > _PATIENCE:  # at the limit of the arithmetic; the caller warns

@@ -60,12 +60,12 @@ def solve_problem(task: ProblemTask, control: Control, backend: Backend) -> Solu
     backend = backend.copy()
     own = replace(task.variables, row=np.arange(len(task.variables)))
     with closing(SeveralProblems(task.own_rows(), backend, task.settings)) as several:
-        return several.solve(own, task.alpha, control.step)
+        return several.solve(own, task.alpha, control.step, control.show)
 
 
 def _solve_shared(task: ProblemTask, control: Control, several: SeveralProblems) -> Solution:
     control.check()
-    return several.solve(task.variables, task.alpha, control.step)
+    return several.solve(task.variables, task.alpha, control.step, control.show)
 
 
 @dataclass(frozen=True)
