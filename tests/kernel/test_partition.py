@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from widemargin.kernel import partition as partition_module
 from widemargin.kernel.backend import Host
 from widemargin.kernel.kernels import KERNELS, make_kernel
 from widemargin.kernel.partition import (
@@ -171,6 +172,18 @@ def test_two_step_kernel_kmeans_samples_as_many_rows_as_it_is_told():
     how = (1000, np.random.default_rng(0), ONE, "kernel_kmeans")
     router, _ = partition(kernel, rows, 256, np.arange(1500), *how)
     assert len(router.sample) == 1000
+
+
+def test_rows_are_routed_alike_in_parts_and_whatever_the_order_of_the_sample(monkeypatch):
+    kernel, rows = operands("rbf", uniform(300))
+    router = kernel_kmeans(kernel, rows[:200], 40, np.random.default_rng(0), ONE)
+    K = np.exp(-kernel.gamma * ((uniform(300)[:, None] - uniform(300)[:200]) ** 2).sum(axis=2))
+    expected = np.argmin(router.constants - 2 * K @ router.members, axis=1)
+    ordered = router.by_centre()
+    assert np.all(np.diff(ordered.members.argmax(axis=1)) >= 0)
+    monkeypatch.setattr(partition_module, "_ROWS_AT_ONCE", 70)
+    for one in (router, ordered):
+        np.testing.assert_array_equal(one.assign(rows, ONE), expected)
 
 
 def test_kernel_kmeans_of_a_wide_rbf_has_the_clusters_of_plain_kmeans():

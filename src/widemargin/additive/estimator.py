@@ -56,9 +56,10 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         that is above 4,095, for each that occurs).
     binning : {"auto", "uniform", "floor", "log", "exact"}, default="auto"
         Where the bins lie.  "auto": at the distinct values if there are at most ``n_bins``, else
-        half by quantiles and half evenly in sqrt(t); "uniform": even steps, values to the nearest;
-        "floor": even steps, values to the one below (PmSVM-LUT, eq. 18), those below the first
-        lost; "log": equal ratios; "exact": one bin per distinct value, however many.
+        half by quantiles and half evenly in sqrt(t); "uniform": even steps up to the largest value,
+        values to the nearest; "floor": likewise, values to the one below (PmSVM-LUT, eq. 18), those
+        below the first lost; "log": equal ratios; "exact": one bin per distinct value, however
+        many.
     scaling : {"auto", "global", "minmax", "percentile", None}, default="auto"
         How raw values reach the kernel: "global" divides all features by one number, "minmax"
         maps each feature to [0, 1], "percentile" is ICD's rule (eq. 13; zeros count only where

@@ -27,6 +27,8 @@ CLUSTERINGS = ("auto", "kmeans", "kernel_kmeans", "random")
 _ITERATIONS = 20
 _SLACK = 2.0  # the cap, in units of the average size
 _ROUNDS = 20  # of splitting; what still exceeds the cap then has identical rows
+_ROWS_AT_ONCE = 1 << 14  # whose distances to all centres are in memory
+_SAMPLED_AT_ONCE = 64
 _KMEANS_ROWS = 20  # sampled rows per centre of plain k-means, at least
 
 
@@ -118,11 +120,29 @@ class KernelRouter:
 
     def assign(self, rows: Any, backend: Backend) -> np.ndarray:
         """In double precision (see `Host.nearest`)."""
-        return np.argmin(self.constants - 2 * self._inner(rows, backend), axis=1)
+        label = np.empty(len(rows), dtype=np.int64)
+        for begin in range(0, len(rows), _ROWS_AT_ONCE):
+            part = slice(begin, begin + _ROWS_AT_ONCE)
+            inner = self._inner(rows[part], backend)
+            label[part] = np.argmin(self.constants - 2 * inner, axis=1)
+        return label
 
     def _inner(self, rows: Any, backend: Backend) -> np.ndarray:
-        kernel, sample = self.kernel.in_double(), self.sample.in_double()
-        return backend.product(kernel, rows.in_double(), sample, self.members)
+        """Of rows and centres.  Few of the sampled rows at a time: neighbours share a centre, so
+        that most centres are none of theirs."""
+        kernel, rows = self.kernel.in_double(), rows.in_double()
+        inner = np.zeros((len(rows), self.n_clusters))
+        for begin in range(0, len(self.sample), _SAMPLED_AT_ONCE):
+            part = slice(begin, begin + _SAMPLED_AT_ONCE)
+            own = np.flatnonzero(self.members[part].any(axis=0))
+            coef = np.ascontiguousarray(self.members[part][:, own])
+            inner[:, own] += backend.product(kernel, rows, self.sample[part].in_double(), coef)
+        return inner
+
+    def by_centre(self) -> KernelRouter:
+        """The same, with the sampled rows of a centre beside each other."""
+        order = np.argsort(self.members.argmax(axis=1), kind="stable")
+        return replace(self, sample=self.sample[order], members=self.members[order])
 
     def split(self, clusters, rows, label, rng, backend) -> KernelRouter:
         columns = [self.members[:, c] for c in range(self.n_clusters) if c not in clusters]
@@ -207,7 +227,7 @@ def partition(
     if points:
         router = PointRouter(_kmeans(sample, k, rng))
     else:
-        router = kernel_kmeans(kernel, sample, k, rng, backend)
+        router = kernel_kmeans(kernel, sample, k, rng, backend).by_centre()
     label = router.assign(rows, backend)
     for _ in range(_ROUNDS):
         router, label = _without_empty(router, label)
