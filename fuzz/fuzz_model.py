@@ -157,13 +157,17 @@ if __name__ == "__main__":
     import widemargin.persistence as package
     from widemargin.persistence import (
         additive,
+        column_transformer,
         container,
         kernel,
         parameters,
+        parts,
         pipeline,
+        preparation,
         record,
     )
 
-    instrument(package, additive, container, kernel, parameters, pipeline, record)
+    parsers = (additive, column_transformer, container, kernel, parameters, parts, pipeline)
+    instrument(package, *parsers, preparation, record)
     atheris.Setup(sys.argv, TestOneInput)
     atheris.Fuzz()

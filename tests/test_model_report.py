@@ -8,9 +8,12 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from browser import look_at
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
 
 from widemargin import AdditiveSVC, KernelSVC, write_report
 from widemargin.mistakes import worst_mistakes
@@ -228,6 +231,29 @@ def test_sparse_rows_few_rows_and_precomputed_kernels(tmp_path):
     assert "no steps" in (tmp_path / "early.html").read_text(encoding="utf-8")
     with pytest.raises(ValueError, match="needs rows to measure"):
         write_report(model, X[:0, :1], y[:0], tmp_path / "none.html")
+
+
+def test_a_model_behind_other_steps_than_scalers_has_no_terms(tmp_path):
+    X, y = people(200)
+    X["job"] = np.where(np.arange(200) % 2, "clerk", "smith")
+    numbers = ["pay $a$"]
+    columns = ColumnTransformer([("n", "passthrough", numbers), ("j", OneHotEncoder(), ["job"])])
+    model = make_pipeline(columns, AdditiveSVC(random_state=0)).fit(X, y)
+    write_report(model, X, y, tmp_path / "r.html")
+    found = outline(tmp_path / "r.html")
+    assert not set(ADDITIVE_ONLY) & set(found.headings)
+    assert "2 categories" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_probabilities_are_compared_with_shares(tmp_path):
+    X, y = people(300)
+    model = CalibratedClassifierCV(AdditiveSVC(random_state=0), ensemble=False).fit(X, y)
+    write_report(model, X, y, tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "points from the shares" in text
+    assert "Shapes" in text
+    with pytest.raises(ValueError, match="about AdditiveSVC or KernelSVC, not about SVC"):
+        write_report(SVC().fit(X, y), X, y, tmp_path / "r.html")
 
 
 def test_an_unconverged_fit_is_said(tmp_path):

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from widemargin.additive import AdditiveSVC
 from widemargin.term_bins import term_values
-from widemargin.terms import Explanation, explain
+from widemargin.terms import Explanation, explain, is_explainable
 
 _MOST_REASONS = 5
 
@@ -99,8 +98,7 @@ def worst_mistakes(
 
 
 def _reasons(model, rows, predicted, truth, names) -> list[tuple[Reason, ...]]:
-    machine = model[-1] if hasattr(model, "steps") else model
-    if not isinstance(machine, AdditiveSVC):
+    if not is_explainable(model):
         return [()] * len(predicted)
     explained = explain(model, names)
     parts = explained.contributions(rows)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from widemargin.additive import AdditiveSVC
 from widemargin.bands import Bands, shape_bands
-from widemargin.machine import feature_names
+from widemargin.calibration import uncalibrated
+from widemargin.machine import Machine, feature_names
 from widemargin.mistakes import Mistake, worst_mistakes
 from widemargin.pages import (
     Html,
@@ -41,7 +41,7 @@ from widemargin.plots import (
 from widemargin.reliability import reliability
 from widemargin.report import Evaluation, evaluate
 from widemargin.term_bins import term_values
-from widemargin.terms import MISSING, Explanation, Term, explain
+from widemargin.terms import MISSING, Explanation, Term, explain, is_explainable
 
 _MOST_COLUMNS, _MOST_SHAPES, _MOST_BARS, _MOST_PAIRS = 50, 12, 20, 4
 _MOST_CONFUSED = 25  # classes of a matrix that can still be read
@@ -65,8 +65,8 @@ def write_report(
 
     Parameters
     ----------
-    model : AdditiveSVC, KernelSVC, or a Pipeline of scalers and one of them
-        Importance, shapes and pairs are those of additive models.
+    model : AdditiveSVC, KernelSVC, a Pipeline that ends in one, or calibrated ones of these
+        Importance, shapes and pairs are those of additive models behind nothing but scalers.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Rows to measure the model on; best such that it has not seen.
     y : array-like of shape (n_samples,)
@@ -99,14 +99,17 @@ def write_report(
     if len(y) == 0:
         raise ValueError("A report needs rows to measure the model on; there are none.")
     bands = None
-    subject = Subject(model, X, y, names)
+    subject = Subject(uncalibrated(model), X, y, names, model)
+    if not isinstance(subject.machine, Machine):
+        kind = type(subject.machine).__name__
+        raise ValueError(f"A report is about AdditiveSVC or KernelSVC, not about {kind}.")
     if training is not None and subject.explained is not None:
-        bands = shape_bands(model, *training, n_fits=_N_FITS, names=names)
-    found = evaluate(model, X, y)
+        bands = shape_bands(subject.model, *training, n_fits=_N_FITS, names=names)
+    found = evaluate(subject.model, X, y)
     kind = type(subject.machine).__name__
     introduction = tag(
         "p", f"{kind}, {len(subject.machine.classes_)} classes, ",
-        f"{subject.machine.n_features_in_:,} features; measured on {len(y):,} rows. ",
+        f"{subject.model.n_features_in_:,} features; measured on {len(y):,} rows. ",
         "If the model was trained on these rows, expect less of it on others.", class_="soft",
     )  # fmt: skip
     write_page(path, page(title, introduction, _sections(subject, found, bands, about or {})))
@@ -114,12 +117,13 @@ def write_report(
 
 @dataclass(frozen=True)
 class Subject:
-    """A model and the rows that it is measured on."""
+    """A model, the rows that it is measured on, and the model with its probabilities if it has."""
 
     model: Any
     X: Any
     y: np.ndarray
     names: Sequence[str] | None
+    calibrated: Any
 
     @property
     def machine(self):
@@ -128,8 +132,7 @@ class Subject:
     @cached_property
     def explained(self) -> Explanation | None:
         """Terms, if the model has such."""
-        additive = isinstance(self.machine, AdditiveSVC)
-        return explain(self.model, self.names) if additive else None
+        return explain(self.model, self.names) if is_explainable(self.model) else None
 
     @cached_property
     def importances(self) -> np.ndarray:
@@ -147,7 +150,7 @@ class Subject:
         if getattr(self.machine, "kernel", None) == "precomputed":
             return []  # values of the kernel are no columns
         own = getattr(self.model, "feature_names_in_", None) if self.names is None else self.names
-        return [Term(name, (j,)) for j, name in enumerate(feature_names(self.machine, own))]
+        return [Term(name, (j,)) for j, name in enumerate(feature_names(self.model, own))]
 
 
 def _sections(subject: Subject, found: Evaluation, bands, about) -> list[tuple[str, Html]]:
@@ -201,7 +204,7 @@ def _confusion(found: Evaluation) -> tuple[str, Html]:
 
 
 def _calibration(subject: Subject) -> tuple[str, Html]:
-    found = reliability(subject.model, subject.X, subject.y)
+    found = reliability(subject.calibrated, subject.X, subject.y)
     if found.of == "probability":
         said = f"Probabilities are {100 * found.error:.1f} points from the shares, on average."
     else:

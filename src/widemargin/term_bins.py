@@ -26,10 +26,11 @@ def term_values(X, term: Term) -> np.ndarray:
     array([5., 6., 7.])
     """
     columns = [_column(X, j) for j in term.features]
-    if not term.categories:
-        return np.array([np.nan if is_missing(v) else float(v) for v in columns[0].tolist()])
     if len(columns) == 1:
-        return np.array([_text(v) for v in columns[0].tolist()], dtype=object)
+        values = columns[0].tolist()
+        if not (term.categories or any(isinstance(v, str) for v in values)):
+            return np.array([np.nan if is_missing(v) else float(v) for v in values])
+        return np.array([_text(v) for v in values], dtype=object)
     has = np.column_stack([*columns, np.full(len(columns[0]), 0.5)])  # the last where none is 1
     return np.array([*term.categories, NEITHER], dtype=object)[has.argmax(axis=1)]
 

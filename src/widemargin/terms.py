@@ -19,7 +19,7 @@ from widemargin.additive.column_shapes import column_shape
 from widemargin.additive.shares import ROUNDING
 from widemargin.machine import feature_names
 from widemargin.multiclass import Coding
-from widemargin.units import Units
+from widemargin.units import SCALERS, Units
 
 NEITHER = "(other)"
 """The category of rows that have none of those that a model knows."""
@@ -111,6 +111,14 @@ def explain(model, names: Sequence[str] | None = None) -> Explanation:
     if names is None:  # a machine behind scalers does not know them
         names = getattr(model, "feature_names_in_", None)
     return Explanation(model, machine, Units.of(model), tuple(feature_names(machine, names)))
+
+
+def is_explainable(model) -> bool:
+    """Whether `explain` takes a model: additive, and behind nothing but scalers."""
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    known = (*SCALERS, type(None))
+    before = all(isinstance(step, known) or step == "passthrough" for step in steps[:-1])
+    return before and isinstance(steps[-1], AdditiveSVC)
 
 
 @dataclass(frozen=True, eq=False)

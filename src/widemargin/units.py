@@ -8,6 +8,9 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
+SCALERS = (MinMaxScaler, MaxAbsScaler, StandardScaler)
+"""What keeps columns and can be undone."""
+
 
 @dataclass(frozen=True)
 class Units:

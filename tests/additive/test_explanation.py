@@ -8,8 +8,10 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import RFE, SelectFromModel
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from widemargin import AdditiveSVC
+from widemargin import AdditiveSVC, explain
 
 from .helpers import svc
 
@@ -220,3 +222,13 @@ def test_contributions_of_one_class_are_those_among_all():
     X, y = load_iris(return_X_y=True)
     model = AdditiveSVC(random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.contributions(X, 1), model.contributions(X)[..., 1])
+
+
+def test_a_machine_behind_scalers_says_who_knows_the_names():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = make_pipeline(StandardScaler(), AdditiveSVC(random_state=0)).fit(X, y)
+    with pytest.raises(ValueError, match=r"widemargin\.explain\(pipeline\)"):
+        model[-1].shape_function("petal width (cm)", 0)
+    explained = explain(model)
+    shape = explained.shape(explained.term("petal width (cm)"))  # as the message says
+    assert shape.values[-1] == pytest.approx(2.5)

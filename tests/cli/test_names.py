@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC, load, save
 from widemargin.data import write_svmlight
@@ -313,3 +314,13 @@ def test_features_of_svmlight_text_have_the_file_s_numbers(zero_based):
     assert said.endswith(f"there are 5, {first} to {4 + first}.")
     write_lines("wide.txt", f"1 {9 + first}:3")
     assert f"features above {4 + first}," in run("predict", "wide.txt", "m").stderr
+
+
+def test_a_model_that_prepares_tables_itself_is_for_python():
+    frame = pd.DataFrame({"age": X[:, 0], "job": np.where(X[:, 1] > 3, "clerk", "smith")})
+    jobs = ColumnTransformer([("job", OneHotEncoder(), ["job"])], remainder="passthrough")
+    save(make_pipeline(jobs, AdditiveSVC(random_state=0)).fit(frame, Y), "m")
+    frame.assign(label=Y).to_csv("data.csv", index=False)
+    said = "m: its ColumnTransformer takes tables as Python has them. Use the model there, with "
+    assert refused("predict", "data.csv", "m") == f"{said}widemargin.load."
+    assert "AdditiveSVC after ColumnTransformer" in run("info", "m").stdout

@@ -150,6 +150,12 @@ class ExplanationMixin:
     def _feature_number(self, feature) -> int:
         if isinstance(feature, str):
             names = list(getattr(self, "feature_names_in_", []))
+            if not names:
+                raise ValueError(
+                    f"feature {feature!r} is not among the feature names: this machine was fitted "
+                    "on an array, without any. As the last step of a pipeline it has them in "
+                    "widemargin.explain(pipeline): explained.shape(explained.term(name))."
+                )
             if feature not in names:
                 raise ValueError(f"feature {feature!r} is not among the feature names.")
             return names.index(feature)

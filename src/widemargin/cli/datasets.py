@@ -132,6 +132,11 @@ def load_model(path: Path, source: Source, *, calibrated: bool = False):
     model, header = load(path, max_bytes=most), read_header(path, max_bytes=most)
     if not hasattr(model, "predict"):
         raise UsageError(f"{path}: the factors of a scaling, not a model.")
+    if not {"ColumnTransformer", "OneHotEncoder"}.isdisjoint(header.kinds):
+        raise UsageError(
+            f"{path}: its {header.kinds[0]} takes tables as Python has them. Use the model there, "
+            "with widemargin.load."
+        )
     machine = machine_of(model)
     if source.jobs is not None and "n_jobs" in machine.get_params():
         machine.set_params(n_jobs=source.jobs)

@@ -23,7 +23,7 @@ def report(
     model: Path, data: Path, out: Path | None, training: Path | None, source: Source
 ) -> None:
     out = check_folder(out or Path(model.name).with_suffix(".html"))
-    header, fitted = load_model(model, source)
+    header, fitted = load_model(model, source, calibrated=True)
     if training is not None and not isinstance(machine_of(fitted), AdditiveSVC):
         raise UsageError("--training is for bands of shapes, which KernelSVC has not.")
     about: dict[str, object] = {"model file": str(model), "data": str(data)}

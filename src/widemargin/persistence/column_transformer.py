@@ -14,7 +14,12 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from widemargin.persistence.container import Arrays, Fields
 from widemargin.persistence.header import feature_names
-from widemargin.persistence.preparation import output_of, refuse_parameters, set_output_of
+from widemargin.persistence.preparation import (
+    OUTPUTS,
+    output_of,
+    refuse_parameters,
+    set_output_of,
+)
 
 Pack = Callable[[Any], tuple[dict, dict[str, np.ndarray]]]
 Unpack = Callable[[Fields, Arrays], Any]
@@ -40,16 +45,16 @@ def pack_columns(columns: ColumnTransformer, pack: Pack) -> tuple[dict, dict[str
     parts: list[dict] = []
     arrays: dict[str, np.ndarray] = {}
     for k, (name, part, of) in enumerate(columns.transformers_):
+        chosen = _chosen(columns, name, of)
         header, own = _pack_part(part, pack)
-        header["columns"] = _chosen(columns, name, of)
-        parts.append({"name": name, **header})
+        parts.append({"name": name, "columns": chosen, **header})
         arrays |= {f"{k}/{key}": array for key, array in own.items()}
     has_rest = bool(columns.transformers_) and columns.transformers_[-1][0] == _REST
     header = {
         "parts": parts,
-        "remainder": None if has_rest else _word(columns.remainder),
+        **({} if has_rest else {_REST: _word(columns.remainder)}),
         "sparse_threshold": float(columns.sparse_threshold),
-        "n_jobs": columns.n_jobs,
+        **({} if columns.n_jobs is None else {"n_jobs": columns.n_jobs}),
         "verbose": bool(columns.verbose),
         "verbose_feature_names_out": columns.verbose_feature_names_out,
         "sparse_output": bool(columns.sparse_output_),
@@ -98,7 +103,11 @@ def unpack_columns(own: Fields, arrays: Arrays, names: list | None, d: int, unpa
         if name in index or _REST in index:
             raise own.fault("parts", "parts of different names, the remainder last")
         index[name] = _numbers(inner, of, names, d)
-        parts.append((name, _unpack_part(inner, arrays.inner(f"{k}/"), len(of), unpack), of))
+        part = _unpack_part(inner, arrays.inner(f"{k}/"), len(of), unpack)
+        called = None if names is None else [names[j] for j in index[name]]
+        if hasattr(part, "feature_names_in_") and list(part.feature_names_in_) != called:
+            raise inner.fault("columns", "those whose names the part knows")
+        parts.append((name, part, of))
     rest = sorted(set(range(d)) - {j for name in index if name != _REST for j in index[name]})
     if index.setdefault(_REST, []) != rest:
         raise own.fault("parts", "parts that have all columns, the remainder those of no other")
@@ -125,7 +134,7 @@ def _unpack_part(inner: Fields, arrays: Arrays, n: int, unpack: Unpack):
         return "drop"
     if inner.content.get("kind") == "passthrough":
         part = FunctionTransformer(**_AS_IT_IS)
-        set_output_of(part, inner)
+        part.set_output(transform=inner.text("output", OUTPUTS))
         part.n_features_in_ = n
         if inner.has("feature_names"):
             part.feature_names_in_ = np.array(feature_names(inner, n), dtype=object)
@@ -140,11 +149,13 @@ def _put_together(own: Fields, parts: list, index: dict[str, list[int]]) -> Colu
     """As `fit` leaves it."""
     given = [(name, _unfitted(part), of) for name, part, of in parts if name != _REST]
     rest = next(((part, of) for name, part, of in parts if name == _REST), None)
-    remainder = own.text("remainder", _WORDS) if rest is None else _unfitted(rest[0])
-    threshold, jobs = own.number("sparse_threshold"), own.content.get("n_jobs")
+    if rest is not None and _REST in own.content:
+        raise own.fault(_REST, "left out where a part has the remaining columns")
+    remainder = own.text(_REST, _WORDS) if rest is None else _unfitted(rest[0])
+    threshold, jobs = own.number("sparse_threshold"), None
     if not 0 <= threshold <= 1:
         raise own.fault("sparse_threshold", "from 0 to 1")
-    if jobs is not None:
+    if "n_jobs" in own.content:
         jobs = own.integer("n_jobs", low=-_MOST_JOBS, high=_MOST_JOBS)
     columns = ColumnTransformer(
         given,

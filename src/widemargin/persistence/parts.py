@@ -124,7 +124,9 @@ def put_in_line(steps: list[tuple[str, Any]], fields: Fields) -> Pipeline:
         width_after(before) == after.n_features_in_ for (_, before), (_, after) in pairwise(steps)
     )
     if not steps or not fit or len({name for name, _ in steps}) != len(steps):
-        raise fields.fault("steps", "steps of different names whose numbers of features agree")
+        raise fields.fault(
+            "steps", "steps of different names that take the same number of features as come"
+        )
     try:
         pipeline = Pipeline(steps)
         pipeline._validate_steps()

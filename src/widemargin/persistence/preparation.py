@@ -15,7 +15,7 @@ from widemargin.persistence.parameters import WHOLE_DTYPES
 
 _NUMBERS = ("bool", "float32", "float64", *WHOLE_DTYPES)
 _DTYPES = (*_NUMBERS, "str", "object")
-_OUTPUTS = ("default", "pandas", "polars")
+OUTPUTS = ("default", "pandas", "polars")
 _STRATEGIES = ("mean", "median", "most_frequent", "constant")
 _UNKNOWN = ("error", "ignore", "warn")
 _MOST_CHARACTERS = 1 << 26  # of texts that each take as much as the longest
@@ -27,7 +27,7 @@ def output_of(part) -> str:
 
 
 def set_output_of(part, fields: Fields) -> None:
-    output = fields.text("output", _OUTPUTS)
+    output = fields.text("output", OUTPUTS)
     if output != "default":
         part._sklearn_output_config = {"transform": output}  # of this part, not of those within
 
@@ -53,10 +53,13 @@ def pack_encoder(encoder: OneHotEncoder) -> dict:
             f"A OneHotEncoder with handle_unknown={encoder.handle_unknown!r} and "
             f"drop={encoder.drop!r} cannot be stored in a model file."
         )
+    for found in encoder.categories_:
+        if found.dtype == object and not all(type(v) is str for v in _known(found)):
+            raise TypeError("Categories of mixed types cannot be stored; use numbers or text.")
     return {
         "sparse_output": bool(encoder.sparse_output),
         "handle_unknown": encoder.handle_unknown,
-        "drop": encoder.drop,
+        **({} if encoder.drop is None else {"drop": encoder.drop}),
         "categories": [_pack_values(found) for found in encoder.categories_],
         "output": output_of(encoder),
     }
@@ -66,7 +69,7 @@ def unpack_encoder(fields: Fields, d: int) -> OneHotEncoder:
     encoder = OneHotEncoder(
         sparse_output=fields.flag("sparse_output"),
         handle_unknown=fields.text("handle_unknown", _UNKNOWN),
-        drop=fields.text("drop", ("first", "if_binary")) if fields.has("drop") else None,
+        drop=fields.text("drop", ("first", "if_binary")) if "drop" in fields.content else None,
     )
     set_output_of(encoder, fields)
     columns = fields.inners("categories")
@@ -83,7 +86,9 @@ def _ascending(column: Fields) -> np.ndarray:
     """Categories as `fit` finds them: each once, in order, missing ones last.  What is not would
     send values to columns that are not there."""
     values = _unpack_values(column)
-    known = [v for v in values.tolist() if v is not None and v == v]
+    known = _known(values)
+    if values.dtype == object and not all(isinstance(v, str) for v in known):
+        raise column.fault("values", "texts")
     missing = [v for v in values.tolist() if v is None or v != v]
     in_order = all(a < b for a, b in pairwise(known))
     ends = [repr(v) for v in values.tolist()[len(known) :]]
@@ -91,6 +96,11 @@ def _ascending(column: Fields) -> np.ndarray:
     if not len(values) or not in_order or not usual:
         raise column.fault("values", "categories in ascending order, missing ones last")
     return values
+
+
+def _known(values: np.ndarray) -> list:
+    """Those that are not missing."""
+    return [v for v in values.tolist() if v is not None and v == v]
 
 
 # ------------------------------------------------------------------ missing values
@@ -104,14 +114,14 @@ def pack_imputer(imputer: SimpleImputer) -> dict:
         raise TypeError("A SimpleImputer whose strategy is a function cannot be stored.")
     return {
         "strategy": imputer.strategy,
-        "missing_values": _pack_value("missing_values", imputer.missing_values),
-        "fill_value": _pack_value("fill_value", imputer.fill_value),
+        "missing_values": _pack_value(imputer.missing_values),
         "copy": bool(imputer.copy),
         "keep_empty_features": bool(imputer.keep_empty_features),
         "statistics": _pack_values(imputer.statistics_),
         "fit_dtype": imputer._fit_dtype.name,
         "fill_dtype": imputer._fill_dtype.name,
         "output": output_of(imputer),
+        **({} if imputer.fill_value is None else {"fill_value": _pack_value(imputer.fill_value)}),
     }
 
 
@@ -119,7 +129,7 @@ def unpack_imputer(fields: Fields, d: int) -> SimpleImputer:
     imputer = SimpleImputer(
         missing_values=_unpack_value(fields, "missing_values"),
         strategy=fields.text("strategy", _STRATEGIES),
-        fill_value=_unpack_value(fields, "fill_value"),
+        fill_value=_unpack_value(fields, "fill_value") if "fill_value" in fields.content else None,
         copy=fields.flag("copy"),
         keep_empty_features=fields.flag("keep_empty_features"),
     )
@@ -129,7 +139,8 @@ def unpack_imputer(fields: Fields, d: int) -> SimpleImputer:
         raise fields.fault("statistics", f"those of {d} columns")
     imputer._fit_dtype = np.dtype(fields.text("fit_dtype", (*_NUMBERS, "object")))
     imputer._fill_dtype = np.dtype(fields.text("fill_dtype", (*_NUMBERS, "object")))
-    if imputer._fit_dtype.kind != "O" and imputer.statistics_.dtype.kind not in "biuf":
+    texts = any(isinstance(value, str) for value in imputer.statistics_.tolist())
+    if texts and imputer._fit_dtype.kind != "O":
         raise fields.fault("statistics", "numbers, as the data had")
     imputer.indicator_ = None
     return imputer
@@ -143,10 +154,10 @@ def _pack_values(values: np.ndarray) -> dict:
     dtype = "str" if values.dtype.kind == "U" else values.dtype.name
     if dtype not in _DTYPES:
         raise TypeError(f"Values of type {values.dtype} cannot be stored in a model file.")
-    return {"dtype": dtype, "values": [_pack_value("values", v) for v in values.tolist()]}
+    return {"dtype": dtype, "values": [_pack_value(v) for v in values.tolist()]}
 
 
-def _pack_value(name: str, value):
+def _pack_value(value):
     """Texts, numbers and None as they are; what JSON has no number for, in a list."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -154,10 +165,12 @@ def _pack_value(name: str, value):
         return [pack_number(value)]
     if value is None or type(value) in (str, bool, int, float):
         return value
-    raise TypeError(f"{name}: {value!r} cannot be stored in a model file; use numbers or text.")
+    raise TypeError(f"{value!r} cannot be stored in a model file; use numbers or text.")
 
 
 def _unpack_value(fields: Fields, name: str):
+    if name not in fields.content:
+        raise fields.fault(name, "there")
     return _unpacked(fields, name, fields.content.get(name))
 
 
@@ -176,7 +189,9 @@ def _unpacked(fields: Fields, name: str, value):
 def _unpack_values(fields: Fields) -> np.ndarray:
     dtype = fields.text("dtype", _DTYPES)
     values = [_unpacked(fields, "values", v) for v in fields.items("values")]
-    kinds: tuple[type, ...] = (int, float, bool) if dtype in _NUMBERS else (str,)
+    kinds: tuple[type, ...] = (int, float, bool)
+    if dtype not in _NUMBERS:
+        kinds = (str,) if dtype == "str" else (str, *kinds)
     missing = dtype in ("object", "float32", "float64")
     for value in values:
         if not (type(value) in kinds or (missing and (value is None or value != value))):
