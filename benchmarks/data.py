@@ -83,6 +83,23 @@ def shuttle():
     return npz_pair("shuttle.npz")
 
 
+def shuttle_signed():
+    """Scaled to [-1, 1] per feature, as in the LIBSVM collection that ICD used."""
+    from sklearn.preprocessing import MinMaxScaler
+
+    X, y, X_test, y_test = shuttle()
+    scaler = MinMaxScaler((-1, 1)).fit(X)
+    return scaler.transform(X), y, scaler.transform(X_test), y_test
+
+
+def digits():
+    """Ships with scikit-learn; the last 600 images are held back."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    return X[:-600], y[:-600], X[-600:], y[-600:]
+
+
 def usps():
     return npz_pair("usps.npz")
 
@@ -118,12 +135,70 @@ def ijcnn1_dense():
     return X.toarray().astype(np.float32), y, X_test.toarray().astype(np.float32), y_test
 
 
+def mnist():
+    """Ten digits, pixels in [0, 1]."""
+    X, y, X_test, y_test = npz_pair("mnist.npz")
+    X, X_test = ((Z.reshape(len(Z), -1) / 255).astype(np.float32) for Z in (X, X_test))
+    return X, y, X_test, y_test
+
+
+def _against_the_rest(digits):
+    X, y, X_test, y_test = mnist()
+    signs = [np.where(np.isin(labels, digits), 1, -1) for labels in (y, y_test)]
+    return X, signs[0], X_test, signs[1]
+
+
 def mnist_round():
     """Round digits (0, 3, 6, 8, 9) against the rest, pixels in [0, 1] (DC-SVM)."""
-    X, y, X_test, y_test = npz_pair("mnist.npz")
-    signs = [np.where(np.isin(labels, [0, 3, 6, 8, 9]), 1, -1) for labels in (y, y_test)]
-    X, X_test = ((Z.reshape(len(Z), -1) / 255).astype(np.float32) for Z in (X, X_test))
-    return X, signs[0], X_test, signs[1]
+    return _against_the_rest([0, 3, 6, 8, 9])
+
+
+def mnist_zero():
+    """Digit 0 against the rest: one g_j per pixel."""
+    return _against_the_rest([0])
+
+
+def _one_hot(columns, numeric):
+    """Numbers in [0, 1], every other column as one per value; sparse."""
+    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
+
+    n = columns.shape[1]
+    symbolic = [j for j in range(n) if j not in numeric]
+    scaled = MinMaxScaler().fit_transform(columns[:, sorted(numeric)].astype(np.float64))
+    coded = OneHotEncoder(dtype=np.float64).fit_transform(columns[:, symbolic])
+    return sp.csr_matrix(sp.hstack([scaled, coded]))
+
+
+def kddcup99():
+    """The 10 % of the training rows that are at hand; normal against attack (DC-SVM, Table 2)."""
+    import gzip
+
+    names = ("kddcup99.kddcup.data_10_percent.gz", "kddcup99.corrected.gz")
+    parts = []
+    for name in names:
+        with gzip.open(folder() / name, "rt") as file:
+            parts.append(np.array([line.rstrip().split(",") for line in file]))
+    columns = np.vstack(parts)
+    X = _one_hot(columns[:, :-1], set(range(41)) - {1, 2, 3})
+    y, n = np.where(columns[:, -1] == "normal.", 1, -1), len(parts[0])
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def census():
+    """The half of the census data that is at hand, 80 % of it to learn from (DC-SVM, Table 2)."""
+    import zipfile
+
+    with zipfile.ZipFile(folder() / "census-income.test.zip") as archive:
+        text = archive.read(archive.namelist()[0]).decode()
+    columns = np.array([line.rstrip(".").split(", ") for line in text.splitlines() if line])
+    weight = 24  # of the sample, not a feature
+    numeric = {0, 2, 3, 5, 16, 17, 18, 30, 36, 38, 39, 40}  # codes too: the paper has 409 features
+    kept = [j for j in range(columns.shape[1] - 1) if j != weight]
+    X = _one_hot(columns[:, kept], {kept.index(j) for j in numeric})
+    y = np.where(np.char.startswith(columns[:, -1], "50000+"), 1, -1)
+    order = np.random.default_rng(0).permutation(len(y))
+    train, test = np.split(order, [round(0.8 * len(y))])
+    return X[train], y[train], X[test], y[test]
 
 
 def sampled(parts, n_train: int, n_test: int, seed: int = 0):

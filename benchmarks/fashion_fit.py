@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from benchmarks import data
+from benchmarks.gaps import linear_gap
 from benchmarks.report import SEED, alternate, best_C, one_thread, write
 from widemargin import AdditiveSVC
 
@@ -32,23 +33,6 @@ def linear(C):
 
 def sampled(C):
     return make_pipeline(AdditiveChi2Sampler(sample_steps=2), linear(C))
-
-
-def linear_gap(model, X, y) -> float:
-    """Largest relative duality gap of LinearSVC's solutions, from its primal weights.
-
-    The dual point is the one that the optimality condition a = 2 C max(0, 1 - m) gives, scaled
-    by the best single factor.
-    """
-    C, label = model.C, 2.0 * np.eye(len(model.classes_))[np.searchsorted(model.classes_, y)] - 1
-    slack = np.maximum(0, 1 - label * (X @ model.coef_.T + model.intercept_))
-    norm = (model.coef_**2).sum(axis=1) + model.intercept_**2
-    primal = norm / 2 + C * (slack**2).sum(axis=0)
-    alpha = 2 * C * slack
-    w = (alpha * label).T @ np.hstack([X, np.ones((len(X), 1))])
-    quadratic = (w**2).sum(axis=1) + (alpha**2).sum(axis=0) / (2 * C)
-    dual = alpha.sum(axis=0) ** 2 / (2 * quadratic)
-    return float(((primal - dual) / primal).max())
 
 
 def main() -> None:
