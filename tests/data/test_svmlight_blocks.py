@@ -168,7 +168,7 @@ def test_stream_in_memory_that_does_not_grow(tmp_path, set_part):
         ("1 1:001\n" * 4 + "1 qid:1\n", {}, "f: only some rows have a qid"),
         ("1 qid:1\n" * 4 + "1 1:001\n", {}, "f: only some rows have a qid"),
         ("1 qid:1\n" * 3 + "1 1:001\n", {}, "f: 1 of 2 rows have a qid"),
-        ("1 1:1\n", {"zero_based": "auto"}, "zero_based='auto'"),
+        ("1 1:1\n", {"zero_based": "maybe"}, "zero_based='maybe'"),
         ("1 1:1\n", {"n_features": 0}, "n_features=0"),
     ],
 )

@@ -16,7 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.additive.block_files import Entry, entry_of, read_ahead, read_arrays, write_arrays
+from widemargin.additive.block_files import (
+    Entry,
+    entry_of,
+    read_ahead,
+    read_array,
+    read_arrays,
+    write_arrays,
+)
 from widemargin.additive.choice import choose_kernel
 from widemargin.additive.codes import encode_block
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
@@ -168,10 +175,12 @@ class _Building:
         self.update(encoder=entry, kernel=choose_kernel(source), compressed=first.index is not None)
 
     def _weights(self) -> np.ndarray:
-        found = []
-        for entry in self.manifest.raw:
-            arrays = read_arrays(self.folder, entry, check=False)
-            found.append(arrays.get("weight", np.ones(len(arrays["label"]))))
+        found = [
+            read_array(self.folder, entry, "weight")
+            if "weight" in entry.arrays
+            else np.ones(entry.arrays["label"][1])
+            for entry in self.manifest.raw
+        ]
         return np.concatenate(found)
 
     # ---------------------------------------------------------------- raw blocks to codes
