@@ -232,7 +232,6 @@ def test_every_parameter_is_checked_here_or_free():
         ({"clustering": "kmeans", "kernel": rbf2}, "Use 'kernel_kmeans'"),
         ({"clustering": "random", "early": 1}, "no clusters for new rows"),
     ],
-    ids=str,
 )
 def test_parameters_that_exclude_each_other_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
