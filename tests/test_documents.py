@@ -4,6 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
@@ -40,6 +41,9 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     X, y = load_digits(return_X_y=True)
     write_svmlight("a9a.bz2", X[:200], y[:200])
+    write_svmlight("train.svm", X[:200], y[:200])
+    np.save("X.npy", X)
+    np.save("y.npy", y)
     rows = zip([39, 50, 38], [13, 13, 9], ["low", "high", "low"], strict=True)
     Path("people.csv").write_text(
         "age,years,income\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows)
