@@ -222,6 +222,12 @@ class BoxDual : public Dual<BoxArg> {
     arg_.bias = number_pointer(bias, d, lanes, "bias must have one entry per lane");
   }
 
+  double damping() const { return arg_.damping; }
+  void set_damping(double damping) {
+    require(damping >= 1 && damping <= 1e6, "damping must be between 1 and 1e6");
+    arg_.damping = damping;
+  }
+
  private:
   Array targets_;
 };
@@ -296,7 +302,9 @@ void bind_additive(nb::module_& m) {
                      "checked once and written in place.")
       .def(nb::init<const SharedProblem&, Array, Output, Output, Output, int>(), "shared"_a,
            "targets"_a, "weights"_a.noconvert(), "coef"_a.noconvert(), "bias"_a.noconvert(),
-           "n_threads"_a);
+           "n_threads"_a)
+      .def_prop_rw("damping", &BoxDual::damping, &BoxDual::set_damping,
+                   "What a step's curvature and its move of the weights are multiplied by.");
   bind_dual<SimplexDual>(m, "SimplexDual",
                          "Crammer and Singer's dual, a class per lane, in blocks of 16; the arrays "
                          "are checked once and written in place.")

@@ -134,3 +134,56 @@ def test_a_worker_that_is_killed_changes_nothing(client, cluster):
     np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
     client.wait_for_workers(2, timeout=60)  # the nanny has started another
     assert victim not in client.run(os.getpid).values()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    X, y = load_digits(return_X_y=True)
+    chunks = [(X[a : a + 200], y[a : a + 200]) for a in range(0, len(y), 200)]
+    folder = tmp_path_factory.mktemp("digits")
+    return widemargin.BlockStore.build(folder, chunks, values_per_block=200 * 64)
+
+
+def test_a_store_is_fitted_in_parts(client, store, digits):
+    X, y = digits
+    whole = widemargin.AdditiveSVC("chi2", tol=0.05, random_state=0).fit(store)
+    model = AdditiveSVC("chi2", tol=0.05, client=client, random_state=0).fit(store)
+    assert model.converged_
+    assert abs(model.objective_ / whole.objective_ - 1) < 0.05
+    assert np.mean(model.predict(X) == whole.predict(X)) > 0.99
+    assert model.to_local().score(X, y) > 0.95
+    one = AdditiveSVC("chi2", tol=0.05, client=client, n_parts=1, random_state=0).fit(store)
+    assert one.n_iter_ < model.n_iter_
+
+
+def test_the_model_of_a_store_does_not_depend_on_the_workers(client, store, digits):
+    X, _ = digits
+    settings = {"tol": 0.05, "n_parts": 3, "random_state": 0}
+    models = [AdditiveSVC("chi2", client=client, **settings).fit(store) for _ in range(2)]
+    np.testing.assert_array_equal(*(m.decision_function(X) for m in models))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"approximation": "chebyshev"}, {"multi_class": "crammer_singer"}, {"warm_start": True}],
+    ids=str,
+)
+def test_what_cannot_be_fitted_in_parts_is_refused(client, store, parameters):
+    with pytest.raises(ValueError, match="fitted in parts"):
+        AdditiveSVC("chi2", client=client, **parameters).fit(store)
+    with pytest.raises(ValueError, match="n_parts=0"):
+        AdditiveSVC("chi2", client=client, n_parts=0).fit(store)
+
+
+@pytest.mark.parametrize("seconds", [0.3, 1.0])
+def test_rounds_go_on_when_a_worker_is_killed(client, store, digits, seconds):
+    X, _ = digits
+    settings = {"tol": 0.05, "n_parts": 2, "random_state": 0}
+    undisturbed = AdditiveSVC("chi2", client=client, **settings).fit(store)
+    victim = next(iter(client.run(os.getpid).values()))
+    killer = threading.Timer(seconds, os.kill, (victim, signal.SIGKILL))
+    killer.start()
+    model = AdditiveSVC("chi2", client=client, **settings).fit(store)
+    killer.join()
+    np.testing.assert_array_equal(model.decision_function(X), undisturbed.decision_function(X))
+    client.wait_for_workers(2, timeout=60)

@@ -72,7 +72,7 @@ struct BoxDual {
   const T *targets, *c, *diagonal;
   T* coef;
   Lanes bias;  // its own: threads that take the same steps have the same
-  T bias_value;
+  T bias_value, damping;
   Loss<T> loss;
 
   BoxDual(const SharedArg& shared, const BoxArg& box)
@@ -83,6 +83,7 @@ struct BoxDual {
         coef(static_cast<T*>(box.coef)),
         bias(load<Lanes>(static_cast<const T*>(box.bias))),
         bias_value(T(shared.bias_value)),
+        damping(T(box.damping)),
         loss{shared.loss} {}
 
   struct Sample {
@@ -111,7 +112,7 @@ struct BoxDual {
   // The exact minimiser along one coordinate.  A row of zeros has no curvature under the hinge:
   // a huge step sends it to its bound, as dividing by zero would.
   WIDEMARGIN_INLINE Lanes minimiser(const Sample& s) const {
-    const T curvature = s.diagonal + s.ridge;
+    const T curvature = damping * s.diagonal + s.ridge;
     const T step = curvature > 0 ? T(1) / curvature : T(1e30);
     return loss.clipped(Lanes(s.coef - s.gradient * step), s.target, s.c);
   }
@@ -191,12 +192,13 @@ std::int64_t descend(const Rows& rows, Cells cells, const BoxArg& box, BoxDual<C
     const Lanes delta = next - s.coef;
     if (any(delta != Lanes{})) {
       if (team.leads()) store(dual.coef + i * Dual::kWidth, next);
-      dual.bias += dual.bias_value * delta;
+      const Lanes moved = dual.damping * delta;
+      dual.bias += dual.bias_value * moved;
       if constexpr (fused) {
         pending = row;
-        pending_delta = delta;
+        pending_delta = moved;
       } else {
-        cells.update(row, delta);
+        cells.update(row, moved);
       }
     } else if (team.leads() && dual.at_rest(s, sweep.shrink_max, sweep.shrink_min)) {
       sweep.shrunk[i] = 1;

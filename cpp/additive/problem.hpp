@@ -51,6 +51,8 @@ struct BoxArg {
   void* weights;        // as TablesArg says
   void* coef;           // [n_rows][lanes]
   void* bias;           // [lanes], weight of the constant feature
+  double damping = 1;   // what a step moves the weights by, and its curvature, times this: how many
+                        // steps like it others take at the same time
 };
 
 // Crammer and Singer's dual: a class per lane, in blocks of lanes.

@@ -114,6 +114,7 @@ class BoxDual(_Dual):
         bias: Numbers,
         n_threads: int,
     ) -> None: ...
+    damping: float
 
 class SimplexDual(_Dual):
     def __init__(

@@ -2,27 +2,43 @@
 
 What a fit is made of are tasks already (engine.py): clusters and problems of `KernelSVC`, batches
 of classes of `AdditiveSVC`.  Here workers solve them, and another worker those of one that is lost.
-Nothing else differs, and neither does the model.
+Nothing else differs, and neither does the model.  A `BlockStore` is fitted in parts of its rows.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from dask.base import compute, is_dask_collection
 from distributed import Client, default_client
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 import widemargin
-from widemargin.engine import on_cluster
+from widemargin import BlockStore
+from widemargin.additive.batches import BatchSolution, fit_record
+from widemargin.additive.machine import TrainingSet
+from widemargin.additive.problem import SharedProblem
+from widemargin.additive.rounds import PartState, RowsPart, Weights, minimise_in_rounds
+from widemargin.additive.solver import Stopping
+from widemargin.additive.store import StoredCodes
+from widemargin.engine import RETRIES, Control, on_cluster
+from widemargin.validation import check_number
+
+ROUNDS_KEPT = 10  # after as many, states of parts are brought here
 
 
 class OnCluster:
     """A machine with one more parameter, ``client``, that takes Dask's collections."""
 
     _local_type: type
+    _own_parameters: tuple[str, ...] = ("client",)
 
     def __init__(self, *args, client: Client | None = None, **parameters):
         super().__init__(*args, **parameters)
@@ -30,11 +46,12 @@ class OnCluster:
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        return sorted([*cls._local_type._get_param_names(), "client"])  # type: ignore[attr-defined]
+        return sorted([*cls._local_type._get_param_names(), *cls._own_parameters])  # type: ignore[attr-defined]
 
     def __sklearn_clone__(self):
         """A client is shared, not copied."""
-        return self._with_parameters(type(self), client=self.client)
+        own = {name: getattr(self, name) for name in self._own_parameters}
+        return self._with_parameters(type(self), **own)
 
     def to_local(self):
         """The same machine, fitted, without a cluster: `widemargin.save` takes it."""
@@ -44,15 +61,15 @@ class OnCluster:
         return local
 
     def _with_parameters(self, kind: type, **more):
-        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
-        del parameters["client"]
-        return kind(**clone(parameters, safe=False), **more)
+        given = self.get_params(deep=False)  # type: ignore[attr-defined]
+        shared = {k: v for k, v in given.items() if k not in self._own_parameters}
+        return kind(**clone(shared, safe=False), **more)
 
     def _executor(self) -> Executor:
         return on_cluster(self.client or default_client())
 
     def fit(self, X, y=None, sample_weight=None):
-        """Fit the model; arguments may be Dask's, whose parts are then brought here first."""
+        """Fit the model; of Dask's collections, parts are brought together here first."""
         return super().fit(*compute(X, y, sample_weight))  # type: ignore[misc]
 
     def decision_function(self, X):
@@ -104,13 +121,116 @@ class KernelSVC(OnCluster, widemargin.KernelSVC):
 
 
 class AdditiveSVC(OnCluster, widemargin.AdditiveSVC):
-    """`widemargin.AdditiveSVC` whose batches of 16 classes are solved by Dask's workers.
+    """`widemargin.AdditiveSVC` on Dask's workers, each with rows or with classes of its own.
+
+    A `BlockStore` in a folder that all workers see is fitted in parts: every worker sweeps over
+    blocks of its own, and the parts' weights are added up round by round (additive/rounds.py).
+    Only weights travel, and once a few numbers per row; data is read by the worker that needs it.
+    Other data is brought together here, and its batches of 16 classes are shared out.
 
     Parameters
     ----------
     client : distributed.Client, default=None
         The cluster; by default the client made last.  All others are those of
         `widemargin.AdditiveSVC`.
+    n_parts : int or None, default=None
+        Parts of a store, at most one per block; None is one per worker.  More parts take more
+        rounds.  The model depends on it, not on which workers there are.
     """
 
     _local_type = widemargin.AdditiveSVC
+    _own_parameters = ("client", "n_parts")
+
+    def __init__(self, *args, client: Client | None = None, n_parts: int | None = None, **others):
+        super().__init__(*args, client=client, **others)
+        self.n_parts = n_parts
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.n_parts is not None:
+            check_number("n_parts", self.n_parts, low=1, integer=True)
+
+    def _solve(self, training: TrainingSet, start: Any) -> Any:
+        if isinstance(training.X, BlockStore):
+            return self._solve_in_rounds(training)
+        return super()._solve(training, start)
+
+    def _solve_in_rounds(self, training: TrainingSet) -> None:
+        started = time.perf_counter()
+        C, shared = self._shared_problem(training)
+        if not shared.symmetric or shared.layout.simplex or self.warm_start:
+            raise ValueError(
+                "A store is fitted in parts, which needs a duality gap of each class on its own: "
+                f"not approximation={self.approximation!r} with multi_class={self.multi_class!r} "
+                f"and warm_start={self.warm_start}."
+            )
+        targets = training.targets.coding.targets
+        client = self.client or default_client()
+        parts = PartsOnCluster(client, _cut(shared, targets, self._count_parts(client, shared)))
+        zeros = Weights.zeros(shared, targets.shape[1])
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        stopping = Stopping(self.tol, self.max_iter)
+        weights, outcome = minimise_in_rounds(
+            parts, zeros, targets.shape[1], stopping, seed, Control()
+        )
+        weights = weights.like(zeros)
+        fitted = self._fitted(training, shared, weights.cells, weights.bias.ravel())
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        solution = BatchSolution(weights.cells, weights.bias, np.zeros(0), outcome)
+        self.fit_record_ = fit_record([solution], shared, time.perf_counter() - started)
+        self.C_ = C
+        self._report()
+
+    def _count_parts(self, client: Client, shared: SharedProblem) -> int:
+        wanted = self.n_parts or max(len(client.scheduler_info(n_workers=-1)["workers"]), 1)
+        return min(int(wanted), len(shared.codes.cuts) - 1)
+
+
+def _cut(shared: SharedProblem, targets: np.ndarray, n_parts: int) -> list[RowsPart]:
+    """Blocks that follow each other, of about as many rows in every part."""
+    codes, cuts = shared.codes, shared.codes.cuts
+    assert isinstance(codes, StoredCodes)
+    ends = np.searchsorted(cuts, np.arange(1, n_parts) * codes.n_rows / n_parts)
+    ends = np.maximum.accumulate(np.clip(ends, np.arange(1, n_parts), None))
+    blocks = pairwise([0, *ends.tolist(), len(cuts) - 1])
+    return [RowsPart(shared.of_blocks(slice(*pair)), targets) for pair in blocks]
+
+
+class PartsOnCluster:
+    """Parts of the rows on workers, and where each stands: `rounds.Parts`.
+
+    A state is the result of a task whose arguments Dask knows, so that it can be had again where
+    its worker is lost.  From time to time states are brought here: then that begins with them.
+    """
+
+    def __init__(self, client: Client, parts: Sequence[RowsPart]):
+        self._client, self._rounds = client, 0
+        self._parts = [self._submit(_kept, part) for part in parts]
+        self._states = [self._submit(_first_state, part) for part in self._parts]
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def each(self, function: Callable, *told: Any) -> list:
+        pairs = [
+            self._submit(function, part, state, *told)
+            for part, state in zip(self._parts, self._states, strict=True)
+        ]
+        self._states = [self._submit(itemgetter(0), pair) for pair in pairs]
+        results = self._client.gather([self._submit(itemgetter(1), pair) for pair in pairs])
+        self._rounds += 1
+        if self._rounds % ROUNDS_KEPT == 0:
+            self._states = [self._submit(_kept, s) for s in self._client.gather(self._states)]
+        return results
+
+    def _submit(self, function: Callable, *arguments: Any):
+        return self._client.submit(function, *arguments, pure=False, retries=RETRIES)
+
+
+def _kept(value: Any) -> Any:
+    return value
+
+
+def _first_state(part: RowsPart) -> PartState:
+    return part.first_state

@@ -16,7 +16,7 @@ from joblib import cpu_count, effective_n_jobs
 
 from widemargin.progress import NoProgress
 
-_RETRIES = 10
+RETRIES = 10  # of a task whose worker was lost
 _PATIENCE = 10.0  # seconds to wait for threads that were told to stop
 
 
@@ -77,7 +77,7 @@ class Threads:
 
 def on_cluster(client: Any) -> Executor:
     """The workers of a `dask.distributed.Client`; tasks of a worker that is lost go to another."""
-    return client.get_executor(retries=_RETRIES, pure=False)
+    return client.get_executor(retries=RETRIES, pure=False)
 
 
 def run_tasks(

@@ -39,6 +39,10 @@ class CodedRows:
         """Blocks by their numbers, those of a group as one, one group after the other."""
         raise NotImplementedError
 
+    def of_blocks(self, blocks: slice) -> CodedRows:
+        """Some blocks that follow each other."""
+        raise NotImplementedError
+
     def parts(self) -> Iterator[tuple[slice, Codes]]:
         """All blocks in order, and the rows that each has."""
         rows = [slice(begin, end) for begin, end in pairwise(self.cuts.tolist())]

@@ -182,6 +182,14 @@ class SharedProblem:
         small = {name: getattr(self, name).astype(dtype) for name in ("c", "diagonal")}
         return replace(self, tables=tables, **small, exact=self)
 
+    def of_blocks(self, blocks: slice) -> SharedProblem:
+        """The same of some blocks, which follow each other."""
+        cuts = self.codes.cuts
+        rows = slice(cuts[blocks.start], cuts[blocks.stop])
+        own = {name: getattr(self, name)[rows] for name in ("label", "c", "diagonal")}
+        exact = None if self.exact is None else self.exact.of_blocks(blocks)
+        return replace(self, codes=self.codes.of_blocks(blocks), **own, exact=exact)
+
     def core(self, rows: list[slice], codes: Codes) -> _core.SharedProblem:
         """What the duals of some rows have in common, checked."""
         return _core.SharedProblem(
@@ -291,6 +299,8 @@ class _DualProblem:
 class BoxProblem(_DualProblem):
     """One-vs-rest duals of one batch of classes, in signed coefficients (see losses.py)."""
 
+    damping = 1.0  # of its steps, where other rows are swept elsewhere at the same time
+
     def __init__(
         self, shared: SharedProblem, targets: np.ndarray, weights: np.ndarray, n_threads: int = 1
     ):
@@ -301,9 +311,13 @@ class BoxProblem(_DualProblem):
         padded[:, : self.n_problems] = targets
         self.bias, self._lane_coef = aligned(lanes, dtype), aligned((self.n_rows, lanes), dtype)
         self.coef = self._lane_coef[:, : self.n_problems]
-        self._dual = lambda core, coef: _core.BoxDual(
-            core, padded, self.weights, coef, self.bias, n_threads
-        )
+
+        def dual(core: _core.SharedProblem, coef: np.ndarray) -> _core.BoxDual:
+            made = _core.BoxDual(core, padded, self.weights, coef, self.bias, n_threads)
+            made.damping = self.damping
+            return made
+
+        self._dual = dual
 
     def _feasible(self, coef: np.ndarray) -> np.ndarray:
         """A starting point brought into the box."""

@@ -138,13 +138,18 @@ def minimise(
 
 def measure(problem: Problem, control: Control) -> Certificate:
     """A pass over all samples at fixed weights."""
+    return Certificate.from_account(measured_sums(problem, control), problem.n_problems)
+
+
+def measured_sums(problem: Problem, control: Control) -> np.ndarray:
+    """What such a pass adds up."""
     account = np.zeros((N_SUMS, _LANES))
     for part in problem.parts([(k,) for k in range(len(problem.cuts) - 1)]):
         begin = 0
         while begin < part.n_rows:
             control.check()
             begin = part.certify(begin, account)
-    return Certificate.from_account(account, problem.n_problems)
+    return account
 
 
 class ActiveSamples:
@@ -160,6 +165,15 @@ class ActiveSamples:
         self.active = np.arange(self._problem.n_rows, dtype=np.int32)
         self._shrunk[:] = 0
         self._bounds = self._no_bounds()
+
+    @property
+    def state(self) -> tuple[np.ndarray, np.ndarray]:
+        """Who is active, and the bounds on who stays so: what `resume` needs."""
+        return self.active, self._bounds
+
+    def resume(self, state: tuple[np.ndarray, np.ndarray]) -> None:
+        """Go on as the object would that was in this state."""
+        self.active, self._bounds = state
 
     def sweep(self, rng: np.random.Generator, control: Control) -> np.ndarray:
         """Visit the active samples in random order, in slices that can be interrupted.

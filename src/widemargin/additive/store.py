@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
@@ -256,6 +256,10 @@ class StoredCodes(CodedRows):
     def rows(self) -> list[slice]:
         cuts = self.cuts.tolist()
         return [slice(*pair) for pair in pairwise(cuts)]
+
+    def of_blocks(self, blocks: slice) -> StoredCodes:
+        n_rows = int(self.cuts[blocks.stop] - self.cuts[blocks.start])
+        return replace(self, entries=self.entries[blocks], n_rows=n_rows, _checked=set())
 
     def groups(self, groups: Sequence[Sequence[int]]) -> Iterator[Codes]:
         return read_ahead(self._load, groups)

@@ -1,0 +1,214 @@
+"""One fit on parts of the rows that share no memory (CoCoA+, Ma et al. 2015).
+
+Each part descends on its own rows from common weights, and what the parts have found is added.
+They all correct the same errors; so that their sum does not go too far, each takes every step of
+its own for as many as there are parts: its curvature, and the move of the weights that it sees, are
+multiplied by their number.  The dual objective then grows in every round.
+
+Per round, weights travel to every part and back, and nothing else that grows with the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from widemargin.additive.problem import BoxProblem, SharedProblem
+from widemargin.additive.solver import ActiveSamples, Outcome, Stopping, measured_sums
+from widemargin.duality import N_SUMS, PG_MAX, PG_MIN, Certificate
+from widemargin.engine import Control
+
+_REOPEN = 20  # rounds after which shrunk samples are looked at again
+
+
+class Weights(NamedTuple):
+    """Of all outputs, in blocks of 16, and of the constant feature."""
+
+    cells: np.ndarray  # (n_blocks, *block_shape)
+    bias: np.ndarray  # (n_blocks, lanes)
+
+    @classmethod
+    def zeros(cls, shared: SharedProblem, n_outputs: int) -> Weights:
+        cells = shared.tables.weights(n_outputs)
+        return cls(cells, np.zeros((len(cells), shared.layout.lanes), cells.dtype))
+
+    def like(self, other: Weights) -> Weights:
+        """In another's precision, and without padding that it does not have."""
+        cut = tuple(slice(n) for n in other.cells.shape)
+        return Weights(
+            self.cells[cut].astype(other.cells.dtype), self.bias.astype(other.bias.dtype)
+        )
+
+
+def added(moves: Sequence[Weights]) -> Weights:
+    """The sum, always in the same order."""
+    return Weights(sum(m.cells for m in moves), sum(m.bias for m in moves))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class RowsPart:
+    """Some rows of a fit, which stay where they are."""
+
+    shared: SharedProblem
+    targets: np.ndarray  # of each class, in every output
+
+    @property
+    def first_state(self) -> PartState:
+        shape = (self.shared.codes.n_rows, self.targets.shape[1])
+        zeros: np.ndarray = np.zeros(shape, self.shared.layout.dtype)
+        return PartState(zeros, [])
+
+    def in_double(self) -> RowsPart:
+        assert self.shared.exact is not None
+        return replace(self, shared=self.shared.exact)
+
+    def problems(
+        self, coef: np.ndarray, weights: Weights, damping: float = 1.0
+    ) -> Iterator[tuple[slice, BoxProblem]]:
+        """A `BoxProblem` for every 16 outputs, at common weights and these rows' variables."""
+        lanes = self.shared.layout.lanes
+        for block in range(len(weights.bias)):
+            mine = slice(block * lanes, (block + 1) * lanes)
+            problem = BoxProblem(self.shared, self.targets[:, mine], self.shared.tables.weights(1))
+            problem.weights[...], problem.bias[...] = weights.cells[block], weights.bias[block]
+            problem.coef[...], problem.damping = coef[:, mine], damping
+            yield mine, problem
+
+
+@dataclass(frozen=True)
+class PartState:
+    """Where a part stands."""
+
+    coef: np.ndarray  # its dual variables, (n_rows, n_outputs)
+    samples: list[tuple[np.ndarray, np.ndarray]]  # `ActiveSamples` of every block
+
+
+class Round(NamedTuple):
+    """What every part is told."""
+
+    weights: Weights
+    n_parts: int
+    seed: int
+    reopen: bool  # look at all samples again
+
+
+class Move(NamedTuple):
+    """What a part adds to the weights, and the sums that its sweep has met."""
+
+    weights: Weights
+    accounts: np.ndarray  # (n_blocks, N_SUMS, LANES)
+
+
+# ------------------------------------------------------------------ what is done where rows are
+
+
+def descend(part: RowsPart, state: PartState, told: Round) -> tuple[PartState, Move]:
+    """One sweep over the active rows of a part."""
+    coef, weights, control = state.coef.copy(), told.weights, Control()
+    move = Weights.zeros(part.shared, coef.shape[1])
+    rng, accounts, left = np.random.default_rng(told.seed), [], []
+    for block, (mine, problem) in enumerate(part.problems(coef, weights, float(told.n_parts))):
+        samples = ActiveSamples(problem)
+        if state.samples and not told.reopen:
+            samples.resume(state.samples[block])
+        accounts.append(samples.sweep(rng, control))
+        samples.shrink(accounts[-1])
+        left.append(samples.state)
+        coef[:, mine] = problem.coef
+        move.cells[block] = (problem.weights - weights.cells[block]) / told.n_parts
+        move.bias[block] = (problem.bias - weights.bias[block]) / told.n_parts
+    return PartState(coef, left), Move(move, np.stack(accounts))
+
+
+def refresh(part: RowsPart, state: PartState) -> tuple[PartState, Weights]:
+    """The share of these rows in the weights, made afresh in double precision."""
+    exact, coef = part.in_double(), state.coef
+    fresh = Weights.zeros(exact.shared, coef.shape[1])
+    for block, (mine, problem) in enumerate(exact.problems(np.zeros_like(coef), fresh)):
+        problem.start(coef[:, mine], Control())
+        fresh.cells[block], fresh.bias[block] = problem.weights, problem.bias
+    return state, fresh
+
+
+def certify(part: RowsPart, state: PartState, weights: Weights) -> tuple[PartState, np.ndarray]:
+    """These rows' sums of a certificate, in double precision."""
+    problems = part.in_double().problems(state.coef, weights)
+    return state, np.stack([measured_sums(problem, Control()) for _, problem in problems])
+
+
+# ------------------------------------------------------------------ what is done where parts meet
+
+
+class Parts(Protocol):
+    """Rows in parts, wherever they are, and where each of them stands."""
+
+    def __len__(self) -> int: ...
+
+    def each(self, function: Callable, *told: Any) -> list:
+        """``function(part, state, *told)`` for every part: states are kept, results returned."""
+        ...
+
+
+class PartsHere:
+    """Parts in this process, one after the other."""
+
+    def __init__(self, parts: Sequence[RowsPart]):
+        self._parts, self.states = parts, [part.first_state for part in parts]
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def each(self, function: Callable, *told: Any) -> list:
+        pairs = zip(self._parts, self.states, strict=True)
+        results = [function(part, state, *told) for part, state in pairs]
+        self.states = [state for state, _ in results]
+        return [result for _, result in results]
+
+
+def minimise_in_rounds(
+    parts: Parts,
+    start: Weights,
+    n_outputs: int,
+    stopping: Stopping,
+    seed: int,
+    control: Control,
+) -> tuple[Weights, Outcome]:
+    """Rounds until every output is within ``tol``; the weights, in double precision, and how.
+
+    The sweeps' own sums say when a certificate is worth its time, as in `solver.minimise`.
+    """
+    seeds = np.random.default_rng(seed)
+    weights, worthwhile, reopen = start, stopping.tol, True
+    history: list[dict] = []
+    for epoch in range(1, stopping.max_iter + 1):
+        told = Round(weights, len(parts), int(seeds.integers(1 << 31)), reopen)
+        moves = parts.each(descend, told)
+        weights = added([weights, *(move.weights for move in moves)])
+        estimate = float(_certificate([m.accounts for m in moves], n_outputs).relative_gap.max())
+        history.append({"epoch": epoch, "estimate": estimate})
+        halted = control.epoch(None, estimate) or epoch == stopping.max_iter
+        reopen = epoch % _REOPEN == 0
+        if estimate > worthwhile and not halted:
+            continue
+        fresh = added(parts.each(refresh))
+        certificate = _certificate(parts.each(certify, fresh), n_outputs)
+        measured = float(certificate.relative_gap.max())
+        primal, dual = float(certificate.primal.sum()), float(certificate.dual.sum())
+        history[-1].update(measured=measured, primal=primal, dual=dual)
+        if measured <= stopping.tol or halted:
+            return fresh, Outcome(certificate, epoch, measured <= stopping.tol, history)
+        weights = fresh.like(start)
+        worthwhile, reopen = 0.8 * min(worthwhile, estimate), True
+    raise AssertionError("max_iter is positive")  # pragma: no cover
+
+
+def _certificate(accounts: Sequence[np.ndarray], n_outputs: int) -> Certificate:
+    """Of all parts together."""
+    total = np.sum(accounts, axis=0)
+    total[:, PG_MAX] = np.max([a[:, PG_MAX] for a in accounts], axis=0)
+    total[:, PG_MIN] = np.min([a[:, PG_MIN] for a in accounts], axis=0)
+    lanes = np.moveaxis(total, 1, 0)  # blocks side by side
+    return Certificate.from_account(lanes.reshape(N_SUMS, -1), n_outputs)

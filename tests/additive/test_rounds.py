@@ -1,0 +1,84 @@
+"""One fit on parts of the rows (CoCoA+): the optimum of the whole, whatever the parts."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, make_classification
+
+from widemargin import AdditiveSVC, BlockStore
+from widemargin.additive.rounds import PartsHere, RowsPart, Weights, minimise_in_rounds
+from widemargin.additive.solver import Stopping
+from widemargin.engine import Control
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """Two classes and ten, in blocks."""
+    two = make_classification(900, n_features=12, n_informative=6, random_state=0)
+    ten = load_digits(return_X_y=True)
+    made = {}
+    for name, (X, y) in {"two": two, "ten": ten}.items():
+        chunks = [(X[a : a + 200], y[a : a + 200]) for a in range(0, len(y), 200)]
+        folder = tmp_path_factory.mktemp(name)
+        made[name] = BlockStore.build(folder, chunks, values_per_block=200 * X.shape[1])
+    return made
+
+
+def solve(store, n_parts, tol=1e-3, max_iter=3000, **parameters):
+    machine = AdditiveSVC("chi2", tol=tol, random_state=0, **parameters)
+    training = machine._prepare_stored(store, None, None)
+    _, shared = machine._shared_problem(training)
+    targets = training.targets.coding.targets
+    ends = np.linspace(0, len(shared.codes.cuts) - 1, n_parts + 1).astype(int)
+    parts = [RowsPart(shared.of_blocks(slice(a, b)), targets) for a, b in pairwise(ends.tolist())]
+    zeros = Weights.zeros(shared, targets.shape[1])
+    stopping = Stopping(tol, max_iter)
+    here = PartsHere(parts)
+    return here, *minimise_in_rounds(here, zeros, targets.shape[1], stopping, 0, Control())
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+@pytest.mark.parametrize("n_parts", [1, 2, 4])
+@pytest.mark.parametrize("name", ["two", "ten"])
+def test_parts_reach_the_optimum_of_the_whole(stores, name, n_parts, loss):
+    _, _, outcome = solve(stores[name], n_parts, loss=loss)
+    assert outcome.converged
+    assert outcome.certificate.relative_gap.max() <= 1e-3
+    whole = AdditiveSVC("chi2", tol=1e-6, random_state=0, loss=loss).fit(stores[name])
+    above = outcome.certificate.primal.sum() / whole.objective_ - 1
+    assert -1e-6 < above < 1e-3
+
+
+def test_every_round_raises_the_dual_objective(stores):
+    duals = []
+    for max_iter in (1, 2, 3, 5, 8):
+        _, _, outcome = solve(stores["ten"], 4, tol=1e-9, max_iter=max_iter)
+        duals.append(outcome.certificate.dual.sum())
+    assert np.all(np.diff(duals) > 0)
+
+
+def test_weights_are_those_of_the_variables(stores):
+    """Made afresh in double precision: the model is what was certified."""
+    here, weights, _ = solve(stores["two"], 3)
+    store = stores["two"]
+    machine = AdditiveSVC("chi2", tol=1e-3, random_state=0)
+    training = machine._prepare_stored(store, None, None)
+    _, shared = machine._shared_problem(training)
+    exact = RowsPart(shared, training.targets.coding.targets).in_double()
+    coef = np.vstack([state.coef for state in here.states])
+    fresh = Weights.zeros(exact.shared, 1)
+    ((_, problem),) = exact.problems(np.zeros_like(coef), fresh)
+    problem.start(coef, Control())
+    np.testing.assert_allclose(problem.weights, weights.cells[0], rtol=1e-9, atol=1e-12)
+
+
+def test_a_damping_that_is_none_is_refused(stores):
+    machine = AdditiveSVC("chi2", random_state=0)
+    training = machine._prepare_stored(stores["two"], None, None)
+    _, shared = machine._shared_problem(training)
+    part = RowsPart(shared, training.targets.coding.targets)
+    zeros = Weights.zeros(shared, 1)
+    ((_, problem),) = part.problems(part.first_state.coef, zeros, damping=0.5)
+    with pytest.raises(ValueError, match="damping"):
+        problem.start(part.first_state.coef, Control())
