@@ -96,7 +96,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Names the fit by all that decides its result, so that finished ones are found again."""
+        """Names the fit by all that it was asked for, so that finished ones are found again."""
         text = json.dumps(asdict(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
