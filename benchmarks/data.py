@@ -158,44 +158,57 @@ def mnist_zero():
     return _against_the_rest([0])
 
 
-def _one_hot(columns, numeric):
-    """Numbers in [0, 1], every other column as one per value; sparse."""
-    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
+def _csv(file):
+    """The columns of a CSV file without a header."""
+    from pyarrow import csv
 
-    n = columns.shape[1]
-    symbolic = [j for j in range(n) if j not in numeric]
-    scaled = MinMaxScaler().fit_transform(columns[:, sorted(numeric)].astype(np.float64))
-    coded = OneHotEncoder(dtype=np.float64).fit_transform(columns[:, symbolic])
-    return sp.csr_matrix(sp.hstack([scaled, coded]))
+    return csv.read_csv(file, csv.ReadOptions(autogenerate_column_names=True))
+
+
+def _one_hot(columns):
+    """Numbers in [0, 1] per column, every other column as one per value; sparse."""
+    import pyarrow as pa
+
+    parts = []
+    for column in columns:
+        if pa.types.is_string(column.type):
+            codes = column.combine_chunks().dictionary_encode()
+            parts.append(sp.eye(len(codes.dictionary), format="csr")[codes.indices.to_numpy()])
+        else:
+            values = column.to_numpy().astype(np.float64)
+            scaled = (values - values.min()) / max(np.ptp(values), 1e-300)
+            parts.append(sp.csr_matrix(scaled[:, None]))
+    return sp.hstack(parts, format="csr")
 
 
 def kddcup99():
     """The 10 % of the training rows that are at hand; normal against attack (DC-SVM, Table 2)."""
     import gzip
 
-    names = ("kddcup99.kddcup.data_10_percent.gz", "kddcup99.corrected.gz")
+    import pyarrow as pa
+
     parts = []
-    for name in names:
-        with gzip.open(folder() / name, "rt") as file:
-            parts.append(np.array([line.rstrip().split(",") for line in file]))
-    columns = np.vstack(parts)
-    X = _one_hot(columns[:, :-1], set(range(41)) - {1, 2, 3})
-    y, n = np.where(columns[:, -1] == "normal.", 1, -1), len(parts[0])
+    for name in ("kddcup99.kddcup.data_10_percent.gz", "kddcup99.corrected.gz"):
+        with gzip.open(folder() / name) as file:
+            parts.append(_csv(file))
+    table = pa.concat_tables(parts, promote_options="permissive")
+    *columns, label = table.columns
+    X, n = _one_hot(columns), parts[0].num_rows
+    y = np.where(label.to_numpy() == "normal.", 1, -1)
     return X[:n], y[:n], X[n:], y[n:]
 
 
 def census():
     """The half of the census data that is at hand, 80 % of it to learn from (DC-SVM, Table 2)."""
+    import io
     import zipfile
 
     with zipfile.ZipFile(folder() / "census-income.test.zip") as archive:
-        text = archive.read(archive.namelist()[0]).decode()
-    columns = np.array([line.rstrip(".").split(", ") for line in text.splitlines() if line])
-    weight = 24  # of the sample, not a feature
-    numeric = {0, 2, 3, 5, 16, 17, 18, 30, 36, 38, 39, 40}  # codes too: the paper has 409 features
-    kept = [j for j in range(columns.shape[1] - 1) if j != weight]
-    X = _one_hot(columns[:, kept], {kept.index(j) for j in numeric})
-    y = np.where(np.char.startswith(columns[:, -1], "50000+"), 1, -1)
+        file = io.BytesIO(archive.read(archive.namelist()[0]))
+    *columns, label = _csv(file).columns
+    del columns[24]  # the weight of the sample, not a feature
+    X = _one_hot(columns)
+    y = np.where([name.strip().startswith("50000+") for name in label.to_pylist()], 1, -1)
     order = np.random.default_rng(0).permutation(len(y))
     train, test = np.split(order, [round(0.8 * len(y))])
     return X[train], y[train], X[test], y[test]
@@ -211,7 +224,11 @@ def sampled(parts, n_train: int, n_test: int, seed: int = 0):
 
 
 def held_out(X, y, share=0.2, seed=0):
-    """A part of the training rows set aside to choose C, the same for every method."""
+    """A part of the training rows set aside to choose C, the same for every method.
+
+    With a share of every class, unless one has a single row.
+    """
     from sklearn.model_selection import train_test_split
 
-    return train_test_split(X, y, test_size=share, random_state=seed, stratify=y)
+    whole = np.unique(y, return_counts=True)[1].min() > 1
+    return train_test_split(X, y, test_size=share, random_state=seed, stratify=y if whole else None)

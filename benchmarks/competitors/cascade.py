@@ -38,10 +38,11 @@ class CascadeSVM(BinaryMachine):
                 pairs = [held[i : i + 2] for i in range(0, len(held), 2)]
                 layer = [np.unique(np.concatenate(pair)) for pair in pairs]
             self.machine_, found = self._solve(X, signs, layer[0])
+            self.support_ = layer[0][self.machine_.support_]
+            self.dual_coef_ = self.machine_.dual_coef_[0]
             if np.array_equal(found, last):
                 break
             last = found
-        self.support_ = last
 
     def _solve(self, X, signs, rows):
         """LIBSVM's solution on these rows and those of them that are its support vectors."""

@@ -25,6 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="folder of the results")
     parser.add_argument("--limit", type=float, help="seconds per fit, instead of the file's")
     options = parser.parse_args(arguments)
+    if options.limit is not None and not options.limit > 0:
+        parser.error(f"--limit {options.limit:g}: use a number of seconds above 0.")
     if not options.names:
         for name in plan.names():
             print(f"{name:<24} {plan.read(name).title}")
@@ -44,7 +46,7 @@ def run(experiment: plan.Experiment, options: argparse.Namespace) -> None:
 
     if options.quick:
         experiment = plan.quickened(experiment)
-    if options.limit:
+    if options.limit is not None:
         experiment = replace(experiment, limit=options.limit)
     folder = options.out or (QUICK if options.quick else RESULTS / "experiments")
     print(f"== {experiment.name}: {experiment.title}", flush=True)

@@ -96,7 +96,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Names the fit by all that decides its result, so that finished ones are found again."""
+        """Names the fit by all that it was asked for, so that finished ones are found again."""
         text = json.dumps(asdict(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
@@ -122,6 +122,8 @@ def read(name: str, folder: Path = TABLES) -> Experiment:
         raise ValueError(f"{path.name}: no [[method]].")
     _known(path, content, Experiment, {"name", "methods"})
     experiment = Experiment(name=name, methods=methods, **content)
+    if not experiment.limit > 0:  # a timer of 0 s never ends
+        raise ValueError(f"{path.name}: limit = {experiment.limit:g}: use seconds above 0.")
     _check_published(path, experiment)
     return experiment
 

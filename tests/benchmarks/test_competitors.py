@@ -391,10 +391,10 @@ def test_the_cascade_ends_at_libsvms_optimum_after_some_rounds(problem):
     X, y = problem
     kernel = rbf_kernel(X, gamma=GAMMA)
 
-    def value(machine, rows):
-        coef = np.zeros(300)
-        coef[rows[machine.support_]] = machine.dual_coef_[0]
-        return dual_value(coef, kernel)
+    def value(machine):
+        return dual_value(
+            np.ravel(machine.dual_coef_), kernel[np.ix_(machine.support_, machine.support_)]
+        )
 
     whole = SVC(C=2.0, gamma=GAMMA).fit(X, y)
     many = CascadeSVM(C=2.0, gamma=GAMMA, parts=8, rounds=20).fit(X, y)
@@ -402,7 +402,8 @@ def test_the_cascade_ends_at_libsvms_optimum_after_some_rounds(problem):
     np.testing.assert_allclose(many.decision_function(X), whole.decision_function(X), atol=5e-3)
     off = np.abs(once.decision_function(X) - whole.decision_function(X)).max()
     assert off > 5e-3  # one round is not enough, as DC-SVM's Figure 2 has it
-    assert value(whole, np.arange(300)) > 0
+    assert value(once) < 0.9999 * value(whole)
+    assert value(many) == pytest.approx(value(whole), rel=1e-4)
 
 
 def test_a_random_partition_solves_its_parts_and_is_worse_than_the_whole(problem):
@@ -436,10 +437,10 @@ def test_boosting_without_interactions_is_additive_and_cannot_learn_a_product():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (1500, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    trees = COMPETITORS["boosted trees"]().fit(X, y)
-    additive = COMPETITORS["boosted additive"]().fit(X, y)
-    assert trees.score(X, y) > 0.95
-    assert additive.score(X, y) < 0.7
+    trees = COMPETITORS["boosted trees"]().fit(X[:1000], y[:1000])
+    additive = COMPETITORS["boosted additive"]().fit(X[:1000], y[:1000])
+    assert trees.score(X[1000:], y[1000:]) > 0.9
+    assert additive.score(X[1000:], y[1000:]) < 0.6
     a, b, c, d = additive.decision_function([[0.3, 0.4], [0.3, -0.9], [-0.6, 0.4], [-0.6, -0.9]])
     assert a - b == pytest.approx(c - d)  # f(x, y) - f(x, z) does not depend on x
 

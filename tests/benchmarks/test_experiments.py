@@ -79,6 +79,7 @@ def test_the_papers_tables_are_whole():
     ("text", "said"),
     [
         ("rows = 3\nrow = 4", "unknown key 'row'"),
+        ("limit = 0", "limit = 0: use seconds above 0"),
         ("[[method]]\nname = 'ICD'\nC = 1", "unknown key 'C'"),
         ("", "no .*method"),
         ("[[method]]\nuse = 'ICD'", "without a name"),
@@ -102,6 +103,9 @@ def test_slips_in_a_file_are_named(tmp_path, text, said):
 def test_an_experiment_that_is_not_there_and_the_list(capsys):
     assert main(["no_such_table"]) == 2
     assert "There is no experiment 'no_such_table'; there are" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["icd_table5", "--limit", "0"])
+    assert "--limit 0: use a number of seconds above 0." in capsys.readouterr().err
     assert main([]) == 0
     assert "icd_table5 " in capsys.readouterr().out
 
