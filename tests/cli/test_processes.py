@@ -96,10 +96,10 @@ def test_ctrl_c_during_training(long_job, words):
     assert status == 130
     assert b"stopping; Ctrl-C again ends without a model" in said
     assert b"with a relative duality gap of" in said
-    assert said.endswith(b"interrupted: long.safetensors is the model as far as it came.\r\n")
+    assert said.endswith(b"interrupted: long.npz.safetensors is the model as far as it came.\r\n")
     assert b"Traceback" not in said
-    assert files() == before | {"long.safetensors"}
-    assert load("long.safetensors").n_features_in_ == 20
+    assert files() == before | {"long.npz.safetensors"}
+    assert load("long.npz.safetensors").n_features_in_ == 20
 
 
 # ------------------------------------------------------------------ pipes and limits
@@ -212,7 +212,7 @@ print("HEAVY:", [name for name in heavy if name in sys.modules])
 
 def test_help_imports_nothing_heavy():
     printed = python(HELP)
-    assert printed.count("Usage: widemargin") == 11
+    assert printed.count("Usage: widemargin") == 13
     assert printed.endswith("HEAVY: []")
 
 
