@@ -14,6 +14,7 @@ from sklearn.base import clone
 import widemargin
 from stress import truth
 from stress.compare import same_bits
+from widemargin.kernel.precision import ROUNDING
 
 SINGLE = 1e-4  # of the sum of a decision's absolute terms
 ROWS = 8  # that are decided one by one
@@ -59,9 +60,12 @@ def single_rows(model, X, y, w=None) -> None:
 
 
 def rounding(model, X, y, w) -> float:
-    """What single precision may do to a decision value at a training row."""
+    """What single precision may do to a decision value at a training row.
+
+    Models predict in it where they expect no more than `ROUNDING` of the margin.
+    """
     problem = truth.problem_of(model, X, y, w)
-    return SINGLE * (1 + float((np.abs(problem.K) @ np.abs(problem.coef)).max()))
+    return ROUNDING + SINGLE * float((np.abs(problem.K) @ np.abs(problem.coef)).max())
 
 
 def inputs(model, X, y, w=None) -> None:
