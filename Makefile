@@ -92,9 +92,10 @@ package: $(VENV)/tools ## the wheel and the sdist, each installed and used in an
 	$(BIN)/python -c 'from scikit_build_core.build import build_sdist; build_sdist("build/dist")'
 	sh tools/check_package.sh $(PYTHON) build/dist
 
-bench: $(VENV)/ready ## every figure in benchmarks/results; needs WIDEMARGIN_DATA
+bench: $(VENV)/ready ## every figure and every experiment, and their pages in build/site; needs WIDEMARGIN_DATA
 	$(call install,$(VENV),bench)
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.experiments all --site build/site
 
 clean:
 	rm -rf $(VENV) $(SANITIZED) build

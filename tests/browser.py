@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 SCHEMES = {"dark": 0, "light": 1}  # as Blink numbers them
@@ -77,3 +78,29 @@ def look_at(page: Path, *, width: int, scheme: str, folder: Path) -> Seen:
     console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     plain = found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     return Seen(**json.loads(plain), console=console)
+
+
+def assert_readable(page: Path, *, width: int, scheme: str, folder: Path) -> Seen:
+    """Nothing in the console, nothing too wide, and the scheme's colours, in pictures too."""
+    seen = look_at(page, width=width, scheme=scheme, folder=folder)
+    assert seen.console == []
+    assert seen.width <= width
+    assert seen.wide == []
+    papers = {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 29)"}
+    assert seen.paper == papers[scheme]
+    assert contrast(seen.ink, seen.paper) > 7
+    if "<svg" in page.read_text(encoding="utf-8"):
+        assert seen.ink in seen.axes  # texts of pictures have the page's colour
+    return seen
+
+
+def contrast(*colours: str) -> float:
+    """WCAG's ratio of two colours."""
+
+    def luminance(colour: str) -> float:
+        parts = np.array([int(n) / 255 for n in re.findall(r"\d+", colour)[:3]])
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted(map(luminance, colours))
+    return (high + 0.05) / (low + 0.05)

@@ -1,13 +1,13 @@
 """The page about a model: whole, escaped, self-contained, and readable in a real browser."""
 
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from browser import look_at
+from browser import assert_readable, look_at
+from html_outline import Outline
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_digits
@@ -20,34 +20,6 @@ from widemargin.mistakes import worst_mistakes
 from widemargin.pages import Html, escaped, facts, page, picture, section, table, tag
 
 EVIL = "<script>alert(1)</script>"
-VOID = {"meta", "link", "br", "img", "hr"}
-
-
-class Outline(HTMLParser):
-    """Checks that elements close in order, and collects headings, labels and links."""
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.open, self.found, self.headings, self.ids = [], {}, [], []
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, name, attrs):
-        self.found.setdefault(name, []).append(dict(attrs))
-        self.ids += [value for key, value in attrs if key == "id"]
-        if name not in VOID:
-            self.open.append(name)
-
-    def handle_startendtag(self, name, attrs):
-        self.handle_starttag(name, attrs)
-        self.open = self.open if name in VOID else self.open[:-1]
-
-    def handle_endtag(self, name):
-        assert self.open.pop() == name
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] in ("h1", "h2"):
-            self.headings.append(data)
 
 
 def people(n=600):
@@ -167,27 +139,9 @@ def test_what_the_page_says_is_so(additive):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["additive", "kernel"])
 def test_in_a_browser(name, scheme, width, request, tmp_path):
-    seen = look_at(request.getfixturevalue(name), width=width, scheme=scheme, folder=tmp_path)
-    assert seen.console == []
-    assert seen.width <= width
-    assert seen.wide == []
-    papers = {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 29)"}
-    assert seen.paper == papers[scheme]
-    assert contrast(seen.ink, seen.paper) > 7
-    assert seen.ink in seen.axes  # texts of pictures have the page's colour
+    page = request.getfixturevalue(name)
+    seen = assert_readable(page, width=width, scheme=scheme, folder=tmp_path)
     assert "Worst mistakes" in seen.text
-
-
-def contrast(*colours: str) -> float:
-    """WCAG's ratio of two colours."""
-
-    def luminance(colour: str) -> float:
-        parts = np.array([int(n) / 255 for n in re.findall(r"\d+", colour)[:3]])
-        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-        return float(linear @ [0.2126, 0.7152, 0.0722])
-
-    low, high = sorted(map(luminance, colours))
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_the_browser_sees_what_is_wrong(folder, tmp_path):

@@ -12,6 +12,7 @@ everywhere, also where a paper writes lambda = 1 / (C n).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from sklearn.multiclass import OneVsRestClassifier
@@ -36,7 +37,12 @@ from benchmarks.competitors.spsvm import SpSVM
 
 def _one_vs_rest(machine: type[BinaryMachine]) -> Callable[..., Any]:
     """Two classes or more, as ICD and DC-SVM took them."""
-    return lambda **parameters: OneVsRestClassifier(machine(**parameters))
+
+    @wraps(machine, updated=())
+    def made(**parameters):
+        return OneVsRestClassifier(machine(**parameters))
+
+    return made
 
 
 COMPETITORS: dict[str, Callable[..., Any]] = {

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.experiments NAME ... [--quick]``: run experiments, or go on with them."""
+"""``python -m benchmarks.experiments NAME ... [--quick] [--site FOLDER]``: run, or go on; pages."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.experiments import plan
+from benchmarks.experiments.lines import lines_of
 from benchmarks.experiments.runner import Runner
 from benchmarks.report import RESULTS, table
 from widemargin.claim import Claim
@@ -20,35 +19,43 @@ QUICK = Path("build/experiments")  # not to be published
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.experiments", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="experiments; none: list them")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="experiments, or all; none: list them"
+    )
     parser.add_argument("--quick", action="store_true", help="1,000 rows, to see that it works")
     parser.add_argument("--out", type=Path, help="folder of the results")
+    parser.add_argument("--site", type=Path, help="write pages of all results to this folder")
     parser.add_argument("--limit", type=float, help="seconds per fit, instead of the file's")
     options = parser.parse_args(arguments)
     if options.limit is not None and not options.limit > 0:
         parser.error(f"--limit {options.limit:g}: use a number of seconds above 0.")
-    if not options.names:
+    folder = options.out or (QUICK if options.quick else RESULTS / "experiments")
+    if not options.names and options.site is None:
         for name in plan.names():
             print(f"{name:<24} {plan.read(name).title}")
         return 0
+    wanted = plan.names() if options.names == ["all"] else options.names
     try:
-        experiments = [plan.read(name) for name in options.names]
+        experiments = [plan.read(name) for name in wanted]
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
     for experiment in experiments:
-        run(experiment, options)
+        run(experiment, folder, options)
+    if options.site is not None:
+        from benchmarks.experiments.site import write_site  # matplotlib, only where it draws
+
+        print(write_site(folder, options.site))
     return 0
 
 
-def run(experiment: plan.Experiment, options: argparse.Namespace) -> None:
+def run(experiment: plan.Experiment, folder: Path, options: argparse.Namespace) -> None:
     from benchmarks.experiments.store import Results  # pyarrow, only where there is work
 
     if options.quick:
         experiment = plan.quickened(experiment)
     if options.limit is not None:
         experiment = replace(experiment, limit=options.limit)
-    folder = options.out or (QUICK if options.quick else RESULTS / "experiments")
     print(f"== {experiment.name}: {experiment.title}", flush=True)
     folder.mkdir(parents=True, exist_ok=True)
     with Claim(folder, f"The folder {str(folder)!r}", "run of experiments"):
@@ -60,23 +67,20 @@ def run(experiment: plan.Experiment, options: argparse.Namespace) -> None:
 
 def summary(rows: list[dict]) -> list[str]:
     """Medians over seeds and repeats, beside what the paper prints."""
-    groups: dict[tuple, list[dict]] = {}
-    for row in rows:
-        setting = " ".join(f"{k}={v}" for k, v in row["parameters"].items())
-        groups.setdefault((row["data"], row["method"], setting), []).append(row)
-    lines = []
-    for (data, method, setting), group in groups.items():
-        done = [row for row in group if row["status"] == "done"]
-        printed = group[0]["published"]
+    shown = []
+    for line in lines_of(rows):
+        accuracy, seconds, room = (
+            line.accuracy, line.median("fit_seconds"), line.median("fit_megabytes"),
+        )  # fmt: skip
         figures = [
-            f"{100 * np.median([r['accuracy'] for r in done]):.2f}" if done else group[0]["status"],
-            str(printed.get("accuracy", "")),
-            f"{np.median([r['fit_seconds'] for r in done]):.2f}" if done else "",
-            f"{np.median([r['fit_megabytes'] for r in done]):.0f}" if done else "",
+            line.status if accuracy is None else f"{accuracy:.2f}",
+            str(line.published.get("accuracy", "")),
+            "" if seconds is None else f"{seconds:.2f}",
+            "" if room is None else f"{room:.0f}",
         ]
-        lines.append([data, method, setting, *figures])
+        shown.append([line.data, line.method, line.setting, *figures])
     columns = ["data", "method", "parameters", "accuracy, %", "paper", "fit, s", "fit, MB"]
-    return table(columns, lines)
+    return table(columns, shown)
 
 
 if __name__ == "__main__":

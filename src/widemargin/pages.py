@@ -197,13 +197,13 @@ def _themed(svg: str, alt: str, size) -> Html:
 
 def page(title: str, introduction: object, sections: Sequence[tuple[str, Html]]) -> str:
     """A whole page: its title, a word before it begins, and sections that it lists."""
-    links = (tag("a", name, href=f"#{_slug(name)}") for name, _ in sections)
+    links = (tag("a", name, href=f"#{anchor(name)}") for name, _ in sections)
     body = [
         tag("h1", title),
         introduction,
         tag("nav", *links, aria_label="sections"),
         tag("main", *(
-            tag("section", tag("h2", name, id=_slug(name)), content) for name, content in sections
+            tag("section", tag("h2", name, id=anchor(name)), content) for name, content in sections
         )),
     ]  # fmt: skip
     head = (
@@ -219,7 +219,12 @@ def page(title: str, introduction: object, sections: Sequence[tuple[str, Html]])
     )
 
 
-def _slug(title: str) -> str:
+def anchor(title: str) -> str:
+    """What a link to the section of this title ends with, after the #.
+
+    >>> anchor("Pairs (most)")
+    'pairs-most'
+    """
     return re.sub(r"\W+", "-", title.lower()).strip("-")
 
 

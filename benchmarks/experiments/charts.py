@@ -1,0 +1,115 @@
+"""Pictures of an experiment: accuracies beside the paper's, curves, and time against error."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import cycle
+
+from benchmarks.experiments.lines import Line
+from benchmarks.experiments.plan import Experiment
+from widemargin.drawing.canvas import NAME, literal, short
+from widemargin.pages import Html, picture
+
+MOST_DOTS = 30  # lines of a chart that can still be read
+FEWEST_ON_CURVE = 3
+MARKS = "osD^vP*X"
+
+
+def charts(experiment: Experiment, data: str, lines: list[Line]) -> list[Html]:
+    """Those that the lines on one data set make sense in; none where no fit has ended."""
+    ended = [line for line in lines if line.accuracy is not None]
+    if not ended:
+        return []
+    curves = _curves(experiment, ended)
+    drawn = []
+    if curves:
+        names = ", ".join(sorted({name for _, name, _ in curves}))
+        alt = f"Accuracy on {data} against {names}: {_told(ended)}"
+        drawn.append(picture(partial(_draw_curves, curves), alt, (4.4, 3.2)))
+    elif len(ended) <= MOST_DOTS:
+        alt = f"Accuracy on {data}, ours beside the paper's: {_told(ended)}"
+        size = (4.4, 0.24 * len(ended) + 1.1)
+        drawn.append(picture(partial(_draw_dots, ended), alt, size))
+    if len(ended) > 1:
+        alt = f"Seconds of a fit against wrong rows on {data}: {_told(ended)}"
+        drawn.append(picture(partial(_draw_times, ended), alt, (4.4, 3.4)))
+    return drawn
+
+
+def _told(lines: list[Line]) -> str:
+    """The ends of the range, for those who do not see it."""
+    ranked = sorted(lines, key=lambda line: line.accuracy or 0.0)
+    low, high = ranked[0], ranked[-1]
+    return f"from {low.accuracy:.2f} % ({low.method}) to {high.accuracy:.2f} % ({high.method})."
+
+
+def _curves(experiment: Experiment, lines: list[Line]) -> list[tuple[str, str, list[Line]]]:
+    """Method, parameter and lines, of methods that vary one number; a short one is none."""
+    found = []
+    for method in experiment.methods:
+        own = [line for line in lines if line.method == method.name]
+        varied = [name for name, values in method.vary.items() if len(values) > 1]
+        if len(varied) != 1 or len(own) < FEWEST_ON_CURVE:
+            continue
+        (name,) = varied
+        if all(isinstance(line.parameters.get(name), int | float) for line in own):
+            found.append((method.name, name, sorted(own, key=lambda ln: ln.parameters[name])))
+    return found
+
+
+def _draw_curves(curves: list[tuple[str, str, list[Line]]], ax) -> None:
+    for (method, name, lines), mark in zip(curves, cycle(MARKS), strict=False):
+        x = [line.parameters[name] for line in lines]
+        (drawn,) = ax.plot(x, [line.accuracy for line in lines], f"-{mark}", ms=5, label=method)
+        printed = [(v, ln.published["accuracy"]) for v, ln in zip(x, lines, strict=True)
+                   if "accuracy" in ln.published]  # fmt: skip
+        if printed:
+            ax.plot(*zip(*printed, strict=True), "D--", mfc="none", lw=0.8, color=drawn.get_color(),
+                    label=f"{method}, paper")  # fmt: skip
+    values = [line.parameters[name] for _, name, lines in curves for line in lines]
+    if min(values) > 0 and max(values) > 20 * min(values):
+        ax.set_xscale("log")
+    names = sorted({name for _, name, _ in curves})
+    ax.set_xlabel(" or ".join(names), **NAME)
+    ax.set_ylabel("accuracy, %")
+    ax.grid(alpha=0.25)
+    literal(ax.legend(fontsize=8))
+
+
+def _draw_dots(lines: list[Line], ax) -> None:
+    """Accuracies need not begin at 0, so they are dots on lines and no bars."""
+    heights = list(range(len(lines)))[::-1]
+    labels = {line.method for line in lines}
+    told = [ln.method if len(labels) == len(lines) else f"{ln.method} {ln.setting}" for ln in lines]
+    for height, line in zip(heights, lines, strict=True):
+        if line.difference is not None:
+            ends = [line.accuracy, line.published["accuracy"]]
+            ax.plot(ends, [height, height], "-", color="C7", lw=1)
+    ax.plot([line.accuracy for line in lines], heights, "o", ms=7, label="here")
+    printed = [(line.published["accuracy"], height)
+               for height, line in zip(heights, lines, strict=True)
+               if "accuracy" in line.published]  # fmt: skip
+    if printed:
+        ax.plot(*zip(*printed, strict=True), "D", ms=6, mfc="none", mew=1.4, label="paper")
+        ax.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    ax.set_yticks(heights, [short(text, 28) for text in told], **NAME)
+    ax.set_ylim(-0.6, len(lines) - 0.4)
+    ax.set_xlabel("accuracy, %")
+    ax.grid(alpha=0.25)
+
+
+def _draw_times(lines: list[Line], ax) -> None:
+    """Low and left is good."""
+    highest = 1.0
+    methods = list(dict.fromkeys(line.method for line in lines))
+    for method, mark in zip(methods, cycle(MARKS), strict=False):
+        own = [line for line in lines if line.method == method]
+        own.sort(key=lambda line: line.median("fit_seconds") or 0.0)
+        x = [line.median("fit_seconds") for line in own]
+        y = [100 - (line.accuracy or 0.0) for line in own]
+        ax.plot(x, y, f"{mark}-", ms=6, lw=0.8, label=short(method, 24))
+        highest = max(highest, *y)
+    ax.set(xscale="log", xlabel="seconds of a fit", ylabel="wrong, %")
+    ax.set_ylim(0, 1.08 * highest)
+    ax.grid(alpha=0.25)
+    literal(ax.legend(fontsize=7, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1)))

@@ -1,0 +1,77 @@
+"""Lines of a table: fits that differ in seed and repeat only, and the paper's figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Line:
+    """A method with its parameters on one data set; figures are medians of the fits that ended."""
+
+    data: str
+    method: str
+    use: str
+    parameters: dict[str, Any]
+    rows: list[dict[str, Any]]
+
+    @property
+    def setting(self) -> str:
+        return " ".join(f"{k}={v}" for k, v in self.parameters.items())
+
+    @property
+    def done(self) -> list[dict[str, Any]]:
+        return [row for row in self.rows if row["status"] == "done"]
+
+    @property
+    def status(self) -> str:
+        """What became of it: done, as soon as one fit is."""
+        return "done" if self.done else self.rows[0]["status"]
+
+    def median(self, name: str) -> float | None:
+        values = [row[name] for row in self.done if row.get(name) is not None]
+        return float(np.median(values)) if values else None
+
+    def detail(self, name: str) -> float | None:
+        values = [row["details"][name] for row in self.done if name in row["details"]]
+        return float(np.median(values)) if values else None
+
+    @property
+    def accuracy(self) -> float | None:
+        """In per cent."""
+        share = self.median("accuracy")
+        return None if share is None else 100 * share
+
+    @property
+    def milliseconds_per_row(self) -> float | None:
+        """Of prediction."""
+        seconds, rows = self.median("predict_seconds"), self.median("scored_rows")
+        return None if seconds is None or not rows else 1e3 * seconds / rows
+
+    @property
+    def published(self) -> dict[str, float]:
+        return self.rows[0]["published"]
+
+    @property
+    def difference(self) -> float | None:
+        """Points of accuracy above the paper's."""
+        printed = self.published.get("accuracy")
+        return None if printed is None or self.accuracy is None else self.accuracy - printed
+
+
+def lines_of(rows: Iterable[dict[str, Any]]) -> list[Line]:
+    """The lines of a table, in the order of their first fits; fits that tuned are none of it."""
+    groups: dict[tuple, list[dict]] = {}
+    for row in rows:
+        if row["stage"] == "test":
+            setting = repr(sorted(row["parameters"].items()))
+            groups.setdefault((row["data"], row["method"], setting), []).append(row)
+    return [
+        Line(first["data"], first["method"], first["use"], first["parameters"], group)
+        for group in groups.values()
+        for first in group[:1]
+    ]
