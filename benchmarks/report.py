@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from widemargin.environment import cpu
+
 RESULTS = Path(__file__).parent / "results"
 SEED = 0
 
@@ -32,16 +34,6 @@ def alternate(tasks: dict[str, Callable[[], object]], repeats: int = 3) -> dict[
             if turn > 0:
                 best[name] = min(best[name], time.perf_counter() - started)
     return best
-
-
-def cpu() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import subprocess
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from benchmarks.report import cpu
+from widemargin import environment
+from widemargin.environment import describe_machine, versions
 
-PACKAGES = ("widemargin", "numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "lightgbm",
-            "interpret-core")  # fmt: skip
+PACKAGES = (*environment.PACKAGES, "scikit-learn-intelex", "lightgbm", "interpret-core")
 ROOT = Path(__file__).parents[2]
 
 
 def describe() -> dict[str, str | int]:
     """The columns that say so."""
     return {
-        "machine": f"{cpu()}, {platform.system()} {platform.machine()}",
-        "cores": os.cpu_count() or 1,
-        "python": platform.python_version(),
-        "packages": json.dumps({p: v for p in PACKAGES if (v := _version(p))}),
+        **describe_machine(),
+        "packages": json.dumps(versions(PACKAGES)),
         "commit": commit(),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
     }
@@ -40,11 +35,4 @@ def commit() -> str:
     try:
         return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "-uno") else "")
     except (OSError, subprocess.CalledProcessError):
-        return ""
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
         return ""

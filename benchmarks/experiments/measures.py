@@ -8,7 +8,7 @@ from dataclasses import asdict
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
-from benchmarks.gaps import relative_gap
+from widemargin.peer_gaps import relative_gap
 
 
 def _gap(model, X, y, cell) -> dict:

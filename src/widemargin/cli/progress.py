@@ -157,8 +157,8 @@ class FitBar:
 class SearchBar:
     """Draws one line for a search: a number of folds that is fixed, so there is a time left."""
 
-    def __init__(self, line: Line | NoLine, n: int):
-        self.name, self._n, self._done = "", n, 0
+    def __init__(self, line: Line | NoLine, n: int, unit: str = "folds"):
+        self.name, self._n, self._done, self._unit = "", n, 0, unit
         self._ends = [time.monotonic()]  # of folds, from the beginning on
         line.show(self)
 
@@ -181,7 +181,7 @@ class SearchBar:
             seen = spent_or_left(now - self._ends[0], 0, self._n)
         else:
             seen = spent_or_left(now - recent[0], _ENOUGH, _ENOUGH + self._n - self._done)
-        return f"{self._done} of {self._n} folds, {seen}"
+        return f"{self._done} of {self._n} {self._unit}, {seen}"
 
 
 class TimeBar:
