@@ -1,0 +1,192 @@
+"""``python -m benchmarks.readme``: README's figures, from the files in benchmarks/results.
+
+Tables between marks are written anew.  Figures in sentences are not, but a test holds both against
+the files: what is measured again changes here first, and README follows.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from statistics import median
+
+from benchmarks.report import RESULTS, table
+
+README = Path(__file__).parents[1] / "README.md"
+MARK = "<!-- {name}: python -m benchmarks.readme -->"
+END = "<!-- end -->"
+
+
+class Result:
+    """The rows of all tables in a file of results; an empty first cell is the one above."""
+
+    def __init__(self, name: str):
+        self.link = f"benchmarks/results/{name}.md"
+        self.text = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+        self.rows: list[list[str]] = []
+        for line in self.text.splitlines():
+            if line.startswith("|") and not line.startswith("|---"):
+                cells = [cell.strip() for cell in line.strip("|").split("|")]
+                if not cells[0] and self.rows and len(self.rows[-1]) == len(cells):
+                    cells[0] = self.rows[-1][0]
+                self.rows.append(cells)
+
+    def row(self, *beginnings: str) -> list[str]:
+        """The first row whose first cells begin so."""
+        for row in self.rows:
+            if all(c.startswith(b) for c, b in zip(row, beginnings, strict=False)):
+                return row
+        raise ValueError(f"{self.link} has no row {' | '.join(beginnings)}.")
+
+    def number(self, *beginnings: str, column: int) -> float:
+        return _number(self.row(*beginnings)[column])
+
+
+def _number(text: str) -> float:
+    found = re.search(r"[-+]?\d[\d,]*\.?\d*", text)
+    if found is None:
+        raise ValueError(f"No number in {text!r}.")
+    return float(found[0].replace(",", ""))
+
+
+def _times(ratio: float) -> str:
+    """Two digits, as far as runs agree.
+
+    >>> _times(3.92), _times(16.7)
+    ('3.9 times', '17 times')
+    """
+    return f"{ratio:.1f} times" if ratio < 9.95 else f"{ratio:.0f} times"
+
+
+def _points(ours: float, theirs: float) -> str:
+    """
+    >>> _points(87.92, 87.94), _points(98.7, 98.7)
+    ('-0.02 points', 'the same')
+    """
+    away = round(ours - theirs, 2)
+    return f"{away:+.2f} points" if away else "the same"
+
+
+def additive_table() -> list[str]:
+    fashion, text, epoch = Result("fashion_fit"), Result("text_fit"), Result("binary_epoch")
+    predict, memory, icd = Result("fashion_predict"), Result("memory"), Result("icd_accuracy")
+    linear, mapped = "fit against LinearSVC", "fit against AdditiveChi2Sampler"
+    news, sector = text.row("news20, counts"), text.row("sector")
+    ratio = _number(predict.text[: predict.text.index(" times faster")].rsplit("\n", 1)[1])
+    ratios = [epoch.row(name)[5] for name in ("a9a", "w8a")]
+    room = [memory.number(name, column=1) for name in ("AdditiveSVC", "LinearSVC")]
+    presets = [icd.row(f"icd, {name}") for name in ("ijcnn1", "shuttle")]
+    equal = f"equal ({fashion.row('accuracy against it')[1].removesuffix(' points')})"
+    gain = fashion.number("accuracy against LinearSVC", column=1)
+    rows = [
+        [f"[Fashion-MNIST]({fashion.link}), 60,000 images, chi2", "LinearSVC",
+         f"{_times(fashion.number(linear, column=1))} faster", f"{gain:+.1f} points"],
+        ["the same", "AdditiveChi2Sampler + LinearSVC",
+         f"{_times(fashion.number(mapped, column=1))} faster", equal],
+        [f"[prediction]({predict.link}) of 10,000 images", "the same",
+         f"{_times(ratio)} faster", ""],
+        [f"[news20 counts]({text.link}), 20 classes, 56,436 features", "LinearSVC",
+         f"{_times(_number(news[7]))} faster", f"{_number(news[8]):+.1f} points"],
+        [f"[sector]({text.link}), 105 classes", "LinearSVC",
+         f"{_times(_number(sector[7]))} faster", f"{_number(sector[8]):+.1f} points"],
+        [f"[a9a, w8a]({epoch.link}), one sweep, per stored value", "LIBLINEAR",
+         f"{', '.join(ratios)} of its time", ""],
+        [f"[memory]({memory.link}) during a fit of 60,000 x 784 bytes", "LinearSVC",
+         f"{room[0]:.0f} MiB against {room[1]:.0f}", ""],
+        [f"[ICD's preset]({icd.link}), ijcnn1 and shuttle",
+         f"the paper's {', '.join(row[2] for row in presets)} %", "",
+         f"{', '.join(row[1] for row in presets)} %"],
+    ]  # fmt: skip
+    return table(["", "against", "time", "accuracy"], rows)
+
+
+def kernel_table() -> list[str]:
+    """Accuracies are against SVC's, or intelex's where SVC was not run."""
+    small, large = "many_classes_small", "many_classes_large"
+    biased = "KernelSVC, fit_intercept=True"
+    grid = Result("kernel_grid")
+    found = re.search(r"SVC [\d.]+ s: ([\d.]+) and", grid.text)
+    assert found is not None
+    rows = [
+        _kernel_row("kernel_fit_covtype", "[covtype, 30,000 rows]({}), fit"),
+        _kernel_row("kernel_fit_ijcnn1", "[ijcnn1]({}), 49,990 rows, fit with intercept", biased),
+        _kernel_row("kernel_fit_mnist", "[MNIST, round digits]({}), 60,000 rows, fit"),
+        _class_row(small, "letter:", "[letter]({}), 26 classes, 15,000 rows, defaults"),
+        _class_row(large, "mnist:", "[MNIST]({}), 10 classes, 60,000 rows, C = 8, gamma = .04"),
+        _class_row(large, "covtype:", "[covtype]({}), 7 classes, 30,000 rows, C = gamma = 32"),
+        _class_row(small, "usps:", "[usps]({}), 10 classes, 7,291 rows, defaults"),
+        _class_row(small, "satimage:", "[satimage]({}), 6 classes, 4,435 rows, defaults"),
+        _kernel_row("kernel_predict", "[prediction]({}) of 20,000 covtype rows"),
+        [f"[grid of 25 settings]({grid.link}), 10,000 rows",
+         f"{_times(float(found[1]))} (ours on one thread)", "", ""],
+    ]  # fmt: skip
+    header = ["", "SVC needs", "scikit-learn-intelex needs", "accuracy"]
+    rows[0][1] += " as long"
+    return table(header, rows)
+
+
+def _kernel_row(name: str, words: str, ours: str = "KernelSVC") -> list[str]:
+    """Of a file with one table: seconds, its time / ours, (a bar,) accuracy."""
+    result = Result(name)
+    place = result.row("", "seconds").index("accuracy, %")
+    ratios = [_times(result.number(peer, column=2)) for peer in ("SVC", "scikit-learn-intelex")]
+    accuracies = [result.number(who, column=place) for who in (ours, "SVC")]
+    return [words.format(result.link), *ratios, _points(*accuracies)]
+
+
+def _class_row(name: str, data: str, words: str) -> list[str]:
+    """Of a file with a table of several data sets, three lines or two for each."""
+    result = Result(name)
+    known = {row[1]: row for row in result.rows if row[0].startswith(data)}
+    peer = known.get("SVC", known["scikit-learn-intelex"])
+    ratios = [_times(_number(known[n][3])) if n in known else "not run"
+              for n in ("SVC", "scikit-learn-intelex")]  # fmt: skip
+    accuracies = [_number(row[4]) for row in (known["KernelSVC"], peer)]
+    return [words.format(result.link), *ratios, _points(*accuracies)]
+
+
+TABLES = {"additive": additive_table, "kernel": kernel_table}
+
+
+def phrases() -> list[str]:
+    """Figures that stand in README's sentences, in the words that they stand in."""
+    peak, whole, rows = Result("fma_peak"), Result("kernel_whole"), Result("kernel_rows")
+    threads, cost = Result("kernel_threads"), Result("certificate_cost")
+    load, start = Result("model_load"), Result("startup")
+    shares = [_number(peak.row(str(rank))[4]) for rank in (1, 2, 3, 4, 8, 16)]
+    parse, team = Result("parse"), Result("threads")
+    early = [[_number(c) for c in r[1:5]] for r in whole.rows if r[0].startswith("early")]
+    exact = [[_number(c) for c in r[1:5]] for r in whole.rows if r[0].startswith("exact")]
+    speeds = [_number(row[7]) for row in rows.rows[1:]]
+    costs = [_number(row[3]) for row in cost.rows[1:4]]  # of the kernel machine
+    slowest = min(_number(row[3]) for row in load.rows[1:])
+    return [
+        f"[{min(shares[1:]):.0f} to {max(shares):.0f} % of the core's multiply-add peak]"
+        f"({peak.link}) ({shares[0]:.0f} % at rank 1)",
+        f"[{min(costs):.0f} to {max(costs):.0f} %]({cost.link})",
+        f"an early model in {median(r[0] for r in early):.0f} s "
+        f"({median(r[3] for r in early):.2f} %)",
+        f"in {min(r[0] for r in exact):.0f} to {max(r[0] for r in exact):.0f} s "
+        f"({median(r[3] for r in exact):.2f} %)",
+        f"[about {_times(median(_number(row[4]) for row in team.rows[1:]))}]({team.link})",
+        f"[{_times(median(_number(row[5]) for row in parse.rows[1:]))} as fast]({parse.link})",
+        f"{min(_number(row[6]) for row in parse.rows[1:]):.0f} to "
+        f"{max(_number(row[6]) for row in parse.rows[1:]):.0f} times on two",
+        f"[{min(speeds):.0f} to {max(speeds):.0f} %]({rows.link})",
+        f"[{_times(threads.number('16', column=2))}]({threads.link})",
+        f"[{slowest / 1000:.1f} GB/s]({load.link})",
+        f"[{start.number('`widemargin --help`', column=1):.2f} s]({start.link})",
+    ]
+
+
+def rewritten(text: str) -> str:
+    """README with its tables as the results have them."""
+    for name, make in TABLES.items():
+        begin = text.index(MARK.format(name=name)) + len(MARK.format(name=name))
+        lines = "\n".join(make())
+        text = f"{text[:begin]}\n{lines}\n{text[text.index(END, begin) :]}"
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(rewritten(README.read_text(encoding="utf-8")), encoding="utf-8")

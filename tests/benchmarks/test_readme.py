@@ -1,0 +1,66 @@
+"""README's figures are those of the committed results."""
+
+import pytest
+from benchmarks import readme
+from benchmarks.readme import README, Result, phrases, rewritten
+from benchmarks.report import RESULTS
+
+if not RESULTS.exists():
+    pytest.skip("results are not in the sdist", allow_module_level=True)
+TEXT = README.read_text(encoding="utf-8")
+
+
+def test_tables_are_what_the_results_say():
+    assert rewritten(TEXT) == TEXT, "python -m benchmarks.readme"
+
+
+@pytest.mark.parametrize("phrase", phrases())
+def test_sentences_are_what_the_results_say(phrase):
+    assert " ".join(phrase.split()) in " ".join(TEXT.split())
+
+
+# ------------------------------------------------------------------ that it can fail
+
+
+@pytest.fixture
+def changed(tmp_path, monkeypatch):
+    """Results of which one can be changed."""
+
+    def change(name: str, old: str, new: str) -> None:
+        path = tmp_path / f"{name}.md"
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    for path in RESULTS.glob("*.md"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr(readme, "RESULTS", tmp_path)
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        ("fashion_fit", "3.9 times", "2.1 times", "| LinearSVC | 2.1 times faster | +2.4 points |"),
+        ("many_classes_small", "2.163 | 2.47 |", "2.163 | 1.24 |", "defaults | 1.2 times |"),
+        ("kernel_fit_covtype", "| 87.94 | 13528", "| 88.94 | 13528", "4.4 times | -1.02 points |"),
+        ("kernel_grid", "6.1 and 6.5", "3.1 and 6.5", "| 3.1 times (ours on one thread) |"),
+    ],
+)
+def test_another_measurement_is_another_table(changed, name, old, new, said):
+    changed(name, old, new)
+    assert said in rewritten(TEXT)
+    assert said not in TEXT
+
+
+def test_another_measurement_is_another_sentence(changed):
+    before = phrases()
+    changed("startup", "0.244", "0.344")
+    assert [p for p in phrases() if p not in before] == [
+        "[0.34 s](benchmarks/results/startup.md)"
+    ]  # fmt: skip
+
+
+def test_a_row_that_is_gone_is_named():
+    with pytest.raises(ValueError, match=r"startup.md has no row no such process"):
+        Result("startup").row("no such process")
