@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import cycle
 
-from benchmarks.experiments.lines import Line
+from benchmarks.experiments.lines import Line, labels
 from benchmarks.experiments.plan import Experiment
 from widemargin.drawing.canvas import NAME, literal, short
 from widemargin.pages import Html, picture
@@ -79,8 +79,6 @@ def _draw_curves(curves: list[tuple[str, str, list[Line]]], ax) -> None:
 def _draw_dots(lines: list[Line], ax) -> None:
     """Accuracies need not begin at 0, so they are dots on lines and no bars."""
     heights = list(range(len(lines)))[::-1]
-    labels = {line.method for line in lines}
-    told = [ln.method if len(labels) == len(lines) else f"{ln.method} {ln.setting}" for ln in lines]
     for height, line in zip(heights, lines, strict=True):
         if line.difference is not None:
             ends = [line.accuracy, line.published["accuracy"]]
@@ -92,7 +90,7 @@ def _draw_dots(lines: list[Line], ax) -> None:
     if printed:
         ax.plot(*zip(*printed, strict=True), "D", ms=6, mfc="none", mew=1.4, label="paper")
         ax.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
-    ax.set_yticks(heights, [short(text, 28) for text in told], **NAME)
+    ax.set_yticks(heights, [short(text, 28) for text in labels(lines)], **NAME)
     ax.set_ylim(-0.6, len(lines) - 0.4)
     ax.set_xlabel("accuracy, %")
     ax.grid(alpha=0.25)

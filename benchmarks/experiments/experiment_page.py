@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.experiments.charts import charts
-from benchmarks.experiments.lines import Line
+from benchmarks.experiments.lines import Line, labels
 from benchmarks.experiments.plan import Experiment
 from widemargin.pages import Html, anchor, facts, folded, grid, joined, page, section, table, tag
 
 FAR = 0.5  # points of accuracy from the paper that ask for a reason
-COLUMNS = ("method", "parameters", "accuracy, %", "paper, %", "difference", "fit, s",
+COLUMNS = ("method", "accuracy, %", "paper, %", "difference", "fit, s",
            "paper, s", "predict, ms a row", "paper, ms", "fit, MB", "gap", "fits",
-           "paper, max error, %", "paper, mean error, %")  # fmt: skip
+           "paper, max error, %", "paper, mean error, %", "parameters")  # fmt: skip
 
 
 def experiment_page(experiment: Experiment, lines: list[Line]) -> str:
@@ -33,7 +33,7 @@ def experiment_page(experiment: Experiment, lines: list[Line]) -> str:
 
 def _table(lines: list[Line]) -> Html:
     """Columns that are empty throughout are left out."""
-    rows = [_cells(line) for line in lines]
+    rows = [_cells(*pair) for pair in zip(lines, labels(lines), strict=True)]
     kept = [k for k in range(len(COLUMNS)) if any(row[k] != "" for row in rows)]
     counts = [int(max(ln.median(name) or 0 for ln in lines)) for name in
               ("train_rows", "scored_rows")]  # fmt: skip
@@ -42,13 +42,12 @@ def _table(lines: list[Line]) -> Html:
     return table([COLUMNS[k] for k in kept], [[row[k] for k in kept] for row in rows], caption)
 
 
-def _cells(line: Line) -> list[object]:
+def _cells(line: Line, label: str) -> list[object]:
     away = line.difference
     far = away is not None and abs(away) > FAR
-    link = tag("a", line.method, href=f"methods.html#{anchor(line.use)}")
+    link = tag("a", label, href=f"methods.html#{anchor(line.use)}")
     return [
         link,
-        tag("td", line.setting, class_="text") if line.setting else "",
         line.status if line.accuracy is None else f"{line.accuracy:.2f}",
         line.published.get("accuracy", ""),
         "" if away is None else tag("td", f"{away:+.2f}", class_="warn" if far else "near"),
@@ -61,6 +60,7 @@ def _cells(line: Line) -> list[object]:
         f"{len(line.done)} of {len(line.rows)}",
         line.published.get("max_error", ""),
         line.published.get("mean_error", ""),
+        tag("td", line.setting, class_="text") if line.setting else "",
     ]
 
 
@@ -70,8 +70,7 @@ def _figure(value: float | None) -> str:
 
 def _details(lines: list[Line]) -> Iterable[Html]:
     """Tables within results (levels, errors by feature), and fits that did not end."""
-    for line in lines:
-        name = f"{line.method} {line.setting}".strip()
+    for line, name in zip(lines, labels(lines), strict=True):
         for key, found in (line.done[0]["details"] if line.done else {}).items():
             entries = _entries(found)
             if entries:

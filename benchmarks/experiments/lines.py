@@ -63,6 +63,17 @@ class Line:
         return None if printed is None or self.accuracy is None else self.accuracy - printed
 
 
+def labels(lines: list[Line]) -> list[str]:
+    """Short names: methods, with the parameters in which lines of a method differ."""
+    told = []
+    for line in lines:
+        own = [other.parameters for other in lines if other.method == line.method]
+        differ = [f"{k}={v}" for k, v in line.parameters.items()
+                  if any(known.get(k) != v for known in own)]  # fmt: skip
+        told.append(" ".join([line.method, *differ]))
+    return told
+
+
 def lines_of(rows: Iterable[dict[str, Any]]) -> list[Line]:
     """The lines of a table, in the order of their first fits; fits that tuned are none of it."""
     groups: dict[tuple, list[dict]] = {}

@@ -104,7 +104,8 @@ def test_failures_are_told_and_are_text(site):
     text = read(site, "dcsvm_table1")
     assert "failed, &lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert EVIL not in text
-    assert cells(text, "BCM")[2] == "failed"
+    assert cells(text, "BCM clusters=50")[1] == "failed"
+    assert cells(text, "BCM clusters=50")[-1] == "C=32.0 clusters=50 gamma=32.0"
     assert "levels of the first fit" in text
 
 

@@ -23,12 +23,16 @@ def small(monkeypatch):
 
 def test_a_table_and_a_page():
     result = run("bench", "--quick")
-    lines = result.stdout.splitlines()
-    assert lines[0].startswith("3 splits of each data set")
-    assert [line.split()[0] for line in lines[1:-1]] == ["iris", *comparison.MACHINES]
-    assert lines[-1] == str(PAGE)
+    header, *rows, page = result.stdout.splitlines()
+    assert header.split()[:3] == ["machine", "right,", "%"]
+    assert [row.split()[:2] for row in rows] == [["iris", name] for name in comparison.MACHINES]
+    assert page == str(PAGE)
     assert "iris, 3 splits" in PAGE.read_text(encoding="utf-8")
-    assert result.stderr == ""
+    said = result.stderr.splitlines()
+    assert said[0].startswith("3 splits of every data set")
+    assert [line.partition(":")[0] for line in said[1:]] == [
+        f"iris, {name}" for name in comparison.MACHINES
+    ]
 
 
 def interrupted():
@@ -52,5 +56,5 @@ def test_ctrl_c_before_anything_is_done(monkeypatch):
 def test_more_splits_unless_it_is_to_be_quick(monkeypatch):
     monkeypatch.setattr(comparison, "MACHINES", {"SVC": SVC})
     monkeypatch.setattr(benching, "MACHINES", {"SVC": SVC})
-    assert run("bench").stdout.startswith("20 splits")
+    assert run("bench").stderr.startswith("20 splits")
     assert "iris, 20 splits" in PAGE.read_text(encoding="utf-8")
