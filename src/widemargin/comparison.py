@@ -155,7 +155,9 @@ def _tuned(model, X, y) -> tuple[tuple[str, float], Any]:
     ((path, name),) = (
         (path, name) for path in model.get_params() if (name := path.rpartition("__")[2]) in GRIDS
     )
-    search = GridSearchCV(model, {path: list(GRIDS[name])}, cv=FOLDS, refit=False).fit(X, y)
+    search = GridSearchCV(
+        model, {path: list(GRIDS[name])}, cv=FOLDS, refit=False, error_score="raise"
+    ).fit(X, y)
     return (name, search.best_params_[path]), model.set_params(**search.best_params_)
 
 

@@ -1,5 +1,7 @@
 """widemargin bench."""
 
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -36,15 +38,36 @@ def test_a_table_and_a_page():
 
 
 def interrupted():
-    raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
 
 
-def test_ctrl_c_keeps_what_is_done(monkeypatch):
-    monkeypatch.setitem(comparison.MACHINES, "LinearSVC", interrupted)
+def swallowed():
+    """As NumPy does with what is raised while it looks at a buffer."""
+    try:
+        interrupted()
+    except KeyboardInterrupt:
+        raise ValueError("no PEP 3118") from None
+
+
+def lost():
+    """An interrupt of which nothing is left."""
+    with suppress(KeyboardInterrupt):
+        interrupted()
+    return SVC()
+
+
+@pytest.mark.parametrize("how", [interrupted, swallowed, lost])
+def test_ctrl_c_keeps_what_is_done(monkeypatch, how):
+    monkeypatch.setitem(comparison.MACHINES, "LinearSVC", how)
     result = run("bench", "--quick", "-o", "there", status=130)
     assert "interrupted after 2 of 5 machines." in result.stderr
     assert "KernelSVC" in result.stdout
     assert "learn, s" in Path("there/index.html").read_text(encoding="utf-8")
+
+
+def test_other_errors_are_errors(monkeypatch):
+    monkeypatch.setitem(comparison.MACHINES, "KernelSVC", lambda: SVC(C=1.0, gamma=-1.0))
+    assert "gamma" in run("bench", "--quick", status=1).stderr
 
 
 def test_ctrl_c_before_anything_is_done(monkeypatch):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from widemargin.cli.interrupt import noticing_ctrl_c
 from widemargin.cli.output import INTERRUPTED, print_table
 from widemargin.cli.progress import SearchBar, line
 from widemargin.comparison import DATA, FIGURES, MACHINES, Outcome, compare
@@ -21,14 +22,19 @@ def bench(folder: Path, splits: int) -> None:
     outcomes: list[Outcome] = []
     said = "each tuned on its training rows, one thread"
     print(f"{splits} splits of every data set, {said}", file=sys.stderr)
-    with line(quiet=False) as shown:
+    with line(quiet=False) as shown, noticing_ctrl_c() as interrupt:
         bar = SearchBar(shown, n, "machines")
         try:
             for outcome in compare(splits, lambda name: bar.begin(name, len(outcomes))):
+                if interrupt.asked:
+                    break
                 outcomes.append(outcome)
                 bar.fold()
                 print(_told(outcome), file=sys.stderr)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Exception):
+            if not interrupt.asked:
+                raise
+        if interrupt.asked:
             print(f"interrupted after {len(outcomes)} of {n} machines.", file=sys.stderr)
     if outcomes:
         print_table(["", "machine", *FIGURES], [[o.data, o.machine, *o.figures] for o in outcomes])

@@ -50,3 +50,22 @@ def stopping_on_ctrl_c() -> Iterator[Interrupt]:
         yield found
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def noticing_ctrl_c() -> Iterator[Interrupt]:
+    """Ctrl-C is raised as ever, and remembered: NumPy makes other errors of it within buffers."""
+    found = Interrupt()
+    if threading.current_thread() is not threading.main_thread():
+        yield found
+        return
+
+    def notice(number, frame) -> None:
+        found.asked = True
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, notice)
+    try:
+        yield found
+    finally:
+        signal.signal(signal.SIGINT, before)
