@@ -43,8 +43,9 @@ demo: $(VENV)/demo ## train on digits and on a larger problem, print a table, dr
 	@echo "running widemargin demo ..."
 	@$(BIN)/widemargin demo
 
+# A file's tests stay together: some share a cluster of workers, or a model.
 test: $(VENV)/ready ## all tests, doctests included
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/ready ## linters and types
 	$(call install,$(VENV),lint)

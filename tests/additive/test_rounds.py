@@ -39,15 +39,15 @@ def solve(store, n_parts, tol=1e-3, max_iter=3000, **parameters):
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
-@pytest.mark.parametrize("n_parts", [1, 2, 4])
+@pytest.mark.parametrize("n_parts", [1, 3])
 @pytest.mark.parametrize("name", ["two", "ten"])
 def test_parts_reach_the_optimum_of_the_whole(stores, name, n_parts, loss):
-    _, _, outcome = solve(stores[name], n_parts, loss=loss)
+    _, _, outcome = solve(stores[name], n_parts, tol=1e-2, loss=loss)
     assert outcome.converged
-    assert outcome.certificate.relative_gap.max() <= 1e-3
+    assert outcome.certificate.relative_gap.max() <= 1e-2
     whole = AdditiveSVC("chi2", tol=1e-6, random_state=0, loss=loss).fit(stores[name])
     above = outcome.certificate.primal.sum() / whole.objective_ - 1
-    assert -1e-6 < above < 1e-3
+    assert -1e-6 < above < 1e-2
 
 
 def test_every_round_raises_the_dual_objective(stores):

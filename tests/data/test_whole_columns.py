@@ -123,6 +123,7 @@ def test_the_only_file_of_a_zip_archive_is_read(tmp_path):
         (zipped("a")[:80], "damaged"),
         (zipped("a", content=ROWS * 99).replace(b"PK\x01\x02", b"PK\x01\x03"), "damaged"),
     ],
+    ids=["two files", "cut off", "another signature"],
 )
 def test_other_zip_archives_are_refused(content, said, tmp_path):
     (tmp_path / "a.zip").write_bytes(content)

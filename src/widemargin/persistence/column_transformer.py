@@ -105,13 +105,18 @@ def unpack_columns(own: Fields, arrays: Arrays, names: list | None, d: int, unpa
         index[name] = _numbers(inner, of, names, d)
         part = _unpack_part(inner, arrays.inner(f"{k}/"), len(of), unpack)
         called = None if names is None else [names[j] for j in index[name]]
-        if hasattr(part, "feature_names_in_") and list(part.feature_names_in_) != called:
+        if not isinstance(part, str) and _known_names(part) != called:
             raise inner.fault("columns", "those whose names the part knows")
         parts.append((name, part, of))
     rest = sorted(set(range(d)) - {j for name in index if name != _REST for j in index[name]})
     if index.setdefault(_REST, []) != rest:
         raise own.fault("parts", "parts that have all columns, the remainder those of no other")
     return _put_together(own, parts, index)
+
+
+def _known_names(part) -> list[str] | None:
+    names = getattr(part, "feature_names_in_", None)
+    return None if names is None else list(names)
 
 
 def _numbers(inner: Fields, of: list, names: list | None, d: int) -> list[int]:
