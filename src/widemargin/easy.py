@@ -19,6 +19,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
 from widemargin.additive import AdditiveSVC
 from widemargin.kernel import KernelSVC
+from widemargin.progress import FitStopper
 from widemargin.selection import Candidate, Trial, behind_scaler, ranked, sample_rows, tune
 from widemargin.warning import warn_user
 
@@ -35,7 +36,7 @@ _STEP, _MOST_STEPS = 4.0, 3  # by which gamma goes on at the end of its grid, an
 _MOST_C = 1e4
 
 
-class Deadline:
+class Deadline(FitStopper):
     """The time that is left; as a callback of scikit-learn's, it ends fits when there is none.
 
     They keep what they have, and warn of the gap that is left.
@@ -56,18 +57,6 @@ class Deadline:
     @property
     def is_over(self) -> bool:
         return self.left <= 0
-
-    def setup(self, estimator, context) -> None:
-        pass
-
-    def teardown(self, estimator, context) -> None:
-        pass
-
-    def on_fit_task_begin(self, estimator, context) -> None:
-        pass
-
-    def on_fit_task_end(self, estimator, context) -> bool:
-        return self.is_over
 
 
 @dataclass(frozen=True)

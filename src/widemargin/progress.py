@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from typing import Any
 
 logger = logging.getLogger("widemargin")
 
@@ -65,3 +66,24 @@ def log(message: str, *args) -> None:
         logger.info(message, *args)
     else:
         print(message % args, file=sys.stderr)
+
+
+class FitStopper:
+    """As a callback of scikit-learn's, ends fits once ``is_over``.
+
+    They keep what they have, and warn of the gap that is left.
+    """
+
+    is_over: Any = False
+
+    def setup(self, estimator, context) -> None:
+        pass
+
+    def teardown(self, estimator, context) -> None:
+        pass
+
+    def on_fit_task_begin(self, estimator, context) -> None:
+        pass
+
+    def on_fit_task_end(self, estimator, context) -> bool:
+        return bool(self.is_over)

@@ -5,29 +5,20 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from widemargin.progress import FitStopper
 
-class Interrupt:
-    """As a callback of scikit-learn's, ends fits once somebody has asked for it.
 
-    They keep what they have, and warn of the gap that is left.
-    """
+class Interrupt(FitStopper):
+    """Ends fits once somebody has asked for it."""
 
     def __init__(self) -> None:
         self.asked = False
 
-    def setup(self, estimator, context) -> None:
-        pass
-
-    def teardown(self, estimator, context) -> None:
-        pass
-
-    def on_fit_task_begin(self, estimator, context) -> None:
-        pass
-
-    def on_fit_task_end(self, estimator, context) -> bool:
+    @property
+    def is_over(self) -> bool:
         return self.asked
 
 
@@ -35,9 +26,6 @@ class Interrupt:
 def stopping_on_ctrl_c() -> Iterator[Interrupt]:
     """The first Ctrl-C asks the fit to stop; another one, or one outside of the block, ends all."""
     found = Interrupt()
-    if threading.current_thread() is not threading.main_thread():  # which alone has signals
-        yield found
-        return
 
     def ask(number, frame) -> None:
         if found.asked:
@@ -45,27 +33,31 @@ def stopping_on_ctrl_c() -> Iterator[Interrupt]:
         found.asked = True
         print("stopping; Ctrl-C again ends without a model", file=sys.stderr)
 
-    before = signal.signal(signal.SIGINT, ask)
-    try:
+    with _on_ctrl_c(ask):
         yield found
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
 def noticing_ctrl_c() -> Iterator[Interrupt]:
     """Ctrl-C is raised as ever, and remembered: NumPy makes other errors of it within buffers."""
     found = Interrupt()
-    if threading.current_thread() is not threading.main_thread():
-        yield found
-        return
 
     def notice(number, frame) -> None:
         found.asked = True
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, notice)
-    try:
+    with _on_ctrl_c(notice):
         yield found
+
+
+@contextmanager
+def _on_ctrl_c(handler: Callable) -> Iterator[None]:
+    """In the main thread, which alone has signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
     finally:
         signal.signal(signal.SIGINT, before)
