@@ -62,6 +62,7 @@ class PWLSGD(BinaryMachine):
 
     min L/2 w'Hw + mean hinge on the piecewise linear code, by Pegasos with w'Hw in the place of
     |w|^2: steps of 1 / (L t) along L H w minus the mean of the violating rows, L = 1 / (C n).
+    The paper was not at hand: the rule of steps is our reading of it.
     """
 
     def __init__(

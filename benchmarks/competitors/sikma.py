@@ -15,6 +15,7 @@ class SIKMA(BinaryMachine):
     by 1 - rate L and a row that violates its margin adds rate y k(x, .).  f is a sum of functions
     of one feature, kept as a table of their values at ``bins`` even places, so that a step does
     not grow with the support vectors.  The rate is 1 / (L (t + offset)); offset 1 is Pegasos'.
+    The paper was not at hand: the loss and this rate are our reading of it.
     """
 
     def __init__(
