@@ -43,12 +43,22 @@ class Tables {
   void take_factors() {
     arg_.rank = int(right_.shape(1));
     require(arg_.rank > 0, "the rank must be positive");
-    const bool few = arg_.rank <= 4 && !arg_.is_double;  // single precision has loops of its own
-    require(arg_.lanes == 1 ? arg_.rank == 1 || (arg_.rank == 4 && few) || arg_.rank % 8 == 0
-                            : arg_.rank % 4 == 0 || few,
+    const bool own = arg_.rank <= 4;  // with a loop of its own
+    require(arg_.lanes == 1 ? arg_.rank == 1 || arg_.rank == 4 || arg_.rank % 8 == 0
+                            : arg_.rank % 4 == 0 || own,
             "pad the rank: see padded_rank");
     arg_.left = number_pointer(*left_, arg_.is_double, std::int64_t(right_.size()),
                                "left and right must agree");
+    require(begins_with_zeros(arg_.left) && begins_with_zeros(arg_.right),
+            "code 0 is absent: its numbers must be zero");
+  }
+
+  bool begins_with_zeros(const void* table) const {
+    for (int m = 0; m < arg_.rank; ++m)
+      if (arg_.is_double ? static_cast<const double*>(table)[m] != 0
+                         : static_cast<const float*>(table)[m] != 0)
+        return false;
+    return true;
   }
 
   void take_unary() {

@@ -25,6 +25,7 @@ struct RowCalls {
   void (*update_dot)(const RowsArg&, const CellsArg&, const Share&, std::int64_t i,
                      const void* delta, std::int64_t next, void* out);
   void (*prefetch)(const RowsArg&, const CellsArg&, std::int64_t i);
+  void (*add)(const RowsArg&, const CellsArg&, const Share&, const WeightedRows&);
 };
 
 template <class Rows, class Cells>
@@ -75,11 +76,20 @@ struct CallsOf {
   static void prefetch(const RowsArg& r, const CellsArg& c, std::int64_t i) {
     cells(r, c).prefetch(Rows(r)[i]);
   }
+  static void add(const RowsArg& r, const CellsArg& c, const Share& share, const WeightedRows& w) {
+    if constexpr (kBlocked) {
+      cells(r, c).add(Rows(r), share.from(), share.to(), w);
+    } else {
+      const T* coef = static_cast<const T*>(w.coef);
+      for (int k = 0; k < w.n; ++k, coef += sizeof(Lanes) / sizeof(T))
+        update(r, c, share, w.row[k], coef);
+    }
+  }
   static constexpr RowCalls all() {
     if constexpr (Rows::dense && sizeof(Lanes) > sizeof(T))
-      return {decide, update, update_dot, prefetch};
+      return {decide, update, update_dot, prefetch, add};
     else
-      return {decide, update, nullptr, prefetch};
+      return {decide, update, nullptr, prefetch, add};
   }
 
  private:

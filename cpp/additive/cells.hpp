@@ -28,6 +28,15 @@ inline bool are_far(const TablesArg& t, std::int64_t n_features) {
   return n_features * t.rank * t.lanes * bytes > kPrefetchBytes;  // a unary table has rank 0
 }
 
+// Some rows, as many at most as stay near while all features pass, and a vector of coefficients
+// for each of them.
+struct WeightedRows {
+  static constexpr int kMost = 128;
+  const std::int64_t* row;
+  const void* coef;
+  int n;
+};
+
 template <class T, int kRank>  // kRank == 0: a multiple of 4 known at run time only
 struct FactorLanes {
   static constexpr bool kFused = true;
@@ -46,6 +55,8 @@ struct FactorLanes {
         far(are_far(a, n_features)) {}
 
   static constexpr int kPart = kRank ? kRank : 4;  // vectors handled in one unrolled step
+  // Code 0 is absent, and its numbers zero.  A branch costs more than it saves on few of them.
+  static constexpr bool kSkips = kRank == 0 || kRank >= 8;
   int rank() const { return kRank ? kRank : runtime_rank; }
   T* cell(std::int64_t feature) const { return weights + feature * rank() * kLanes; }
 
@@ -61,6 +72,7 @@ struct FactorLanes {
     const int r = rank();
     Chains sums = chains;
     for (std::int64_t k = 0; k < row.size; ++k) {
+      if (kSkips && row.code(k) == 0) continue;
       const T* l = left + row.code(k) * r;
       const T* w = cell(row.feature(k));
       for (int part = 0; part < r; part += kPart)
@@ -82,6 +94,7 @@ struct FactorLanes {
   void update(const Row& row, Lanes delta) {
     const int r = rank();
     for (std::int64_t k = 0; k < row.size; ++k) {
+      if (kSkips && row.code(k) == 0) continue;
       const T* t = right + row.code(k) * r;
       T* w = cell(row.feature(k));
       for (int part = 0; part < r; part += kPart)
@@ -92,6 +105,27 @@ struct FactorLanes {
     }
   }
 
+  // Several dense rows at once, as update() would one after another: a feature's weights stay in
+  // registers while all rows that have it are added to them.
+  template <class Rows>
+  void add(const Rows& rows, std::int64_t from, std::int64_t to, const WeightedRows& w) {
+    const T* coef = static_cast<const T*>(w.coef);
+    const int r = rank();
+    Term terms[WeightedRows::kMost];
+    for (std::int64_t j = from; j < to; ++j) {
+      int n = 0;
+      for (int k = 0; k < w.n; ++k) {
+        const std::int64_t code = rows[w.row[k]].code(j);
+        terms[n] = {right + code * r, coef + k * kLanes};
+        n += code != 0;  // which is absent, and zero
+      }
+      int m = 0;
+      for (; m + kHeld <= r; m += kHeld) add_held<kHeld>(terms, n, j, m);
+      for (; m + 2 <= r; m += 2) add_held<2>(terms, n, j, m);
+      for (; m < r; ++m) add_held<1>(terms, n, j, m);
+    }
+  }
+
   // Write one dense row and read the next in one pass: the weights travel through the cache
   // once instead of twice, and the result is that of update() followed by dot().
   template <class Row>
@@ -99,6 +133,7 @@ struct FactorLanes {
     const int r = rank();
     Lanes even{}, odd{};
     for (std::int64_t k = 0; k < row.size; ++k) {
+      if (kSkips && (row.code(k) | next.code(k)) == 0) continue;
       const T* t = right + row.code(k) * r;
       const T* l = left + next.code(k) * r;
       T* w = cell(row.feature(k));
@@ -121,6 +156,27 @@ struct FactorLanes {
       const T* w = cell(row.feature(k));
       for (int m = 0; m < rank(); ++m) __builtin_prefetch(w + m * kLanes, 1);
     }
+  }
+
+ private:
+  // Half of AVX2's 16 registers: vectors of coefficients need room too.
+  static constexpr int kHeld = 8 * kVectorBytes / (kLanes * int(sizeof(T))) > 2 ? 4 : 2;
+
+  struct Term {  // of a sum over rows: a row of the table and its coefficients
+    const T *values, *coef;
+  };
+
+  // Numbers m .. m + kN of the weights of feature j.
+  template <int kN>
+  void add_held(const Term* terms, int n, std::int64_t j, int m) {
+    T* w = cell(j) + m * kLanes;
+    Lanes held[kN];
+    for (int u = 0; u < kN; ++u) held[u] = load<Lanes>(w + u * kLanes);
+    for (int k = 0; k < n; ++k) {
+      const Lanes delta = load<Lanes>(terms[k].coef);
+      for (int u = 0; u < kN; ++u) held[u] += terms[k].values[m + u] * delta;
+    }
+    for (int u = 0; u < kN; ++u) store(w + u * kLanes, held[u]);
   }
 };
 

@@ -26,10 +26,6 @@ struct Tag {
   using type = C;
 };
 
-// Only single precision has a loop of its own for the common ranks: double precision is for tight
-// tolerances on small problems.
-constexpr bool kOwnRanks = std::is_same_v<Number, float>;
-
 // f(rows) with the layout of the codes.
 template <class F>
 auto with_layout(const RowsArg& r, F&& f) {
@@ -53,20 +49,16 @@ auto with_cells(const TablesArg& t, F&& f) {
   if (t.lanes == 1) {
     if (t.rank == 0) return f(Tag<Unary<Number, 1>>{});
     if (t.rank == 1) return f(Tag<FactorSingle<Number, 1>>{});
-    if constexpr (kOwnRanks) {
-      if (t.rank == 4) return f(Tag<FactorSingle<Number, 4>>{});
-      if (t.rank == 8) return f(Tag<FactorSingle<Number, 8>>{});
-    }
+    if (t.rank == 4) return f(Tag<FactorSingle<Number, 4>>{});
+    if (t.rank == 8) return f(Tag<FactorSingle<Number, 8>>{});
     return f(Tag<FactorSingle<Number, 0>>{});
   }
   if (t.rank == 0) return f(Tag<Unary<Number, kLanes>>{});
-  if constexpr (kOwnRanks) {
-    if (t.rank == 1) return f(Tag<FactorLanes<Number, 1>>{});
-    if (t.rank == 2) return f(Tag<FactorLanes<Number, 2>>{});
-    if (t.rank == 3) return f(Tag<FactorLanes<Number, 3>>{});
-    if (t.rank == 4) return f(Tag<FactorLanes<Number, 4>>{});
-    if (t.rank == 8) return f(Tag<FactorLanes<Number, 8>>{});
-  }
+  if (t.rank == 1) return f(Tag<FactorLanes<Number, 1>>{});
+  if (t.rank == 2) return f(Tag<FactorLanes<Number, 2>>{});
+  if (t.rank == 3) return f(Tag<FactorLanes<Number, 3>>{});
+  if (t.rank == 4) return f(Tag<FactorLanes<Number, 4>>{});
+  if (t.rank == 8) return f(Tag<FactorLanes<Number, 8>>{});
   return f(Tag<FactorLanes<Number, 0>>{});
 }
 
@@ -172,25 +164,37 @@ struct Block {
   Number* bias;
 };
 
+// Rows that have a coefficient.
+struct NearRows {
+  static constexpr int kMost = WeightedRows::kMost;
+  std::int64_t row[kMost];
+  Number coef[kMost * kLanes];
+  int n = 0;
+
+  std::int64_t take(const Block& b, int lanes, std::int64_t from, std::int64_t end) {
+    for (n = 0; from < end && n < kMost; ++from) {
+      const Number* c = b.coef + from * b.stride;
+      bool some = false;
+      for (int l = 0; l < lanes; ++l) some |= (coef[n * lanes + l] = c[l]) != 0;
+      row[n] = from;
+      n += some;
+    }
+    return from;
+  }
+};
+
 // Threads have features of their own, of dense rows; those of sparse rows would have to be sought.
 void accumulate(const SharedArg& p, const Block& b, std::int64_t begin, std::int64_t end,
                 int n_threads) {
   const int n_useful = useful_threads(n_threads, cost_of(p, begin, end));
+  const RowCalls& calls = calls_of(p.rows, p.tables);
   together(p.rows.index ? 1 : n_useful, [&](int who, int n) {
-    with_calls(p.rows, p.tables, [&](auto rows, auto tag) {
-      using Cells = typename decltype(tag)::type;
-      using Lanes = typename Cells::Lanes;
-      Cells cells(p.tables, b.weights, p.rows.n_features);
-      const Share own = share_of(p.rows.n_features, n, who, n);
-      const std::int64_t step = p.rows.index ? p.rows.n_features : near_features(p.tables);
-      for (std::int64_t j = own.from(); j < own.to(); j += step) {
-        rows.share = {1, {j, j + step < own.to() ? j + step : own.to()}};
-        for (std::int64_t i = begin; i < end; ++i) {
-          const auto delta = load<Lanes>(b.coef + i * b.stride);
-          if (any(delta != Lanes{})) cells.update(rows[i], delta);
-        }
-      }
-    });
+    const Share own = share_of(p.rows.n_features, n, who, n);
+    NearRows some;
+    for (std::int64_t i = begin; i < end;) {
+      i = some.take(b, p.tables.lanes, i, end);
+      calls.add(p.rows, {&p.tables, b.weights}, own, {some.row, some.coef, some.n});
+    }
   });
   double sums[kLanes] = {};
   for (std::int64_t i = begin; i < end; ++i)

@@ -10,6 +10,7 @@ from widemargin import _core
 from widemargin.duality import N_SUMS
 
 LANES, RANK, N_ROWS, N_FEATURES, N_CODES = _core.LANES, 4, 6, 3, 5
+each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 NEVER = np.stack([np.full(LANES, np.inf), np.full(LANES, -np.inf)])
 
 
@@ -150,15 +151,37 @@ def test_a_start_is_refused_where_there_are_no_rows(begin, end):
         _core.BoxDual(**box_call()).accumulate(begin, end)
 
 
-@pytest.mark.parametrize(
-    ("lanes", "dtype", "ranks"),
-    [
-        (1, np.float32, {1, 4, 8, 16}),
-        (1, np.float64, {1, 8, 16}),
-        (LANES, np.float32, {1, 2, 3, 4, 8, 12, 16}),
-        (LANES, np.float64, {4, 8, 12, 16}),
-    ],
-)
+@pytest.mark.parametrize("which", [0, 1], ids=["left", "right"])
+def test_tables_have_no_numbers_for_what_is_absent(which):
+    tables = [table(), table()]
+    tables[which][0, -1] = 1e-9
+    with pytest.raises(ValueError, match="code 0 is absent"):
+        _core.Tables(*tables, None, LANES)
+
+
+@each_dtype
+@pytest.mark.parametrize("rank", [1, 2, 3, 4, 8, 12, 16])
+def test_a_start_adds_rows_whatever_the_rank(rank, dtype):
+    """More rows than are added at once, half of whose values are absent."""
+    rng, n, d = np.random.default_rng(rank), 300, 5
+    codes = rng.integers(0, N_CODES, (n, d)) * rng.integers(0, 2, (n, d))
+    codes, t, ones = codes.astype(np.uint8), table(dtype, rank), np.ones(n, dtype)
+    shared = _core.SharedProblem(
+        _core.Rows(codes, None, None, d, N_CODES), _core.Tables(t, t, None, LANES),
+        np.zeros(n, np.int32), ones, ones, 0.5, _core.Loss("hinge"),
+    )  # fmt: skip
+    coef = rng.normal(size=(n, LANES)).astype(dtype)
+    coef[rng.random(n) < 0.3] = 0
+    weights, bias = np.ones((d, rank, LANES), dtype), np.zeros(LANES, dtype)
+    dual = _core.BoxDual(shared, np.ones((1, LANES), dtype), weights, coef, bias, 1)
+    dual.accumulate(10, n)
+    expected = 1 + np.einsum("ijr,il->jrl", t.astype(float)[codes[10:]], coef[10:].astype(float))
+    assert_allclose(weights, expected, rtol=1e-4 if dtype == np.float32 else 1e-12, atol=1e-5)
+    assert_allclose(bias, 0.5 * coef[10:].sum(axis=0, dtype=float), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("lanes", "ranks"), [(1, {1, 4, 8, 16}), (LANES, {1, 2, 3, 4, 8, 12, 16})])
+@each_dtype
 def test_tables_have_a_rank_that_there_is_a_loop_for(lanes, dtype, ranks):
     for rank in range(1, 17):
         arguments = (table(dtype, rank), table(dtype, rank), None, lanes)

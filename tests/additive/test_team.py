@@ -174,6 +174,7 @@ def box(n_threads, dtype=np.uint8, n_features=400, n_rows=2000, rank=4):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 9, (n_rows, n_features)).astype(dtype)
     table = rng.normal(size=(9, rank)).astype(np.float32)
+    table[0] = 0
     label = (np.arange(n_rows) % 3).astype(np.int32)
     c, diagonal = np.full((2, n_rows), [[0.01], [n_features * rank]], np.float32)
     shared = _core.SharedProblem(

@@ -53,9 +53,9 @@ class Layout:
     def padded_rank(self, rank: int) -> int:
         """The next rank that has an unrolled loop; the numbers added are zero.
 
-        Ranks up to 4 have loops of their own in single precision, except for Crammer-Singer.
+        Ranks up to 4 have loops of their own, except for Crammer-Singer.
         """
-        has_own_loop = rank <= 4 and self.dtype == np.float32 and not self.simplex
+        has_own_loop = rank <= 4 and not self.simplex
         if self.lanes == 1:
             return 1 if rank == 1 else 4 if has_own_loop else -(-rank // 8) * 8
         return rank if has_own_loop else -(-rank // 4) * 4
@@ -88,16 +88,7 @@ class CoreTables:
     def in_double(self) -> CoreTables:
         """The very numbers of these tables, for the loops in double precision."""
         layout = replace(self.layout, dtype=np.float64)
-        if self.left is None:
-            right = aligned_copy(self.right, np.float64)
-            return CoreTables(None, right, self.offset, self.cell_shape, layout)
-        rank = layout.padded_rank(self.left.shape[1])
-        padding = ((0, 0), (0, rank - self.left.shape[1]))
-        left, right = (
-            aligned_copy(np.pad(t, padding), np.float64) for t in (self.left, self.right)
-        )
-        right = left if self.right is self.left else right
-        return CoreTables(left, right, None, (self.cell_shape[0], rank), layout)
+        return _realigned(self.left, self.right, self.offset, self.cell_shape, layout)
 
     @cached_property
     def core(self) -> _core.Tables:

@@ -36,11 +36,8 @@ class Weights(NamedTuple):
         return cls(cells, np.zeros((len(cells), shared.layout.lanes), cells.dtype))
 
     def like(self, other: Weights) -> Weights:
-        """In another's precision, and without padding that it does not have."""
-        cut = tuple(slice(n) for n in other.cells.shape)
-        return Weights(
-            self.cells[cut].astype(other.cells.dtype), self.bias.astype(other.bias.dtype)
-        )
+        """In another's precision."""
+        return Weights(self.cells.astype(other.cells.dtype), self.bias.astype(other.bias.dtype))
 
 
 def added(moves: Sequence[Weights]) -> Weights:
