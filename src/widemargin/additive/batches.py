@@ -15,6 +15,7 @@ import numpy as np
 
 from widemargin.additive.problem import LANES, BoxProblem, SharedProblem, SimplexProblem
 from widemargin.additive.solver import Outcome, Stopping, measure, minimise
+from widemargin.duality import Certificate
 from widemargin.engine import Control, Threads, run_tasks
 from widemargin.history import continued
 from widemargin.machine import FitRecord
@@ -117,48 +118,51 @@ def solve_batch(
     problem, rng = task.problem(weights), np.random.default_rng(task.seed)
     if task.start is not None:
         problem.start(task.start, control)
-    outcome = minimise(problem, task.stopping, rng, control)
     if not task.shared.symmetric:  # there is nothing to certify
+        outcome = minimise(problem, task.stopping, rng, control)
         return BatchSolution(weights, problem.bias, problem.coef, outcome)
-    exact = task.in_double()
-    judge = exact.problem(exact.shared.tables.weights(task.targets.shape[1]))
-    judge.start(problem.coef, control)
-    outcome = judged(outcome, judge, task.stopping, rng, control)
-    _write(judge, weights)
-    return BatchSolution(weights, judge.bias, judge.coef, outcome)
+    judge = Judge(task.in_double(), problem, control)
+    outcome = minimise(problem, task.stopping, rng, control, judge)
+    exact = judge.problem
+    if outcome.converged and outcome.certificate.relative_gap.max() > task.stopping.tol:
+        outcome = _go_on(outcome, exact, task.stopping, rng, control)
+    weights[...] = exact.weights.reshape(weights.shape)
+    return BatchSolution(weights, exact.bias, exact.coef, outcome)
 
 
-def judged(
+class Judge:
+    """Measures where a problem stands in double precision, from its variables alone.
+
+    Single precision adds up rounding errors in its weights; these are made afresh, and are the
+    model's.
+    """
+
+    problem: BoxProblem | SimplexProblem  # the last that was measured
+
+    def __init__(self, exact: BatchTask, found: BoxProblem | SimplexProblem, control: Control):
+        self._exact, self._found, self._control = exact, found, control
+
+    def __call__(self) -> Certificate:
+        weights = self._exact.shared.tables.weights(self._exact.targets.shape[1])
+        self.problem = self._exact.problem(weights)
+        self.problem.start(self._found.coef, self._control)
+        return measure(self.problem, self._control)
+
+
+def _go_on(
     found: Outcome,
-    judge: BoxProblem | SimplexProblem,
+    exact: BoxProblem | SimplexProblem,
     stopping: Stopping,
     rng: np.random.Generator,
     control: Control,
 ) -> Outcome:
-    """The outcome as ``judge`` sees it, which stands where it ended but in double precision.
-
-    Single precision adds up rounding errors in its weights.  Where they have hidden a gap, the
-    judge sweeps on.
-    """
-    certificate = measure(judge, control)
-    gap = float(certificate.relative_gap.max())
-    if found.history:
-        sums = {"primal": float(certificate.primal.sum()), "dual": float(certificate.dual.sum())}
-        found.history[-1].update(measured=gap, **sums)
-    if gap <= stopping.tol or not found.converged or found.n_iter >= stopping.max_iter:
-        converged = gap <= stopping.tol
-        return replace(found, certificate=certificate, converged=converged)
-    left = replace(stopping, max_iter=max(stopping.max_iter - found.n_iter, 0))
-    again = minimise(judge, left, rng, control)
+    """Sweep on in double precision, where single precision has hidden a gap."""
+    left = stopping.max_iter - found.n_iter
+    if left <= 0:
+        return replace(found, converged=False)
+    again = minimise(exact, replace(stopping, max_iter=left), rng, control)
     history = found.history + continued(found.history, again.history)
     return replace(again, n_iter=found.n_iter + again.n_iter, history=history)
-
-
-def _write(judge: BoxProblem | SimplexProblem, weights: np.ndarray) -> None:
-    """The judge's weights, made afresh of the final variables, in the layout of the model."""
-    fresh = judge.weights.reshape(-1, *judge.shared.tables.block_shape)
-    cells = tuple(slice(n) for n in weights.shape[1:-1])  # less padding
-    weights[...] = fresh[(slice(None), *cells)]
 
 
 def solve_batches(
