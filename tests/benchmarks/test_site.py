@@ -8,6 +8,7 @@ from benchmarks.experiments import plan
 from benchmarks.experiments.__main__ import main
 from benchmarks.experiments.methods_page import words
 from benchmarks.experiments.runner import Runner
+from benchmarks.experiments.schedule import Schedule
 from benchmarks.experiments.store import Results
 from benchmarks.methods import METHODS
 from browser import assert_readable
@@ -37,7 +38,7 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     for name in NAMES:
         kept = Results(folder / f"{name}.parquet")
-        Runner(plan.read(name), kept, lambda text: None, fit=pretended).run()
+        Schedule([Runner(plan.read(name), kept, lambda text: None, fit=pretended)]).run()
     return folder
 
 
@@ -147,9 +148,9 @@ def test_competitors_name_their_own_source(site):
 
 def test_all_stands_for_every_experiment(tmp_path, monkeypatch):
     ran = []
-    monkeypatch.setattr("benchmarks.experiments.__main__.run", lambda e, *rest: ran.append(e.name))
+    monkeypatch.setattr("benchmarks.experiments.__main__.run", lambda e, *rest: ran.extend(e))
     assert main(["all"]) == 0
-    assert ran == plan.names()
+    assert [experiment.name for experiment in ran] == plan.names()
 
 
 def test_without_results_there_is_an_overview_that_says_so(tmp_path, capsys):
