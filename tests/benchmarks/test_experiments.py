@@ -81,6 +81,7 @@ def test_the_papers_tables_are_whole():
     """25 settings of four methods, less those that the paper did not finish."""
     assert len(plan.read("dcsvm_table7").published) == 100
     assert len(plan.read("dcsvm_table9").published) == 73
+    assert len(plan.read("dcsvm_table10").published) == 75
     table = plan.read("dcsvm_table7")
     found = table.printed("LIBSVM", "ijcnn1_dense", {"C": 64.0, "gamma": 2.0})
     assert found == {"accuracy": 98.3, "seconds": 59.8}
@@ -491,6 +492,34 @@ def test_the_dual_objective_of_a_peer_is_ours():
     ours = make("DC-SVM", {"C": 2.0, "gamma": 0.05, "levels": 0}, 0, 1).fit(X, y)
     found = [_dual(model, X, y, cell)["dual_objective"] for model in (one, ours)]
     assert found[0] == pytest.approx(found[1], rel=2e-3)
+
+
+def test_support_vectors_that_were_found_and_those_that_were_not():
+    X, y, *_ = data.digits()
+    X, y = X[:300] / 16, y[:300] < 5
+    cell = replace(DIGITS, use="DC-SVM", parameters={"C": 2.0, "gamma": 0.1})
+    exact = make("DC-SVM", cell.parameters | {"levels": 0, "tol": 1e-6}, 0, 1).fit(X, y)
+    assert MEASURES["found"](exact, X, y, cell) == {"precision": 1.0, "recall": 1.0}
+    exact.support_ = np.append(exact.support_[::2], np.setdiff1d(range(300), exact.support_)[:5])
+    some = MEASURES["found"](exact, X, y, cell)
+    assert some["recall"] == pytest.approx(0.5, abs=0.01)
+    assert 0.9 < some["precision"] < 1
+    cascade = make("CascadeSVM", cell.parameters | {"parts": 4}, 0, 1).fit(X, y)
+    layers = MEASURES["layers"](cascade, X, y, cell)["layers"]
+    assert len(layers) == 3  # of 4, 2 and 1 parts
+    assert layers[0]["support_vectors"] > layers[-1]["support_vectors"]
+    assert layers[0]["precision"] < layers[-1]["precision"]
+
+
+def test_the_dual_objective_of_libsvms_polynomial_is_ours():
+    X, y, *_ = data.digits()
+    X, y = X[:200] / 16, y[:200] < 5
+    cell = replace(DIGITS, parameters={"C": 0.01, "gamma": 0.5})
+    theirs = make("LIBSVM polynomial", cell.parameters, 0, 1).fit(X, y)
+    coef, support = theirs.dual_coef_[0], X[theirs.support_]
+    kernel = (0.5 * support @ support.T) ** 3
+    value = np.abs(coef).sum() - coef @ kernel @ coef / 2
+    assert MEASURES["dual"](theirs, X, y, cell)["dual_objective"] == pytest.approx(value)
 
 
 def test_errors_of_shapes_are_of_the_features_counted_from_one():
