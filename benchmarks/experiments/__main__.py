@@ -92,7 +92,7 @@ def run(experiments: list[plan.Experiment], folder: Path, options: argparse.Name
         for runner, place in zip(runners, places, strict=True):
             print(f"== {runner.experiment.name}: {runner.experiment.title}")
             print(*summary(schedule.rows(runner)), sep="\n")
-            print(f"kept in {place}")
+            print(f"kept in {place}" if place.exists() else "no fit has ended")
         if not finished:
             print(f"{schedule.open_lines()} lines have fits to come: the same command goes on.")
 
