@@ -27,7 +27,13 @@ from benchmarks.competitors.landmarks import llsvm, ltpu
 from benchmarks.competitors.lasvm import LaSVM
 from benchmarks.competitors.libhik import libhik
 from benchmarks.competitors.liblinear import liblinear
-from benchmarks.competitors.libsvm import intelex_rbf, libsvm_hik, libsvm_linear, libsvm_rbf
+from benchmarks.competitors.libsvm import (
+    intelex_rbf,
+    libsvm_hik,
+    libsvm_linear,
+    libsvm_poly,
+    libsvm_rbf,
+)
 from benchmarks.competitors.pegasos import Pegasos
 from benchmarks.competitors.pwlsgd import PWLSGD
 from benchmarks.competitors.random_features import fastfood, fourier_features
@@ -49,6 +55,7 @@ COMPETITORS: dict[str, Callable[..., Any]] = {
     "LIBLINEAR": liblinear,
     "LIBSVM linear": libsvm_linear,
     "LIBSVM RBF": libsvm_rbf,
+    "LIBSVM polynomial": libsvm_poly,
     "LIBSVM HIK": libsvm_hik,
     "intelex RBF": intelex_rbf,
     "fm-chi2": fm_chi2,

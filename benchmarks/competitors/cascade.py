@@ -31,14 +31,17 @@ class CascadeSVM(BinaryMachine):
         order = np.random.default_rng(self.seed).permutation(len(X))
         first = np.array_split(order, self.parts)
         last = np.empty(0, dtype=int)
+        self.layers_ = []  # the support vectors that each layer of each round has found
         for _ in range(self.rounds):
             layer = [np.union1d(part, last) for part in first]
             while len(layer) > 1:
                 held = [self._solve(X, signs, rows)[1] for rows in layer]
+                self.layers_.append(np.unique(np.concatenate(held)))
                 pairs = [held[i : i + 2] for i in range(0, len(held), 2)]
                 layer = [np.unique(np.concatenate(pair)) for pair in pairs]
             self.machine_, found = self._solve(X, signs, layer[0])
             self.support_ = layer[0][self.machine_.support_]
+            self.layers_.append(found)
             self.dual_coef_ = self.machine_.dual_coef_[0]
             if np.array_equal(found, last):
                 break

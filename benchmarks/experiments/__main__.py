@@ -6,11 +6,14 @@ import argparse
 import sys
 from dataclasses import replace
 from functools import partial
+from math import inf
 from pathlib import Path
 
 from benchmarks.experiments import plan
 from benchmarks.experiments.lines import lines_of
 from benchmarks.experiments.runner import Runner
+from benchmarks.experiments.schedule import Schedule
+from benchmarks.experiments.store import Results
 from benchmarks.report import RESULTS, table
 from widemargin.claim import Claim
 
@@ -18,30 +21,19 @@ QUICK = Path("build/experiments")  # not to be published
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.experiments", description=__doc__)
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="experiments, or all; none: list them"
-    )
-    parser.add_argument("--quick", action="store_true", help="1,000 rows, to see that it works")
-    parser.add_argument("--out", type=Path, help="folder of the results")
-    parser.add_argument("--site", type=Path, help="write pages of all results to this folder")
-    parser.add_argument("--limit", type=float, help="seconds per fit, instead of the file's")
-    options = parser.parse_args(arguments)
-    if options.limit is not None and not options.limit > 0:
-        parser.error(f"--limit {options.limit:g}: use a number of seconds above 0.")
+    options = _options(arguments)
     folder = options.out or (QUICK if options.quick else RESULTS / "experiments")
     if not options.names and options.site is None:
         for name in plan.names():
             print(f"{name:<24} {plan.read(name).title}")
         return 0
-    wanted = plan.names() if options.names == ["all"] else options.names
     try:
-        experiments = [plan.read(name) for name in wanted]
+        experiments = [plan.read(name) for name in _wanted(options.names)]
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    for experiment in experiments:
-        run(experiment, folder, options)
+    if experiments:
+        run([_changed(experiment, options) for experiment in experiments], folder, options)
     if options.site is not None:
         from benchmarks.experiments.site import write_site  # matplotlib, only where it draws
 
@@ -49,20 +41,60 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def run(experiment: plan.Experiment, folder: Path, options: argparse.Namespace) -> None:
-    from benchmarks.experiments.store import Results  # pyarrow, only where there is work
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.experiments", description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME",
+        help="experiments, in this order; all: those not named before it; none: list them",
+    )  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="1,000 rows, to see that it works")
+    parser.add_argument("--jobs", type=int, default=1, help="threads of all fits at once")
+    parser.add_argument("--budget", type=float, default=inf, help="stop after so many seconds")
+    parser.add_argument("--limit", type=float, help="seconds per fit, instead of the file's")
+    parser.add_argument("--out", type=Path, help="folder of the results")
+    parser.add_argument("--site", type=Path, help="write pages of all results to this folder")
+    options = parser.parse_args(arguments)
+    for name in ("limit", "budget"):
+        value = getattr(options, name)
+        if value is not None and not value > 0:
+            parser.error(f"--{name} {value:g}: use a number of seconds above 0.")
+    if options.jobs < 1:
+        parser.error(f"--jobs {options.jobs}: use 1 or more.")
+    return options
 
+
+def _wanted(names: list[str]) -> list[str]:
+    """Names in their order, each once; "all" stands for those that are not named."""
+    rest = [name for name in plan.names() if name not in names]
+    return list(dict.fromkeys(n for name in names for n in (rest if name == "all" else [name])))
+
+
+def _changed(experiment: plan.Experiment, options: argparse.Namespace) -> plan.Experiment:
     if options.quick:
         experiment = plan.quickened(experiment)
-    if options.limit is not None:
-        experiment = replace(experiment, limit=options.limit)
-    print(f"== {experiment.name}: {experiment.title}", flush=True)
+    return experiment if options.limit is None else replace(experiment, limit=options.limit)
+
+
+def run(experiments: list[plan.Experiment], folder: Path, options: argparse.Namespace) -> None:
+    """Run what is missing, then print every table and where it is kept."""
     folder.mkdir(parents=True, exist_ok=True)
     with Claim(folder, f"The folder {str(folder)!r}", "run of experiments"):
-        results = Results(folder / f"{experiment.name}.parquet")
-        show = partial(print, flush=True)
-        print(*summary(Runner(experiment, results, show, not options.quick).run()), sep="\n")
-        print(f"kept in {results.path}")
+        kept = [Results(folder / f"{experiment.name}.parquet") for experiment in experiments]
+        runners = [
+            Runner(experiment, results, partial(print, flush=True), extend=not options.quick)
+            for experiment, results in zip(experiments, kept, strict=True)
+        ]
+        schedule = Schedule(runners, options.jobs, options.budget)
+        try:
+            finished = schedule.run()
+        finally:
+            places = [results.collect() for results in kept]
+        for runner, place in zip(runners, places, strict=True):
+            print(f"== {runner.experiment.name}: {runner.experiment.title}")
+            print(*summary(schedule.rows(runner)), sep="\n")
+            print(f"kept in {place}" if place.exists() else "no fit has ended")
+        if not finished:
+            print(f"{schedule.open_lines()} lines have fits to come: the same command goes on.")
 
 
 def summary(rows: list[dict]) -> list[str]:

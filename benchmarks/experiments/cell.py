@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.preprocessing import MinMaxScaler
 
-from benchmarks import data
+from benchmarks import data, prepared
 from benchmarks.experiments.measures import MEASURES
 from benchmarks.experiments.plan import Cell
 from benchmarks.methods import make
@@ -29,7 +29,7 @@ WARM_ROWS = 200  # of a first fit, which loads code and libraries
 
 def load(cell: Cell):
     """Rows to learn from and to be scored on, as the cell's stage has them."""
-    parts = getattr(data, cell.data)()
+    parts = prepared.load(cell.data)
     if cell.rows or cell.test_rows:
         n, n_test = parts[0].shape[0], parts[2].shape[0]
         parts = data.sampled(parts, cell.rows or n, cell.test_rows or n_test, cell.seed)

@@ -9,8 +9,10 @@ from typing import Any
 from benchmarks.experiments.charts import charts
 from benchmarks.experiments.lines import Line, labels
 from benchmarks.experiments.plan import Experiment
+from benchmarks.experiments.ranks import NEAR, Standing, standings
 from widemargin.pages import Html, anchor, facts, folded, grid, joined, page, section, table, tag
 
+GRID = 20  # settings of a method that make a grid, whose seconds are added
 FAR = 0.5  # points of accuracy from the paper that ask for a reason
 COLUMNS = ("method", "accuracy, %", "paper, %", "difference", "fit, s",
            "paper, s", "predict, ms a row", "paper, ms", "fit, MB", "gap", "fits",
@@ -22,13 +24,52 @@ def experiment_page(experiment: Experiment, lines: list[Line]) -> str:
         tag("p", tag("a", "All experiments", href="index.html"), " · ", experiment.source),
         tag("p", experiment.note) if experiment.note else "",
     ])  # fmt: skip
-    sections = []
+    sections = [section("Ranks", _ranks(found))] if (found := standings(lines)) else []
     for data in dict.fromkeys(line.data for line in lines):
         own = [line for line in lines if line.data == data]
-        sections.append(section(data, _table(own), grid(*charts(experiment, data, own)),
-                                *_details(own)))  # fmt: skip
+        sections.append(section(data, _table(own), *_reasons(experiment, own), *_totals(own),
+                                grid(*charts(experiment, data, own)), *_details(own)))  # fmt: skip
     sections.append(section("Environment", environment(lines)))
     return page(experiment.title, introduction, sections)
+
+
+def _ranks(found: list[Standing]) -> Html:
+    sets = max(standing.sets for standing in found)
+    rows = [[s.method, f"{s.rank:.2f}", s.first, f"{s.behind:.2f}", s.near, s.sets] for s in found]
+    header = ["method", "average rank", "first", "points behind the best",
+              f"within {NEAR} of the best kernel method", "sets with a result"]  # fmt: skip
+    return table(header, rows, f"{len(found)} methods on {sets} sets; without a result is last")
+
+
+def is_far(line: Line) -> bool:
+    """Whether the paper's accuracy is so far away that the page has to say why."""
+    return line.difference is not None and abs(line.difference) > FAR
+
+
+def _reasons(experiment: Experiment, lines: list[Line]) -> Iterable[Html]:
+    """Why figures are far from the paper's, each reason once."""
+    found: dict[str, list[str]] = {}
+    for line in filter(is_far, lines):
+        why = experiment.reason(line.method, line.data, line.parameters)
+        names = found.setdefault(why, [])
+        if line.method not in names:
+            names.append(line.method)
+    items = [tag("li", f"{', '.join(names)}: {why}") for why, names in found.items() if why]
+    return [tag("h3", "Why these differ"), tag("ul", *items)] if items else []
+
+
+def _totals(lines: list[Line]) -> Iterable[Html]:
+    """Seconds of whole grids (DC-SVM, Table 5)."""
+    rows = []
+    for method in dict.fromkeys(line.method for line in lines):
+        own = [line for line in lines if line.method == method]
+        if len(own) >= GRID:
+            ended = [s for line in own if (s := line.median("fit_seconds")) is not None]
+            printed = sum(line.published.get("seconds", 0) for line in own)
+            rows.append([method, f"{len(ended)} of {len(own)}", f"{sum(ended):.1f}",
+                         f"{printed:,.0f}" if printed else ""])  # fmt: skip
+    header = ["method", "settings that ended", "fits, s", "paper, s"]
+    return [table(header, rows, "Seconds of all settings together")] if rows else []
 
 
 def _table(lines: list[Line]) -> Html:
@@ -43,14 +84,13 @@ def _table(lines: list[Line]) -> Html:
 
 
 def _cells(line: Line, label: str) -> list[object]:
-    away = line.difference
-    far = away is not None and abs(away) > FAR
+    away, kind = line.difference, "warn" if is_far(line) else "near"
     link = tag("a", label, href=f"methods.html#{anchor(line.use)}")
     return [
         link,
         line.status if line.accuracy is None else f"{line.accuracy:.2f}",
         line.published.get("accuracy", ""),
-        "" if away is None else tag("td", f"{away:+.2f}", class_="warn" if far else "near"),
+        "" if away is None else tag("td", f"{away:+.2f}", class_=kind),
         _figure(line.median("fit_seconds")),
         line.published.get("seconds", ""),
         _figure(line.milliseconds_per_row),

@@ -12,6 +12,7 @@ One TOML file per table or figure in ``tables/``:
         vary                   lists of values: one fit for each combination
         tune                   lists of values: the best on held-out training rows
     published                  what the paper prints, for a method, data and parameters
+    reasons                    why figures differ from it: such keys, and why = "..."
 """
 
 from __future__ import annotations
@@ -65,13 +66,22 @@ class Experiment:
     measure: list[str] = field(default_factory=list)
     features: list[int] = field(default_factory=list)
     published: list[dict] = field(default_factory=list)
+    reasons: list[dict] = field(default_factory=list)
 
     def printed(self, method: str, data: str, parameters: dict) -> dict:
         """What the paper prints for such a fit: of the rows whose every key fits."""
+        return self._first(self.published, PRINTED, parameters | {"method": method, "data": data})
+
+    def reason(self, method: str, data: str, parameters: dict) -> str:
+        """Why such a fit differs from the paper's; empty where the file does not say."""
         known = parameters | {"method": method, "data": data}
-        for row in self.published:
-            if all(known.get(key) == value for key, value in row.items() if key not in PRINTED):
-                return {key: value for key, value in row.items() if key in PRINTED}
+        return self._first(self.reasons, {"why"}, known).get("why", "")
+
+    @staticmethod
+    def _first(rows: list[dict], told: set[str], known: dict) -> dict:
+        for row in rows:
+            if all(known.get(key) == value for key, value in row.items() if key not in told):
+                return {key: value for key, value in row.items() if key in told}
         return {}
 
 
@@ -148,17 +158,21 @@ def _known(path: Path, content: dict, kind: type, own: set[str]) -> None:
 
 
 def _check_published(path: Path, experiment: Experiment) -> None:
-    """Every number of the paper must belong to a fit, or it is a slip of the pen."""
+    """Every number of the paper and every reason must belong to a fit, or it is a slip."""
     fits = [
         settings | {"method": method.name, "data": data}
         for method in experiment.methods
         for settings in method.settings()
         for data in experiment.data
     ]
-    for row in experiment.published:
-        keys = {k: v for k, v in row.items() if k not in PRINTED}
-        if not any(all(fit.get(k) == v for k, v in keys.items()) for fit in fits):
-            raise ValueError(f"{path.name}: no fit for the published {keys}.")
+    for kind, rows, told in (
+        ("published", experiment.published, PRINTED),
+        ("reason of", experiment.reasons, {"why"}),
+    ):
+        for row in rows:
+            keys = {k: v for k, v in row.items() if k not in told}
+            if not any(all(fit.get(k) == v for k, v in keys.items()) for fit in fits):
+                raise ValueError(f"{path.name}: no fit for the {kind} {keys}.")
 
 
 def quickened(experiment: Experiment) -> Experiment:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.experiments import process
 from benchmarks.experiments.environment import describe
@@ -14,10 +14,23 @@ from benchmarks.experiments.store import Results
 
 EXTENSIONS = 8  # of a grid at either end, at most
 
+Rows = list[dict[str, Any]]
+
+
+class Wave(NamedTuple):
+    """Fits that may run side by side."""
+
+    cells: list[Cell]
+    at_end: Sequence[str] = ()  # parameters whose best value is the last of its grid
+
+
+# A line of a table asks for a wave, is sent its results, asks for the next; and ends with its rows.
+Line = Generator[Wave, Rows, Rows]
+
 
 @dataclass
 class Runner:
-    """Runs what the results do not have yet; ``fit`` is replaced in tests."""
+    """Knows which fits an experiment needs next; ``fit`` is replaced in tests."""
 
     experiment: Experiment
     results: Results
@@ -25,53 +38,61 @@ class Runner:
     extend: bool = True  # grids whose best value is their last
     fit: Callable[[Cell, float], dict] = process.fit
 
-    def run(self) -> list[dict[str, Any]]:
-        """All rows of the table, tuned, for every seed and repeat."""
-        rows = []
+    def lines(self) -> Iterator[Line]:
+        """The lines of the table in its order: each tunes, then fits for every seed and repeat."""
         for data, method in product(self.experiment.data, self.experiment.methods):
             for settings in method.settings():
-                chosen, at_end = self._tuned(data, method, settings)
-                test = cell(self.experiment, data, method, chosen, "test")
-                for seed, repeat in product(self.experiment.seeds, range(self.experiment.repeats)):
-                    rows.append(self._result(replace(test, seed=seed, repeat=repeat), at_end))
-        return rows
+                yield self._line(data, method, settings)
 
-    def _tuned(self, data: str, method: Method, settings: dict) -> tuple[dict, list[str]]:
+    def _line(self, data: str, method: Method, settings: dict) -> Line:
+        chosen, at_end = yield from self._tuned(data, method, settings)
+        test = cell(self.experiment, data, method, chosen, "test")
+        runs = product(self.experiment.seeds, range(self.experiment.repeats))
+        return (yield Wave([replace(test, seed=seed, repeat=k) for seed, k in runs], at_end))
+
+    def _tuned(
+        self, data: str, method: Method, settings: dict
+    ) -> Generator[Wave, Rows, tuple[dict, list[str]]]:
         """The best parameters on held-out training rows, and those that ended a grid."""
         grids = {name: sorted(values) for name, values in method.tune.items()}
+        if not grids:
+            return settings, []
         added = dict.fromkeys(grids, 0)
+        scores: dict[tuple, float] = {}
         while True:
-            scores = {}
-            for values in product(*grids.values()):
-                parameters = settings | dict(zip(grids, values, strict=True))
-                tried = cell(self.experiment, data, method, parameters, "tune")
-                scores[values] = self._score(tried) if grids else 0.0
-            best = max(scores, key=lambda values: scores[values])  # the smaller ones of equals
+            new = [values for values in product(*grids.values()) if values not in scores]
+            tried = [settings | dict(zip(grids, values, strict=True)) for values in new]
+            rows = yield Wave([cell(self.experiment, data, method, t, "tune") for t in tried])
+            scores |= {v: _score(row) for v, row in zip(new, rows, strict=True)}
+            best = max(sorted(scores), key=lambda values: scores[values])  # smaller of equals
             chosen = dict(zip(grids, best, strict=True))
             ends = [n for n, v in chosen.items() if v in (grids[n][0], grids[n][-1])]
-            growing = [n for n in ends if len(grids[n]) > 1 and added[n] < EXTENSIONS]
-            if not (self.extend and growing):
+            growing = [n for n in ends if added[n] < EXTENSIONS]
+            if not (self.extend and growing and scores[best] >= 0):
                 return settings | chosen, ends
             for name in growing:
                 grids[name] = extended(grids[name], chosen[name])
                 added[name] += 1
 
-    def _score(self, tried: Cell) -> float:
-        row = self._result(tried, [])
-        return row["accuracy"] if row["status"] == "done" else -1.0
+    def find(self, wanted: Cell) -> dict[str, Any] | None:
+        """A fit that needs not be done again."""
+        return self.results.find(wanted, self.experiment.limit)
 
-    def _result(self, wanted: Cell, at_end: list[str]) -> dict[str, Any]:
-        limit = self.experiment.limit
-        known = self.results.find(wanted, limit)
-        if known is not None:
-            return known
-        outcome = self.fit(wanted, limit) | {"limit": limit} | describe()
+    def keep(
+        self, wanted: Cell, outcome: dict[str, Any], at_end: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """Write down what a fit came to, and say it."""
+        outcome = outcome | {"limit": self.experiment.limit} | describe()
         if at_end and outcome["status"] == "done":
-            outcome["details"] = outcome.get("details", {}) | {"at_end_of_grid": at_end}
+            outcome["details"] = outcome.get("details", {}) | {"at_end_of_grid": list(at_end)}
         printed = self.experiment.printed(wanted.method, wanted.data, wanted.parameters)
         row = self.results.keep(wanted, outcome | {"published": printed})
         self.say(line(row))
         return row
+
+
+def _score(row: dict[str, Any]) -> float:
+    return row["accuracy"] if row["status"] == "done" else -1.0
 
 
 def extended(values: list[float], best: float) -> list[float]:

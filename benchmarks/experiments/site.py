@@ -38,8 +38,8 @@ def read_results(folder: Path) -> Measured:
     """Experiments and their lines, by name; those without a finished fit are left out."""
     found: Measured = {}
     for name in plan.names():
-        path = folder / f"{name}.parquet"
-        lines = lines_of(map(opened, Results(path).rows.values()))
+        rows = Results(folder / f"{name}.parquet").rows
+        lines = lines_of(map(opened, rows.values()))
         if any(line.done for line in lines):
             found[name] = plan.read(name), lines
     return found

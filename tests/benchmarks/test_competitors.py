@@ -61,6 +61,7 @@ SMALL = {
     "LIBSVM HIK": {"levels": 10, "C": 0.1},
     "Pegasos": {"batch": 8},
     "PWLSGD": {"bins": 5},
+    "LIBSVM polynomial": {"gamma": 0.1},
     "CascadeSVM": {"parts": 4},
     "BCM": {"clusters": 4, "C": 10.0},
     "random partition": {"parts": 2},
