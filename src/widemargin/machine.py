@@ -144,3 +144,10 @@ def feature_names(model, names: Sequence[str] | None = None) -> list[str]:
     if len(names) != n:
         raise ValueError(f"names has {len(names)} names, and the model has {n} features.")
     return list(names)
+
+
+def changed_and_default_parameters(machine) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters that somebody set, and those that are as they come."""
+    given, default = machine.get_params(), type(machine)().get_params()
+    changed = {name: value for name, value in given.items() if value != default[name]}
+    return changed, {name: value for name, value in given.items() if name not in changed}
