@@ -1,6 +1,7 @@
 """The page about a model: whole, escaped, self-contained, and readable in a real browser."""
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -286,3 +287,11 @@ def test_a_picture_takes_the_colours_of_the_page():
     assert "<figcaption>&lt;c&gt;</figcaption>" in drawn
     assert "<?xml" not in drawn
     assert "<style" not in drawn
+
+
+def test_texts_of_any_script_are_left_to_the_reader_s_fonts():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "\N{CJK UNIFIED IDEOGRAPH-5E74}" in picture(
+            lambda ax: ax.set_title("\N{CJK UNIFIED IDEOGRAPH-5E74}"), "a year"
+        )

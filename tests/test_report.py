@@ -14,6 +14,7 @@ from sklearn.metrics import (
 )
 
 from widemargin import AdditiveSVC
+from widemargin.libsvm.predictors import ForeignClassifier
 from widemargin.report import Evaluation, evaluate
 
 X, Y = load_iris(return_X_y=True)
@@ -97,3 +98,26 @@ def test_time_per_row():
     assert found.microseconds_per_row == 2500
     assert Evaluation(1.0, 0, 0.5, [], np.zeros((0, 0))).microseconds_per_row == 5e5
     assert evaluate(Fixed([0, 1], [0]), np.zeros((1, 1)), [0]).seconds > 0
+
+
+class Voting(ForeignClassifier):
+    """Decision values and labels take a second each, by a clock of its own."""
+
+    labels_ = classes_ = np.array([0, 1])
+    now = 0.0
+
+    def decision_function(self, X):
+        self.now += 1
+        return np.ones(len(X))
+
+    def predict(self, X):
+        self.now += 1
+        return np.zeros(len(X), dtype=int)
+
+
+def test_a_foreign_model_s_labels_are_its_own_and_its_rows_are_timed_once(monkeypatch):
+    model = Voting()
+    monkeypatch.setattr("widemargin.report.time.perf_counter", lambda: model.now)
+    found = evaluate(model, np.zeros((4, 1)), [0, 0, 0, 1])
+    assert found.accuracy == 0.75
+    assert found.seconds == 1

@@ -121,6 +121,7 @@ def test_importance_of_a_column_is_not_that_of_its_features():
         (["a=1", "a=2"], np.array([[1, 1], [0, 1], [1, 0], [1, 1], [0, 0], [1, 0.0]])),  # both
         (["a=1", "b=2"], np.eye(2)[[0, 1, 0, 1, 1, 0]]),  # two columns
         (["a", "a=2"], np.eye(2)[[0, 1, 0, 1, 1, 0]]),
+        (["a=1", "a=2", "a"], np.eye(3)[[0, 1, 2, 1, 2, 0]]),  # a has its own meaning
     ],
 )
 def test_features_that_are_no_categories_of_one_column_stay_alone(names, columns):
@@ -167,6 +168,11 @@ def test_what_cannot_be_explained_is_refused():
         explain(make_pipeline(PCA(2), AdditiveSVC()).fit(X, y))
     with pytest.raises(NotFittedError):
         explain(AdditiveSVC())
+    model = AdditiveSVC(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="names has 3 names, and the model has 4 features"):
+        explain(model, ["a", "b", "c"])
+    with pytest.raises(ValueError, match="names has 'a' twice"):
+        explain(model, ["a", "b", "a", "c"])
 
 
 # ------------------------------------------------------------------ units

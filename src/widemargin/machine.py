@@ -136,6 +136,18 @@ class Machine(CallbackSupportMixin, BaseEstimator):
 
 def feature_names(model, names: Sequence[str] | None = None) -> list[str]:
     """Names of a model's features: those given, those it knows, or numbers."""
+    n = model.n_features_in_
     if names is None:
         names = getattr(model, "feature_names_in_", None)
-    return [f"feature {j}" for j in range(model.n_features_in_)] if names is None else list(names)
+    if names is None:
+        return [f"feature {j}" for j in range(n)]
+    if len(names) != n:
+        raise ValueError(f"names has {len(names)} names, and the model has {n} features.")
+    return list(names)
+
+
+def changed_and_default_parameters(machine) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters that somebody set, and those that are as they come."""
+    given, default = machine.get_params(), type(machine)().get_params()
+    changed = {name: value for name, value in given.items() if value != default[name]}
+    return changed, {name: value for name, value in given.items() if name not in changed}

@@ -6,7 +6,6 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,8 @@ from sklearn.pipeline import Pipeline
 
 from widemargin.bands import Bands, shape_bands
 from widemargin.calibration import uncalibrated
-from widemargin.machine import Machine, feature_names
+from widemargin.environment import versions
+from widemargin.machine import Machine, changed_and_default_parameters, feature_names
 from widemargin.mistakes import Mistake, worst_mistakes
 from widemargin.pages import (
     Html,
@@ -379,12 +379,16 @@ def _model(subject: Subject, about: Mapping[str, object]) -> tuple[str, Html]:
         told["kernel"] = machine.kernel_
     if hasattr(machine, "support_"):
         told["support vectors"] = len(machine.support_)
-    given, default = machine.get_params(), type(machine)().get_params()
-    told |= {k: f"{v}" for k, v in given.items() if v != default[k]}
-    rest = {k: f"{v}" for k, v in given.items() if v == default[k]}
-    packages = ("widemargin", "numpy", "scipy", "scikit-learn")
-    versions = {name: version(name) for name in packages} | {"Python": platform.python_version()}
+    changed, rest = changed_and_default_parameters(machine)
+    used = versions() | {"Python": platform.python_version()}
     return section(
-        "Model", facts(told), folded("parameters at their defaults", facts(rest)),
-        folded("versions that wrote this page", facts(versions)),
-    )  # fmt: skip
+        "Model",
+        facts(told | _texts(changed)),
+        folded("parameters at their defaults", facts(_texts(rest))),
+        folded("versions that wrote this page", facts(used)),
+    )
+
+
+def _texts(content: Mapping[str, object]) -> dict[str, object]:
+    """Parameters as Python writes them, without rounding."""
+    return {name: str(value) for name, value in content.items()}

@@ -10,6 +10,7 @@ import hashlib
 import html
 import io
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -167,7 +168,9 @@ def picture(draw: Callable[[Any], object], alt: str, size=(4.2, 2.8), caption: s
     style |= {"svg.fonttype": "none", "svg.hashsalt": "widemargin", "legend.framealpha": 0}
     style |= {"axes.prop_cycle": cycler(color=_COLOURS)}
     style |= {"axes.spines.top": False, "axes.spines.right": False, "font.size": 9}
-    with rc_context(style):
+    with rc_context(style), warnings.catch_warnings():
+        # Texts stay texts, and a browser has fonts for all of them.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure, axes = new_figure(1, 1, size)
         draw(axes[0, 0])
         file = io.StringIO()

@@ -117,7 +117,8 @@ def missed_pairs(
     left = _left_over(explained, X, y, halves)
     terms = _most_important(explained, X)
     n_bins = int(np.clip(np.sqrt(len(halves[0]) / _ROWS_PER_CELL), 2, _MOST_BINS))
-    binned = [TermBins.of(term_values(X, term), n_bins) for term in terms]
+    by_column = sp.csc_array(X) if sp.issparse(X) else X  # else each column is a pass over all
+    binned = [TermBins.of(term_values(by_column, term), n_bins) for term in terms]
     tested = list(islice(_screened(binned, left, halves[0]), _TESTED))
     found = []
     for i, j in tested:

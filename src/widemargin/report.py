@@ -73,7 +73,7 @@ def evaluate(model, X, y) -> Evaluation:
 
 
 def evaluate_chunks(model, chunks: Iterable[tuple[Any, Any]]) -> Evaluation:
-    """The same of data in several pieces (X, y), each of which is predicted on its own."""
+    """The same of data in one or more pieces (X, y), each of which is predicted on its own."""
     machine = uncalibrated(model)
     pieces, losses, seconds = [], [], 0.0
     for X, own in chunks:
@@ -82,15 +82,14 @@ def evaluate_chunks(model, chunks: Iterable[tuple[Any, Any]]) -> Evaluation:
             losses.append(len(own) * _log_loss(own, model.predict_proba(X), model.classes_))
         started = time.perf_counter()
         found = machine.decision_function(X)
+        best = found.argmax(axis=1) if found.ndim > 1 else (found > 0).astype(int)
+        predicted = machine.classes_[best]
+        seconds += time.perf_counter() - started
         if isinstance(machine, ForeignClassifier):  # of equal votes another may win than by scores
             predicted = machine.predict(X)
-        else:
-            best = found.argmax(axis=1) if found.ndim > 1 else (found > 0).astype(int)
-            predicted = machine.classes_[best]
-        seconds += time.perf_counter() - started
         pieces.append((found, predicted, own))
     scores, predicted, y = map(np.concatenate, zip(*pieces, strict=True))
-    loss = sum(losses) / len(y) if losses and len(y) else float("nan")
+    loss = sum(losses) / len(y) if losses else float("nan")
     labels = np.unique(np.concatenate([model.classes_, y]))
     precision, recall, f1, rows = precision_recall_fscore_support(
         y, predicted, labels=labels, zero_division=0.0
@@ -102,7 +101,7 @@ def evaluate_chunks(model, chunks: Iterable[tuple[Any, Any]]) -> Evaluation:
         for label, n, *s in zip(labels, rows, precision, recall, f1, strict=True)
     ]
     return Evaluation(
-        accuracy=float(np.mean(predicted == y)) if len(y) else float("nan"),
+        accuracy=float(np.mean(predicted == y)),
         rows=len(y),
         seconds=seconds,
         classes=per_class,
@@ -115,5 +114,5 @@ def evaluate_chunks(model, chunks: Iterable[tuple[Any, Any]]) -> Evaluation:
 
 def _log_loss(y: np.ndarray, probability: np.ndarray, classes: np.ndarray) -> float:
     """NaN where a label is none of the model's: it has no probability."""
-    known = len(y) > 0 and bool(np.isin(y, classes).all())
+    known = bool(np.isin(y, classes).all())
     return float(log_loss(y, probability, labels=classes)) if known else float("nan")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +26,8 @@ def term_values(X, term: Term) -> np.ndarray:
     """
     columns = [_column(X, j) for j in term.features]
     if len(columns) == 1:
+        if columns[0].dtype.kind in "biuf" and not term.categories:
+            return columns[0].astype(np.float64)
         values = columns[0].tolist()
         if not (term.categories or any(isinstance(v, str) for v in values)):
             return np.array([np.nan if is_missing(v) else float(v) for v in values])
@@ -36,8 +37,9 @@ def term_values(X, term: Term) -> np.ndarray:
 
 
 def _column(X, j: int) -> np.ndarray:
-    column: Any = _safe_indexing(X, [j], axis=1)
-    return np.asarray(column.toarray() if sp.issparse(column) else column).ravel()
+    if sp.issparse(X):
+        return X[:, [j]].toarray().ravel()
+    return np.asarray(_safe_indexing(X, [j], axis=1)).ravel()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ zero, the intercept has the rest, and importance is the mean of |contribution|.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,7 +78,7 @@ def explain(model, names: Sequence[str] | None = None) -> Explanation:
     names : sequence of str, default=None
         Of the features, where the model does not know better.  Features whose names are a column
         and a category, such as ``job=clerk`` and ``job=smith``, are one term ``job``, if no row of
-        the training data has more than one of them.
+        the training data has more than one of them and no feature is called ``job``.
 
     Returns
     -------
@@ -110,7 +111,11 @@ def explain(model, names: Sequence[str] | None = None) -> Explanation:
     check_is_fitted(machine, "model_")
     if names is None:  # a machine behind scalers does not know them
         names = getattr(model, "feature_names_in_", None)
-    return Explanation(model, machine, Units.of(model), tuple(feature_names(machine, names)))
+    known = feature_names(machine, names)
+    if len(set(known)) < len(known):  # a term is asked for by its name
+        twice, _ = Counter(known).most_common(1)[0]
+        raise ValueError(f"names has {twice!r} twice; give every feature a name of its own.")
+    return Explanation(model, machine, Units.of(model), tuple(known))
 
 
 def is_explainable(model) -> bool:
@@ -150,11 +155,11 @@ class Explanation:
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """In the order of their first features."""
-        own = self.machine.columns_
+        own, taken = self.machine.columns_, set(self.feature_names)
         columns: dict[str, list[int]] = {}
         for j, name in enumerate(self.feature_names):
             column, is_category, _ = name.partition("=")
-            alone = not is_category or j in own.categories or j in own.missing
+            alone = not is_category or j in own.categories or j in own.missing or column in taken
             columns.setdefault(f"\0{j}" if alone else column, []).append(j)
         terms: list[Term] = []
         for column, features in columns.items():

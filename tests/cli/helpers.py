@@ -8,14 +8,19 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from PIL import Image
 from sklearn.datasets import dump_svmlight_file, load_digits, load_iris
+from sklearn.pipeline import Pipeline
 from typer.main import get_command
 
+from widemargin import load
 from widemargin.cli.app import app
 from widemargin.cli.arguments import with_long_options
 
 DIGITS, DIGIT = (array[:500] for array in load_digits(return_X_y=True))
 IRIS, SPECIES = load_iris(return_X_y=True)
+SPARSE = sp.csr_array(IRIS)  # as text of it is read
 PROGRAM = get_command(app)  # once: it takes longer than most commands
 TWO, SIGN = IRIS[50:], np.where(SPECIES[50:] == 1, -1, 1)  # the two that are hard to tell apart
 
@@ -47,6 +52,13 @@ def run_json(*words):
         raise AssertionError(f"{constant} is not JSON")
 
     return json.loads(run(*words, "--json").stdout, parse_constant=refuse)
+
+
+def trained(*words):
+    """The machine of a model that train wrote, and its scaler."""
+    run("train", *words, "m", "-q")
+    model = load("m")
+    return (model[-1], model[0]) if isinstance(model, Pipeline) else (model, None)
 
 
 def refused(*words, status: int = 2) -> str:
@@ -82,3 +94,15 @@ def read_lines(name) -> list[str]:
 def files() -> set[str]:
     """Everything in the current folder, hidden files too."""
     return {path.name for path in Path().iterdir()}
+
+
+def decisions(data, model) -> np.ndarray:
+    """What ``predict --output decision`` writes, less its header."""
+    run("predict", data, model, "decisions.txt", "--output", "decision")
+    return np.loadtxt("decisions.txt", skiprows=1)
+
+
+def is_picture(name) -> bool:
+    with Image.open(name) as image:
+        image.load()
+        return min(image.size) > 100 and len(set(image.convert("L").tobytes())) > 10

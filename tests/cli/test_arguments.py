@@ -1,15 +1,13 @@
-"""Every option reaches its machine or is refused; defaults come from a file."""
+"""Words of the command line become values, and every option reaches its machine."""
 
 import inspect
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import pytest
 import typer
-from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC, PowerMean, load, papers
@@ -20,15 +18,7 @@ from widemargin.cli.groups import grouped
 from widemargin.cli.machines import _KERNELS_OF, ADDITIVE, GENERAL, kernel_name
 from widemargin.kernel.kernels import KERNELS as GENERAL_KERNELS
 
-from .helpers import IRIS, SIGN, TWO, files, refused, run, run_json, write, write_lines
-
-
-def trained(*words):
-    """The machine of a model that train wrote, and its scaler."""
-    run("train", *words, "m", "-q")
-    model = load("m")
-    return (model[-1], model[0]) if isinstance(model, Pipeline) else (model, None)
-
+from .helpers import SIGN, TWO, refused, run, run_json, trained, write, write_lines
 
 # ------------------------------------------------------------------ kernels and groups
 
@@ -228,161 +218,6 @@ def test_weights_of_labels_that_are_text():
     assert machine.class_weight == {"x01": 3.0, "b01": 2.0}
 
 
-# ------------------------------------------------------------------ refusals
-
-
-@pytest.mark.parametrize(
-    ("option", "kernel"),
-    [
-        *((option, "chi2") for option in ("--gamma", "--degree", "--coef0", "--levels", "--early",
-                                          "--cache-size", "--power")),
-        *((option, "rbf") for option in ("--degree", "--coef0", "--loss", "--rank",
-                                         "--approximation", "--power")),
-        ("--gamma", "precomputed"), ("--coef0", "laplacian"), ("--degree", "sigmoid"),
-        ("--gamma", "linear"), ("--power", "linear"), ("--scale", "precomputed"),
-    ],
-)  # fmt: skip
-def test_options_that_a_machine_does_not_have_are_refused(two, option, kernel):
-    value = {"--loss": "hinge", "--approximation": "unary", "--scale": "minmax"}.get(option, "1")
-    message = refused("train", two, "-t", kernel, option, value)
-    assert message.startswith(option)
-    assert f"no meaning with --kernel {kernel}." in message
-    assert files() == {"two.txt"}
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["-c", "0"], "--C 0.0"), (["-c", "-1"], "--C -1.0"), (["-c", "nan"], "--C nan"),
-        (["-c", "inf", "-t", "chi2"], "--C inf"), (["-g", "0"], "--gamma 0.0"),
-        (["-t", "poly", "-d", "-1"], "--degree -1"), (["-t", "poly", "-r", "nan"], "--coef0 nan"),
-        (["-e", "0"], "--tol 0.0"), (["-m", "0"], "--cache-size 0.0"),
-        (["--levels", "-1"], "--levels -1"),
-        (["--early", "0"], "--early 0"), (["--early", "soon"], "--early soon"),
-        (["--early", "1", "--intercept"], "--intercept needs"),
-        (["--max-iter", "0"], "--max-iter 0"),
-        (["-j", "0"], "--jobs 0"), (["-t", "chi2", "--loss", "log"], "--loss log"),
-        (["-t", "chi2", "--rank", "0"], "--rank 0"),
-        (["--multi-class", "crammer_singer"], "--multi-class crammer_singer"),
-        (["-t", "chi2", "--multi-class", "ovo"], "--multi-class ovo"),
-        (["-t", "chi2", "--approximation", "none"], "--approximation none"),
-        (["-t", "power_mean"], "--power"), (["-t", "power_mean", "-p", "1"], "p=1"),
-        (["-t", "gauss"], "--kernel gauss"), (["--scale", "log"], "--scale log"),
-        (["-w7", "2"], "--weight 7=2"), (["-w1", "2", "-w-1", "2", "-w0", "1"], "--weight 0=1"),
-        (["-w1", "-2"], "--weight 1=-2"), (["--weight", "1=nan"], "--weight 1=nan"),
-        (["--weight", "1"], "--weight 1"), (["--weight", "=2"], "--weight =2"),
-        (["--weight", "balanced", "-w1", "2"], "--weight balanced"),
-    ],
-)  # fmt: skip
-def test_bad_values_are_misuse(two, words, named):
-    assert named in refused("train", two, *words)
-    assert files() == {"two.txt"}
-
-
-@pytest.mark.parametrize(
-    "words",
-    [["-c", "x"], ["-d", "1.5"], ["-v", "1"], ["-v", "x"], ["--nothing"], ["-w1"], ["-w1", "x"],
-     ["--json=1"], ["-c"], ["a", "b"]],
-)  # fmt: skip
-def test_what_the_parser_refuses_is_misuse_too(two, words):
-    result = run("train", two, *words, status=2)
-    assert "─ Error ─" in result.stderr
-    assert files() == {"two.txt"}
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["--Cs", "1:10"], "--Cs"), (["-c", "1,x"], "--Cs"), (["-c", "0,1"], "--C 0.0"),
-        (["-c", "1:10:0"], "--Cs"), (["-c", "-1:10:3"], "--Cs"), (["-c", "0:1:2"], "--Cs"),
-        (["-c", ""], "--Cs"), (["-g", "0"], "--gamma 0.0"), (["-t", "chi2", "-g", "1"], "--gammas"),
-        (["-p", "-1"], "--powers"), (["-t", "power_mean", "-p", "2"], "p=2"),
-        (["-t", "rbf,none"], "--kernel none"), (["-t", ""], "--kernel"),
-        (["-t", "rbf,precomputed"], "rbf,precomputed"), (["-w5", "1"], "--weight 5=1"),
-        (["--multi-class", "ovo"], "chi2"), (["--scale", "x"], "--scale x"),
-        (["-t", "precomputed", "--scale", "minmax"], "--scale minmax"),
-    ],
-)  # fmt: skip
-def test_tune_refuses_what_it_cannot_use(two, words, named):
-    assert named in refused("tune", two, *words)
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["predict", "--output", "colours"], "--output colours"),
-        (["predict", "--output", "contributions"], "needs an additive model"),
-        (["predict", "--json"], "--json"),
-        (["predict", "-", "--json"], "--json"),
-        (["predict", "--class", "1"], "--class"),
-        (["predict", "-j", "0"], "--jobs 0"),
-        (["predict", "--format", "x"], "--format x"),
-        (["evaluate", "-j", "0"], "--jobs 0"),
-    ],
-)
-def test_predict_refuses_what_it_cannot_use(two, words, named):
-    trained(two)
-    command, *rest = words
-    assert named in refused(command, two, "m", *rest)
-
-
-def test_contributions_of_many_classes_need_one_that_is_there(iris):
-    run("train", iris, "m", "-t", "chi2")
-    words = ["predict", iris, "m", "--output", "contributions"]
-    assert "needs --class, one of 0, 1, 2" in refused(*words)
-    assert "--class 3: not one of 0, 1, 2" in refused(*words, "--class", "3")
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["m", "--what", "love"], "--what love"),
-        (["m", "--features", "5"], "--features 5: no such feature; there are 4, 1 to 4"),
-        (["m", "--features", "1,width"], "--features width"),
-        (["m", "--what", "importance", "--features", "1"], "--features"),
-        (["m", "--what", "convergence", "--data", "two.txt"], "--data"),
-        (["m", "m.txt"], "matplotlib cannot draw"),
-        (["rbf", "--what", "shapes"], "needs an additive model"),
-        (["rbf", "--what", "importance"], "needs an additive model"),
-        (["factors"], "not a model"),
-    ],
-)
-def test_plot_refuses_what_it_cannot_use(two, words, named):
-    run("train", two, "m", "-t", "chi2")
-    run("train", two, "rbf", "--max-iter", "10")
-    run("scale", two, "out", "-s", "factors")
-    before = files()
-    result = run("plot", *words, status=2)
-    assert named in result.stderr
-    assert files() == before
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["--method", "none"], "--method none"), (["--method", "log"], "log"),
-        (["-l", "1", "-u", "1"], "--lower 1"), (["-l", "2"], "--lower 2"),
-        (["-u", "nan"], "--upper nan"), (["--method", "maxabs", "-l", "0"], "--lower"),
-        (["-r", "factors", "-u", "2"], "--restore"), (["-r", "factors", "-s", "f"], "--restore"),
-        (["-r", "factors", "--method", "maxabs"], "--restore"), (["-r", "m"], "--restore m"),
-    ],
-)  # fmt: skip
-def test_scale_refuses_what_it_cannot_use(two, words, named):
-    trained(two)
-    run("scale", two, "out", "-s", "factors")
-    assert named in refused("scale", two, *words)
-
-
-def test_export_and_others_refuse_what_is_no_model(two):
-    trained(two)
-    run("scale", two, "out", "-s", "factors")
-    assert "--to html" in refused("export", "m", "x", "--to", "html")
-    assert "not a model" in refused("export", "factors", "x.onnx")
-    assert "not a model" in refused("predict", two, "factors")
-    assert "not a model" in refused("evaluate", two, "factors")
-    assert "shape functions" in refused("export", "m", "x.json", status=1)
-
-
 # ------------------------------------------------------------------ words to values
 
 
@@ -423,111 +258,3 @@ def test_ranges_of_numbers():
 def test_labels_are_numbers_where_they_can_be():
     assert [number_or_text(word) for word in ("1", "-1", "1.5", "a")] == [1, -1, 1.5, "a"]
     assert type(number_or_text("1")) is int
-
-
-# ------------------------------------------------------------------ defaults from a file
-
-
-def config(text: str, name: str = "widemargin.toml") -> Path:
-    Path(name).write_text(text)
-    return Path(name)
-
-
-def test_defaults_from_the_current_folder(two):
-    config('[train]\nkernel = "chi2"\nC = 10\ntol = 1e-2\nintercept = false\njobs = 1\n'
-           'weight = ["1=5", "-1=2"]\nmax-iter = 77\nmulti_class = "crammer_singer"\n')  # fmt: skip
-    machine, _ = trained(two)
-    assert (machine.kernel, machine.C, machine.tol, machine.n_jobs) == ("chi2", 10.0, 0.01, 1)
-    assert machine.fit_intercept is False
-    assert machine.class_weight == {1: 5.0, -1: 2.0}
-    assert (machine.max_iter, machine.multi_class) == (77, "crammer_singer")
-
-
-def test_the_command_line_wins(two):
-    config('[train]\nkernel = "chi2"\nC = 10\nintercept = false\nseed = 3\nweight = "1=5"\n')
-    machine, _ = trained(two, "-t", "linear", "-c", "2", "--intercept", "-w-1", "4")
-    assert (machine.kernel, machine.C, machine.fit_intercept) == ("linear", 2.0, True)
-    assert (machine.random_state, machine.class_weight) == (3, {-1: 4.0})
-
-
-def test_other_files_of_defaults(two, monkeypatch):
-    config("[train]\nC = 1\n")
-    second, third = config("[train]\nC = 2\n", "b.toml"), config("[train]\nC = 3\n", "c.toml")
-
-    def c(*words) -> float:
-        run(*words, "train", two, "m", "-q")
-        return load("m").C
-
-    assert c() == 1
-    assert c("--config", second) == 2
-    monkeypatch.setenv("WIDEMARGIN_CONFIG", str(third))
-    assert c() == 3
-    assert c("--config", second) == 2
-    monkeypatch.chdir("/")
-    assert "widemargin" in run("--version").stdout
-
-
-def test_defaults_of_every_kind(two):
-    config('[train]\nquiet = true\nkernel = 0\nweight = "balanced"\n'
-           '[predict]\noutput = "decision"\n'
-           '[tune]\nkernels = ["chi2", "linear"]\nCs = [1, 10]\nfolds = 2\nplot = "a.png"\n'
-           '[scale]\nmethod = "maxabs"\n')  # fmt: skip
-    assert run("train", two, "m").output == ""
-    assert (load("m").kernel, load("m").class_weight) == ("linear", "balanced")
-    assert run("predict", two, "m").stdout.startswith("1\n")
-    trials = run_json("tune", two)["trials"]
-    assert sorted((t["kernel"], t["C"]) for t in trials) == [
-        ("chi2", 1), ("chi2", 10), ("linear", 1), ("linear", 10)]  # fmt: skip
-    assert Path("a.png").exists()
-    biggest = [float(v.split(":")[1]) for v in run("scale", two).stdout.split() if ":" in v]
-    assert max(biggest) == 1
-    assert min(biggest) > 0
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("[trian]\nC = 1\n", "'trian' is not a command"),
-        ("C = 1\n", "'C' is not a command"),
-        ("[train]\ncost = 1\n", "train has no option 'cost'"),
-        ("[info]\nC = 1\n", "info has no option 'C'"),
-        ("[train]\nfit_intercept = true\n", "no option 'fit_intercept'"),
-        ('[train]\ndata = "two.txt"\n', "no option 'data'"),
-        ("[train\n", "not valid TOML"),
-        ("[train]\nC = \n", "not valid TOML"),
-    ],
-)
-def test_files_of_defaults_that_make_no_sense_are_refused(two, text, named):
-    config(text)
-    message = refused("train", two)
-    assert "widemargin.toml" in message
-    assert named in message
-    assert files() == {"two.txt", "widemargin.toml"}
-
-
-def test_a_file_that_is_no_text_is_refused(two):
-    Path("widemargin.toml").write_bytes(b"\xff\xfe\x00")
-    assert "not valid TOML" in refused("train", two)
-
-
-@pytest.mark.parametrize("text", ["C = 'much'", "seed = 1.5", "folds = 1", "kernel = 'x'"])
-def test_bad_values_of_defaults_are_misuse(two, text):
-    config(f"[train]\n{text}\n")
-    run("train", two, status=2)
-    assert files() == {"two.txt", "widemargin.toml"}
-
-
-def test_a_file_of_defaults_that_is_not_there(two):
-    assert "none.toml: No such file" in refused("--config", "none.toml", "train", two, status=1)
-
-
-def test_defaults_of_other_commands_do_not_matter(iris):
-    config("[tune]\nfolds = 3\n")
-    assert run_json("train", iris)["rows"] == len(IRIS)
-
-
-def test_a_format_from_defaults():
-    write("a.txt", TWO, SIGN)
-    config('[train]\nformat = "csv"\n')
-    refused("train", "a.txt", status=1)
-    run("train", "a.txt", "--format", "svmlight")

@@ -116,15 +116,15 @@ def read_config(path: Path | None, commands: Mapping[str, Mapping[str, Any]]) ->
             option = commands[command].get(name.replace("_", "-").lower())
             if option is None:
                 raise UsageError(f"{path}: {command} has no option {name!r}.")
-            defaults[command][option.name] = _as_words(value, option.multiple)
+            defaults[command][option.name] = _as_words(value, option)
     return defaults
 
 
-def _as_words(value: Any, multiple: bool):
+def _as_words(value: Any, option: Any):
     """A value of TOML as the command line has it: a list is repeated, or has commas."""
-    if multiple:
+    if option.multiple or option.nargs > 1:
         return [str(v) for v in value] if isinstance(value, list) else [str(value)]
     if isinstance(value, list):
-        return ",".join(map(str, value))
+        return joined(map(str, value))
     # Some versions of click cut a number off that is not whole, but none takes its text for one.
     return value if isinstance(value, bool) else str(value)

@@ -21,6 +21,7 @@ from widemargin.cli.output import print_facts, print_json, print_table, save_fig
 from widemargin.data import Dataset
 from widemargin.data.ranges import is_range_file, read_range
 from widemargin.libsvm.predictors import ForeignClassifier
+from widemargin.machine import changed_and_default_parameters
 from widemargin.pairs import Pair, missed_pairs
 from widemargin.persistence import Header, MissingKernelError, read_header
 from widemargin.terms import explain
@@ -65,7 +66,11 @@ def info(model: Path, as_json: bool, max_bytes: int | None) -> None:
         if isinstance(machine, AdditiveSVC):
             facts["kernel"] = machine.kernel_
         if machine is not None:
-            facts |= _parameters(machine)
+            changed, same = (
+                ", ".join(f"{name}={value}" for name, value in part.items())
+                for part in changed_and_default_parameters(machine)
+            )
+            facts |= {"parameters": changed or "all default", "defaults": same}
     print_facts(facts | _remembered(header))
 
 
@@ -82,14 +87,6 @@ def _info_of_range(path: Path, as_json: bool, max_bytes: int | None) -> None:
     facts: dict[str, Any] = {"file": str(path), "kind": "range file of svm-scale"}
     facts |= {"features": len(found.index), "lower": found.to.low, "upper": found.to.high}
     (print_json if as_json else print_facts)(facts)
-
-
-def _parameters(machine) -> dict[str, str]:
-    """Those that somebody set, and the others."""
-    given, default = machine.get_params(), type(machine)().get_params()
-    changed = [f"{k}={v}" for k, v in given.items() if v != default[k]]
-    same = [f"{k}={v}" for k, v in given.items() if v == default[k]]
-    return {"parameters": ", ".join(changed) or "all default", "defaults": ", ".join(same)}
 
 
 def _remembered(header: Header) -> dict[str, str]:

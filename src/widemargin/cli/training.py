@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -288,11 +289,13 @@ def evaluate_model(data: Path, model: Path, source: Source, as_json: bool) -> No
 
 
 def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluation:
-    chunks = stream_like_training(data, source, header)
     plain = uncalibrated(fitted)
-    return evaluate_chunks(
-        fitted, ((densified_for(plain, c.X), labels_for(data, c, fitted)) for c in chunks)
-    )
+    chunks = stream_like_training(data, source, header)
+    pieces = ((densified_for(plain, c.X), labels_for(data, c, fitted)) for c in chunks)
+    first = next(pieces, None)
+    if first is None:
+        raise ValueError(f"{data}: no rows in it.")
+    return evaluate_chunks(fitted, chain([first], pieces))
 
 
 def evaluation(found: Evaluation) -> dict:

@@ -12,6 +12,7 @@ import numpy as np
 _LEAST = 1e-7  # probability of a pair
 _MOST_SWEEPS = 100
 _CLOSE = 0.005  # to the solution, over the number of classes
+_AT_ONCE = 1 << 20  # numbers of the matrices of rows
 
 
 def sigmoid(values: np.ndarray, slope: np.ndarray, offset: np.ndarray) -> np.ndarray:
@@ -31,7 +32,16 @@ def coupled(pairs: np.ndarray, n_classes: int) -> np.ndarray:
     >>> coupled(np.array([[0.5, 0.5, 0.5]]), 3).round(3)
     array([[0.333, 0.333, 0.333]])
     """
-    pairs = np.clip(pairs, _LEAST, 1 - _LEAST)
+    p = np.empty((len(pairs), n_classes))
+    rows = max(1, _AT_ONCE // n_classes**2)
+    for begin in range(0, len(pairs), rows):
+        block = np.clip(pairs[begin : begin + rows], _LEAST, 1 - _LEAST)
+        p[begin : begin + rows] = _coupled_block(block, n_classes)
+    return p
+
+
+def _coupled_block(pairs: np.ndarray, n_classes: int) -> np.ndarray:
+    """Of a few rows, each of which has a square matrix of its classes."""
     if n_classes == 2:
         return np.hstack([pairs, 1 - pairs])
     r = np.zeros((len(pairs), n_classes, n_classes))
