@@ -102,6 +102,22 @@ def test_columns_are_terms_in_contributions_plots_and_json(people):
     assert Path("m.png").stat().st_size > 1000
 
 
+def test_onnx_files_take_the_columns_of_the_table(people):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    run("train", "a.csv", "m", "-t", "intersection")
+    run("export", "m", "m.onnx")
+    session = onnxruntime.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])
+    given = {
+        "age": people[["age"]].to_numpy(np.float32),
+        "job": people[["job"]].astype(object).to_numpy(),
+        "pay": people[["pay"]].to_numpy(np.float32),
+    }
+    label, scores = session.run(["label", "scores"], given)
+    assert label.tolist() == printed("predict", "a.csv", "m")
+    decided = [float(x) for x in printed("predict", "a.csv", "m", "--output", "decision")[1:]]
+    np.testing.assert_allclose(scores, decided, atol=1e-4)
+
+
 def test_new_categories_are_counted_in_one_line(people):
     run("train", "a.csv", "m", "-t", "intersection")
     people.head(3).assign(job=["pilot", "nurse", "clerk"]).to_csv("b.csv", index=False)
