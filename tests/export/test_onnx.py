@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_svmlight_file
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PowerTransformer, StandardScaler
@@ -165,6 +166,25 @@ def test_pipelines(scaler, model, tmp_path):
     X, y, asked = data("cancer")
     pipeline = make_pipeline(scaler, model).fit(3 * X - 1, y)
     assert_agrees(pipeline, 3 * asked - 1, tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize("strategy", ["mean", "median", "constant"])
+def test_imputers(strategy, tmp_path):
+    X, y, asked = data("cancer")
+    X[::5, 3], asked[::3, 5], asked[:, 7] = np.nan, np.nan, np.nan
+    imputer = SimpleImputer(strategy=strategy, keep_empty_features=True)
+    pipeline = make_pipeline(imputer, MinMaxScaler(), KernelSVC()).fit(X, y)
+    assert_agrees(pipeline, asked, tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize(
+    "imputer", [SimpleImputer(missing_values=0.0), SimpleImputer(add_indicator=True)], ids=str
+)
+def test_refuses_imputers_that_do_more(imputer, tmp_path):
+    X, y, _ = data("iris")
+    X[::5, 3] = imputer.missing_values
+    with pytest.raises(ValueError, match="or a SimpleImputer of NaN by numbers"):
+        export_onnx(make_pipeline(imputer, KernelSVC()).fit(X, y), tmp_path / "model.onnx")
 
 
 @pytest.mark.filterwarnings("ignore:Feature")

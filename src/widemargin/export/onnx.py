@@ -6,6 +6,7 @@ import json
 import os
 
 import numpy as np
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
@@ -37,8 +38,9 @@ def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLi
     Parameters
     ----------
     model : AdditiveSVC, KernelSVC or Pipeline
-        A pipeline is made of MinMaxScaler, MaxAbsScaler or StandardScaler and ends in one of the
-        two.  A routed early model computes the kernel values of all clusters, and uses one's.
+        A pipeline is made of MinMaxScaler, MaxAbsScaler, StandardScaler or SimpleImputer (of NaN,
+        by numbers) and ends in one of the two.  A routed early model computes the kernel values
+        of all clusters, and uses one's.
     path : path
         Written whole or not at all.
 
@@ -112,6 +114,9 @@ def _metadata(model, inputs: Inputs) -> dict[str, str]:
 def _scaled(graph: Graph, x: str, scaler) -> str:
     """What a scaler makes of float32 rows: computed in double precision, each result rounded."""
     limits = None
+    filling = _filling(scaler)
+    if filling is not None:
+        return graph("Where", graph("IsNaN", x), filling, x)
     if isinstance(scaler, MinMaxScaler):
         operations = [("Mul", scaler.scale_), ("Add", scaler.min_)]
         limits = scaler.feature_range if scaler.clip else None
@@ -124,13 +129,25 @@ def _scaled(graph: Graph, x: str, scaler) -> str:
     else:
         raise ValueError(
             f"A pipeline with {type(scaler).__name__} cannot be exported: its steps before the "
-            "last must be MinMaxScaler, MaxAbsScaler or StandardScaler. Export the last step "
-            "alone, and transform the data before."
+            "last must be MinMaxScaler, MaxAbsScaler, StandardScaler, or a SimpleImputer of NaN "
+            "by numbers. Export the last step alone, and transform the data before."
         )
     for operation, numbers in operations:
         exact = graph(operation, graph.cast(x, np.float64), numbers.astype(np.float64))
         x = graph.cast(exact, np.float32)
     return x if limits is None else graph("Clip", x, *map(np.float32, limits))
+
+
+def _filling(step) -> np.ndarray | None:
+    """What NaN becomes in every column, if that is all that the step does."""
+    if not isinstance(step, SimpleImputer) or step.add_indicator:
+        return None
+    try:
+        filling = step.statistics_.astype(np.float32)
+    except ValueError:  # text
+        return None
+    of_nan = isinstance(step.missing_values, float) and np.isnan(step.missing_values)
+    return filling if of_nan and np.all(np.isfinite(filling)) else None
 
 
 def _class_scores(graph: Graph, x: Inputs, model) -> str:
