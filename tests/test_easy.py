@@ -1,6 +1,7 @@
 """What `easy` tries, how its grids go on, and that it ends in time."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris
@@ -42,6 +43,35 @@ def test_additive_kernels_and_three_widths_of_rbf_come_first(make):
         assert candidate.estimator.early is False
         assert type(candidate.scaler) is type(scaler)
     assert all(candidate.scaler is None for candidate in additive)
+
+
+def test_every_machine_gets_the_data_that_it_takes():
+    """Additive ones a frame, which they learn gaps and categories of; others its numbers."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.random(200), "job": rng.choice(["x", "y"], 200)})
+    y = (frame["a"] > 0.5) ^ (frame["job"] == "x")
+    frame.loc[::10, "a"] = np.nan
+    numbers = np.column_stack([frame["a"], frame["job"] == "x"])
+    search = Easy(frame, y.to_numpy(), numbers=numbers)
+    candidates = list(search._first_candidates())
+    for candidate in candidates:
+        general = isinstance(candidate.estimator, KernelSVC)
+        assert search.rows_for(candidate) is (numbers if general else frame)
+        assert general == (candidate.scaler is not None)
+    model = search.fit()
+    assert [type(step).__name__ for _, step in model.steps] == [
+        "SimpleImputer", "MinMaxScaler", "KernelSVC"
+    ]  # fmt: skip
+    assert model.score(numbers, y) > 0.9
+
+
+def test_gaps_of_an_array_are_learned_or_filled_in():
+    X, y = load_iris(return_X_y=True)
+    X[::7, 2] = np.nan
+    for make in (np.asarray, sp.csr_array):
+        trials = all_of(Easy(make(X), y))
+        assert len({t.candidate.name for t in trials}) >= 6
+        assert min(t.score for t in trials if t.C == 100) > 0.8
 
 
 def test_early_models_of_many_rows():

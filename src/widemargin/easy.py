@@ -10,11 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
 from widemargin.additive import AdditiveSVC
@@ -66,12 +69,16 @@ class Easy:
     Attributes
     ----------
     X, y : training data
+        Which may have categories and missing values: additive kernels learn from them.
     scoring : str
         By which candidates are compared (`scoring.get_scorer`).
     seconds : float
         That search and last fit may take together; a fit ends soon after, with what it has.
     parameters : dict
         Of both machines: ``n_jobs``, ``class_weight``, ``random_state``.
+    numbers : matrix or None
+        The same rows for kernels that take numbers alone, if X is no such matrix; missing ones are
+        filled in by the mean of their column.
 
     Examples
     --------
@@ -86,6 +93,12 @@ class Easy:
     scoring: str = "accuracy"
     seconds: float = 600.0
     parameters: dict[str, Any] = field(default_factory=dict)
+    numbers: Any = None
+
+    def rows_for(self, candidate: Candidate):
+        """All rows as a candidate takes them."""
+        own = self.numbers is None or isinstance(candidate.estimator, AdditiveSVC)
+        return self.X if own else self.numbers
 
     def trials(self) -> Iterator[list[Trial]]:
         """Those of each candidate, the best C first, as they end; at least one, whatever the time.
@@ -117,9 +130,10 @@ class Easy:
         """The choice, trained on all rows; what the command ``easy`` does, without a word."""
         clock = Deadline(self.seconds)
         best = self.choice([trial for trials in self.trials() for trial in trials])[0]
-        scaler, machine = self.last(best, clock.left).unfitted(best.C)
+        chosen = self.last(best, clock.left)
+        (scaler, machine), X = chosen.unfitted(best.C), self.rows_for(chosen)
         machine.set_callbacks(clock)
-        machine.fit(self.X if scaler is None else scaler.fit_transform(self.X), self.y)
+        machine.fit(X if scaler is None else scaler.fit_transform(X), self.y)
         return behind_scaler(scaler, machine.set_callbacks())
 
     def last(self, best: Trial, seconds: float) -> Candidate:
@@ -136,7 +150,8 @@ class Easy:
 
     def _first_candidates(self) -> Iterator[Candidate]:
         for kernel in _ADDITIVE:
-            yield Candidate({"kernel": kernel}, AdditiveSVC(kernel, **self._common))
+            machine = AdditiveSVC(kernel, missing="learn", **self._common)
+            yield Candidate({"kernel": kernel}, machine)
         for factor in _WIDTHS:
             yield self._rbf(factor * self._scale())
 
@@ -150,20 +165,31 @@ class Easy:
         machine = KernelSVC("rbf", gamma=settings["gamma"], early=early, **self._common)
         return Candidate(settings, machine, self._scaler())
 
+    @cached_property
+    def _numbers(self) -> tuple[Any, bool]:
+        """What general kernels take, and whether values are missing in it."""
+        X = self.X if self.numbers is None else self.numbers
+        return X, bool(np.isnan(X.data if sp.issparse(X) else X).any())
+
     def _scaler(self):
-        return MaxAbsScaler() if sp.issparse(self.X) else MinMaxScaler()
+        X, has_gaps = self._numbers
+        scaler = MaxAbsScaler() if sp.issparse(X) else MinMaxScaler()
+        if not has_gaps:
+            return scaler
+        imputer = SimpleImputer(keep_empty_features=True)
+        return Pipeline([("impute", imputer), ("scale", scaler)])
 
     def _scale(self) -> float:
         """gamma="scale" of the scaled data."""
-        scaled = self._scaler().fit_transform(self.X)
+        scaled = self._scaler().fit_transform(self._numbers[0])
         mean = scaled.mean()
         square = (scaled.multiply(scaled) if sp.issparse(scaled) else np.square(scaled)).mean()
-        return 1 / (self.X.shape[1] * max(float(square - mean**2), 1e-12))
+        return 1 / (scaled.shape[1] * max(float(square - mean**2), 1e-12))
 
     def _compared(
         self, candidate: Candidate, Cs: Sequence[float], rows: np.ndarray, clock: Deadline
     ) -> list[Trial]:
-        X, y = candidate.part(self.X, rows), self.y[rows]
+        X, y = candidate.part(self.rows_for(candidate), rows), self.y[rows]
         candidate.estimator.set_callbacks(clock)
         try:
             return tune([candidate], X, y, Cs, folds=FOLDS, random_state=0, scoring=self.scoring)

@@ -21,8 +21,14 @@ from widemargin.warning import UnseenWarning
 
 
 def behind_scaler(scaler, machine):
-    """The machine itself without a scaler, else a pipeline of the two."""
-    return machine if scaler is None else Pipeline([("scale", scaler), ("svm", machine)])
+    """The machine itself without a scaler, else a pipeline of the two.
+
+    What makes the data ready may be a pipeline too, of which the machine is then the last step.
+    """
+    if scaler is None:
+        return machine
+    before = scaler.steps if isinstance(scaler, Pipeline) else [("scale", scaler)]
+    return Pipeline([*before, ("svm", machine)])
 
 
 @dataclass(frozen=True)

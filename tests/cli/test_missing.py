@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from widemargin import AdditiveSVC, load, save
+from widemargin import AdditiveSVC, easy, load, save
 from widemargin.persistence import read_header
 
 from .helpers import refused, run, run_json
@@ -59,9 +59,9 @@ def test_a_mark_for_missing_values_is_remembered(people):
     assert decisions[0] == decisions[1]
 
 
-def test_kernel_machines_scalers_and_easy_say_what_to_do(people):
+def test_kernel_machines_and_scalers_say_what_to_do(people):
     way_out = "or learn from them with an additive kernel, such as --kernel intersection"
-    for words in (["train"], ["train", "-t", "chi2", "--scale", "minmax"], ["easy"],
+    for words in (["train"], ["train", "-t", "chi2", "--scale", "minmax"],
                   ["tune", "-t", "rbf,chi2"]):  # fmt: skip
         said = refused(*words, "a.csv", status=1)
         assert "the value is missing or not finite, the first of" in said
@@ -71,6 +71,43 @@ def test_kernel_machines_scalers_and_easy_say_what_to_do(people):
     assert "Input X contains NaN at row" in said
     assert said.endswith(f", {way_out}.")
     run("train", "a.npz", "-t", "chi2")
+
+
+def test_easy_learns_from_gaps_and_categories(people, monkeypatch):
+    monkeypatch.setattr(easy, "_WIDTHS", ())  # rbf is a little better here
+    run("easy", "a.csv", "a.csv", "--model", "m")
+    model = load("m")
+    assert isinstance(model, AdditiveSVC)
+    assert model.columns_.categories == {1: ("baker", "clerk", "smith")}
+    assert run_json("evaluate", "a.csv", "m")["accuracy"] > 0.9
+    lines = printed("predict", "a.csv", "m", "--output", "contributions")
+    assert lines[0].split("\t") == ["age", "job", "pay", "intercept"]
+
+
+def test_easy_fills_in_what_is_missing_where_a_general_kernel_is_the_best(folder):
+    """Classes that no sum of columns tells apart; the model's file takes tables with gaps."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.uniform(-1, 1, N), "b": rng.uniform(-1, 1, N)})
+    frame["job"] = rng.choice(["x", "y"], N)
+    frame["label"] = np.where((frame["a"] * frame["b"] > 0) ^ (frame["job"] == "x"), "p", "q")
+    frame.loc[::20, "a"] = np.nan
+    frame.loc[1::20, "job"] = None
+    frame.to_csv("a.csv", index=False)
+    assert run_json("easy", "a.csv", "a.csv", "--model", "m")["test"]["accuracy"] > 0.85
+    assert read_header("m").kinds == ("SimpleImputer", "MinMaxScaler", "KernelSVC")
+    jobs = {f"job={job}": 1.0 * (frame["job"] == job) for job in ("x", "y")}
+    expected = load("m").predict(frame[["a", "b"]].assign(**jobs))
+    frame[["job", "b", "label", "a"]].to_parquet("b.parquet")
+    for data in ("a.csv", "b.parquet"):
+        assert printed("predict", data, "m") == expected.tolist()
+    run("report", "m", "a.csv")
+    run("export", "m", "m.onnx")
+
+
+def test_other_models_of_numbers_still_want_complete_rows(people):
+    people.dropna().to_csv("b.csv", index=False)
+    run("train", "b.csv", "m")
+    assert "the value is missing" in refused("predict", "a.csv", "m", status=1)
 
 
 def test_models_go_to_python_and_back(people):
@@ -100,6 +137,22 @@ def test_columns_are_terms_in_contributions_plots_and_json(people):
     assert shapes["features"][0]["missing"] is not None
     run("plot", "m", "m.png", "--features", "age,job")
     assert Path("m.png").stat().st_size > 1000
+
+
+def test_onnx_files_take_the_columns_of_the_table(people):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    run("train", "a.csv", "m", "-t", "intersection")
+    run("export", "m", "m.onnx")
+    session = onnxruntime.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])
+    given = {
+        "age": people[["age"]].to_numpy(np.float32),
+        "job": people[["job"]].astype(object).to_numpy(),
+        "pay": people[["pay"]].to_numpy(np.float32),
+    }
+    label, scores = session.run(["label", "scores"], given)
+    assert label.tolist() == printed("predict", "a.csv", "m")
+    decided = [float(x) for x in printed("predict", "a.csv", "m", "--output", "decision")[1:]]
+    np.testing.assert_allclose(scores, decided, atol=1e-4)
 
 
 def test_new_categories_are_counted_in_one_line(people):

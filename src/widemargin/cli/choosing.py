@@ -26,7 +26,7 @@ from widemargin.cli.machines import (
     make_scaler,
     match_weights,
 )
-from widemargin.cli.memory import default_model, save_model
+from widemargin.cli.memory import Memory, default_model, save_model
 from widemargin.cli.options import Output, Search, Source, Wanted
 from widemargin.cli.output import INTERRUPTED, print_json, save_figure
 from widemargin.cli.progress import SearchBar, TimeBar, line
@@ -45,6 +45,7 @@ from widemargin.cli.trials import (
     progress_line,
     reservation,
 )
+from widemargin.data.features import as_numbers
 from widemargin.easy import ROWS as EASY_ROWS
 from widemargin.easy import SEARCH_SHARE, Deadline, Easy
 from widemargin.persistence import read_header
@@ -251,20 +252,22 @@ def easy(
     path = check_folder(model or default_model(train_path))
     if test_path is not None:
         test_path.stat()  # better missed now than after the training
-    dataset, memory = read_training(train_path, source, output)
-    X, y = dataset.X, labels_of(dataset)
+    dataset, memory = read_training(train_path, source, output, machines=[AdditiveSVC()])
+    numbers, y = as_numbers(dataset, source.max_bytes), labels_of(dataset)
     check_score(wanted.scoring, np.unique(y))
     weighted = AdditiveSVC(class_weight=class_weights(wanted.weight))
     match_weights(weighted, y)
     parameters = {"n_jobs": source.jobs, "class_weight": weighted.class_weight}
-    search = Easy(X, y, wanted.scoring, 60 * wanted.minutes, parameters)
+    seconds = 60 * wanted.minutes
+    search = Easy(dataset.X, y, wanted.scoring, seconds, parameters, numbers.X)
     quiet, clock = output.quiet or output.as_json, Deadline(search.seconds)
     if not quiet:
-        print(f"{_planned(search)}, for {wanted.minutes:g} minutes at most", file=sys.stderr)
+        print(_planned(search), file=sys.stderr)
     found = _collected(_timed(search, quiet), search.choice, quiet=quiet)
     last = search.last(found.trials[0], clock.left)
-    fitted = _fitted(found, last, X, y, output, clock)
-    save_model(fitted, path, memory)
+    fitted = _fitted(found, last, search.rows_for(last), y, output, clock)
+    additive = isinstance(last.estimator, AdditiveSVC)
+    save_model(fitted, path, memory if additive else Memory.of(numbers))
     test = None
     if test_path is not None:
         test = evaluate_on(test_path, source, read_header(path), fitted)
@@ -276,7 +279,7 @@ def easy(
         trials = found.trials
         print(f"best of {len(trials)} on {trials[0].rows} rows: {described(trials[0])}")
         early = ", early" if last is not trials[0].candidate else ""
-        print(f"trained on all {X.shape[0]} rows{early}: {path}" + "\n" * bool(test))
+        print(f"trained on all {len(y)} rows{early}: {path}" + "\n" * bool(test))
     if test:
         print_evaluation(test)
     _end(found)
@@ -291,4 +294,5 @@ def _timed(search: Easy, quiet: bool) -> Iterator[list[Trial]]:
 def _planned(search: Easy) -> str:
     n = search.X.shape[0]
     rows = f"{n} rows" if n <= EASY_ROWS else f"{EASY_ROWS} of {n} rows"
-    return f"comparing kernels on {rows}, then training the best on all"
+    minutes = f"{search.seconds / 60:g} minute" + "s" * (search.seconds != 60)
+    return f"comparing kernels on {rows}, then training the best on all, for {minutes} at most"

@@ -31,6 +31,8 @@ class Layout:
     categorical : tuple of int, or None
         Positions of the columns of categories, of a model that takes tables as they are; None of
         one whose features are numbers.
+    gaps : bool
+        Whether such a model takes missing values: a pipeline that fills them in.
     """
 
     columns: list[str] | int | None = None
@@ -39,6 +41,7 @@ class Layout:
     na: tuple[str, ...] = ()
     zero_based: bool | None = None
     categorical: tuple[int, ...] | None = None
+    gaps: bool = False
 
     @property
     def n_features(self) -> int | None:

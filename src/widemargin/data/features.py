@@ -8,6 +8,7 @@ files, with other columns and categories, as what the model knows.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -20,10 +21,11 @@ from widemargin.data.columns import (
     check_columns,
     check_complete,
     columns_taken,
+    is_text,
     model_array,
     own_arrays,
 )
-from widemargin.data.dataset import Columns, Layout
+from widemargin.data.dataset import Columns, Dataset, Layout
 from widemargin.warning import warn_user
 
 if TYPE_CHECKING:
@@ -43,9 +45,42 @@ def own_features(
     """Features as the rule has them, their names, and how each column was taken."""
     arrays = own_arrays(table, rule, declared)
     check_complete(arrays, rule.na)
-    taken = columns_taken(arrays, rule)
+    X, features = _features_of(arrays, table.num_rows, budget)
+    return X, features, columns_taken(arrays, rule)
+
+
+def as_numbers(data: Dataset, max_bytes: int | None = None) -> Dataset:
+    """A table of columns as they are, as a matrix: a feature per category, NaN where numbers are
+    missing, and none of its categories where one is.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> job = pa.array(["smith", None]).dictionary_encode()
+    >>> found = as_numbers(Dataset(pa.table({"age": [31.0, float("nan")], "job": job}), None))
+    >>> found.feature_names.tolist(), found.X.tolist()
+    (['age', 'job=smith'], [[31.0, 1.0], [nan, 0.0]])
+    """
+    if isinstance(data.X, np.ndarray) or sp.issparse(data.X):
+        return data
+    table: pa.Table = data.X  # type: ignore[assignment]
+    arrays = {
+        name: model_array(name, column, as_text=is_text(column.type), na=())
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+    with Budget.of(max_bytes, "the table") as budget:
+        X, features = _features_of(arrays, table.num_rows, budget)
+    return replace(data, X=X, feature_names=np.array(features, dtype=object))
+
+
+def _features_of(
+    arrays: dict[str, np.ndarray | Text], n_rows: int, budget: Budget
+) -> tuple[Matrix, list[str]]:
+    """Features and their names."""
     texts = {c: array.categories for c, array in arrays.items() if isinstance(array, Text)}
-    longest = max((len(c) + max(map(len, values)) for c, values in texts.items()), default=0)
+    longest = max(
+        (len(c) + max(map(len, values), default=0) for c, values in texts.items()), default=0
+    )
     budget.hold(sum(map(len, texts.values())) * longest, "the names of its features take")
     slots: Slots = {}
     features: list[str] = []
@@ -61,7 +96,7 @@ def own_features(
         raise ValueError(
             "column names with '=' leave open which column a feature belongs to; rename them"
         )
-    return _matrix(arrays, slots, (table.num_rows, len(features)), budget), features, taken
+    return _matrix(arrays, slots, (n_rows, len(features)), budget), features
 
 
 def model_features(table: pa.Table, model: list[str], layout: Layout, budget: Budget) -> Matrix:
@@ -72,7 +107,8 @@ def model_features(table: pa.Table, model: list[str], layout: Layout, budget: Bu
         c: model_array(c, table[c], as_text=isinstance(slot, dict), na=layout.na)
         for c, slot in slots.items()
     }
-    check_complete(arrays, layout.na)
+    if not layout.gaps:
+        check_complete(arrays, layout.na)
     for column, array in arrays.items():
         if isinstance(array, Text) and (unknown := _unknown(array, slots[column])):
             warn_user(
@@ -113,7 +149,7 @@ def text_columns(model: Iterable[str], names: list[str]) -> list[str]:
 def _unknown(text: Text, slot: Slot) -> str:
     """What a model does not know of a column, in words."""
     assert isinstance(slot, dict)
-    unknown = np.array([category not in slot for category in text.categories])[text.codes]
+    unknown = np.array([*(category not in slot for category in text.categories), False])[text.codes]
     first = text.categories[text.codes[unknown.argmax()]]
     n_rows = int(unknown.sum())
     return f"values the model does not know in {n_rows} rows, first {first!r}" if n_rows else ""
@@ -142,7 +178,8 @@ def _cells(array: np.ndarray | Text, slot: Slot) -> tuple[np.ndarray, np.ndarray
     """Rows, features and values of what is not zero."""
     if isinstance(array, Text):
         assert isinstance(slot, dict)
-        features = np.array([slot.get(c, -1) for c in array.categories], np.int32)[array.codes]
+        features = np.array([*(slot.get(c, -1) for c in array.categories), -1], np.int32)
+        features = features[array.codes]  # of missing ones the last
         rows = np.flatnonzero(features >= 0)
         return rows, features[rows], np.ones(len(rows), np.float32)
     rows = np.flatnonzero(array)

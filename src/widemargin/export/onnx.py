@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import numpy as np
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +15,7 @@ from widemargin.additive import AdditiveSVC
 from widemargin.export.labels import plain_labels
 from widemargin.export.onnx_additive import additive_scores
 from widemargin.export.onnx_graph import Graph
+from widemargin.export.onnx_inputs import Inputs, matrix_input, table_input
 from widemargin.export.onnx_kernel import kernel_scores, votes
 from widemargin.files import replacing
 from widemargin.kernel import KernelSVC
@@ -22,24 +25,30 @@ from widemargin.multiclass import Coding
 def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLike) -> None:
     """Write a fitted model as an ONNX file, of plain operations (opset 17).
 
-    The input is "X", float32 of shape (N, n_features).  The outputs are "label", int64 or text of
-    shape (N,), and "scores", float32, which are the values of ``decision_function``: of shape
-    (N,) for two classes, else (N, n_classes).
+    The input is "X", float32 of shape (N, n_features); NaN is missing where the model takes that.
+    The names of its columns, where they have some, are a list in JSON, "columns" in the file's
+    metadata.  The outputs are "label", int64 or text of shape (N,), and "scores", float32, which
+    are the values of ``decision_function``: of shape (N,) for two classes, else (N, n_classes).
+
+    A model of named columns, or of text, some of which are categories has an input for every
+    column instead, of shape (N, 1) and of its name ("x0", "x1", ... without names): float32, or
+    text, where missing is "" or what Python writes for None, NaN and pandas' NA.  Categories are
+    looked up by the LabelEncoder of ai.onnx.ml (opset 3).
 
     Parameters
     ----------
     model : AdditiveSVC, KernelSVC or Pipeline
-        A pipeline is made of MinMaxScaler, MaxAbsScaler or StandardScaler and ends in one of the
-        two.  A routed early model computes the kernel values of all clusters, and uses one's.
+        A pipeline is made of MinMaxScaler, MaxAbsScaler, StandardScaler or SimpleImputer (of NaN,
+        by numbers) and ends in one of the two.  A routed early model computes the kernel values
+        of all clusters, and uses one's.
     path : path
         Written whole or not at all.
 
     Raises
     ------
     ValueError
-        For what plain operations on numbers cannot say: columns of categories, a kernel that is a
-        function or a matrix, ``early_prediction="bcm"``, other steps of pipelines; or more than
-        2 GB of numbers.
+        For what plain operations cannot say: a kernel that is a function or a matrix,
+        ``early_prediction="bcm"``, other steps of pipelines; or more than 2 GB of numbers.
     ImportError
         Without the package onnx.
 
@@ -57,28 +66,57 @@ def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLi
     ['iris.onnx']
     """
     check_is_fitted(model)
-    graph, x = Graph(), "X"
+    graph = Graph()
     *scalers, classifier = (
         [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     )
-    for scaler in scalers:
-        x = _scaled(graph, x, scaler)
-    scores = _class_scores(graph, x, classifier)
+    inputs = _inputs(graph, classifier, behind=scalers)
+    scores = _class_scores(graph, inputs, classifier)
     labels = plain_labels(classifier.classes_)
     graph("Gather", labels, _best(graph, scores, len(labels)), output="label")
     graph("Identity", graph.cast(scores, np.float32), output="scores")
     shape = ["N"] if len(labels) == 2 else ["N", len(labels)]
     content = graph.serialised(
-        {"X": (np.float32, ["N", classifier.n_features_in_])},
+        inputs.declared,
         {"label": (labels.dtype, ["N"]), "scores": (np.float32, shape)},
+        _metadata(model, inputs),
     )
     with replacing(path) as temporary:
         temporary.write_bytes(content)
 
 
+def _inputs(graph: Graph, classifier, behind: list) -> Inputs:
+    """What the model takes, with the numbers as the scalers leave them."""
+    columns = getattr(classifier, "columns_", None)
+    if columns is not None and columns.categories:
+        if behind:
+            raise ValueError(
+                f"A pipeline with {type(behind[0]).__name__} before columns of categories cannot "
+                "be exported. Fit the last step alone: it scales its numbers itself."
+            )
+        names = getattr(classifier, "feature_names_in_", None)
+        return table_input(graph, columns, None if names is None else [*map(str, names)])
+    found = matrix_input(classifier.n_features_in_)
+    x = found.numbers
+    for scaler in behind:
+        x = _scaled(graph, x, scaler)
+    return found._replace(numbers=x)
+
+
+def _metadata(model, inputs: Inputs) -> dict[str, str]:
+    """Names of the columns of a matrix; those of single columns are the inputs' own."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None or "X" not in inputs.declared:
+        return {}
+    return {"columns": json.dumps([*map(str, names)], ensure_ascii=False)}
+
+
 def _scaled(graph: Graph, x: str, scaler) -> str:
     """What a scaler makes of float32 rows: computed in double precision, each result rounded."""
     limits = None
+    filling = _filling(scaler)
+    if filling is not None:
+        return graph("Where", graph("IsNaN", x), filling, x)
     if isinstance(scaler, MinMaxScaler):
         operations = [("Mul", scaler.scale_), ("Add", scaler.min_)]
         limits = scaler.feature_range if scaler.clip else None
@@ -91,8 +129,8 @@ def _scaled(graph: Graph, x: str, scaler) -> str:
     else:
         raise ValueError(
             f"A pipeline with {type(scaler).__name__} cannot be exported: its steps before the "
-            "last must be MinMaxScaler, MaxAbsScaler or StandardScaler. Export the last step "
-            "alone, and transform the data before."
+            "last must be MinMaxScaler, MaxAbsScaler, StandardScaler, or a SimpleImputer of NaN "
+            "by numbers. Export the last step alone, and transform the data before."
         )
     for operation, numbers in operations:
         exact = graph(operation, graph.cast(x, np.float64), numbers.astype(np.float64))
@@ -100,7 +138,19 @@ def _scaled(graph: Graph, x: str, scaler) -> str:
     return x if limits is None else graph("Clip", x, *map(np.float32, limits))
 
 
-def _class_scores(graph: Graph, x: str, model) -> str:
+def _filling(step) -> np.ndarray | None:
+    """What NaN becomes in every column, if that is all that the step does."""
+    if not isinstance(step, SimpleImputer) or step.add_indicator:
+        return None
+    try:
+        filling = step.statistics_.astype(np.float32)
+    except ValueError:  # text
+        return None
+    of_nan = isinstance(step.missing_values, float) and np.isnan(step.missing_values)
+    return filling if of_nan and np.all(np.isfinite(filling)) else None
+
+
+def _class_scores(graph: Graph, x: Inputs, model) -> str:
     """What ``decision_function`` returns, in double precision."""
     if not isinstance(model, AdditiveSVC | KernelSVC):
         raise ValueError(
@@ -111,7 +161,7 @@ def _class_scores(graph: Graph, x: str, model) -> str:
     if isinstance(model, AdditiveSVC):
         scores = additive_scores(graph, x, model.model_, model.columns_)
     else:
-        scores = kernel_scores(graph, x, model.model_)
+        scores = kernel_scores(graph, x.numbers, model.model_)
         if coding.votes:
             return votes(graph, scores, coding)
     return scores if coding.n_classes > 2 else graph("MatMul", scores, coding.readout[:, 0])

@@ -1,6 +1,9 @@
-"""An additive model in ONNX: bins by bisection, then tables by look-up."""
+"""An additive model in ONNX: bins by bisection, then tables by look-up; categories by text."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,43 +13,55 @@ from widemargin.additive.model import AdditiveModel
 from widemargin.additive.problem import LANES
 from widemargin.additive.tables import LOG_OFFSET
 from widemargin.export.onnx_graph import Graph
-from widemargin.wording import words
+from widemargin.export.onnx_inputs import Inputs
 
 
-def additive_scores(graph: Graph, x: str, model: AdditiveModel, columns: Columns) -> str:
+def additive_scores(graph: Graph, x: Inputs, model: AdditiveModel, columns: Columns) -> str:
     """Decision values of the rows x, of shape (N, n_outputs)."""
-    _check(columns)
+    terms: list = [model.intercept]
+    if columns.n_numbers:
+        own = _of_numbers(model, columns.n_numbers)
+        terms.append(graph.cast(_sums_of_numbers(graph, x.numbers, own), np.float64))
+    gaps = [j for j in sorted(columns.missing) if j not in columns.categories]
+    if gaps:
+        place = np.searchsorted(columns.numbers, gaps)
+        missing = graph("IsNaN", graph("Gather", x.numbers, place, axis=1))
+        values = _of_indicators(model, [columns.features(j).missing for j in gaps])
+        terms.append(graph("MatMul", graph.cast(missing, np.float64), values))
+    for j, places in x.places.items():
+        features = columns.features(j)
+        values = _of_indicators(model, [*features.categories, features.missing, None])
+        terms.append(graph("Gather", values, places))
+    return graph("Sum", *terms)
+
+
+def _of_numbers(model: AdditiveModel, n: int) -> AdditiveModel:
+    """The model of the first n features, which are numbers; the others are indicators."""
+    if model.offset is None:
+        return replace(model, weights=model.weights[:, :n], n_features=n)
+    offset = model.offset[: n + 1]
+    return replace(model, weights=model.weights[:, : offset[-1]], offset=offset, n_features=n)
+
+
+def _of_indicators(model: AdditiveModel, features: Sequence[int | None]) -> np.ndarray:
+    """What indicators add where a row has them, (len(features), n_outputs); 0 of unknown ones."""
+    known = np.array([feature is not None for feature in features])
+    out = np.zeros((len(features), model.n_outputs))
+    own = np.array([feature for feature in features if feature is not None], dtype=np.int64)
+    out[known] = model.at_cells(own, np.full(len(own), model.encoder.n_codes - 1))
+    return out
+
+
+def _sums_of_numbers(graph: Graph, x: str, model: AdditiveModel) -> str:
     encoder, lookup = model.encoder, model.lookup
     t = graph("Mul", graph("Sub", graph.cast(x, np.float64), encoder.shift), encoder.factor)
-    t = _with_missing(graph, x, t, model, columns)
     if isinstance(lookup, PolynomialLookup):
-        features = _log_polynomials(graph, t, lookup)
-        sums = _weighted(graph, features, lookup.rank, model)
-    elif model.offset is None:
-        features = graph("Gather", lookup.table, _codes(graph, t, encoder.thresholds))
-        sums = _weighted(graph, features, lookup.table.shape[1], model)
-    else:
-        sums = _looked_up(graph, _codes(graph, t, encoder.thresholds), model.offset, model)
-    return graph("Add", graph.cast(sums, np.float64), model.intercept)
-
-
-def _check(columns: Columns) -> None:
-    if columns.categories:
-        raise ValueError(
-            f"The model has categories in {len(columns.categories)} of its {columns.n_columns} "
-            f"columns, and {words().function('export_onnx')} writes models of numbers only. Make "
-            "one of them for each category first, for example with "
-            "sklearn.preprocessing.OneHotEncoder, and fit on these."
-        )
-
-
-def _with_missing(graph: Graph, x: str, t: str, model: AdditiveModel, columns: Columns) -> str:
-    """Indicators after the numbers: the largest value of numbers, or NaN, which is absent."""
-    if not columns.missing:
-        return t
-    own = graph("Gather", x, np.array(sorted(columns.missing)), axis=1)
-    top = model.encoder.representatives[-1]
-    return graph("Concat", t, graph("Where", graph("IsNaN", own), top, np.float64("nan")), axis=1)
+        return _weighted(graph, _log_polynomials(graph, t, lookup), lookup.rank, model)
+    codes = _codes(graph, t, encoder.thresholds)
+    if model.offset is not None:
+        return _looked_up(graph, codes, model.offset, model)
+    features = graph("Gather", lookup.table, codes)
+    return _weighted(graph, features, lookup.table.shape[1], model)
 
 
 def _codes(graph: Graph, t: str, thresholds: np.ndarray) -> str:

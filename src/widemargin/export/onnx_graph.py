@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from itertools import count
 from typing import Any
@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-OPSET, IR_VERSION = 17, 8
+OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
+_ML = "ai.onnx.ml"
 MOST_BYTES = (1 << 31) - (1 << 20)  # protobuf's limit, less room for the nodes
 
 
 class Graph:
-    """Operations of the default domain, and the constants they use."""
+    """Operations of the default domain, or of that of machine learning, and their constants."""
 
     def __init__(self) -> None:
         try:
@@ -30,6 +31,8 @@ class Graph:
         self._constants: list = []
         self._n_bytes = 0
         self._numbers = count()
+        self._reserved: frozenset[str] = frozenset()
+        self._domains = {"": OPSET}
 
     def __call__(self, op: str, *inputs, output: str | None = None, **attributes) -> str:
         """Append an operation on names and constants."""
@@ -37,6 +40,15 @@ class Graph:
         output = output or self._name()
         self._nodes.append(self._onnx.helper.make_node(op, names, [output], **attributes))
         return output
+
+    def ml(self, op: str, *inputs, **attributes) -> str:
+        """The same in the domain of machine learning."""
+        self._domains[_ML] = ML_OPSET
+        return self(op, *inputs, domain=_ML, **attributes)
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """Inputs that are called by names of their own, which no result may have."""
+        self._reserved = frozenset(names)
 
     def cast(self, x: str, dtype) -> str:
         return self("Cast", x, to=self._type(dtype))
@@ -53,16 +65,17 @@ class Graph:
         # Stacked, then transposed: ONNX Runtime's own scan_output_axes fails for N = 0.
         return self("Transpose", self("Scan", rows, body=body, num_scan_inputs=1))
 
-    def serialised(self, inputs: dict, outputs: dict) -> bytes:
+    def serialised(self, inputs: dict, outputs: dict, metadata: dict[str, str]) -> bytes:
         """The checked model as bytes; ``inputs`` and ``outputs`` give names, dtypes and shapes."""
         helper = self._onnx.helper
         model = helper.make_model(
             self._graph(inputs, outputs, self._constants),
-            opset_imports=[helper.make_opsetid("", OPSET)],
+            opset_imports=[helper.make_opsetid(*domain) for domain in self._domains.items()],
             ir_version=IR_VERSION,
             producer_name="widemargin",
             producer_version=version("widemargin"),
         )
+        helper.set_model_props(model, metadata)
         self._onnx.checker.check_model(model, full_check=True)
         return model.SerializeToString()
 
@@ -91,7 +104,8 @@ class Graph:
         return self._constants[-1].name
 
     def _name(self) -> str:
-        return f"v{next(self._numbers)}"
+        names = (f"v{number}" for number in self._numbers)
+        return next(name for name in names if name not in self._reserved)
 
     def _type(self, dtype) -> int:
         dtype = np.dtype(dtype)

@@ -1,0 +1,106 @@
+"""What an ONNX file takes: one matrix, or a column each where some of them are categories."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin.additive.columns import Columns
+from widemargin.export.onnx_graph import Graph
+
+OUTPUTS = ("label", "scores")
+# What runtimes make of a missing value in a column of text: Python's words, or nothing.
+_MISSING_TEXTS = ("", "None", "nan", "<NA>", "NaT")
+
+
+class Inputs(NamedTuple):
+    """The inputs of a graph, and where it finds numbers and categories.
+
+    Attributes
+    ----------
+    declared : dict
+        Names to dtypes and shapes.
+    numbers : str
+        float32 of shape (N, n_numbers).
+    places : dict of int to str
+        Of every column of categories the places of those of all rows, int64 of shape (N,): after
+        them follows "missing", and last what the training data did not have.
+    """
+
+    declared: dict[str, tuple]
+    numbers: str
+    places: dict[int, str]
+
+
+def matrix_input(d: int) -> Inputs:
+    """Rows of numbers."""
+    return Inputs({"X": (np.float32, ["N", d])}, "X", {})
+
+
+def table_input(graph: Graph, columns: Columns, names: list[str] | None) -> Inputs:
+    """Rows in which some columns are categories: as a matrix where all of them are numbers."""
+    numbers = {j: _as_numbers(own) for j, own in columns.categories.items()}
+    known = {j: own for j, own in numbers.items() if own is not None}
+    if names is None and len(known) == len(numbers):
+        places = {j: _places_of_numbers(graph, j, own) for j, own in known.items()}
+        return Inputs(
+            {"X": (np.float32, ["N", columns.n_columns])},
+            graph("Gather", "X", columns.numbers, axis=1),
+            places,
+        )
+    return _column_inputs(graph, columns, names or [f"x{j}" for j in range(columns.n_columns)])
+
+
+def _column_inputs(graph: Graph, columns: Columns, names: list[str]) -> Inputs:
+    """A column of numbers or of text for each name, of shape (N, 1)."""
+    clash = next((name for name in OUTPUTS if name in names), None)
+    if clash is not None:
+        raise ValueError(
+            f"A column is called {clash!r}, and so is an output of the ONNX file. Rename the "
+            "column, and fit again."
+        )
+    graph.reserve(names)
+    declared = {
+        name: (np.str_ if j in columns.categories else np.float32, ["N", 1])
+        for j, name in enumerate(names)
+    }
+    own = [names[j] for j in columns.numbers]
+    numbers = graph("Concat", *own, axis=1) if own else ""
+    places = {j: _places_of_texts(graph, names[j], c) for j, c in columns.categories.items()}
+    return Inputs(declared, numbers, places)
+
+
+def _places_of_texts(graph: Graph, x: str, categories: tuple[str, ...]) -> str:
+    n, known = len(categories), [*categories]
+    missing = [text for text in _MISSING_TEXTS if text not in known]
+    places = graph.ml(
+        "LabelEncoder",
+        x,
+        keys_strings=[*known, *missing],
+        values_int64s=[*range(n), *(n for _ in missing)],
+        default_int64=n + 1,
+    )
+    return graph("Squeeze", places, [1])
+
+
+def _places_of_numbers(graph: Graph, column: int, categories: np.ndarray) -> str:
+    n, x = len(categories), graph("Gather", "X", column, axis=1)
+    places = graph.ml(
+        "LabelEncoder",
+        x,
+        keys_floats=categories.tolist(),
+        values_int64s=[*range(n)],
+        default_int64=n + 1,
+    )
+    return graph("Where", graph("IsNaN", x), np.int64(n), places)
+
+
+def _as_numbers(categories: tuple[str, ...]) -> np.ndarray | None:
+    """The float32 that each is the text of; None where some are not, or have the same."""
+    try:
+        found = np.array([float(text) for text in categories]).astype(np.float32)
+    except ValueError:
+        return None
+    distinct = len(np.unique(found)) == len(found)
+    return found if distinct and np.all(np.isfinite(found)) else None
