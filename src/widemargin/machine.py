@@ -68,8 +68,8 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Any real or integer dtype.  For ``kernel="precomputed"``, the kernel matrix of shape
-            (n_samples, n_samples).  `AdditiveSVC` also takes a `BlockStore`, for data that does not
-            fit in memory; it has its own y and weights.
+            (n_samples, n_samples).  Or a `BlockStore`, for data that does not fit in memory: of
+            codes for `AdditiveSVC`, of values for `KernelSVC`; it has its own y and weights.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
             Multiplies C: 2 is the same as two copies, 0 as absence.

@@ -22,6 +22,17 @@ def total_memory() -> float:
     return _least(_meminfo("MemTotal"), _container(less_used=False))
 
 
+def used_memory() -> float:
+    """Bytes of this process that are in memory; 0 on systems that do not tell."""
+    try:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return float(pages * resource.getpagesize())
+    except (ImportError, OSError, ValueError, IndexError):
+        return 0.0
+
+
 def _least(*known: list[int]) -> float:
     found = [n for numbers in known for n in numbers]
     return float(max(min(found, default=4 << 30), LEAST_MEMORY))

@@ -246,7 +246,7 @@ def check_unscaled(estimator, X) -> None:
     """Warn if one feature's spread makes a kernel of distances blind to the others."""
     if X.shape[1] < 2:
         return
-    low, high = _ranges(X)
+    low, high = column_ranges(X)
     with np.errstate(over="ignore"):
         spread = high - low
     typical = float(np.median(spread[spread > 0])) if np.any(spread > 0) else 0.0
@@ -261,7 +261,7 @@ def check_unscaled(estimator, X) -> None:
     )
 
 
-def _ranges(X) -> tuple[np.ndarray, np.ndarray]:
+def column_ranges(X) -> tuple[np.ndarray, np.ndarray]:
     """Smallest and largest value of each column, absent zeros included."""
     low, high = X.min(axis=0), X.max(axis=0)
     if sp.issparse(X):

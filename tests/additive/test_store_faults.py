@@ -66,15 +66,17 @@ def stop_at(step, rows):
 # ------------------------------------------------------------------ kill and resume
 
 
-@pytest.mark.parametrize("step", ["reading", "coding"])
+@pytest.mark.parametrize(
+    ("step", "keep"), [("reading", "codes"), ("coding", "codes"), ("reading", "values")]
+)
 @pytest.mark.parametrize("rows", [1, 60, 120])
-def test_a_build_that_was_killed_ends_with_the_same_bytes(step, rows, tmp_path):
-    whole = build(tmp_path / "whole")
+def test_a_build_that_was_killed_ends_with_the_same_bytes(step, keep, rows, tmp_path):
+    whole = build(tmp_path / "whole", keep=keep)
     with pytest.raises(Killed):
-        build(tmp_path / "killed", told=stop_at(step, rows))
+        build(tmp_path / "killed", told=stop_at(step, rows), keep=keep)
     with pytest.raises(ValueError, match=r"is not finished. Build it again"):
         BlockStore(tmp_path / "killed")
-    again = build(tmp_path / "killed")
+    again = build(tmp_path / "killed", keep=keep)
     assert content(again.folder) == content(whole.folder)
 
 

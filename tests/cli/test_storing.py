@@ -1,10 +1,15 @@
 """Training from disk, and predictions chunk by chunk."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from widemargin import BlockStore, load
-from widemargin.cli.storing import _bytes, _expected_bytes
+from widemargin.cli import storing
+from widemargin.cli.storing import _expected_bytes, bytes_of
 from widemargin.data import streaming, svmlight
 from widemargin.resources import free_memory
 
@@ -53,16 +58,58 @@ def test_large_data_is_trained_from_disk_by_itself_and_leaves_nothing(iris, tmp_
 
 
 @pytest.mark.parametrize(
-    "options", [("-t", "rbf"), ("-t", "chi2", "-v", "3"), ("-t", "chi2", "--scale", "minmax")]
+    "options", [("-t", "chi2", "-v", "3"), ("-t", "chi2", "--scale", "minmax")]
 )
 def test_what_cannot_be_trained_from_disk_says_so(options, iris, tmp_path):
     said = refused("train", iris, tmp_path / "m", *options, "--memory-limit", "1kB")
-    assert (
-        said
-        == "--memory-limit is for additive kernels, without --scale, --folds and --probability."
-    )
+    without = "without --scale, --folds and --probability."
+    assert said == f"--memory-limit is for training {without}"
     run("store", iris, tmp_path / "s")
-    assert "a store is for additive kernels" in refused("train", tmp_path / "s", *options)
+    said = refused("train", tmp_path / "s", *options)
+    assert said.endswith(f"a store is trained {without}")
+
+
+def test_a_store_of_values_is_for_kernels_that_are_not_additive(iris, tmp_path):
+    made = run_json("store", iris, tmp_path / "s", "--keep", "values")
+    assert made["bytes_per_value"] >= 8
+    for data, name in ((tmp_path / "s", "a"), (iris, "b")):
+        run("train", data, tmp_path / name, "-t", "rbf", "--early", "1", "--seed", "0")
+    stored, whole = (load(tmp_path / name) for name in "ab")
+    np.testing.assert_array_equal(stored.dual_coef_, whole.dual_coef_)
+    said = refused("train", tmp_path / "s", "-t", "chi2", status=1)
+    assert "holds values" in said
+    assert "Build one with --keep codes." in said
+    run("store", iris, tmp_path / "c")
+    assert "Build one with --keep values." in refused(
+        "train", tmp_path / "c", "-t", "rbf", status=1
+    )
+    said = refused("store", iris, tmp_path / "s", "--keep", "values", "--append")
+    assert said.startswith("--keep has no meaning with --append")
+    assert "--keep" in refused("store", iris, tmp_path / "t", "--keep", "both", status=1)
+
+
+def test_a_kernel_machine_goes_to_disk_by_itself(iris, tmp_path, monkeypatch):
+    options = ("-t", "rbf", "--seed", "0")
+    with monkeypatch.context() as patch:
+        patch.setattr(storing, "_COPIES", 1e12)
+        result = run("train", iris, tmp_path / "a", *options, "--memory-limit", "4GB")
+    assert "is larger than --memory-limit: training from" in result.stderr
+    assert {p.name for p in tmp_path.iterdir()} <= {"a", iris.name}
+    run("train", iris, tmp_path / "b", *options)
+    stored, whole = (load(tmp_path / name) for name in "ab")
+    assert stored.objective_ == pytest.approx(whole.objective_, rel=1e-3)
+
+
+def test_a_limit_leaves_so_much_for_kernel_rows(iris, tmp_path):
+    run("train", iris, tmp_path / "m", "-t", "rbf", "--memory-limit", "3GB")
+    cache = load(tmp_path / "m").cache_size
+    assert 1000 < cache < 3000
+    given = ("--cache-size", "77")
+    run("train", iris, tmp_path / "m", "-t", "rbf", "--memory-limit", "3GB", *given)
+    assert load(tmp_path / "m").cache_size == 77
+    said = refused("train", iris, tmp_path / "m", "-t", "rbf", "--memory-limit", "1MB")
+    assert said.startswith("--memory-limit 1MB: 150 rows of 4 features take ")
+    assert said.endswith(" MB at least.")
 
 
 @pytest.mark.parametrize("limit", ["big", "0GB", "-1", "1PB"])
@@ -72,8 +119,8 @@ def test_a_limit_that_is_none(limit, iris, tmp_path):
 
 
 def test_limits_and_sizes(tmp_path):
-    assert _bytes("1.5MB") == 1.5e6
-    assert _bytes("50%") == pytest.approx(free_memory() / 2, rel=0.5)
+    assert bytes_of("1.5MB") == 1.5e6
+    assert bytes_of("50%") == pytest.approx(free_memory() / 2, rel=0.5)
     np.savez_compressed(tmp_path / "zeros.npz", X=np.zeros((1000, 100)))
     assert (tmp_path / "zeros.npz").stat().st_size < 10_000
     assert _expected_bytes(tmp_path / "zeros.npz") >= 800_000
@@ -111,6 +158,33 @@ def test_predictions_in_chunks_are_those_of_the_whole(what, iris, tmp_path, monk
     at_once = run(*words, tmp_path / "q", *more)
     assert (tmp_path / "p").read_text() == (tmp_path / "q").read_text()
     assert in_chunks.stdout == at_once.stdout
+
+
+PEAK = """
+import re, sys
+from pathlib import Path
+from widemargin.__main__ import main
+try:
+    main()
+finally:
+    print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="nobody tells of the peak")
+def test_all_of_the_training_stays_within_the_limit(tmp_path):
+    rng = np.random.default_rng(0)  # labels that cannot be learned: every row is a support vector
+    np.savez(tmp_path / "d.npz", X=rng.normal(size=(7000, 5)), y=rng.integers(0, 2, 7000))
+    peaks = []
+    for memory in ("--cache-size=1000", "--memory-limit=300MB"):
+        command = ["train", "d.npz", "m", "-t", "rbf", "-g", "5", "--levels", "0", memory]
+        run = subprocess.run(
+            [sys.executable, "-c", PEAK, *command],
+            cwd=tmp_path, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        peaks.append(int(run.stdout.split()[-1]) * 1024)
+    assert peaks[0] > 350e6
+    assert peaks[1] < 300e6
 
 
 def test_columns_of_a_store_are_remembered(tmp_path):

@@ -92,6 +92,7 @@ def learn(
 
 def learn_stored(store: BlockStore, weight: np.ndarray, settings: Settings) -> Approximation:
     """Tables for data whose codes are there already."""
+    codes = store.codes  # before all else: a store of values has no settings of bins
     chosen = store.kernel if settings.chooses_kernel else settings.kernel
     binning = settings.lookup.binning(settings.binning)
     store.check_settings(
@@ -102,7 +103,7 @@ def learn_stored(store: BlockStore, weight: np.ndarray, settings: Settings) -> A
             f"{words().option('kernel', chosen)} is not zero at zero, which codes in a store take "
             "for granted. Fit it to data in memory."
         )
-    return approximate(chosen, store.encoder, store.codes, weight, settings, sparse=store.sparse)
+    return approximate(chosen, store.encoder, codes, weight, settings, sparse=store.sparse)
 
 
 def approximate(

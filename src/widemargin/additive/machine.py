@@ -31,6 +31,7 @@ from widemargin.losses import LOSSES
 from widemargin.machine import Machine, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
+from widemargin.stored import check_store_input
 from widemargin.warning import warn_user
 from widemargin.wording import words
 
@@ -108,14 +109,7 @@ class AdditiveMachine(Machine):
 
     def _prepare_stored(self, store: BlockStore, y, sample_weight) -> TrainingSet:
         """The same of a store, whose rows are coded already."""
-        for name, given in (("y", y), ("sample_weight", sample_weight)):
-            if given is not None:
-                raise ValueError(f"{name} must be None where X is a store, which has its own.")
-        self.n_features_in_ = store.shape[1]
-        if store.feature_names is not None:
-            self.feature_names_in_ = np.array(store.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        check_store_input(self, store, y, sample_weight)
         targets = self._stored_targets(store)
         learned = learn_stored(store, targets.weight, self._settings())
         shares = BinShares.of(learned.codes, targets.weight)

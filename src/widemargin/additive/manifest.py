@@ -25,7 +25,7 @@ class Manifest:
     Attributes
     ----------
     settings : dict
-        ``scaling``, ``n_bins`` and ``binning``, as `AdditiveSVC` has them.
+        ``scaling``, ``n_bins`` and ``binning``, as `AdditiveSVC` has them; or ``keep="values"``.
     n_features : int
     sparse : bool
         Whether the raw data was.
@@ -44,7 +44,7 @@ class Manifest:
     encoder : Entry or None
         Once all raw blocks are there.
     raw, blocks : list of Entry
-        Values that wait for their codes, and blocks of codes.
+        Values that wait for their codes, and blocks of codes (or of the values that were kept).
     gathered : bool
         Whether all raw blocks are there.
     n_finished : int
@@ -70,6 +70,11 @@ class Manifest:
     def complete(self) -> bool:
         """Whether there is a store to read."""
         return self.n_finished > 0
+
+    @property
+    def holds_values(self) -> bool:
+        """Whether its blocks are of raw values."""
+        return self.settings.get("keep") == "values"
 
     @property
     def label_array(self) -> np.ndarray:

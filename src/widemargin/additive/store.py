@@ -1,4 +1,4 @@
-"""`BlockStore`: training data on disk, as blocks of codes that a fit reads one after the other."""
+"""`BlockStore`: training data on disk, as blocks that a fit reads one after the other."""
 
 from __future__ import annotations
 
@@ -15,20 +15,25 @@ from widemargin.additive.block_files import Entry, read_ahead, read_array, read_
 from widemargin.additive.codes import CodedRows, Codes, merged
 from widemargin.additive.encoder import Encoder
 from widemargin.additive.manifest import Manifest
+from widemargin.digest import digest
+from widemargin.stored import ArrayInFile, Store, StoredMatrix
+from widemargin.validation import check_choice
 from widemargin.wording import words
 
 VALUES_PER_BLOCK = 1 << 22
 """4 MB of dense codes, or 12 MB of compressed ones."""
 
+KEPT = ("codes", "values")
+
 Told = Callable[[str, int, int], None]
 """Who hears of progress: what is done, rows done so far, rows in all (0 where not known)."""
 
 
-class BlockStore:
-    """Rows of codes, labels and weights in a folder, for data that does not fit in memory.
+class BlockStore(Store):
+    """Rows, labels and weights in a folder, for data that does not fit in memory.
 
-    `AdditiveSVC` fits and predicts a store as it does arrays.  Two processes may read it at the
-    same time, one may write.
+    `AdditiveSVC` fits and predicts a store of codes as it does arrays, `KernelSVC` one of values.
+    Two processes may read it at the same time, one may write.
 
     Parameters
     ----------
@@ -44,7 +49,7 @@ class BlockStore:
     nbytes : int
         Of all blocks on disk.
     settings : dict
-        ``scaling``, ``n_bins`` and ``binning`` that it was built with.
+        ``scaling``, ``n_bins`` and ``binning`` that it was built with, or ``keep="values"``.
 
     Examples
     --------
@@ -70,7 +75,10 @@ class BlockStore:
                 f"The store {str(folder)!r} is not finished. Build it again from the same data: "
                 "what is there is kept."
             )
-        self.codes = StoredCodes.of(self.folder, self._manifest)
+        self._entries = self._manifest.blocks[: self._manifest.n_finished]
+        self._codes = None
+        if not self._manifest.holds_values:
+            self._codes = StoredCodes.of(self.folder, self._manifest)
 
     @classmethod
     def build(
@@ -78,6 +86,7 @@ class BlockStore:
         folder: str | os.PathLike,
         chunks: Iterable,
         *,
+        keep: str = "codes",
         scaling: str | None = "auto",
         n_bins: int | str = "auto",
         binning: str = "auto",
@@ -86,9 +95,10 @@ class BlockStore:
     ) -> BlockStore:
         """Make a store of chunks of rows, or go on with one that was interrupted.
 
-        Every chunk is read once and kept as raw values in the folder; ranges and bins are learned
-        from those, and each raw block is deleted when its codes are there.  So the folder needs
-        room for the raw values too, until the end.  Memory is needed for one chunk and one block.
+        Every chunk is read once and kept as raw values in the folder.  For codes, ranges and bins
+        are learned from those, and each raw block is deleted when its codes are there; so the
+        folder needs room for the raw values too, until the end.  Memory is needed for one chunk
+        and one block.
 
         Parameters
         ----------
@@ -98,8 +108,12 @@ class BlockStore:
         chunks : iterable
             Of pairs (X, y), triples (X, y, sample_weight), or what `widemargin.stream` reads.  X
             is dense or sparse in all of them; sparse ones may grow wider.
+        keep : {"codes", "values"}, default="codes"
+            What the store is to hold: codes, for `AdditiveSVC`, or the values themselves, for
+            `KernelSVC`, in the type that they have.
         scaling, n_bins, binning
-            As in `AdditiveSVC`, but for ``scaling="percentile"``, which needs all values at once.
+            Of codes, as in `AdditiveSVC`, but for ``scaling="percentile"``, which needs all values
+            at once.
         values_per_block : int
             Values that a block holds.  A fit has up to a dozen blocks in memory: it works on four
             at a time, while the next four are read.
@@ -113,7 +127,14 @@ class BlockStore:
         """
         from widemargin.additive.store_building import build
 
-        settings = {"scaling": scaling, "n_bins": n_bins, "binning": binning}
+        check_choice("keep", keep, KEPT)
+        settings: dict[str, Any] = {"scaling": scaling, "n_bins": n_bins, "binning": binning}
+        if keep == "values":
+            for name, value in settings.items():
+                if value != "auto":
+                    said = words().option
+                    raise ValueError(f"{said(name, value)} is for {said('keep', 'codes')} only.")
+            settings = {"keep": keep}
         build(Path(folder), chunks, settings, values_per_block, told)
         return cls(folder)
 
@@ -139,7 +160,54 @@ class BlockStore:
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.codes.n_rows, self.codes.n_features
+        return sum(self._manifest.rows), self._manifest.n_features
+
+    @property
+    def codes(self) -> StoredCodes:
+        """Rows of codes, for an additive machine."""
+        if self._codes is None:
+            raise ValueError(
+                f"The store {str(self.folder)!r} holds values, for kernels that are not additive. "
+                f"Build one with {words().option('keep', 'codes')}."
+            )
+        return self._codes
+
+    def matrix(self) -> StoredMatrix:
+        """Raw values by row, for a kernel machine; every block is held against its checksum."""
+        if self._codes is not None:
+            raise ValueError(
+                f"The store {str(self.folder)!r} holds codes, for additive kernels. Build one with "
+                f"{words().option('keep', 'values')}."
+            )
+        self.verify()
+        cuts = np.cumsum([0, *self._manifest.rows])
+        kinds = [entry.arrays["data"][0] for entry in self._entries]
+        name = digest(*(entry.digest for entry in self._entries))
+        blocks = [self._spans(entry) for entry in self._entries]
+        dtype = np.result_type(*kinds)
+        return StoredMatrix(self.folder, blocks, cuts, self.shape[1], dtype, name)
+
+    def _spans(self, entry: Entry) -> dict[str, ArrayInFile]:
+        """Where the values of a block lie, in the shapes that they need to have."""
+        path, n_rows = self.folder / entry.file, entry.arrays["label"][1][0]
+        found: dict[str, ArrayInFile] = {
+            name: ArrayInFile(path, entry.span(name)[0], *entry.arrays[name])
+            for name in ("data", "index", "start")
+            if name in entry.arrays
+        }
+        shape, sparse = (n_rows, self.shape[1]), self.sparse
+        good = (
+            found["data"].shape == shape
+            if not sparse
+            else (
+                {"index", "start"} <= set(found)
+                and found["start"].shape == (n_rows + 1,)
+                and found["index"].shape == found["data"].shape
+            )
+        )
+        if not good:
+            raise ValueError(f"{str(path)!r} is damaged: it has not as many rows as labels.")
+        return found
 
     @property
     def classes(self) -> np.ndarray:
@@ -174,37 +242,38 @@ class BlockStore:
 
     @property
     def nbytes(self) -> int:
-        return sum(entry.n_bytes for entry in self.codes.entries)
+        return sum(entry.n_bytes for entry in self._entries)
 
     @property
     def n_values(self) -> int:
         """Codes that are stored: all, or where rows are compressed those other than 0."""
-        return sum(int(np.prod(entry.arrays["data"][1])) for entry in self.codes.entries)
+        return sum(int(np.prod(entry.arrays["data"][1])) for entry in self._entries)
 
     def labels(self) -> np.ndarray:
         """The number of each row's class in ``classes``."""
-        label = np.concatenate(
-            [read_array(self.folder, entry, "label") for entry in self.codes.entries]
-        )
+        label = np.concatenate([read_array(self.folder, entry, "label") for entry in self._entries])
         if label.dtype != np.int32 or label.min() < 0 or label.max() >= len(self.classes):
             raise ValueError(f"The store {str(self.folder)!r} is damaged: a label is no class.")
         return label
 
     def weights(self) -> np.ndarray:
         """The sample weight of each row."""
-        weight = np.ones(self.shape[0])
-        for rows, entry in zip(self.codes.rows, self.codes.entries, strict=True):
-            if "weight" in entry.arrays:
-                weight[rows] = read_array(self.folder, entry, "weight")
-        if not np.all((weight > 0) & np.isfinite(weight)):
+        found = [
+            read_array(self.folder, entry, "weight")
+            if "weight" in entry.arrays
+            else np.ones(entry.arrays["label"][1])
+            for entry in self._entries
+        ]
+        weight = np.concatenate(found, dtype=np.float64)
+        if len(weight) != self.shape[0] or not np.all((weight > 0) & np.isfinite(weight)):
             raise ValueError(
-                f"The store {str(self.folder)!r} is damaged: a weight is not positive."
+                f"The store {str(self.folder)!r} is damaged: a row has no positive weight."
             )
         return weight
 
     def verify(self) -> None:
         """Read all of it and compare checksums, as a fit does when it first reads a block."""
-        for entry in self.codes.entries:
+        for entry in self._entries:
             read_arrays(self.folder, entry, check=True)
 
     def __repr__(self) -> str:
@@ -213,7 +282,7 @@ class BlockStore:
 
     def __array__(self, *args, **kwargs) -> NoReturn:
         raise TypeError(
-            "A BlockStore is no array: AdditiveSVC fits and predicts it, other estimators do not."
+            "A BlockStore is no array: AdditiveSVC and KernelSVC fit it, other estimators do not."
         )
 
     def check_settings(self, asked: dict[str, Any]) -> None:

@@ -63,6 +63,8 @@ def _claimed(folder: Path) -> Claim:
 
 
 def _check_settings(settings: dict[str, Any]) -> None:
+    if "keep" in settings:  # values, which have no bins
+        return
     check_choice("scaling", settings["scaling"], SCALINGS)
     check_number_or_auto("n_bins", settings["n_bins"], low=1, high=MAX_BINS, integer=True)
     check_choice("binning", settings["binning"], BINNINGS)
@@ -121,6 +123,9 @@ class _Building:
         with _keeping_what_is_there(self.folder):
             if not self.manifest.gathered:
                 self.gather(chunks, values_per_block)
+            if self.manifest.holds_values:
+                self.keep_values()
+                return
             if self.manifest.encoder is None:
                 self.learn_bins()
             self.encode()
@@ -159,6 +164,11 @@ class _Building:
                 else "There are no rows to store."
             )
         self.update(gathered=True)
+
+    def keep_values(self) -> None:
+        """Raw blocks as they are."""
+        blocks = [*self.manifest.blocks, *self.manifest.raw]
+        self.update(blocks=blocks, raw=[], gathered=False, n_finished=len(blocks))
 
     # ---------------------------------------------------------------- raw blocks to bins
 

@@ -45,7 +45,7 @@ from widemargin.cli.options import (
 )
 from widemargin.cli.output import exit_status_on_error
 from widemargin.cli.scaling_options import Scaling
-from widemargin.cli.store_options import Append, Folder, MemoryLimit
+from widemargin.cli.store_options import Append, Folder, Keep, MemoryLimit
 
 
 class Program(TyperGroup):
@@ -145,16 +145,17 @@ def store(
     data: Data,
     folder: Folder,
     append: Append = False,
+    keep: Keep = None,
     source: TrainingSource,
     output: Output,
 ) -> None:
-    """Put DATA in FOLDER as blocks of codes, to train on more than fits in memory.
+    """Put DATA in FOLDER as blocks of rows, to train on more than fits in memory.
 
     What was interrupted goes on when it is called again.
     """
     from widemargin.cli import storing
 
-    storing.store(data, folder, append, source, output)
+    storing.store(data, folder, keep, source, output, append=append)
 
 
 @command

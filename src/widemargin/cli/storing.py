@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from widemargin import BlockStore
+from widemargin import BlockStore, KernelSVC
 from widemargin.additive.manifest import MANIFEST
 from widemargin.cli.arguments import UsageError
 from widemargin.cli.datasets import labels_of, stream_of
@@ -30,17 +30,22 @@ _UNITS = {"": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 _SHARE = 0.5  # of the free memory, that data may take by default
 # What rows take in memory per byte of their file, about; a packed one has more in it.
 _TEXT, _PACKED = 1.5, 6.0
+_COPIES = 3.0  # of the data, that a kernel machine has in memory beside kernel rows, about
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
 
-def store(data: Path, folder: Path, append: bool, source: Source, output: Output) -> None:
+def store(
+    data: Path, folder: Path, keep: str | None, source: Source, output: Output, *, append: bool
+) -> None:
     started = time.perf_counter()
+    if append and keep is not None:
+        raise UsageError("--keep has no meaning with --append: the store goes on as it is.")
     with _told(output) as told:
         chunks = _chunks(data, source)
         if append:
             made = BlockStore(folder).append(chunks, told=told)
         else:
-            made = BlockStore.build(folder, chunks, told=told)
+            made = BlockStore.build(folder, chunks, keep=keep or "codes", told=told)
     facts = {
         "store": str(folder),
         "rows": made.shape[0],
@@ -57,7 +62,9 @@ def store(data: Path, folder: Path, append: bool, source: Source, output: Output
 
 
 @contextmanager
-def store_for(data: Path, model: Path, source: Source, output: Output) -> Iterator[BlockStore]:
+def store_for(
+    data: Path, model: Path, keep: str, source: Source, output: Output
+) -> Iterator[BlockStore]:
     """The store that DATA is, or one of DATA beside the model until it is trained."""
     if is_store(data):
         yield BlockStore(data)
@@ -66,7 +73,7 @@ def store_for(data: Path, model: Path, source: Source, output: Output) -> Iterat
         if not output.quiet:
             print(f"{data} is larger than --memory-limit: training from {f}", file=sys.stderr)
         with _told(output) as told:
-            made = BlockStore.build(Path(f), _chunks(data, source), told=told)
+            made = BlockStore.build(Path(f), _chunks(data, source), keep=keep, told=told)
         yield made
 
 
@@ -84,23 +91,21 @@ def is_store(path: Path) -> bool:
     return (path / MANIFEST).is_file()
 
 
-def goes_to_disk(data: Path, limit: str | None, *, possible: bool) -> bool:
+def goes_to_disk(data: Path, limit: str | None, machine, *, possible: bool) -> bool:
     """Whether DATA is a store, or larger than the limit where it is ``possible`` to use one."""
+    without = "without --scale, --folds and --probability."
     if is_store(data) and not possible:
-        raise UsageError(
-            f"{data}: a store is for additive kernels, without --scale, --folds and --probability."
-        )
+        raise UsageError(f"{data}: a store is trained {without}")
     if limit is not None and not possible:
-        raise UsageError(
-            "--memory-limit is for additive kernels, without --scale, --folds and --probability."
-        )
-    return is_store(data) or (possible and _expected_bytes(data) > _bytes(limit))
+        raise UsageError(f"--memory-limit is for training {without}")
+    copies = _COPIES if isinstance(machine, KernelSVC) else 1.0
+    return is_store(data) or (possible and copies * _expected_bytes(data) > bytes_of(limit))
 
 
-def _bytes(limit: str | None) -> float:
+def bytes_of(limit: str | None) -> float:
     """A number of bytes, or a share of the free memory.
 
-    >>> _bytes("2GB"), _bytes("500 MB"), _bytes("1000")
+    >>> bytes_of("2GB"), bytes_of("500 MB"), bytes_of("1000")
     (2000000000.0, 500000000.0, 1000.0)
     """
     if limit is None:

@@ -30,6 +30,7 @@ from widemargin.cli.datasets import (
     stream_like_training,
 )
 from widemargin.cli.interrupt import stopping_on_ctrl_c
+from widemargin.cli.limits import keep_within
 from widemargin.cli.machines import chosen_kernel, make_estimator, make_scaler, match_weights
 from widemargin.cli.memory import Memory, default_model, save_model
 from widemargin.cli.options import Machine, Output, Source, Validation
@@ -63,18 +64,19 @@ def train(
     machine = make_estimator(kernel, parameters, options.preset)
     scaler = make_scaler(options.scale, kernel)
     path = check_folder(model or default_model(data))
-    possible = isinstance(machine, AdditiveSVC) and scaler is None and validation.folds is None
+    given = kernel == "precomputed"
+    possible = scaler is None and validation.folds is None and not given
     possible = possible and not options.probability  # whose folds are rows in memory
-    if goes_to_disk(data, memory_limit, possible=possible):
-        _train_from_disk(data, path, machine, source, output)
+    if goes_to_disk(data, memory_limit, machine, possible=possible):
+        _train_from_disk(data, path, machine, source, output, memory_limit)
         return
     started = time.perf_counter()
-    given = kernel == "precomputed"
     machines = [behind_scaler(scaler, machine)]
     dataset, memory = read_training(data, source, output, machines=machines, kernel_values=given)
     seconds_reading = time.perf_counter() - started
     X, y = densified_for(machines[0], dataset.X), labels_of(dataset)
     match_weights(machine, y)
+    keep_within(memory_limit, machine, X)
     if validation.folds is not None:
         if options.checkpoint is not None:
             raise UsageError("--checkpoint has no meaning with --folds: it is for one fit.")
@@ -93,13 +95,21 @@ def train(
         _end_interrupted(path, options)
 
 
-def _train_from_disk(data: Path, path: Path, machine, source: Source, output: Output) -> None:
+def _train_from_disk(
+    data: Path, path: Path, machine, source: Source, output: Output, limit: str | None
+) -> None:
     started = time.perf_counter()
-    with store_for(data, path, source, output) as store:
+    keep = "values" if isinstance(machine, KernelSVC) else "codes"
+    checkpoint = getattr(machine, "checkpoint", None)
+    with store_for(data, path, keep, source, output) as store:
         seconds_reading = time.perf_counter() - started
         match_weights(machine, store.classes)
         memory = memory_of(store)
-        fitted = fit_with_progress(None, machine, store, None, quiet=output.quiet)
+        keep_within(limit, machine, store)
+        if checkpoint is not None:
+            _say_what_is_there(checkpoint, output)
+        with _saying_how_to_go_on(checkpoint):
+            fitted = fit_with_progress(None, machine, store, None, quiet=output.quiet)
         save_model(fitted, path, memory)
     _say_trained(path, machine, store.shape, seconds_reading, output)
 

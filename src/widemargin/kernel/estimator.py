@@ -16,6 +16,7 @@ from widemargin.kernel.model import COMBINATIONS
 from widemargin.kernel.partition import CLUSTERINGS
 from widemargin.kernel.problems import MULTI_CLASS, Variables, binary_problems
 from widemargin.multiclass import Coding, Targets
+from widemargin.stored import matrix_of
 from widemargin.validation import (
     check_bool,
     check_choice,
@@ -289,7 +290,8 @@ class KernelSVC(MarginClassifier, KernelMachine):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Or kernel values with the training rows for ``kernel="precomputed"``.
+            Or kernel values with the training rows for ``kernel="precomputed"``; or a `BlockStore`
+            of values, which is read block by block.
 
         Returns
         -------
@@ -297,6 +299,8 @@ class KernelSVC(MarginClassifier, KernelMachine):
             One column for two classes, positive for ``classes_[1]``.
         """
         check_is_fitted(self, "model_")
-        X = check_X(self, X, reset=False)
-        outputs = self.model_.decision(X, Host(effective_n_jobs(self.n_jobs)))
+        stored, host = matrix_of(X), Host(effective_n_jobs(self.n_jobs))
+        parts = [X] if stored is None else (part for _, part in stored.parts())
+        checked = (check_X(self, part, reset=False) for part in parts)
+        outputs = np.concatenate([self.model_.decision(part, host) for part in checked])
         return Coding.of(self).scores(outputs)

@@ -1,7 +1,7 @@
 """Training rows in double precision, for the certificate of a fit in single precision.
 
-Large data are prepared a few rows at a time, when kernel values are asked for: a second copy of all
-rows would take twice the memory of the first.
+Large data are prepared a few rows at a time: a second copy of all rows would take twice the memory
+of the first.
 """
 
 from __future__ import annotations
@@ -12,54 +12,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin.kernel.kernels import Kernel, ShiftedKernel, WrappedKernel
-from widemargin.kernel.rows import Rows
+from widemargin.kernel.kernels import Kernel, ShiftedKernel
+from widemargin.kernel.lazy_rows import LazyRows, in_memory
+from widemargin.stored import StoredMatrix
 
 COPIED = 256 << 20  # bytes, up to which all rows are prepared at once
-
-
-@dataclass(frozen=True)
-class UnpreparedRows:
-    """Some rows of the training data, by number."""
-
-    kernel: Kernel
-    X: Any
-    number: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.number)
-
-    def __getitem__(self, which) -> UnpreparedRows:
-        return replace(self, number=self.number[which])
-
-    def prepared(self) -> Any:
-        return self.kernel.training_rows(self.X, self.number)
-
-    def __reduce__(self):
-        """Another process gets no other rows; a kernel matrix has all columns in any case."""
-        if self.kernel.traits.pairwise:
-            return UnpreparedRows, (self.kernel, self.X, self.number)
-        return UnpreparedRows, (self.kernel, self.X[self.number], np.arange(len(self)))
-
-
-@dataclass(frozen=True)
-class PreparingKernel(WrappedKernel):
-    """A kernel that takes `UnpreparedRows`."""
-
-    kernel: Kernel
-
-    def as_left(self, a: UnpreparedRows) -> Any:
-        return self.kernel.as_left(a.prepared())
-
-    def fill(self, a: Any, b: UnpreparedRows, out: np.ndarray) -> None:
-        self.kernel.fill(a, b.prepared(), out)
-
-    def diagonal(self, a: UnpreparedRows) -> np.ndarray:
-        return self.kernel.diagonal(a.prepared())
-
-    def vectors(self, a: UnpreparedRows, support: np.ndarray) -> Rows:
-        prepared = a[support].prepared()
-        return self.kernel.vectors(prepared, np.arange(len(prepared)))
 
 
 @dataclass(frozen=True)
@@ -80,18 +37,26 @@ class KernelRows:
         double = kernel.in_double()
         if kernel.dtype == np.float64:
             return cls(kernel, rows, cls(double, rows))
-        if 8 * _size(X) <= COPIED:
-            return cls(kernel, rows, cls(double, double.training_rows(X, present)))
-        return cls(kernel, rows, cls(PreparingKernel(double), UnpreparedRows(double, X, present)))
+        lazily = isinstance(X, StoredMatrix) or 8 * _size(X) > COPIED
+        if lazily and not kernel.traits.pairwise:  # a kernel matrix is not copied in any case
+            return cls(kernel, rows, cls(double, LazyRows(double, X, present)))
+        return cls(kernel, rows, cls(double, double.training_rows(X, present)))
 
     def shifted(self, constant: float) -> KernelRows:
         """The same rows with the kernel of a model that has an intercept."""
-        kernel, rows = ShiftedKernel(self.kernel, constant), self.rows
         exact = None if self.exact is None else self.exact.shifted(constant)
-        if not isinstance(rows, UnpreparedRows):
-            return KernelRows(kernel, rows, exact)
-        own = ShiftedKernel(rows.kernel, constant)
-        return KernelRows(PreparingKernel(own), replace(rows, kernel=own), exact)
+        return KernelRows(ShiftedKernel(self.kernel, constant), self.rows, exact)
+
+    def regrouped(self, label: np.ndarray) -> KernelRows:
+        """Rows on disk in an order in which each cluster is read at once; others as they are."""
+        if not (isinstance(self.rows, LazyRows) and self.rows.stored):
+            return self
+        rows, exact = self.rows.regrouped(label), self.exact
+        if exact is not None:
+            known = rows.known if exact.rows.kernel.dtype == rows.kernel.dtype else None
+            lazy = replace(rows, kernel=exact.rows.kernel, known=known)
+            exact = replace(exact, rows=lazy)
+        return replace(self, rows=rows, exact=exact)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -102,17 +67,21 @@ class KernelRows:
 
     def diagonal(self) -> np.ndarray:
         """k(x, x), of rows in double precision where they are prepared."""
-        copied = self.exact is not None and not isinstance(self.exact.rows, UnpreparedRows)
+        copied = self.exact is not None and not isinstance(self.exact.rows, LazyRows)
         best = self.exact if copied and self.exact is not None else self
         return best.kernel.diagonal(best.rows)
 
+    def in_memory(self) -> KernelRows:
+        """Prepared, however many they are."""
+        return replace(self, rows=in_memory(self.rows))
+
     def in_double(self) -> KernelRows:
-        """Prepared in double precision, to solve with."""
+        """Prepared in double precision, to solve with; many rows stay on disk."""
         assert self.exact is not None
-        kernel, rows = self.exact.kernel, self.exact.rows
-        if isinstance(rows, UnpreparedRows):
-            kernel, rows = rows.kernel, rows.prepared()
-        return KernelRows(kernel, rows, self.exact)
+        rows = self.exact.rows
+        if isinstance(rows, LazyRows) and not rows.many:
+            rows = rows.prepared()
+        return KernelRows(self.exact.kernel, rows, self.exact)
 
 
 def _size(X) -> int:

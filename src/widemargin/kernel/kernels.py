@@ -34,6 +34,7 @@ DENSE_FROM = 0.35  # share of non-zeros from which dense rows and the matrix pro
 EPSILON = float(np.finfo(np.float32).eps) / 2
 FAR = 1e4  # gamma |x|^2: single precision is out of the question long before
 TILE, TILE_COMPRESSED = 1024, 2048  # columns
+_BLOCK = 64  # rows of a function's kernel matrix that are looked at together
 
 
 @dataclass(frozen=True)
@@ -284,18 +285,19 @@ class FunctionKernel:
 
     def diagonal(self, a: GivenRows) -> np.ndarray:
         values = np.empty(len(a))
-        block = 64
-        for begin in range(0, len(a), block):
-            part = a[begin : begin + block]
+        for begin in range(0, len(a), _BLOCK):
+            part = a[begin : begin + _BLOCK]
             out = np.empty((len(part), len(part)))
             self.fill(part, part, out)
-            values[begin : begin + block] = np.diag(out)
+            values[begin : begin + _BLOCK] = np.diag(out)
         return values
 
     def relative_error(self, a: GivenRows) -> float:
         if not self.traits.ours:
             return EPSILON
-        return EPSILON * max(1.0, 4 * self.gamma * float(np.abs(a.data).sum(axis=1).mean()))
+        parts = (a[begin : begin + _BLOCK].data for begin in range(0, len(a), _BLOCK))
+        typical = sum(float(np.abs(part).sum(axis=1).sum()) for part in parts) / max(len(a), 1)
+        return EPSILON * max(1.0, 4 * self.gamma * typical)
 
     def vectors(self, a: GivenRows, support: np.ndarray) -> GivenRows:
         return a[support]

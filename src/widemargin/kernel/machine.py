@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -33,9 +32,10 @@ from widemargin.kernel.divide import (
 )
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.few_rows import are_few
-from widemargin.kernel.kernels import make_kernel, traits_of
+from widemargin.kernel.input import choose_gamma, read_data
+from widemargin.kernel.kernels import make_kernel
+from widemargin.kernel.lazy_rows import LazyRows
 from widemargin.kernel.model import KernelModel
-from widemargin.kernel.moments import is_constant, weighted_variance
 from widemargin.kernel.precision import Prepared, check_sums, in_range, predicts_in_single
 from widemargin.kernel.problem import quadratic_value
 from widemargin.kernel.problems import Variables
@@ -46,7 +46,7 @@ from widemargin.machine import FitRecord, Machine, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
 from widemargin.resources import LEAST_MEMORY, free_memory, one_blas_thread, total_memory
-from widemargin.validation import check_unscaled, check_X_y, column_name, sample_weights
+from widemargin.stored import Store, StoredMatrix
 from widemargin.warning import warn_user
 from widemargin.wording import words
 
@@ -86,6 +86,7 @@ class KernelMachine(Machine):
     dual_objective_ = recorded("dual_objective")
 
     _problems: Callable[[Targets], list[Variables]]
+    _stored_targets: Callable[[Store], Targets]
 
     @property
     def converged_(self) -> bool:
@@ -106,12 +107,9 @@ class KernelMachine(Machine):
 
     def _prepare(self, X, y, sample_weight, *, several: bool = False) -> TrainingSet:
         """Validate and choose the kernel; kernel rows are kept if there will be several C."""
-        X, y = check_X_y(self, X, y)
-        self._check_kernel_input(X)
-        targets = self._targets(X, y, sample_weight)
+        X, y, targets, given = read_data(self, X, y, sample_weight)
         check_sums(self.C, targets.weight, 1.0)
-        given = sample_weights(sample_weight, X)[targets.present]
-        gamma = self._gamma(targets.X, given)
+        gamma = choose_gamma(self, targets.X, given)
         typical = self.C * float(np.median(targets.weight))
         make = partial(self._made, X, targets, gamma)
         with one_blas_thread():
@@ -134,7 +132,10 @@ class KernelMachine(Machine):
 
     def _made(self, X, targets: Targets, gamma: float, dtype: type) -> Prepared:
         kernel = make_kernel(self.kernel, gamma, self.coef0, self.degree, targets.X, dtype)
-        rows = kernel.training_rows(X, targets.present)
+        if isinstance(X, StoredMatrix):
+            rows: Any = LazyRows.on_disk(kernel, X)
+        else:
+            rows = kernel.training_rows(X, targets.present)
         diagonal = kernel.diagonal(rows)
         if not np.all(np.isfinite(diagonal)):
             row = targets.present[np.flatnonzero(~np.isfinite(diagonal))[0]]
@@ -272,10 +273,11 @@ class KernelMachine(Machine):
             used = np.flatnonzero(alpha)
             coef[place[variables.row[used]], k] = (alpha * variables.sign)[used]
         early = not state.solutions
-        kernel, rows, router = data.kernel, data.rows[support], state.router
+        own, router = data[support], state.router
+        kernel, rows = data.kernel, own.in_memory().rows
         single = kernel.dtype == np.float32
         if single and (state.double or not predicts_in_single(kernel, rows, coef)):
-            double = data[support].in_double()
+            double = own.in_double().in_memory()
             kernel, rows = double.kernel, double.rows
             router = router and router.in_double()
         # A level that was kept has been solved without an intercept.
@@ -354,49 +356,6 @@ class KernelMachine(Machine):
                 f"{'It was told to stop.' if stopped else way_out}",
                 ConvergenceWarning,
             )
-
-    def _check_kernel_input(self, X) -> None:
-        traits = traits_of(self.kernel)
-        if traits.pairwise:
-            if X.shape[0] != X.shape[1]:
-                raise ValueError(
-                    f"Precomputed matrix must be a square matrix, got shape {X.shape}."
-                )
-            if not np.allclose(X, X.T, rtol=1e-5, atol=1e-8 * np.abs(X).max()):
-                i, j = np.argwhere(~np.isclose(X, X.T, rtol=1e-5, atol=1e-8 * np.abs(X).max()))[0]
-                raise ValueError(
-                    f"The precomputed kernel matrix is not symmetric: {X[i, j]:g} at ({i}, {j}), "
-                    f"{X[j, i]:g} at ({j}, {i})."
-                )
-            return
-        if traits.non_negative and np.min(X) < 0:
-            row, column = np.argwhere(np.asarray(X) < 0)[0]
-            raise ValueError(
-                f"{words().option('kernel', self.kernel)} needs non-negative data, but X is "
-                f"negative at row {row}, column {column_name(self, column)}."
-            )
-        if traits.ours and not traits.non_negative:
-            check_unscaled(self, X)
-
-    def _gamma(self, X, weight: np.ndarray) -> float:
-        if not isinstance(self.gamma, str):
-            return float(self.gamma)
-        if self.gamma == "auto" or "gamma" not in traits_of(self.kernel).parameters:
-            return 1.0 / X.shape[1]
-        variance = weighted_variance(X, weight / weight.sum())
-        with np.errstate(over="ignore"):
-            gamma = float(np.divide(1.0, X.shape[1] * variance)) if variance > 0 else 1.0
-        if not (np.isfinite(gamma) and gamma > 0) or (variance == 0 and not is_constant(X)):
-            size = abs(X).max(axis=0)
-            size = size.toarray().ravel() if sp.issparse(X) else size
-            widest = int(np.argmax(size))
-            raise ValueError(
-                f"{words().option('gamma', 'scale')} divides by the variance of X, which double "
-                f"precision cannot tell from 0 or infinity: column {column_name(self, widest)} "
-                f"reaches {size[widest]:g}. Scale the features first, "
-                f"{words().scaling(sp.issparse(X))}, or give gamma as a number."
-            )
-        return gamma
 
     def _early_level(self, n: int) -> int | None:
         if not self.early:

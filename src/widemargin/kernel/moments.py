@@ -10,12 +10,16 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
+from widemargin.stored import StoredMatrix
+
 OFF_CENTRE = 8.0  # squared distance of the centre from zero, in units of the rows' from it
 _ROWS = 256
 
 
 def squared_norms(X) -> np.ndarray:
     """In double precision, without a copy of dense data."""
+    if isinstance(X, StoredMatrix):
+        return np.concatenate([squared_norms(part) for _, part in X.parts()])
     if sp.issparse(X):
         X = sp.csr_array(X)
         squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), X.shape)
@@ -44,6 +48,8 @@ def _parts(X, share: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 def is_constant(X) -> bool:
     """Whether all values are the same."""
+    if isinstance(X, StoredMatrix):
+        return bool(X.min(axis=0).min() == X.max(axis=0).max())
     if not sp.issparse(X):
         return bool(np.all(X[0, 0] == X))
     return X.nnz == 0 or float(X.max()) == float(X.min())
@@ -57,12 +63,28 @@ def is_off_centre(X) -> bool:
 
 
 def mean_row(X) -> np.ndarray:
-    if sp.issparse(X):
-        return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-    every = np.ones(len(X))
-    return sum(part.sum(axis=0, dtype=np.float64) for part, _ in _parts(X, every)) / len(X)
+    total = np.zeros(X.shape[1])
+    for begin in range(0, X.shape[0], _ROWS):
+        part = X[begin : begin + _ROWS]
+        part = part if sp.issparse(part) else np.ascontiguousarray(part)
+        total += np.asarray(part.sum(axis=0, dtype=np.float64)).ravel()
+    return total / X.shape[0]
+
+
+def first_negative(X) -> tuple[int, int] | None:
+    """Row and column of the first value below zero, if there is one."""
+    parts = X.parts() if isinstance(X, StoredMatrix) else [(slice(0, X.shape[0]), X)]
+    for rows, part in parts:
+        part = part.toarray() if sp.issparse(part) else np.asarray(part)
+        if np.min(part) < 0:
+            row, column = np.argwhere(part < 0)[0]
+            return rows.start + int(row), int(column)
+    return None
 
 
 def share_of_nonzeros(X) -> float:
+    if isinstance(X, StoredMatrix):
+        total = sum(share_of_nonzeros(part) * part.shape[0] for _, part in X.parts())
+        return total / max(len(X), 1)
     stored = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
     return stored / max(X.shape[0] * X.shape[1], 1)

@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.lazy_rows import in_memory
 from widemargin.resources import one_openmp_thread
 
 CLUSTERINGS = ("auto", "kmeans", "kernel_kmeans", "random")
@@ -72,7 +73,7 @@ class PointRouter:
         for c in clusters:
             own = np.flatnonzero(label == c)
             sample = rng.choice(own, min(len(own), 2000), replace=False)
-            new.append(_kmeans(rows[np.sort(sample)], 2, rng))
+            new.append(_kmeans(in_memory(rows[np.sort(sample)]), 2, rng))
         return PointRouter(np.vstack(new))
 
     def only(self, clusters) -> PointRouter:
@@ -222,7 +223,7 @@ def partition(
         return None, np.unique(rng.permutation(len(rows)) % k, return_inverse=True)[1]
     points = kernel.traits.by_distance if clustering == "auto" else clustering == "kmeans"
     size = min(max(sample_size, (_KMEANS_ROWS if points else 2) * k), len(candidates))
-    sample = rows[np.sort(rng.choice(candidates, size, replace=False))]
+    sample = in_memory(rows[np.sort(rng.choice(candidates, size, replace=False))])
     router: Router
     if points:
         router = PointRouter(_kmeans(sample, k, rng))

@@ -1,0 +1,85 @@
+"""What a kernel machine is given: arrays or a store, checked, and the gamma that suits them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from widemargin.kernel.kernels import traits_of
+from widemargin.kernel.moments import first_negative, is_constant, weighted_variance
+from widemargin.multiclass import Targets
+from widemargin.stored import Store, check_store_input
+from widemargin.validation import (
+    check_unscaled,
+    check_X_y,
+    column_name,
+    column_ranges,
+    sample_weights,
+)
+from widemargin.wording import words
+
+
+def read_data(machine, X, y, sample_weight) -> tuple[Any, Any, Targets, np.ndarray]:
+    """Checked data, with its targets, and weights in which classes have no part."""
+    if not isinstance(X, Store):
+        X, y = check_X_y(machine, X, y)
+        _check_kernel_input(machine, X)
+        targets = machine._targets(X, y, sample_weight)
+        return X, y, targets, sample_weights(sample_weight, X)[targets.present]
+    if traits_of(machine.kernel).pairwise:
+        raise ValueError(
+            f"{words().option('kernel', machine.kernel)} takes a kernel matrix, not a store."
+        )
+    check_store_input(machine, X, y, sample_weight)
+    matrix, weight, targets = X.matrix(), X.weights(), machine._stored_targets(X)
+    _check_kernel_input(machine, matrix)
+    every = np.arange(len(matrix))
+    return matrix, None, replace(targets, X=matrix, present=every), weight
+
+
+def _check_kernel_input(machine, X) -> None:
+    traits = traits_of(machine.kernel)
+    if traits.pairwise:
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(f"Precomputed matrix must be a square matrix, got shape {X.shape}.")
+        if not np.allclose(X, X.T, rtol=1e-5, atol=1e-8 * np.abs(X).max()):
+            i, j = np.argwhere(~np.isclose(X, X.T, rtol=1e-5, atol=1e-8 * np.abs(X).max()))[0]
+            raise ValueError(
+                f"The precomputed kernel matrix is not symmetric: {X[i, j]:g} at ({i}, {j}), "
+                f"{X[j, i]:g} at ({j}, {i})."
+            )
+        return
+    negative = first_negative(X) if traits.non_negative else None
+    if negative is not None:
+        row, column = negative
+        raise ValueError(
+            f"{words().option('kernel', machine.kernel)} needs non-negative data, but X is "
+            f"negative at row {row}, column {column_name(machine, column)}."
+        )
+    if traits.ours and not traits.non_negative:
+        check_unscaled(machine, X)
+
+
+def choose_gamma(machine, X, weight: np.ndarray) -> float:
+    """The number that ``gamma`` stands for on this data."""
+    if not isinstance(machine.gamma, str):
+        return float(machine.gamma)
+    if machine.gamma == "auto" or "gamma" not in traits_of(machine.kernel).parameters:
+        return 1.0 / X.shape[1]
+    variance = weighted_variance(X, weight / weight.sum())
+    with np.errstate(over="ignore"):
+        gamma = float(np.divide(1.0, X.shape[1] * variance)) if variance > 0 else 1.0
+    if not (np.isfinite(gamma) and gamma > 0) or (variance == 0 and not is_constant(X)):
+        low, high = column_ranges(X)
+        size = np.maximum(-low, high)
+        widest = int(np.argmax(size))
+        raise ValueError(
+            f"{words().option('gamma', 'scale')} divides by the variance of X, which double "
+            f"precision cannot tell from 0 or infinity: column {column_name(machine, widest)} "
+            f"reaches {size[widest]:g}. Scale the features first, "
+            f"{words().scaling(sp.issparse(X))}, or give gamma as a number."
+        )
+    return gamma

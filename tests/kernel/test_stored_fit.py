@@ -1,0 +1,208 @@
+"""`KernelSVC` from a store: the fit of the same rows in memory, and never all of them at once."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+from widemargin import BlockStore, KernelSVC
+from widemargin.kernel import lazy_rows
+from widemargin.kernel.exact import KernelRows
+from widemargin.kernel.kernels import make_kernel
+from widemargin.kernel.lazy_rows import LazyRows
+from widemargin.stored import StoredMatrix
+
+from .helpers import points
+
+
+def wide_points(n=2200, n_classes=2, layout=np.asarray):
+    """With features that say nothing, mostly zero where rows are sparse."""
+    X, y = points(n, n_classes)
+    rng = np.random.default_rng(5)
+    more = rng.normal(size=(n, 9)) * (rng.random((n, 9)) < (0.1 if layout is sp.csr_array else 1))
+    return layout(np.hstack([X, more]).astype(np.float32)), y
+
+
+def built(folder, X, y, *weight, **options):
+    size = 300
+    chunks = [tuple(a[k : k + size] for a in (X, y, *weight)) for k in range(0, X.shape[0], size)]
+    return BlockStore.build(folder, chunks, keep="values", values_per_block=4000, **options)
+
+
+def same_model(stored, whole):
+    assert_array_equal(stored.support_, whole.support_)
+    assert_array_equal(stored.dual_coef_, whole.dual_coef_)
+    assert_array_equal(stored.intercept_, whole.intercept_)
+    assert stored.duality_gap_ == whole.duality_gap_
+    assert stored.gamma_ == whole.gamma_
+
+
+@pytest.fixture(params=["some at once", "few at once"])
+def memory(request, monkeypatch):
+    """Clusters come to memory, or stay on disk but for what a tile needs."""
+    if request.param == "few at once":
+        monkeypatch.setattr(lazy_rows, "PREPARED", 1000)
+        monkeypatch.setattr(lazy_rows, "FEW", 512)
+
+
+@pytest.mark.usefixtures("memory")
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"early": 1},
+        {"early": 1, "levels": 2, "class_weight": "balanced"},
+        {"levels": 0},
+        {"levels": 2, "C": 30.0},
+        {"levels": 1, "tol": 1e-6},
+        {"early": 1, "clustering": "kernel_kmeans"},
+        {"early": 1, "kernel": "poly", "coef0": 1.0},
+    ],
+    ids=str,
+)
+def test_the_model_is_that_of_memory_to_the_last_bit(parameters, layout, tmp_path):
+    X, y = wide_points(layout=layout)
+    weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], len(y))
+    store = built(tmp_path, X, y, weight)
+    stored = KernelSVC(random_state=0, **parameters).fit(store)
+    whole = KernelSVC(random_state=0, **parameters).fit(X, y, weight)
+    same_model(stored, whole)
+    np.testing.assert_allclose(stored.decision_function(X), whole.decision_function(X), rtol=1e-12)
+    np.testing.assert_allclose(
+        stored.decision_function(store), whole.decision_function(X), rtol=1e-4, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "chi2"])
+def test_kernels_that_are_functions(kernel, tmp_path):
+    X, y = points(700)
+    stored = KernelSVC(kernel, early=1, random_state=0).fit(built(tmp_path, X, y))
+    same_model(stored, KernelSVC(kernel, early=1, random_state=0).fit(X, y))
+
+
+def test_functions_of_the_user(tmp_path):
+    X, y = points(300)
+    store = built(tmp_path, X, y)
+    model = KernelSVC(product, levels=1, random_state=0)
+    same_model(model.fit(store), clone(model).fit(X, y))
+
+
+def product(a, b):
+    return (a @ b.T + 1) ** 2
+
+
+def test_several_classes_and_threads(tmp_path):
+    X, y = wide_points(n_classes=3)
+    names = np.array(["one", "two", "three"])[y]
+    settings = {"early": 1, "random_state": 0}
+    stored = KernelSVC(n_jobs=2, **settings).fit(built(tmp_path, X, names))
+    whole = KernelSVC(**settings).fit(X, names)
+    same_model(stored, whole)
+    assert stored.classes_.tolist() == ["one", "three", "two"]
+
+
+def test_an_early_fit_reads_all_rows_a_block_or_a_cluster_at_a_time(tmp_path, monkeypatch):
+    X, y = wide_points()
+    store = built(tmp_path, X, y)
+    taken, original = [], StoredMatrix.__getitem__
+
+    def counted(matrix, which):
+        rows = original(matrix, which)
+        taken.append(rows.shape[0])
+        return rows
+
+    monkeypatch.setattr(StoredMatrix, "__getitem__", counted)
+    monkeypatch.setattr(lazy_rows, "PREPARED", 1000)
+    monkeypatch.setattr(lazy_rows, "FEW", 512)
+    model = KernelSVC(early=2, random_state=0, sample_size=300).fit(store)
+    largest = max(model.levels_[-1].sizes)
+    assert largest < len(y) / 4
+    assert max(taken) <= max(len(model.support_), largest, 512)
+    assert {p.suffix for p in tmp_path.iterdir()} <= {".bin", ".json", ".lock"}  # nothing is left
+
+
+def test_a_cluster_is_read_in_one_piece(tmp_path, monkeypatch):
+    X, y = wide_points()
+    matrix = built(tmp_path, X, y).matrix()
+    kernel = make_kernel("rbf", 1.0, 0.0, 3, matrix)
+    rows = LazyRows.on_disk(kernel, matrix)
+    label = np.random.default_rng(0).integers(0, 6, len(y))
+    data = KernelRows.of_data(kernel, rows, matrix, np.arange(len(y))).regrouped(label)
+    for c in range(6):
+        own = np.flatnonzero(label == c)
+        places = data.rows.number[own]
+        assert_array_equal(np.diff(places), 1)
+        assert_array_equal(data[own].rows.data, kernel.prepare(X[own]).data)
+        assert_array_equal(data.exact.rows[own].data, kernel.in_double().prepare(X[own]).data)
+
+
+def test_a_checkpoint_goes_on_with_the_same_store_only(tmp_path):
+    X, y = wide_points()
+    folder = tmp_path / "checkpoint"
+    settings = {"early": 1, "random_state": 0}
+    store = built(tmp_path / "store", X, y)
+    first = KernelSVC(checkpoint=folder, **settings).fit(store)
+    parts = {p.name: p.stat().st_mtime_ns for p in folder.glob("*.part")}
+    assert len(parts) > 2
+    next(folder.glob("*.part")).unlink()
+    same_model(KernelSVC(checkpoint=folder, **settings).fit(store), first)
+    again = {p.name: p.stat().st_mtime_ns for p in folder.glob("*.part")}
+    assert sum(again[name] != at for name, at in parts.items()) == 1
+    other = built(tmp_path / "other", X + 1, y)
+    with pytest.raises(ValueError, match="belongs to a fit with other data"):
+        KernelSVC(checkpoint=folder, **settings).fit(other)
+
+
+def test_names_and_a_path_of_C(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, y = points(600)
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    store = built(tmp_path, frame, y)
+    models = KernelSVC(levels=0).fit_path(store, None, [1.0, 10.0])
+    whole = KernelSVC(levels=0).fit_path(frame, y, [1.0, 10.0])
+    for stored, other in zip(models, whole, strict=True):
+        same_model(stored, other)
+        assert stored.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_rows_on_disk_go_to_another_process_as_rows(tmp_path):
+    X, y = wide_points(700)
+    matrix = built(tmp_path, X, y).matrix()
+    rows = LazyRows.on_disk(make_kernel("rbf", 1.0, 0.0, 3, matrix), matrix)
+    some = np.array([5, 1, 600])
+    there = pickle.loads(pickle.dumps(LazyRows(rows.kernel, matrix, some, rows.known[some])))
+    assert not there.stored
+    assert_array_equal(there[:].data, rows[some].data)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "given", "said"),
+    [
+        ({"kernel": "precomputed"}, {}, "kernel='precomputed' takes a kernel matrix, not a store"),
+        ({}, {"y": [0, 1]}, "y must be None where X is a store"),
+        ({}, {"sample_weight": [1, 2]}, "sample_weight must be None where X is a store"),
+    ],
+    ids=str,
+)
+def test_what_a_store_does_not_take(parameters, given, said, tmp_path):
+    store = built(tmp_path, *points(60))
+    with pytest.raises(ValueError, match=said):
+        KernelSVC(**parameters).fit(store, **given)
+
+
+def test_values_that_a_kernel_does_not_take_are_named(tmp_path):
+    X, y = wide_points(700)
+    X = np.abs(X)
+    X[650, 4] = -1
+    with pytest.raises(ValueError, match="negative at row 650, column 4"):
+        KernelSVC("chi2").fit(built(tmp_path, X, y))
+
+
+def test_codes_are_refused(tmp_path):
+    X, y = points(60)
+    store = BlockStore.build(tmp_path, [(X, y)])
+    with pytest.raises(ValueError, match=r"holds codes, .* keep='values'"):
+        KernelSVC().fit(store)
