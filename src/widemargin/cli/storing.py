@@ -38,9 +38,9 @@ def store(data: Path, folder: Path, append: bool, source: Source, output: Output
     with _told(output) as told:
         chunks = _chunks(data, source)
         if append:
-            made = BlockStore(folder).append(chunks, told=told)
+            made = BlockStore(folder).append(chunks, n_jobs=source.jobs, told=told)
         else:
-            made = BlockStore.build(folder, chunks, told=told)
+            made = BlockStore.build(folder, chunks, n_jobs=source.jobs, told=told)
     facts = {
         "store": str(folder),
         "rows": made.shape[0],
@@ -66,7 +66,8 @@ def store_for(data: Path, model: Path, source: Source, output: Output) -> Iterat
         if not output.quiet:
             print(f"{data} is larger than --memory-limit: training from {f}", file=sys.stderr)
         with _told(output) as told:
-            made = BlockStore.build(Path(f), _chunks(data, source), told=told)
+            chunks = _chunks(data, source)
+            made = BlockStore.build(Path(f), chunks, n_jobs=source.jobs, told=told)
         yield made
 
 
