@@ -144,11 +144,7 @@ class _Reader:
 
     def piece(self, chunk) -> _Piece:
         X, y, weight, names = _taken_apart(chunk)
-        self._notes |= {
-            name: value
-            for name in ("zero_based", "label_name")
-            if (value := getattr(chunk, name, None)) is not None
-        }
+        self._notes |= _notes(chunk)
         n = X.shape[0]
         if y is None:
             raise ValueError(f"The rows from {self._n_rows} on have no labels.")
@@ -230,6 +226,15 @@ class _Reader:
             "kind": kind,
         }
         return RawBlock(pieces, known)
+
+
+def _notes(chunk) -> dict[str, Any]:
+    """What a model has to remember of the file that a chunk was read from."""
+    notes = {name: getattr(chunk, name, None) for name in ("zero_based", "label_name")}
+    columns = getattr(chunk, "columns", None)
+    notes["na"] = list(getattr(chunk, "na", ())) or None
+    notes["drop"] = list(getattr(columns, "dropped", ())) or None
+    return {name: value for name, value in notes.items() if value is not None}
 
 
 def _taken_apart(chunk) -> tuple[Any, Any, Any, list[str] | None]:

@@ -160,7 +160,7 @@ class BlockStore:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """``zero_based`` and ``label_name`` of the file that it was built from, if it was."""
+        """Of the file that it was built from: ``zero_based``, ``label_name``, ``na``, ``drop``."""
         return dict(self._manifest.notes)
 
     @property

@@ -28,8 +28,10 @@ from widemargin.resources import free_memory
 
 _UNITS = {"": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 _SHARE = 0.5  # of the free memory, that data may take by default
-# What rows take in memory per byte of their file, about; a packed one has more in it.
-_TEXT, _PACKED = 1.5, 6.0
+# What rows take in memory per byte of their file, about; a packed one has more in it, and a table
+# is there twice, as columns and as rows.
+_PACKED = 6.0
+_TEXT = {"svmlight": 1.5, "npy": 1.0, "csv": 3.0, "tsv": 3.0, "parquet": _PACKED}
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
 
@@ -75,7 +77,13 @@ def memory_of(store: BlockStore) -> Memory:
     """What a model has to remember of the data that a store was built from."""
     columns = store.shape[1] if store.feature_names is None else store.feature_names
     notes = store.notes
-    layout = Layout(columns, notes.get("label_name"), zero_based=notes.get("zero_based"))
+    layout = Layout(
+        columns,
+        notes.get("label_name"),
+        drop=tuple(notes.get("drop", ())),
+        na=tuple(notes.get("na", ())),
+        zero_based=notes.get("zero_based"),
+    )
     memory = Memory(layout)
     call_features(memory.called)
     return memory
@@ -126,7 +134,7 @@ def _expected_bytes(path: Path) -> float:
     if found == "npz" and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             return max((m.file_size for m in archive.infolist()), default=0)
-    return {"svmlight": _TEXT, "npy": 1.0}.get(found, 0.0) * size
+    return _TEXT.get(found, 0.0) * size
 
 
 def _chunks(data: Path, source: Source) -> Iterator[Dataset]:
