@@ -126,7 +126,7 @@ def parsing(folder: Path, n_rows: int) -> dict:
     started = time.perf_counter()
     read(path, n_jobs=2)
     parsed = time.perf_counter()
-    BlockStore.build(folder / "of text", stream(path, n_jobs=2))
+    BlockStore.build(folder / "of text", stream(path, n_jobs=2), n_jobs=2)
     made = time.perf_counter()
     return {"MB": path.stat().st_size / 1e6, "parse": parsed - started, "store": made - parsed}
 

@@ -84,8 +84,10 @@ class Values {
     require(n >= 0 && from[0] == 0 && std::int64_t(from[n]) <= n_stored,
             "start does not fit the values");
     for (std::int64_t i = 0; i < n; ++i) require(from[i] <= from[i + 1], "start descends");
-    for (Index k = 0; k < from[n]; ++k)
-      require(at[k] >= 0 && std::int64_t(at[k]) < n_features_, "an index is out of range");
+    std::make_unsigned_t<Index> top = 0;  // a negative number is a very large one
+    for (Index k = 0; k < from[n]; ++k) top = std::max(top, std::make_unsigned_t<Index>(at[k]));
+    require(from[n] == 0 || std::uint64_t(top) < std::uint64_t(n_features_),
+            "an index is out of range");
   }
   template <class V, class Index>
   SparseValues<V, Index> sparse() const {
@@ -138,7 +140,11 @@ nb::ndarray<nb::numpy, double> value_histogram(const Values& values, const Value
   std::vector<double> out(std::size_t(2 * n_cells));
   values.visit([&](auto view) {
     nb::gil_scoped_release release;
-    histogram(view, s, weight, top, skip_zeros, n_cells, out.data(), out.data() + n_cells);
+    const auto cells = histogram(view, s, weight, top, skip_zeros, n_cells);
+    for (std::size_t k = 0; k < cells.size(); ++k) {
+      out[k] = cells[k].weight;
+      out[k + cells.size()] = cells[k].total;
+    }
   });
   return to_numpy(std::move(out), {2, std::size_t(n_cells)});
 }
@@ -194,18 +200,34 @@ nb::object compressed(std::int64_t n_rows, std::int64_t n_features, std::int64_t
   return run(u32{}, u32{});
 }
 
+// The codes of all stored values, those that are 0 too.
+template <class Code, class View>
+std::vector<Code> encode_stored(const View& view, const Scale& scale, const double* thresholds,
+                                std::int64_t n) {
+  nb::gil_scoped_release release;
+  const Encoder<typename View::Value> encode(scale, thresholds, n);
+  std::vector<Code> codes(std::size_t(view.start[view.n_rows]));
+  std::size_t at = 0;
+  view.for_each([&](std::int64_t, std::int64_t j, auto v) { codes[at++] = Code(encode(v, j)); });
+  return codes;
+}
+
 nb::object encode_sparse(const Values& values, const ValueScale& scale, const Array& thresholds) {
   require(values.is_sparse(), "these values are dense");
   const Scale& s = scale.arg(values);
   const auto n = std::int64_t(thresholds.size());
   const double* t = pointer<double>(thresholds, n, "thresholds must be float64");
-  return values.visit_sparse([&](auto view) -> nb::object {
-    const Encoder<typename decltype(view)::Value> encode(s, t, n);
-    return compressed(view.n_rows, view.n_features, n + 1, [&](std::int64_t i, auto&& emit) {
-      for (auto k = view.start[i]; k < view.start[i + 1]; ++k)
-        emit(view.index[k], encode(view.data[k], view.index[k]));
+  const auto run = [&](auto zero) {
+    return values.visit_sparse([&](auto view) -> nb::object {
+      const auto codes = encode_stored<decltype(zero)>(view, s, t, n);
+      return compressed(view.n_rows, view.n_features, n + 1, [&](std::int64_t i, auto&& emit) {
+        for (auto k = view.start[i]; k < view.start[i + 1]; ++k) emit(view.index[k], codes[k]);
+      });
     });
-  });
+  };
+  if (n <= 0xff) return run(std::uint8_t{});
+  if (n <= 0xffff) return run(std::uint16_t{});
+  return run(std::uint32_t{});
 }
 
 nb::object compress(const Array& codes, std::int64_t n_codes) {

@@ -87,34 +87,46 @@ struct Scale {
   }
 };
 
-// upper_bound over the thresholds, narrowed first by a uniform grid.
+// upper_bound over the thresholds: a uniform grid says where to begin, and a binary search of a fixed
+// number of steps goes on from there.  It has no branch that depends on the value.
 class Quantiser {
  public:
-  Quantiser(const double* thresholds, std::int64_t n) : thresholds_(thresholds), first_(kGrid + 2) {
+  Quantiser(const double* thresholds, std::int64_t n)
+      : thresholds_(thresholds, thresholds + n), first_(kGrid + 1) {
     double low = n > 0 ? thresholds[0] : 0;
     if (!std::isfinite(low)) low = n > 1 ? thresholds[1] : 0;  // "zero is a value": -infinity
     low_ = low;
     const double high = n > 0 ? thresholds[n - 1] : 0;
     scale_ = high > low ? kGrid / (high - low) : 0;
+    std::vector<std::int64_t> up_to(kGrid + 2);  // thresholds at or below the end of a cell
     for (int g = 0; g <= kGrid + 1; ++g) {
       const double edge = g <= kGrid && scale_ > 0 ? low + g / scale_ : HUGE_VAL;
-      // one step of slack on each side absorbs the rounding of the grid position
-      first_[g] = std::upper_bound(thresholds, thresholds + n, edge) - thresholds;
+      up_to[g] = std::upper_bound(thresholds, thresholds + n, edge) - thresholds;
     }
+    // One cell of slack on each side absorbs the rounding of the position in the grid.
+    std::int64_t most = 0;
+    for (int g = 0; g <= kGrid; ++g) {
+      first_[g] = std::uint32_t(g > 0 ? up_to[g - 1] : 0);
+      most = std::max(most, up_to[g + 1] - first_[g]);
+    }
+    while (2 * half_ <= most) half_ *= 2;
+    thresholds_.resize(std::size_t(n + 2 * half_), NAN);  // no look is too far, none is below
   }
-  std::int64_t operator()(double t) const {
+  std::uint32_t operator()(double t) const {
     const double position = (t - low_) * scale_;
     const int g = !(position > 0) ? 0 : position >= kGrid ? kGrid : int(position);
-    const double* from = thresholds_ + (g > 0 ? first_[g - 1] : 0);
-    const double* to = thresholds_ + first_[g + 1];
-    return std::upper_bound(from, to, t) - thresholds_;
+    std::uint32_t code = first_[g];
+    for (std::uint32_t step = half_; step > 0; step /= 2)
+      code += step * std::uint32_t(thresholds_[code + step - 1] <= t);
+    return code;
   }
 
  private:
   static constexpr int kGrid = 4096;
-  const double* thresholds_;
+  std::vector<double> thresholds_;
   double low_, scale_;
-  std::vector<std::int64_t> first_;
+  std::vector<std::uint32_t> first_;
+  std::uint32_t half_ = 1;  // a search of half_, half_ / 2, ... 1 tells 2 * half_ places apart
 };
 
 // A code per raw value, looked up where the dtype is small and the scale is shared.
@@ -130,14 +142,14 @@ class Encoder {
           V v;
           const auto bits = static_cast<std::make_unsigned_t<V>>(u);
           std::memcpy(&v, &bits, sizeof v);
-          table_[u] = std::uint32_t(quantise_(scale_(v, 0)));
+          table_[u] = quantise_(scale_(v, 0));
         }
       }
   }
   std::uint32_t operator()(V v, std::int64_t feature) const {
     if constexpr (kSmall)
       if (!table_.empty()) return table_[static_cast<std::make_unsigned_t<V>>(v)];
-    return is_missing(v) ? 0 : std::uint32_t(quantise_(scale_(v, feature)));
+    return is_missing(v) ? 0 : quantise_(scale_(v, feature));
   }
 
  private:
@@ -146,6 +158,9 @@ class Encoder {
   Quantiser quantise_;
   std::vector<std::uint32_t> table_;
 };
+
+inline constexpr int kMetBits = 14;
+inline constexpr std::size_t kMet = std::size_t(1) << kMetBits;
 
 // The distinct scaled values in order; more than `limit` of them as soon as they are found.
 template <class Values>
@@ -161,12 +176,15 @@ std::vector<double> distinct(const Values& values, const Scale& scale, std::size
     fresh.clear();
   };
   struct Full {};
-  double last = HUGE_VAL;
+  std::vector<double> met(kMet, NAN);  // values met lately, where their bits say
   try {
     values.for_each([&](std::int64_t, std::int64_t j, auto v) {
       const double t = scale(v, j);
-      if (t == last || is_missing(v)) return;
-      last = t;
+      std::uint64_t bits;
+      std::memcpy(&bits, &t, sizeof bits);
+      double& same = met[(bits * 0x9e3779b97f4a7c15u) >> (64 - kMetBits)];
+      if (t == same || is_missing(v)) return;
+      same = t;
       fresh.push_back(t);
       if (fresh.size() < std::max<std::size_t>(4096, seen.size())) return;
       merge();
@@ -191,18 +209,24 @@ std::vector<double> distinct_small(const Values& values, const Scale& scale) {
   return out;
 }
 
-// Weight and sum of the scaled values in cells that are even in sqrt(t / top).
+// Weight and sum of the scaled values in cells that are even in sqrt(t / top), side by side.
+struct Cell {
+  double weight = 0, total = 0;
+};
+
 template <class Values>
-void histogram(const Values& values, const Scale& scale, const double* row_weight, double top,
-               bool skip_zeros, std::int64_t n_cells, double* weight, double* total) {
+std::vector<Cell> histogram(const Values& values, const Scale& scale, const double* row_weight,
+                            double top, bool skip_zeros, std::int64_t n_cells) {
+  std::vector<Cell> cells(static_cast<std::size_t>(n_cells));
   values.for_each([&](std::int64_t i, std::int64_t j, auto v) {
     if (is_missing(v)) return;
     const double t = std::min(std::max(scale(v, j), 0.0), top);
     if (skip_zeros && t == 0) return;
-    const auto cell = std::min(std::int64_t(std::sqrt(t / top) * double(n_cells)), n_cells - 1);
-    weight[cell] += row_weight[i];
-    total[cell] += row_weight[i] * t;
+    const auto at = std::min(std::int64_t(std::sqrt(t / top) * double(n_cells)), n_cells - 1);
+    cells[at].weight += row_weight[i];
+    cells[at].total += row_weight[i] * t;
   });
+  return cells;
 }
 
 // (min, max, number of stored values, missing ones too) of each column: three times n_features numbers.

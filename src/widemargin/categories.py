@@ -82,27 +82,61 @@ def first_of(text: Text, which: np.ndarray) -> tuple[int, str]:
     return int(rows[0]) + 1, text.categories[text.codes[rows[0]]][:_SHOWN]
 
 
+class Tally(NamedTuple):
+    """How many rows have each category, and the first (from 1) that does."""
+
+    rows: dict[str, int]
+    first: dict[str, int]
+
+    def add(self, other: Tally) -> None:
+        """What rows after these have."""
+        for category, n in other.rows.items():
+            self.rows[category] = self.rows.get(category, 0) + n
+            self.first.setdefault(category, other.first[category])
+
+
+def tally(text: Text, begin: int = 0) -> Tally:
+    """Of a column, the first row of which is ``begin``.
+
+    >>> tally(text_of(["b", None, "a", "b"])).rows
+    {'b': 2, 'a': 1}
+    """
+    present = np.flatnonzero(text.codes >= 0)
+    codes, first, n = np.unique(text.codes[present], return_index=True, return_counts=True)
+    names = [text.categories[code] for code in codes]
+    rows = begin + present[first] + 1
+    return Tally(
+        dict(zip(names, n.tolist(), strict=True)), dict(zip(names, rows.tolist(), strict=True))
+    )
+
+
 def check_likely(name: str, text: Text, ways: WaysOut) -> None:
     """Refuse text that is not likely to be categories."""
-    present = text.codes[text.codes >= 0]
-    are_numbers = numbers_among(text.categories)
-    n_numbers = int(are_numbers[present].sum()) if len(present) else 0
-    if n_numbers and n_numbers == len(present):
+    check_likely_tally(name, tally(text), ways)
+
+
+def check_likely_tally(name: str, found: Tally, ways: WaysOut) -> None:
+    """The same of a column that was counted."""
+    n_present = sum(found.rows.values())
+    others = [value for value in found.rows if not is_number(value)]
+    n_numbers = n_present - sum(found.rows[value] for value in others)
+    if n_numbers and not others:
         raise ValueError(
             f"column {name!r}: it comes as text, but all of its values are numbers. Say "
             f"{ways.numeric}, {ways.categorical} or {ways.drop}"
         )
-    if n_numbers >= _NEARLY_NUMBERS * len(present) > 0:
-        row, value = first_of(text, ~are_numbers)
+    if n_numbers >= _NEARLY_NUMBERS * n_present > 0:
+        value = min(others, key=lambda other: found.first[other])
+        row, value = found.first[value], value[:_SHOWN]
         raise ValueError(
-            f"column {name!r}: {n_numbers} of its {len(present)} values are numbers, but {value!r} "
+            f"column {name!r}: {n_numbers} of its {n_present} values are numbers, but {value!r} "
             f"in row {row} is not. Say {ways.missing(value)} if that stands for a missing "
             f"value, {ways.categorical} if all of them are categories, or {ways.drop}"
         )
-    n = len(text.categories)
-    if n > max(_MANY_CATEGORIES, len(present) / 2):
+    n = len(found.rows)
+    if n > max(_MANY_CATEGORIES, n_present / 2):
         raise ValueError(
-            f"column {name!r}: {n} different texts in {len(present)} rows, too many to be "
+            f"column {name!r}: {n} different texts in {n_present} rows, too many to be "
             f"categories. Leave it out with {ways.drop}, or take it as it is with "
             f"{ways.categorical}"
         )

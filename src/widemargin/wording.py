@@ -21,6 +21,9 @@ class Words:
 
     imputing = "for example with sklearn.impute.SimpleImputer"
     learning = ', or learn from them with AdditiveSVC(missing="learn")'
+    learning_in_memory = (
+        ', or learn from them in memory: read(..., one_hot=False), AdditiveSVC(missing="learn")'
+    )
 
     def option(self, name: str, value: Any = _UNSAID) -> str:
         """A parameter by its name, with a value or without one."""

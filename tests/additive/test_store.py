@@ -200,6 +200,23 @@ def test_results_depend_on_the_seed_and_not_on_threads(tmp_path):
     assert not np.array_equal(one.model_.weights, other.model_.weights)
 
 
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_threads_change_no_byte_of_a_store(layout, tmp_path):
+    X, y = noisy(layout=layout)
+    one, three = (
+        BlockStore.build(tmp_path / str(n), chunks(X, y), values_per_block=SMALL, n_jobs=n)
+        for n in (1, 3)
+    )
+    contents = [
+        {p.name: p.read_bytes() for p in store.folder.iterdir() if p.suffix != ".lock"}
+        for store in (one, three)
+    ]
+    assert len(contents[0]) > 6
+    assert contents[0] == contents[1]
+    with pytest.raises(ValueError, match="n_jobs=0"):
+        one.append(chunks(X, y), n_jobs=0)
+
+
 def test_codes_travel_to_other_processes(tmp_path):
     codes = pickle.loads(pickle.dumps(built(tmp_path, *noisy()).codes))
     assert sum(block.n_rows for _, block in codes.parts()) == 120

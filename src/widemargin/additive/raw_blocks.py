@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,38 +22,87 @@ from widemargin.additive.source import Values
 from widemargin.validation import canonical, check_sparse
 from widemargin.wording import words
 
+_NARROW = tuple(map(np.dtype, ("uint8", "uint16", "float32")))
+_TOGETHER = 1 << 14  # values compared at a time
 _KIND = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "text"}
-
-
-@dataclass(frozen=True)
-class RawBlock:
-    """Values, labels and weights of some rows, and what is known of the data by now."""
-
-    arrays: dict[str, np.ndarray]
-    known: dict[str, Any]
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.arrays["label"])
 
 
 @dataclass(frozen=True)
 class _Piece:
     """Rows of one chunk, or a part of them."""
 
-    X: Any
+    values: Values
     label: np.ndarray
     weight: np.ndarray
 
     def rows(self, begin: int, end: int) -> _Piece:
-        return _Piece(self.X[begin:end], self.label[begin:end], self.weight[begin:end])
+        own = (array[begin:end] for array in (self.label, self.weight))
+        return _Piece(self.values.rows(begin, end), *own)
 
     @property
-    def values(self) -> np.ndarray:
+    def ends(self) -> np.ndarray:
         """Values up to the end of each row."""
-        if sp.issparse(self.X):
-            return self.X.indptr[1:] - self.X.indptr[0]
-        return self.X.shape[1] * np.arange(1, self.X.shape[0] + 1)
+        if self.values.start is not None:
+            return self.values.start[1:]
+        return self.values.n_features * np.arange(1, self.values.n_rows + 1)
+
+
+@dataclass(frozen=True)
+class RawBlock:
+    """Some rows, and what is known of the data by now."""
+
+    pieces: list[_Piece]
+    known: dict[str, Any]
+
+    @property
+    def n_rows(self) -> int:
+        return sum(piece.values.n_rows for piece in self.pieces)
+
+    @cached_property
+    def values(self) -> Values:
+        """Raw values, in as few bytes as they need."""
+        values = [piece.values for piece in self.pieces]
+        size = (self.n_rows, self.known["n_features"])
+        data = narrowed([v.data for v in values])
+        if not self.known["sparse"]:
+            return Values(data, None, None, *size)
+        ends, n_stored = [np.zeros(1, np.int64)], 0
+        for v in values:
+            assert v.start is not None
+            ends.append(v.start[1:].astype(np.int64) + n_stored)
+            n_stored += len(v.data)
+        index = np.concatenate([v.index for v in values if v.index is not None])
+        return Values(data, index, np.concatenate(ends).astype(index.dtype), *size)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Values, labels and weights."""
+        values = self.values
+        arrays = {"data": values.data}
+        if values.index is not None and values.start is not None:
+            arrays |= {"index": values.index, "start": values.start}
+        arrays["label"] = np.concatenate([piece.label for piece in self.pieces])
+        weight = np.concatenate([piece.weight for piece in self.pieces])
+        return arrays if np.all(weight == 1) else arrays | {"weight": weight}
+
+
+def narrowed(parts: list[np.ndarray]) -> np.ndarray:
+    """All parts as one array, of the smallest of some types that has their very numbers.
+
+    >>> narrowed([np.array([3.0, 200.0]), np.array([7.0])])
+    array([  3, 200,   7], dtype=uint8)
+    """
+    own = np.result_type(*parts)
+    kinds = [kind for kind in _NARROW if kind.itemsize < own.itemsize]
+    kind = next((kind for kind in kinds if all(_fits(part, kind) for part in parts)), own)
+    return np.concatenate(parts, dtype=kind, casting="unsafe")
+
+
+def _fits(values: np.ndarray, kind: np.dtype) -> bool:
+    """Whether a type has all of these numbers; some at a time, which stay in the cache."""
+    step = max(1, _TOGETHER // max(math.prod(values.shape[1:]), 1))
+    with np.errstate(invalid="ignore", over="ignore"):
+        pieces = (values[k : k + step] for k in range(0, len(values), step))
+        return all(np.all(piece.astype(kind) == piece) for piece in pieces)
 
 
 def raw_blocks(chunks: Iterable, n_values: int, before: Manifest) -> Iterator[RawBlock]:
@@ -65,7 +116,7 @@ def raw_blocks(chunks: Iterable, n_values: int, before: Manifest) -> Iterator[Ra
     room = n_values
     for chunk in chunks:
         piece = reader.piece(chunk)
-        ends, begin, before_it = piece.values, 0, 0
+        ends, begin, before_it = piece.ends, 0, 0
         while begin < len(ends):
             end = min(int(np.searchsorted(ends, before_it + room)) + 1, len(ends))
             held.append(piece.rows(begin, end))
@@ -93,11 +144,7 @@ class _Reader:
 
     def piece(self, chunk) -> _Piece:
         X, y, weight, names = _taken_apart(chunk)
-        self._notes |= {
-            name: value
-            for name in ("zero_based", "label_name")
-            if (value := getattr(chunk, name, None)) is not None
-        }
+        self._notes |= _notes(chunk)
         n = X.shape[0]
         if y is None:
             raise ValueError(f"The rows from {self._n_rows} on have no labels.")
@@ -111,10 +158,10 @@ class _Reader:
         weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         label = self._numbered(y)
         self._n_rows += n
-        if np.all(weight > 0):
-            return _Piece(X, label, weight)
-        present = np.flatnonzero(weight > 0)  # rows of weight 0 are as good as absent
-        return _Piece(X[present], label[present], weight[present])
+        if not np.all(weight > 0):  # rows of weight 0 are as good as absent
+            present = np.flatnonzero(weight > 0)
+            X, label, weight = X[present], label[present], weight[present]
+        return _Piece(Values.of(X), label, weight)
 
     def _check_width(self, X, names: list[str] | None) -> None:
         d, sparse = X.shape[1], sp.issparse(X)
@@ -169,24 +216,25 @@ class _Reader:
         return np.array([self._classes[c.item()] for c in labels], dtype=np.int32)[number]
 
     def block(self, pieces: list[_Piece]) -> RawBlock:
-        X = _stacked([piece.X for piece in pieces], self._n_features)
-        values = Values.of(X)
-        arrays = {"data": np.ascontiguousarray(values.data)}
-        if values.index is not None and values.start is not None:
-            arrays |= {"index": values.index, "start": values.start}
-        arrays["label"] = np.concatenate([piece.label for piece in pieces])
-        weight = np.concatenate([piece.weight for piece in pieces])
-        if np.any(weight != 1):
-            arrays["weight"] = weight
         kind = "float" if "float" in self._kinds else next(iter(self._kinds))
-        classes = [float(c) for c in self._classes] if kind == "float" else list(self._classes)
         known: dict[str, Any] = {
             "n_features": self._n_features,
             "sparse": self._sparse,
             "names": self._names,
+            "notes": dict(self._notes),
+            "classes": [float(c) for c in self._classes] if kind == "float" else [*self._classes],
+            "kind": kind,
         }
-        known["notes"] = dict(self._notes)
-        return RawBlock(arrays, {**known, "classes": classes, "kind": kind})
+        return RawBlock(pieces, known)
+
+
+def _notes(chunk) -> dict[str, Any]:
+    """What a model has to remember of the file that a chunk was read from."""
+    notes = {name: getattr(chunk, name, None) for name in ("zero_based", "label_name")}
+    columns = getattr(chunk, "columns", None)
+    notes["na"] = list(getattr(chunk, "na", ())) or None
+    notes["drop"] = list(getattr(columns, "dropped", ())) or None
+    return {name: value for name, value in notes.items() if value is not None}
 
 
 def _taken_apart(chunk) -> tuple[Any, Any, Any, list[str] | None]:
@@ -206,11 +254,3 @@ def _taken_apart(chunk) -> tuple[Any, Any, Any, list[str] | None]:
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X must hold numbers, not {X.dtype}.")
     return canonical(X), y, weight, None if names is None else [str(name) for name in names]
-
-
-def _stacked(parts: list, width: int):
-    """All rows in one matrix; compressed ones as wide as the widest so far."""
-    if not sp.issparse(parts[0]):
-        return parts[0] if len(parts) == 1 else np.vstack(parts)
-    parts = [sp.csr_array((p.data, p.indices, p.indptr), shape=(p.shape[0], width)) for p in parts]
-    return parts[0] if len(parts) == 1 else sp.vstack(parts, format="csr")

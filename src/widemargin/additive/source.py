@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from functools import reduce
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +21,9 @@ from widemargin.validation import canonical
 _NATIVE = tuple(np.dtype(c) for c in "fdBbHhiIlLqQ")
 _DENSIFY_BYTES = 4 << 30
 _PIECE = 1 << 16  # values looked at together
+T = TypeVar("T")
+Ranges = tuple[np.ndarray, np.ndarray]
+"""Smallest and largest value of each column, absent zeros included."""
 
 
 class Scale(NamedTuple):
@@ -57,6 +61,14 @@ class Source(Protocol):
         """The rows in order, in blocks of at least one."""
         ...
 
+    def each(self, look: Callable[[slice, Values], T]) -> Iterator[T]:
+        """``look`` at the rows of every block, in their order."""
+        ...
+
+    def ranges(self) -> Ranges:
+        """Smallest and largest value of each column, as `Values.ranges` has them."""
+        ...
+
 
 @dataclass(frozen=True)
 class Values:
@@ -90,6 +102,18 @@ class Values:
     def blocks(self) -> Iterator[Values]:
         yield self
 
+    def each(self, look: Callable[[slice, Values], T]) -> Iterator[T]:
+        yield look(slice(0, self.n_rows), self)
+
+    def rows(self, begin: int, end: int) -> Values:
+        """Some rows that follow each other, which are not copied."""
+        size = (end - begin, self.n_features)
+        if self.index is None or self.start is None:
+            return Values(self.data[begin:end], None, None, *size)
+        stored = slice(self.start[begin], self.start[end])
+        start = self.start[begin : end + 1] - self.start[begin]
+        return Values(self.data[stored], self.index[stored], start, *size)
+
     @property
     def core(self) -> _core.Values:
         """The checked view that the core's passes take."""
@@ -105,7 +129,7 @@ class Values:
         """Sparse values as dense ones."""
         return Values(self.csr().toarray(), None, None, self.n_rows, self.n_features)
 
-    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
+    def ranges(self) -> Ranges:
         """Smallest and largest value of each column, absent zeros included.
 
         Of a column where all is missing they are NaN, or infinite and the wrong way round.
@@ -169,6 +193,15 @@ class Blocks:
     def blocks(self) -> Iterator[Values]:
         return (Values.of(X) for X in self.matrices if X.shape[0] > 0)
 
+    def each(self, look: Callable[[slice, Values], T]) -> Iterator[T]:
+        begin = 0
+        for block in self.blocks():
+            yield look(slice(begin, begin + block.n_rows), block)
+            begin += block.n_rows
+
+    def ranges(self) -> Ranges:
+        return reduce(united, self.each(lambda _, block: block.ranges()))
+
 
 def filled_in(source: Source, scale: Scale) -> Source:
     """The source; dense if the scale moves zero, so that absent entries have a value."""
@@ -196,13 +229,19 @@ class _Dense:
         return (block.filled_in().data for block in self.source.blocks())
 
 
-def ranges(source: Source) -> tuple[np.ndarray, np.ndarray]:
+def united(one: Ranges, other: Ranges) -> Ranges:
+    """The ranges of two blocks; columns that one of them is too narrow for are 0 in it."""
+    width = max(len(one[0]), len(other[0]))
+    low, high = (
+        [np.pad(ranges[side], (0, width - len(ranges[side]))) for ranges in (one, other)]
+        for side in (0, 1)
+    )
+    return np.fmin(*low), np.fmax(*high)
+
+
+def ranges(source: Source) -> Ranges:
     """Smallest and largest value of each column, absent zeros included; 0 where all is missing."""
-    blocks = source.blocks()
-    low, high = next(blocks).ranges()
-    for block in blocks:
-        block_low, block_high = block.ranges()
-        low, high = np.fmin(low, block_low), np.fmax(high, block_high)
+    low, high = source.ranges()
     known = low <= high
     return np.where(known, low, 0.0), np.where(known, high, 0.0)
 
@@ -210,8 +249,8 @@ def ranges(source: Source) -> tuple[np.ndarray, np.ndarray]:
 def distinct(source: Source, scale: Scale, limit: int) -> np.ndarray:
     """The distinct scaled values in order; more than ``limit`` of them, if there are more."""
     seen: np.ndarray | None = None
-    for block in source.blocks():
-        values = np.asarray(_core.distinct_values(block.core, scale.core, limit))
+    for found in source.each(lambda _, b: _core.distinct_values(b.core, scale.core, limit)):
+        values = np.asarray(found)
         seen = values if seen is None else np.union1d(seen, values)
         if len(seen) > limit:
             break
@@ -237,11 +276,14 @@ def histogram(
     skip_zeros: bool,
 ) -> Histogram:
     """Count the scaled values, from 0 to ``top``, each by the weight of its row."""
-    sums, begin = np.zeros((2, n_cells)), 0
-    for block in source.blocks():
-        weight = row_weight[begin : begin + block.n_rows]
-        sums += _core.value_histogram(block.core, scale.core, weight, top, skip_zeros, n_cells)
-        begin += block.n_rows
+
+    def counted(rows: slice, block: Values) -> np.ndarray:
+        how = (row_weight[rows], top, skip_zeros, n_cells)
+        return _core.value_histogram(block.core, scale.core, *how)
+
+    sums = np.zeros((2, n_cells))
+    for block_sums in source.each(counted):
+        sums += block_sums
     return Histogram(sums[0], sums[1], top)
 
 

@@ -91,6 +91,7 @@ class BlockStore(Store):
         n_bins: int | str = "auto",
         binning: str = "auto",
         values_per_block: int = VALUES_PER_BLOCK,
+        n_jobs: int | None = None,
         told: Told | None = None,
     ) -> BlockStore:
         """Make a store of chunks of rows, or go on with one that was interrupted.
@@ -98,7 +99,7 @@ class BlockStore(Store):
         Every chunk is read once and kept as raw values in the folder.  For codes, ranges and bins
         are learned from those, and each raw block is deleted when its codes are there; so the
         folder needs room for the raw values too, until the end.  Memory is needed for one chunk
-        and one block.
+        and a few blocks.
 
         Parameters
         ----------
@@ -117,6 +118,8 @@ class BlockStore(Store):
         values_per_block : int
             Values that a block holds.  A fit has up to a dozen blocks in memory: it works on four
             at a time, while the next four are read.
+        n_jobs : int, default=None
+            Threads, each with a block of its own; -1 is all cores.  The store is the same.
         told : callable, default=None
             Called after every block with what is done ("reading" or "coding"), the rows done so
             far and the rows in all, or 0 where that is not known.
@@ -125,7 +128,7 @@ class BlockStore(Store):
         -------
         BlockStore
         """
-        from widemargin.additive.store_building import build
+        from widemargin.additive.store_building import Steps, build
 
         check_choice("keep", keep, KEPT)
         settings: dict[str, Any] = {"scaling": scaling, "n_bins": n_bins, "binning": binning}
@@ -135,7 +138,7 @@ class BlockStore(Store):
                     said = words().option
                     raise ValueError(f"{said(name, value)} is for {said('keep', 'codes')} only.")
             settings = {"keep": keep}
-        build(Path(folder), chunks, settings, values_per_block, told)
+        build(Path(folder), chunks, settings, Steps(values_per_block, n_jobs, told))
         return cls(folder)
 
     def append(
@@ -143,6 +146,7 @@ class BlockStore(Store):
         chunks: Iterable,
         *,
         values_per_block: int = VALUES_PER_BLOCK,
+        n_jobs: int | None = None,
         told: Told | None = None,
     ) -> BlockStore:
         """The store with more rows, which are new blocks; parameters are those of `build`.
@@ -151,9 +155,9 @@ class BlockStore(Store):
         fall in the first or last bin, as they do at prediction.  Labels may be new.  An append
         that is interrupted leaves the store as it was, and goes on when it is called again.
         """
-        from widemargin.additive.store_building import append
+        from widemargin.additive.store_building import Steps, append
 
-        append(self.folder, chunks, values_per_block, told)
+        append(self.folder, chunks, Steps(values_per_block, n_jobs, told))
         return type(self)(self.folder)
 
     # ---------------------------------------------------------------- what is in it
@@ -223,7 +227,7 @@ class BlockStore(Store):
 
     @property
     def notes(self) -> dict[str, Any]:
-        """``zero_based`` and ``label_name`` of the file that it was built from, if it was."""
+        """Of the file that it was built from: ``zero_based``, ``label_name``, ``na``, ``drop``."""
         return dict(self._manifest.notes)
 
     @property

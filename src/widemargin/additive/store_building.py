@@ -8,40 +8,68 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from widemargin.additive.block_files import (
     Entry,
     entry_of,
     read_ahead,
     read_array,
-    read_arrays,
     write_arrays,
 )
-from widemargin.additive.choice import choose_kernel
+from widemargin.additive.choice import SAMPLE, choose_kernel
 from widemargin.additive.codes import encode_block
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
 from widemargin.additive.manifest import MANIFEST, Manifest
-from widemargin.additive.raw_blocks import raw_blocks
-from widemargin.additive.source import Values
-from widemargin.additive.store import read_encoder
+from widemargin.additive.raw_blocks import RawBlock, raw_blocks
+from widemargin.additive.raw_source import RawSource, read_raw, values_of
+from widemargin.additive.source import Ranges, united
+from widemargin.additive.store import Told, read_encoder
 from widemargin.claim import CLAIM, Claim
-from widemargin.validation import check_choice, check_number, check_number_or_auto
+from widemargin.validation import (
+    check_choice,
+    check_n_jobs,
+    check_number,
+    check_number_or_auto,
+)
 from widemargin.wording import words
 
 _SECONDS_BETWEEN = 1.0  # manifests: a kill costs no more than the work since the last one
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def build(folder: Path, chunks: Iterable, settings: dict, values_per_block: int, told) -> None:
+@dataclass(frozen=True)
+class Steps:
+    """How a build goes about it: values in a block, blocks at a time, and who hears of it."""
+
+    values_per_block: int
+    n_jobs: int | None = None
+    hears: Told | None = None
+
+    @property
+    def n_threads(self) -> int:
+        return effective_n_jobs(self.n_jobs)
+
+    def told(self, step: str, rows: int, of: int) -> None:
+        if self.hears is not None:
+            self.hears(step, rows, of)
+
+    def check(self) -> None:
+        check_number("values_per_block", self.values_per_block, low=1, integer=True)
+        check_n_jobs(self.n_jobs)
+
+
+def build(folder: Path, chunks: Iterable, settings: dict, steps: Steps) -> None:
     """A finished store in the folder, whatever of it was there before."""
     _check_settings(settings)
+    steps.check()
     folder.mkdir(parents=True, exist_ok=True)
     _refuse_other_files(folder)
     with _claimed(folder):
@@ -49,13 +77,14 @@ def build(folder: Path, chunks: Iterable, settings: dict, values_per_block: int,
         if (folder / MANIFEST).exists():
             manifest = Manifest.read(folder)
             _check_same(folder, manifest, settings)
-        _Building(folder, manifest, told).run(chunks, values_per_block)
+        _Building(folder, manifest, steps).run(chunks)
 
 
-def append(folder: Path, chunks: Iterable, values_per_block: int, told) -> None:
+def append(folder: Path, chunks: Iterable, steps: Steps) -> None:
     """The same with chunks that come after those of a finished store."""
+    steps.check()
     with _claimed(folder):
-        _Building(folder, Manifest.read(folder), told).run(chunks, values_per_block)
+        _Building(folder, Manifest.read(folder), steps).run(chunks)
 
 
 def _claimed(folder: Path) -> Claim:
@@ -110,19 +139,22 @@ def _keeping_what_is_there(folder: Path) -> Iterator[None]:
         ) from None
 
 
+class _OtherDataError(Exception):
+    """A raw block that is there is not the one that its rows make now."""
+
+
 class _Building:
     """A store on its way, and what the next step needs of it."""
 
-    def __init__(self, folder: Path, manifest: Manifest, told: Callable | None):
-        self.folder, self.manifest = folder, manifest
-        self.told = told or (lambda step, rows, of: None)
+    def __init__(self, folder: Path, manifest: Manifest, steps: Steps):
+        self.folder, self.manifest, self.steps = folder, manifest, steps
+        self._ranges: Ranges | None = None  # of raw blocks that were seen
         self._written = -np.inf
 
-    def run(self, chunks: Iterable, values_per_block: int) -> None:
-        check_number("values_per_block", values_per_block, low=1, integer=True)
+    def run(self, chunks: Iterable) -> None:
         with _keeping_what_is_there(self.folder):
             if not self.manifest.gathered:
-                self.gather(chunks, values_per_block)
+                self.gather(chunks)
             if self.manifest.holds_values:
                 self.keep_values()
                 return
@@ -141,22 +173,34 @@ class _Building:
 
     # ---------------------------------------------------------------- chunks to raw blocks
 
-    def gather(self, chunks: Iterable, values_per_block: int) -> None:
+    def gather(self, chunks: Iterable) -> None:
+        """Each block is written while rows of the next ones are read."""
         n_rows, n_blocks, there = 0, 0, list(self.manifest.raw)
-        for block in raw_blocks(chunks, values_per_block, self.manifest):
-            number = len(self.manifest.blocks) + n_blocks
-            entry = entry_of(f"raw-{number:06}.bin", block.arrays)
-            if n_blocks < len(there):
-                if entry.digest != there[n_blocks].digest:
-                    raise ValueError(
-                        f"{str(self.folder)!r} was begun with other data: the rows from {n_rows} "
-                        "on are not those that are there. Delete it to start afresh."
-                    )
-            else:
-                write_arrays(self.folder, entry, block.arrays)
-                self.update(at_once=False, raw=[*self.manifest.raw, entry], **block.known)
-            n_rows, n_blocks = n_rows + block.n_rows, n_blocks + 1
-            self.told("reading", n_rows, 0)
+        before = len(self.manifest.blocks)
+
+        def kept(numbered: tuple[int, RawBlock]) -> tuple[Entry, RawBlock, Ranges]:
+            number, block = numbered
+            arrays = block.arrays()
+            entry = entry_of(f"raw-{before + number:06}.bin", arrays, lasting=False)
+            if number >= len(there):
+                write_arrays(self.folder, entry, arrays)
+            elif entry != there[number]:
+                raise _OtherDataError
+            return entry, block, block.values.ranges()
+
+        blocks = enumerate(raw_blocks(chunks, self.steps.values_per_block, self.manifest))
+        try:
+            for entry, block, ranges in read_ahead(kept, blocks):
+                if n_blocks >= len(there):
+                    self.update(at_once=False, raw=[*self.manifest.raw, entry], **block.known)
+                self._ranges = ranges if self._ranges is None else united(self._ranges, ranges)
+                n_rows, n_blocks = n_rows + block.n_rows, n_blocks + 1
+                self.steps.told("reading", n_rows, 0)
+        except _OtherDataError:
+            raise ValueError(
+                f"{str(self.folder)!r} was begun with other data: the rows from {n_rows} on are "
+                "not those that are there. Delete it to start afresh."
+            ) from None
         if n_blocks < max(len(there), 1):
             raise ValueError(
                 f"{str(self.folder)!r} was begun with more rows than these."
@@ -173,16 +217,18 @@ class _Building:
     # ---------------------------------------------------------------- raw blocks to bins
 
     def learn_bins(self) -> None:
-        source, weight = RawSource(self.folder, self.manifest), self._weights()
-        encoder = fit_encoder(source, weight, **self.manifest.settings)
+        source = RawSource(self.folder, self.manifest, self._ranges, self.steps.n_threads)
+        encoder = fit_encoder(source, self._weights(), **self.manifest.settings)
         arrays = {
             name: np.ascontiguousarray(getattr(encoder, name))
             for name in ("shift", "factor", "thresholds", "representatives")
         }
         entry = entry_of("encoder.bin", arrays)
         write_arrays(self.folder, entry, arrays)
-        first = encode_block(next(source.blocks()), encoder)
-        self.update(encoder=entry, kernel=choose_kernel(source), compressed=first.index is not None)
+        first = source.block(0)
+        some = encode_block(first.rows(0, min(first.n_rows, SAMPLE)), encoder)
+        compressed = some.index is not None
+        self.update(encoder=entry, kernel=choose_kernel(first), compressed=compressed)
 
     def _weights(self) -> np.ndarray:
         found = [
@@ -203,14 +249,17 @@ class _Building:
         of = sum(entry.arrays["label"][1][0] for entry in raw)
         left = range(len(manifest.blocks) - done, len(raw))
         n_rows = of - sum(raw[k].arrays["label"][1][0] for k in left)
-        for k, arrays in zip(left, read_ahead(self._raw, left), strict=True):
-            coded = _coded(arrays, encoder, manifest)
-            entry = entry_of(f"block-{done + k:06}.bin", coded)
-            write_arrays(self.folder, entry, coded)
+
+        def coded(k: int) -> tuple[int, Entry, dict]:
+            arrays = _coded(read_raw(self.folder, raw[k], check=True), encoder, manifest)
+            return k, entry_of(f"block-{done + k:06}.bin", arrays), arrays
+
+        for k, entry, arrays in read_ahead(coded, left, self.steps.n_threads):
+            write_arrays(self.folder, entry, arrays)
             if self.update(at_once=False, blocks=[*self.manifest.blocks, entry]):
                 self._forget(raw[: k + 1])
-            n_rows += len(coded["label"])
-            self.told("coding", n_rows, of)
+            n_rows += entry.arrays["label"][1][0]
+            self.steps.told("coding", n_rows, of)
         self.update(raw=[], gathered=False, n_finished=len(self.manifest.blocks))
         self._forget(raw)
 
@@ -219,13 +268,10 @@ class _Building:
         for entry in raw:
             (self.folder / entry.file).unlink(missing_ok=True)
 
-    def _raw(self, number: int) -> dict[str, np.ndarray]:
-        return read_arrays(self.folder, self.manifest.raw[number], check=True)
-
 
 def _coded(arrays: dict, encoder: Encoder, manifest: Manifest) -> dict[str, np.ndarray]:
     """The arrays of a block of codes, of those of a raw one."""
-    values = _values(arrays, manifest.n_features)
+    values = values_of(arrays, manifest.n_features)
     codes = encode_block(values, encoder, compressed=manifest.compressed)
     coded: dict[str, np.ndarray | None] = {
         "start": codes.start,
@@ -235,40 +281,3 @@ def _coded(arrays: dict, encoder: Encoder, manifest: Manifest) -> dict[str, np.n
         "weight": arrays.get("weight"),
     }
     return {name: array for name, array in coded.items() if array is not None}
-
-
-def _values(arrays: dict, n_features: int) -> Values:
-    data, index, start = (arrays.get(name) for name in ("data", "index", "start"))
-    assert data is not None
-    return Values(data, index, start, len(arrays["label"]), n_features)
-
-
-@dataclass(frozen=True)
-class RawSource:
-    """The raw blocks as a `Source`, from which bins are learned."""
-
-    folder: Path
-    manifest: Manifest
-
-    @property
-    def n_rows(self) -> int:
-        return sum(entry.arrays["label"][1][0] for entry in self.manifest.raw)
-
-    @property
-    def n_features(self) -> int:
-        return self.manifest.n_features
-
-    @property
-    def sparse(self) -> bool:
-        return self.manifest.sparse
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.result_type(*(entry.arrays["data"][0] for entry in self.manifest.raw))
-
-    def blocks(self) -> Iterator[Values]:
-        numbers = range(len(self.manifest.raw))
-        return (_values(arrays, self.n_features) for arrays in read_ahead(self._load, numbers))
-
-    def _load(self, number: int) -> dict[str, np.ndarray]:
-        return read_arrays(self.folder, self.manifest.raw[number], check=False)

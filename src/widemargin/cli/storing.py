@@ -28,8 +28,10 @@ from widemargin.resources import free_memory
 
 _UNITS = {"": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 _SHARE = 0.5  # of the free memory, that data may take by default
-# What rows take in memory per byte of their file, about; a packed one has more in it.
-_TEXT, _PACKED = 1.5, 6.0
+# What rows take in memory per byte of their file, about; a packed one has more in it, and a table
+# is there twice, as columns and as rows.
+_PACKED = 6.0
+_TEXT = {"svmlight": 1.5, "npy": 1.0, "csv": 3.0, "tsv": 3.0, "parquet": _PACKED}
 _COPIES = 3.0  # of the data, that a kernel machine has in memory beside kernel rows, about
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
@@ -43,9 +45,11 @@ def store(
     with _told(output) as told:
         chunks = _chunks(data, source)
         if append:
-            made = BlockStore(folder).append(chunks, told=told)
+            made = BlockStore(folder).append(chunks, n_jobs=source.jobs, told=told)
         else:
-            made = BlockStore.build(folder, chunks, keep=keep or "codes", told=told)
+            made = BlockStore.build(
+                folder, chunks, keep=keep or "codes", n_jobs=source.jobs, told=told
+            )
     facts = {
         "store": str(folder),
         "rows": made.shape[0],
@@ -73,7 +77,8 @@ def store_for(
         if not output.quiet:
             print(f"{data} is larger than --memory-limit: training from {f}", file=sys.stderr)
         with _told(output) as told:
-            made = BlockStore.build(Path(f), _chunks(data, source), keep=keep, told=told)
+            chunks = _chunks(data, source)
+            made = BlockStore.build(Path(f), chunks, keep=keep, n_jobs=source.jobs, told=told)
         yield made
 
 
@@ -81,7 +86,13 @@ def memory_of(store: BlockStore) -> Memory:
     """What a model has to remember of the data that a store was built from."""
     columns = store.shape[1] if store.feature_names is None else store.feature_names
     notes = store.notes
-    layout = Layout(columns, notes.get("label_name"), zero_based=notes.get("zero_based"))
+    layout = Layout(
+        columns,
+        notes.get("label_name"),
+        drop=tuple(notes.get("drop", ())),
+        na=tuple(notes.get("na", ())),
+        zero_based=notes.get("zero_based"),
+    )
     memory = Memory(layout)
     call_features(memory.called)
     return memory
@@ -130,7 +141,7 @@ def _expected_bytes(path: Path) -> float:
     if found == "npz" and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             return max((m.file_size for m in archive.infolist()), default=0)
-    return {"svmlight": _TEXT, "npy": 1.0}.get(found, 0.0) * size
+    return _TEXT.get(found, 0.0) * size
 
 
 def _chunks(data: Path, source: Source) -> Iterator[Dataset]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -125,7 +125,7 @@ def own_array(
     if name in rule.numeric:
         return _parsed(name, text, "Say {} if it stands for a missing value, or correct it")
     if not declared:
-        check_likely(name, text, _ways_out(name))
+        check_likely(name, text, ways_out(name))
     return text
 
 
@@ -187,7 +187,7 @@ def _parsed(name: str, text: Text, way_out: str) -> np.ndarray:
     return numbers[text.codes]
 
 
-def _ways_out(name: str) -> WaysOut:
+def ways_out(name: str) -> WaysOut:
     option = words().option
     ways = (option(way, [name]) for way in ("numeric", "categorical", "drop"))
     return WaysOut(lambda value: option("na", [value]), *ways)
@@ -222,20 +222,34 @@ def check_columns(
         warn_user(f"{file}: the model does not use the columns {listed(unused, most=5)}")
 
 
+class Gaps(NamedTuple):
+    """Rows of a column without a value: how many, and the first of them (from 0)."""
+
+    n: int
+    first: int
+
+
+def gaps(array: np.ndarray | Text) -> Gaps | None:
+    """Of a column with missing values or numbers that are not finite."""
+    bad = array.codes < 0 if isinstance(array, Text) else ~np.isfinite(array)
+    return Gaps(int(bad.sum()), int(bad.argmax())) if bad.any() else None
+
+
 def check_complete(arrays: dict[str, np.ndarray | Text], na: Sequence[str]) -> None:
     """Every row has a value in every column."""
-    n_bad, first_row = 0, {}
-    for column, array in arrays.items():
-        bad = array.codes < 0 if isinstance(array, Text) else ~np.isfinite(array)
-        if bad.any():
-            first_row[column] = int(bad.argmax())
-            n_bad += int(bad.sum())
-    if not n_bad:
+    found = {column: gap for column, a in arrays.items() if (gap := gaps(a))}
+    refuse_gaps(found, na, words().learning)
+
+
+def refuse_gaps(found: dict[str, Gaps], na: Sequence[str], way_out: str) -> None:
+    """Name the first of them, where there are some, and the ways out."""
+    if not found:
         return
-    column = min(first_row, key=lambda c: first_row[c])
+    column = min(found, key=lambda c: found[c].first)
+    n_bad = sum(gap.n for gap in found.values())
     missing = f"missing (or one of {words().option('na', list(na))})" if na else "missing"
     raise ValueError(
-        f"row {first_row[column] + 1}, column {column!r}: the value is {missing} or not finite, "
+        f"row {found[column].first + 1}, column {column!r}: the value is {missing} or not finite, "
         f"the first of {n_bad} such values; fill them in, drop their rows, drop their columns with "
-        f"{words().option('drop', list(first_row)[:_MOST_NAMED])}{words().learning}"
+        f"{words().option('drop', list(found)[:_MOST_NAMED])}{way_out}"
     )

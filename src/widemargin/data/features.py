@@ -7,7 +7,7 @@ files, with other columns and categories, as what the model knows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -31,7 +31,7 @@ from widemargin.warning import warn_user
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_SPARSE_BELOW = 1 / 3
+SPARSE_BELOW = 1 / 3
 
 Matrix: TypeAlias = "np.ndarray | sp.csr_array"
 Slot = int | dict[str, int]
@@ -77,26 +77,35 @@ def _features_of(
     arrays: dict[str, np.ndarray | Text], n_rows: int, budget: Budget
 ) -> tuple[Matrix, list[str]]:
     """Features and their names."""
-    texts = {c: array.categories for c, array in arrays.items() if isinstance(array, Text)}
+    kinds = {c: a.categories if isinstance(a, Text) else None for c, a in arrays.items()}
+    slots, features = named_slots(kinds, budget)
+    return matrix(arrays, slots, (n_rows, len(features)), budget), features
+
+
+def named_slots(
+    kinds: Mapping[str, Collection[str] | None], budget: Budget
+) -> tuple[Slots, list[str]]:
+    """The features of columns with these categories (None: of numbers), and their names."""
+    texts = {column: values for column, values in kinds.items() if values is not None}
     longest = max(
         (len(c) + max(map(len, values), default=0) for c, values in texts.items()), default=0
     )
     budget.hold(sum(map(len, texts.values())) * longest, "the names of its features take")
     slots: Slots = {}
     features: list[str] = []
-    for column, array in arrays.items():
-        if isinstance(array, Text):
-            values = sorted(array.categories)
+    for column, categories in kinds.items():
+        if categories is not None:
+            values = sorted(categories)
             slots[column] = {value: i for i, value in enumerate(values, len(features))}
             features += [f"{column}={value}" for value in values]
         else:
             slots[column] = len(features)
             features.append(column)
-    if model_slots(features, arrays) != (slots, []):
+    if model_slots(features, kinds) != (slots, []):
         raise ValueError(
             "column names with '=' leave open which column a feature belongs to; rename them"
         )
-    return _matrix(arrays, slots, (n_rows, len(features)), budget), features
+    return slots, features
 
 
 def model_features(table: pa.Table, model: list[str], layout: Layout, budget: Budget) -> Matrix:
@@ -114,7 +123,7 @@ def model_features(table: pa.Table, model: list[str], layout: Layout, budget: Bu
             warn_user(
                 f"{budget.name}: column {column!r} has {unknown}; they count as none of its values"
             )
-    return _matrix(arrays, slots, (table.num_rows, len(model)), budget)
+    return matrix(arrays, slots, (table.num_rows, len(model)), budget)
 
 
 def model_slots(model: Iterable[str], names: Iterable[str]) -> tuple[Slots, list[str]]:
@@ -155,7 +164,7 @@ def _unknown(text: Text, slot: Slot) -> str:
     return f"values the model does not know in {n_rows} rows, first {first!r}" if n_rows else ""
 
 
-def _matrix(
+def matrix(
     arrays: dict[str, np.ndarray | Text], slots: Slots, shape: tuple[int, int], budget: Budget
 ) -> Matrix:
     """The features, compressed where one-hot columns make them mostly zeros."""
@@ -164,7 +173,7 @@ def _matrix(
     cells: Iterable = (_cells(array, slots[column]) for column, array in arrays.items())
     if len(numeric) < len(arrays):
         cells = list(cells)
-        if sum(len(rows) for rows, _, _ in cells) < _SPARSE_BELOW * shape[0] * shape[1]:
+        if sum(len(rows) for rows, _, _ in cells) < SPARSE_BELOW * shape[0] * shape[1]:
             rows, features, values = map(np.concatenate, zip(*cells, strict=True))
             return sp.csr_array((values.astype(dtype), (rows, features)), shape=shape)
     budget.check(shape[0] * shape[1] * dtype.itemsize, "its features take")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import importlib.util
 import math
 import operator
 import os
@@ -9,20 +11,26 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from io import BufferedReader
 from typing import IO, Any, BinaryIO
 
 import numpy as np
 
 from widemargin.budget import Budget
 from widemargin.data.arrays import array_header, check_matrix, npz_split, unreadable
+from widemargin.data.columns import Rule, RuleOptions
 from widemargin.data.compression import decompressed
 from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.reading import detect_format, read
 from widemargin.data.streams import DAMAGE, HEAD, fill, naming_file, opened
 from widemargin.data.svmlight import NotInPiecesError, stream_svmlight
+from widemargin.data.table_files import Asked
+from widemargin.data.table_pieces import CsvPieces, ParquetPieces, Pieces
+from widemargin.data.table_streaming import stream_table
 from widemargin.wording import words
 
 _CHUNK_BYTES = 16 << 20
+_STREAMED = ("csv", "tsv", "parquet")
 
 
 def stream(
@@ -38,8 +46,10 @@ def stream(
 ) -> Iterator[Dataset]:
     """Read a data set chunk by chunk: what `BlockStore.build` takes.
 
-    svmlight text, dense .npy and .npz are read as they go, compressed or not; tables (CSV, TSV,
-    Parquet, Arrow) and sparse .npz as a whole, and handed on in chunks.
+    svmlight text, dense .npy and .npz are read as they go, compressed or not; CSV, TSV and Parquet
+    twice, first for the types and categories of their columns.  Arrow, sparse .npz, tables with
+    ``one_hot=False`` or ``like`` those of a model, and pipes are read as a whole, and handed on in
+    chunks.
 
     Parameters
     ----------
@@ -76,6 +86,8 @@ def stream(
             chunks = _npy(text, label, like, budget)
         elif found == "npz" and label is None and seekable and not more:
             chunks = _npz(file, split, budget)
+        elif like is None and split is None and (found != "parquet" or seekable):
+            chunks = _table(file, found, budget, label, more)
         if chunks is not None:
             begun = False
             try:
@@ -92,6 +104,43 @@ def stream(
         options: dict[str, Any] = {"label": label, "like": like, "split": split, **more}
         data = read(source, format=format, max_bytes=max_bytes, n_jobs=n_jobs, **options)
     yield from _slices(data)
+
+
+def _table(
+    file: BufferedReader, format: str, budget: Budget, label, rule: dict[str, Any]
+) -> Iterator[Dataset] | None:
+    """Chunks of a table; None where it is for `read`, or for `read` to refuse."""
+    unknown = set(rule) - set(RuleOptions.__annotations__)
+    if format not in _STREAMED or unknown or not file.seekable():
+        return None
+    own = Rule.of(**rule)
+    if not own.one_hot or importlib.util.find_spec("pyarrow") is None:
+        return None
+
+    def again() -> BinaryIO:
+        file.seek(0)
+        return decompressed(file, budget)
+
+    if format == "parquet":
+        pieces: Pieces = ParquetPieces(file, _CHUNK_BYTES, budget)
+        return _named(stream_table(pieces, label, own, budget), budget)
+    asked = Asked(na=own.na, text_columns=lambda names: own.categorical)
+    delimiters = "\t" if format == "tsv" else ",;"
+    pieces = CsvPieces(again, delimiters, asked, _CHUNK_BYTES, budget)
+    return _named(stream_table(pieces, label, own, budget), budget)
+
+
+def _named(chunks: Iterator[Dataset], budget: Budget) -> Iterator[Dataset]:
+    """Errors of a table's contents name the file."""
+    from pyarrow import ArrowException
+
+    faults = (ValueError, OSError, csv.Error, ArrowException)
+    while True:
+        with naming_file(budget.name, faults):
+            chunk = next(chunks, None)
+        if chunk is None:
+            return
+        yield chunk
 
 
 def _slices(data: Dataset) -> Iterator[Dataset]:

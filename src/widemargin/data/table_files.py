@@ -6,7 +6,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
@@ -56,9 +56,12 @@ def load_table(stream: BinaryIO, format: str, asked: Asked, budget: Budget) -> L
     load = _load_parquet if format == "parquet" else _load_arrow
     table, schema = load(stream, budget)
     table.validate(full=True)  # offsets and numbers of texts are taken from the file as they are
-    # An index that pandas saved is no feature, and not the last column either.
-    index = [c for c in table.column_names if _PANDAS_INDEX.fullmatch(c)]
-    return LoadedTable(table.drop_columns(index), True, _dictionaries(schema))
+    return LoadedTable(_without_index(table), True, _dictionaries(schema))
+
+
+def _without_index(table: pa.Table) -> pa.Table:
+    """An index that pandas saved is no feature, and not the last column either."""
+    return table.drop_columns([c for c in table.column_names if _PANDAS_INDEX.fullmatch(c)])
 
 
 def _dictionaries(schema: pa.Schema) -> set[str]:
@@ -80,16 +83,46 @@ def _load_parquet(stream: BinaryIO, budget: Budget) -> tuple[pa.Table, pa.Schema
     sizes = [told.row_group(i).total_byte_size for i in range(told.num_row_groups)]
     budget.check(max(sum(sizes), 8 * told.num_rows * told.num_columns), "its columns take")
     _check_columns(told.num_columns, _COLUMN, budget)
-    columns = [told.schema.column(i) for i in range(told.num_columns)]
-    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
-    rows = max(1, min(_MOST_ROWS, _CELLS // max(1, len(columns))))
+    rows = max(1, min(_MOST_ROWS, _CELLS // max(1, told.num_columns)))
     try:
-        by_number = ParquetFile(stream, metadata=told, read_dictionary=texts)
-        return _in_batches(by_number, rows, budget), schema
+        return _in_batches(_by_number(stream, file), rows, budget), schema
     except OSError as error:
         if "Not yet implemented" not in str(error):
             raise
     return _in_batches(ParquetFile(stream, metadata=told), _MOST_ROWS_SPELLED, budget), schema
+
+
+def _by_number(stream: BinaryIO, file: ParquetFile) -> ParquetFile:
+    from pyarrow.parquet import ParquetFile
+
+    columns = [file.metadata.schema.column(i) for i in range(file.metadata.num_columns)]
+    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+    return ParquetFile(stream, metadata=file.metadata, read_dictionary=texts)
+
+
+def parquet_batches(stream: BinaryIO, n_bytes: int, budget: Budget) -> Iterator[LoadedTable]:
+    """Some rows at a time, of about so many bytes as numbers."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    file = ParquetFile(stream)
+    _check_columns(file.metadata.num_columns, _COLUMN, budget)
+    categorical = _dictionaries(file.schema_arrow)
+    rows = max(1, min(_MOST_ROWS, n_bytes // (8 * max(1, file.metadata.num_columns))))
+    try:
+        batches = _by_number(stream, file).iter_batches(rows)
+        first = next(batches, None)
+    except OSError as error:
+        if "Not yet implemented" not in str(error):
+            raise
+        batches = ParquetFile(stream).iter_batches(min(rows, _MOST_ROWS_SPELLED))
+        first = next(batches, None)
+    while first is not None:
+        budget.check(first.nbytes, "some of its rows take")
+        table = pa.Table.from_batches([first])
+        table.validate(full=True)
+        yield LoadedTable(_without_index(table), True, categorical)
+        first = next(batches, None)
 
 
 def _in_batches(file: ParquetFile, rows: int, budget: Budget) -> pa.Table:
@@ -122,46 +155,77 @@ def _load_arrow(stream: BinaryIO, budget: Budget) -> tuple[pa.Table, pa.Schema]:
     return reader.read_all(), reader.schema
 
 
+@dataclass(frozen=True)
+class CsvForm:
+    """How a CSV file is spelled: its first bytes, names, and how columns are parsed."""
+
+    head: bytes
+    rest: bytes  # of the head, without a header
+    spelled: list[str]
+    has_header: bool
+    delimiter: str
+    nulls: list[str]
+    texts: set[str]
+
+    @classmethod
+    def of(cls, stream: BinaryIO, delimiters: str, asked: Asked, budget: Budget) -> CsvForm:
+        from pyarrow.csv import ConvertOptions
+
+        first = _first_record(stream, budget)
+        fields, delimiter = _split(first.decode("utf-8-sig", "replace"), delimiters)
+        second = _first_record(stream, budget)
+        has_header = _is_header(fields, _split(second.decode("utf-8", "replace"), delimiter)[0])
+        spelled = fields if has_header else [str(i) for i in range(len(fields))]
+        _check_columns(len(spelled), _CSV_COLUMN, budget)
+        nulls = [*ConvertOptions().null_values, *asked.na]
+        # Files with a blank after each comma have one before a ? too.
+        nulls = [f"{blank}{na}" for na in nulls for blank in ("", " ")]
+        texts = set(asked.text_columns([name.lstrip(" ") for name in spelled]))
+        rest = second if has_header else first + second
+        return cls(first + second, rest, spelled, has_header, delimiter, nulls, texts)
+
+    @property
+    def names(self) -> list[str]:
+        return [name.lstrip(" ") for name in self.spelled]
+
+    def read(
+        self, text: BinaryIO, block: int, *, types: Mapping[str, pa.DataType], with_names: bool
+    ) -> pa.Table:
+        """Text as a table; columns without a type have one that suits them."""
+        import pyarrow as pa
+        from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
+
+        # Categories such as 01 stay text even where all of a file's are numbers.
+        own = {name: pa.string() for name in self.texts} | dict(types)
+        by_spelling = {name: own[n] for name in self.spelled if (n := name.lstrip(" ")) in own}
+        table = read_csv(
+            text,
+            ReadOptions(column_names=None if with_names else self.spelled, block_size=block),
+            ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            ConvertOptions(
+                strings_can_be_null=True, null_values=self.nulls, column_types=by_spelling
+            ),
+        )
+        return _without_blanks(table)
+
+
 def _load_csv(stream: BinaryIO, delimiters: str, asked: Asked, budget: Budget) -> LoadedTable:
     import pyarrow as pa
-    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
-    head = _first_record(stream, budget)
-    fields, delimiter = _split(head.decode("utf-8-sig", "replace"), delimiters)
-    second = _first_record(stream, budget)
-    has_header = _is_header(fields, _split(second.decode("utf-8", "replace"), delimiter)[0])
-    head += second
-    spelled = fields if has_header else [str(i) for i in range(len(fields))]
-    names = [name.lstrip(" ") for name in spelled]
-    texts = set(asked.text_columns(names))
-    _check_columns(len(names), _CSV_COLUMN, budget)
+    form = CsvForm.of(stream, delimiters, asked, budget)
     before = pa.total_allocated_bytes()
 
     def check_memory() -> None:
         # Of all threads: a pool of its own would have to outlive every array made of the table.
         budget.check(pa.total_allocated_bytes() - before, "its columns take")
 
-    nulls = [*ConvertOptions().null_values, *asked.na]
     # More than any row; pyarrow reads dozens of blocks ahead.
-    block = min(max(BLOCK, 64 * len(head)), 1 << 30, max(_LEAST_BLOCK, budget.max_bytes >> 6))
-    table = read_csv(
-        # Filled to the brim: pyarrow takes a short read for the end.
-        io.BufferedReader(RawStream(_Rewound(head, stream, check_memory))),
-        ReadOptions(
-            column_names=None if has_header else names,
-            block_size=block,
-        ),
-        ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        ConvertOptions(
-            strings_can_be_null=True,
-            # Files with a blank after each comma have one before a ? too.
-            null_values=[f"{blank}{na}" for na in nulls for blank in ("", " ")],
-            # Categories such as 01 stay text even where all of a file's are numbers.
-            column_types={name: pa.string() for name in spelled if name.lstrip(" ") in texts},
-        ),
-    )
+    block = min(max(BLOCK, 64 * len(form.head)), 1 << 30, max(_LEAST_BLOCK, budget.max_bytes >> 6))
+    # Filled to the brim: pyarrow takes a short read for the end.
+    text = io.BufferedReader(RawStream(_Rewound(form.head, stream, check_memory)))
+    table = form.read(text, block, types={}, with_names=form.has_header)
     budget.hold(table.nbytes, "its columns take")
-    return LoadedTable(_without_blanks(table), has_header)
+    return LoadedTable(table, form.has_header)
 
 
 def _without_blanks(table: pa.Table) -> pa.Table:

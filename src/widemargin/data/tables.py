@@ -117,19 +117,15 @@ def read_table(
 def _dataset(loaded: LoadedTable, label, layout: Layout, rule: Rule, budget: Budget) -> Dataset:
     table, n_features = loaded.table, layout.n_features
     names = table.column_names
-    repeated = [column for column, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise ValueError(f"more than one column is named {listed(repeated)}")
-    if not table.num_rows:
-        raise ValueError("the table has no rows")
+    check_table(table)
     # Without names on both sides, columns are taken by position.
     by_position = n_features is not None and not (
         loaded.has_header and isinstance(layout.columns, list)
     )
     if by_position and len(names) == n_features:
         label = False  # every column is needed as a feature
-    target = _label_column(label, names, layout)
-    y = None if target is None else _labels(target, table[target], budget)
+    target = label_column(label, names, layout)
+    y = None if target is None else labels(target, table[target], budget)
     inputs = table if target is None else table.drop_columns(target)
     if n_features is not None:
         rule.check_unused()
@@ -163,6 +159,15 @@ def _dataset(loaded: LoadedTable, label, layout: Layout, rule: Rule, budget: Bud
     return Dataset(X, y, np.array(model, dtype=object), label_name=target, na=layout.na)
 
 
+def check_table(table: pa.Table) -> None:
+    """It has rows, and columns that can be told apart."""
+    repeated = [column for column, count in Counter(table.column_names).items() if count > 1]
+    if repeated:
+        raise ValueError(f"more than one column is named {listed(repeated)}")
+    if not table.num_rows:
+        raise ValueError("the table has no rows")
+
+
 def _texts(layout: Layout, known: list[str], names: list[str]) -> list[str]:
     """The columns of a file that a model has as categories."""
     if not layout.categorical:
@@ -183,7 +188,7 @@ def _all_columns(names: list[str], n_features: int) -> list[str]:
 # ------------------------------------------------------------------ labels
 
 
-def _label_column(label, names: list[str], layout: Layout) -> str | None:
+def label_column(label, names: list[str], layout: Layout) -> str | None:
     """The name of the label's column, None where there are no labels."""
     if label is False:
         return None
@@ -220,7 +225,7 @@ def _at_position(position, names: list[str]) -> list[str]:
         return []
 
 
-def _labels(name: str, column: pa.ChunkedArray, budget: Budget) -> np.ndarray:
+def labels(name: str, column: pa.ChunkedArray, budget: Budget) -> np.ndarray:
     from pyarrow import types
 
     # NumPy's texts are all as long as the longest.

@@ -1,0 +1,82 @@
+"""Raw blocks in files as a `Source`, from which bins are learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from widemargin.additive.block_files import Entry, read_ahead, read_arrays
+from widemargin.additive.manifest import Manifest
+from widemargin.additive.source import Ranges, Values, united
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RawSource:
+    """The raw blocks of a store that is built.
+
+    ``known_ranges`` are those of all columns, where they were found with the blocks; each of
+    ``n_threads`` has a block in memory.
+    """
+
+    folder: Path
+    manifest: Manifest
+    known_ranges: Ranges | None = None
+    n_threads: int = 1
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self._sizes)
+
+    @property
+    def n_features(self) -> int:
+        return self.manifest.n_features
+
+    @property
+    def sparse(self) -> bool:
+        return self.manifest.sparse
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.result_type(*(entry.arrays["data"][0] for entry in self.manifest.raw))
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [entry.arrays["label"][1][0] for entry in self.manifest.raw]
+
+    def block(self, number: int) -> Values:
+        entry = self.manifest.raw[number]
+        return values_of(read_raw(self.folder, entry, check=False), self.n_features)
+
+    def blocks(self) -> Iterator[Values]:
+        return self.each(lambda _, block: block)
+
+    def each(self, look: Callable[[slice, Values], T]) -> Iterator[T]:
+        cuts = np.cumsum([0, *self._sizes]).tolist()
+        rows = [slice(*pair) for pair in pairwise(cuts)]
+        numbers = range(len(rows))
+        return read_ahead(lambda k: look(rows[k], self.block(k)), numbers, self.n_threads)
+
+    def ranges(self) -> Ranges:
+        if self.known_ranges is not None:
+            return self.known_ranges
+        return reduce(united, self.each(lambda _, block: block.ranges()))
+
+
+def read_raw(folder: Path, entry: Entry, *, check: bool) -> dict[str, np.ndarray]:
+    """The arrays of a raw block, in the page cache: whoever builds has the folder for himself."""
+    return read_arrays(folder, entry, check=check, mapped=True)
+
+
+def values_of(arrays: dict[str, np.ndarray], n_features: int) -> Values:
+    """The values of a raw block, of the arrays of its file."""
+    data, index, start = (arrays.get(name) for name in ("data", "index", "start"))
+    assert data is not None
+    return Values(data, index, start, len(arrays["label"]), n_features)

@@ -1,0 +1,77 @@
+"""CSV and Parquet files piece by piece, as often as needed: a piece is a table of some rows."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+from widemargin.budget import Budget
+from widemargin.data.table_files import Asked, CsvForm, LoadedTable, parquet_batches
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Pieces(Protocol):
+    """A table that can be read more than once, some rows at a time."""
+
+    def tables(self, types: Mapping[str, pa.DataType]) -> Iterator[LoadedTable]:
+        """Its rows in order; columns of CSV text that have no type are of what suits a piece."""
+        ...
+
+
+@dataclass(frozen=True)
+class CsvPieces:
+    """``again`` opens the text from its start."""
+
+    again: Callable[[], BinaryIO]
+    delimiters: str
+    asked: Asked
+    n_bytes: int
+    budget: Budget
+
+    def tables(self, types: Mapping[str, pa.DataType]) -> Iterator[LoadedTable]:
+        stream = self.again()
+        form = CsvForm.of(stream, self.delimiters, self.asked, self.budget)
+        for text in whole_records(form.rest, stream, self.n_bytes, self.budget):
+            if text.strip(b"\r\n"):
+                table = form.read(io.BytesIO(text), len(text) + 1, types=types, with_names=False)
+                yield LoadedTable(table, form.has_header)
+
+
+def whole_records(text: bytes, stream: BinaryIO, n_bytes: int, budget: Budget) -> Iterator[bytes]:
+    """``text`` and what follows, cut behind records; a line break in quotes ends none.
+
+    >>> list(whole_records(b'1,"a', io.BytesIO(b'\\nb"\\n2,c\\n3,d'), 9, Budget(None, "")))
+    [b'1,"a\\nb"\\n2,c\\n', b'3,d']
+    """
+    while more := stream.read(n_bytes):
+        text += more
+        budget.check(2 * len(text), "a record of it takes")
+        n_quotes, end = text.count(b'"'), len(text)
+        while end > 0:  # back to a line break with all quotes before it closed
+            cut = text.rfind(b"\n", 0, end) + 1
+            n_quotes -= text.count(b'"', cut, end)
+            end = cut if n_quotes % 2 == 0 else cut - 1
+            if n_quotes % 2 == 0:
+                break
+        if end > 0:
+            yield text[:end]
+            text = text[end:]
+    if text:
+        yield text
+
+
+@dataclass(frozen=True)
+class ParquetPieces:
+    """A Parquet file, which can be jumped about in."""
+
+    file: BinaryIO
+    n_bytes: int
+    budget: Budget
+
+    def tables(self, types: Mapping[str, pa.DataType]) -> Iterator[LoadedTable]:
+        self.file.seek(0)
+        return parquet_batches(self.file, self.n_bytes, self.budget)

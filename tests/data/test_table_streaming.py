@@ -1,0 +1,180 @@
+"""Tables in pieces: the chunks are together what `read` has of the whole file."""
+
+import gzip
+import io
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from widemargin.budget import Budget
+from widemargin.data import read, stream, streaming
+from widemargin.data.table_pieces import whole_records
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.parquet")
+
+ROWS = 300
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(streaming, "_CHUNK_BYTES", 1000)
+
+
+def table():
+    """Numbers, counts that become fractions, categories of which some come late, and zeros."""
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 9, ROWS).astype(float)
+    counts[250:] += 0.5
+    jobs = rng.choice(["smith", "clerk", "a, b", 'a "b"'], ROWS).astype(object)
+    jobs[280:] = "abbot"
+    return {
+        "age": rng.normal(size=ROWS).round(3),
+        "count": counts,
+        "job": jobs,
+        "zero": rng.integers(0, 2, ROWS),
+        "label": rng.choice(["yes", "no"], ROWS),
+    }
+
+
+def saved(kind, folder, columns):
+    frame = pa.table(columns)
+    path = folder / f"data.{kind}"
+    if kind == "parquet":
+        pa.parquet.write_table(frame, path, row_group_size=70)
+        return path
+    text = io.BytesIO()
+    columns = [[_spelled(v) for v in column] for column in columns.values()]
+    rows = [",".join(row) for row in zip(*columns, strict=True)]
+    content = "\n".join([",".join(frame.column_names), *rows]) + "\n"
+    text = content.replace(",", "\t").replace("a\t b", "a, b") if kind == "tsv" else content
+    data = text.encode()
+    path.write_bytes(gzip.compress(data) if kind.endswith("gz") else data)
+    return path
+
+
+def _spelled(value):
+    if isinstance(value, str):
+        quoted = value.replace('"', '""')
+        return f'"{quoted}"' if set(value) & set(',"\n') else value
+    return repr(float(value)) if value != int(value) else str(int(value))
+
+
+def same(path, **options):
+    chunks = list(stream(path, **options))
+    whole = read(path, **options)
+    assert len(chunks) > 3
+    stack = sp.vstack if sp.issparse(whole.X) else np.vstack
+    X = stack([chunk.X for chunk in chunks])
+    assert X.dtype == whole.X.dtype
+    assert all(sp.issparse(chunk.X) == sp.issparse(whole.X) for chunk in chunks)
+    difference = X != whole.X
+    assert (difference.nnz if sp.issparse(difference) else difference.sum()) == 0
+    np.testing.assert_array_equal(np.concatenate([c.y for c in chunks]), whole.y)
+    for chunk in chunks:
+        assert chunk.feature_names.tolist() == whole.feature_names.tolist()
+        assert chunk.label_name == whole.label_name
+        assert chunk.columns == whole.columns
+        assert chunk.na == whole.na
+    return whole
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "parquet"])
+def test_chunks_are_what_is_read(kind, tmp_path):
+    whole = same(saved(kind, tmp_path, table()))
+    assert whole.columns.categorical == {"job": 5}
+    assert whole.feature_names[1:4].tolist() == ["count", 'job=a "b"', "job=a, b"]
+
+
+def test_many_categories_are_compressed_in_every_chunk(tmp_path):
+    columns = table()
+    rng = np.random.default_rng(1)
+    columns["job"] = rng.choice([f"job {k}" for k in range(40)], ROWS)
+    columns["job"][:150] = "job 0"  # few categories in the first pieces
+    for kind in ("csv", "parquet"):
+        assert sp.issparse(same(saved(kind, tmp_path, columns)).X)
+
+
+def test_a_column_of_numbers_with_text_at_its_end_is_text_from_its_start(tmp_path):
+    columns = table()
+    columns["code"] = [f"0{k % 3}" for k in range(ROWS)]
+    columns["code"][-70:] = ["none"] * 70
+    whole = same(saved("csv", tmp_path, columns), label="label")
+    assert "code=01" in whole.feature_names.tolist()
+
+
+def test_what_is_said_of_columns_is_heeded(tmp_path):
+    columns = table()
+    columns["zip"] = [f"{k % 7}" for k in range(ROWS)]
+    columns["part"] = ["?" if k % 9 == 0 else f"{k}" for k in range(ROWS)]
+    path = saved("csv", tmp_path, columns)
+    same(path, categorical=["zip"], drop=["part", "age"])
+    columns["part"] = ["7" if k % 2 else f"{k}" for k in range(ROWS)]
+    same(saved("parquet", tmp_path, columns), numeric=["part", "zip"])
+
+
+def test_a_file_without_a_header(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("".join(f"{k},{k % 5},{k % 2}\n" for k in range(400)))
+    same(path, label=-1)
+
+
+def refusals(path, **options):
+    """What streaming and reading say."""
+    said = []
+    for function in (lambda *a, **k: list(stream(*a, **k)), read):
+        with pytest.raises(ValueError, match="data") as caught:
+            function(path, **options)
+        said.append(str(caught.value))
+    return said
+
+
+@pytest.mark.parametrize(
+    ("change", "options"),
+    [
+        ({"age": [1.0] * 200 + [float("nan")] + [2.0] * 99}, {}),
+        ({"job": [f"text {k}" for k in range(ROWS)]}, {}),
+        ({"job": [f"{k % 4}" for k in range(ROWS - 1)] + ["?"]}, {}),
+        ({}, {"label": "nobody"}),
+        ({}, {"drop": ["nobody"]}),
+        ({}, {"drop": ["age", "count", "job", "zero"]}),
+    ],
+    ids=["missing", "unlike", "nearly", "label", "drop", "all"],
+)
+def test_what_is_refused_is_refused_in_the_same_words(change, options, tmp_path):
+    streamed, whole = refusals(saved("parquet", tmp_path, table() | change), **options)
+    assert streamed.split(", or learn")[0] == whole.split(", or learn")[0]
+    assert ("learn from them in memory" in streamed) == ("learn from them with" in whole)
+
+
+def test_a_missing_label_is_named_by_its_place(tmp_path):
+    columns = table()
+    columns["label"] = ["yes", *columns["label"][1:].tolist()]
+    columns["label"][200] = None
+    frame = pa.table(columns)
+    pa.parquet.write_table(frame, tmp_path / "data.parquet")
+    streamed, whole = refusals(tmp_path / "data.parquet")
+    assert "row 201, column 'label'" in whole
+    assert "of the rows after the first" in streamed
+    first, row = (int(streamed.split(word)[1].split()[0].strip(":,")) for word in ("first", "row "))
+    assert first + row == 201
+
+
+def test_truths_among_numbers_are_refused_with_the_way_out(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a,label\n" + "1,0\n" * 400 + "true,1\n" * 400)
+    with pytest.raises(ValueError, match=r"data.csv: column 'a': true and false in some rows, .*"
+                       r"categorical=\['a'\] or drop=\['a'\]"):  # fmt: skip
+        list(stream(path))
+    same(path, categorical=["a"])
+
+
+@pytest.mark.parametrize("n_bytes", [1, 2, 5, 100])
+def test_records_stay_whole(n_bytes):
+    text = b'1,"a\nb"\n2,"c ""\n"" d"\n\n3,e\n4,f'
+    pieces = list(whole_records(b"", io.BytesIO(text), n_bytes, Budget(None, "")))
+    assert b"".join(pieces) == text
+    assert all(piece.count(b'"') % 2 == 0 for piece in pieces)
+    assert all(piece.endswith(b"\n") for piece in pieces[:-1])
+    assert len(pieces) > 1 or n_bytes == 100
