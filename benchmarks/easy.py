@@ -44,7 +44,7 @@ SETS = {
     "a9a": data.a9a,
     "w8a": data.w8a,
     "covtype, 7 classes": lambda: data.covtype_classes(MOST_ROWS),
-    "fashion-MNIST": data.fashion_mnist,
+    "fashion-MNIST": data.fashion,
 }
 
 
