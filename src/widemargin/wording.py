@@ -21,6 +21,7 @@ class Words:
 
     imputing = "for example with sklearn.impute.SimpleImputer"
     learning = ', or learn from them with AdditiveSVC(missing="learn")'
+    uncalibrated = "model.calibrated_classifiers_[0].estimator"
 
     def option(self, name: str, value: Any = _UNSAID) -> str:
         """A parameter by its name, with a value or without one."""

@@ -29,6 +29,7 @@ class Options(Words):
 
     imputing = "in the file"
     learning = ", or learn from them with an additive kernel, such as --kernel intersection"
+    uncalibrated = "train it without --probability"
 
     def __init__(self) -> None:
         self.name: Callable[[int], str] = super().feature
