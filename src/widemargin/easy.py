@@ -42,7 +42,8 @@ _MOST_C = 1e4
 class Deadline(FitStopper):
     """The time that is left; as a callback of scikit-learn's, it ends fits when there is none.
 
-    They keep what they have, and warn of the gap that is left.
+    They keep what they have, and warn of the gap that is left. It is over too once one of the
+    ``others`` is.
 
     Examples
     --------
@@ -50,8 +51,8 @@ class Deadline(FitStopper):
     False
     """
 
-    def __init__(self, seconds: float):
-        self._until = time.monotonic() + seconds
+    def __init__(self, seconds: float, *others: FitStopper):
+        self._until, self._others = time.monotonic() + seconds, others
 
     @property
     def left(self) -> float:
@@ -59,7 +60,7 @@ class Deadline(FitStopper):
 
     @property
     def is_over(self) -> bool:
-        return self.left <= 0
+        return self.left <= 0 or any(other.is_over for other in self._others)
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,13 @@ class Easy:
         own = self.numbers is None or isinstance(candidate.estimator, AdditiveSVC)
         return self.X if own else self.numbers
 
-    def trials(self) -> Iterator[list[Trial]]:
+    def trials(self, *stoppers: FitStopper) -> Iterator[list[Trial]]:
         """Those of each candidate, the best C first, as they end; at least one, whatever the time.
 
-        A candidate that does not take the data is left out, with a warning.
+        A candidate that does not take the data is left out, with a warning.  ``stoppers`` end the
+        search before its time.
         """
-        clock = Deadline(SEARCH_SHARE * self.seconds)
+        clock = Deadline(SEARCH_SHARE * self.seconds, *stoppers)
         rows = sample_rows(self.X, self.y, ROWS)
         found: list[Trial] = []
         for candidate in self._first_candidates():

@@ -24,6 +24,7 @@ class Words:
     learning_in_memory = (
         ', or learn from them in memory: read(..., one_hot=False), AdditiveSVC(missing="learn")'
     )
+    uncalibrated = "model.calibrated_classifiers_[0].estimator"
 
     def option(self, name: str, value: Any = _UNSAID) -> str:
         """A parameter by its name, with a value or without one."""

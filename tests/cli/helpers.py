@@ -65,7 +65,9 @@ def refused(*words, status: int = 2) -> str:
     """The one line with which a command is refused."""
     result = run(*words, status=status)
     assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
+    *before, line = result.stderr.splitlines()
+    assert all(said.startswith("reading ") and words[0] == "easy" for said in before)
+    assert len(before) <= 1
     assert line.startswith("error: ")
     return line.removeprefix("error: ")
 

@@ -1,10 +1,13 @@
 """tune and easy."""
 
+import sys
+
 import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.preprocessing import MinMaxScaler
 
+import widemargin.cli
 from widemargin import AdditiveSVC, KernelSVC, load
 
 from .helpers import (
@@ -162,12 +165,25 @@ def test_easy_without_a_test_and_with_another_model(iris):
     assert "trained on all 150 rows: m\n" in result.stdout
     assert "best of 28 on 150 rows" in result.stdout
     assert "confusion" not in result.stdout
-    assert result.stderr.startswith("comparing kernels on 150 rows, then training the best on all")
+    assert result.stderr.startswith(
+        "reading iris.txt
+"
+        "comparing kernels on 150 rows, then training the best on all, for 10 minutes at most
+"
+    )
     assert result.stderr.count("kernel rbf, gamma") == 4  # the best width of three was an end
     assert files() == {"iris.txt", "m"}
     quiet = run("easy", iris, iris, "-q")
     assert quiet.stderr == ""
     assert quiet.stdout.startswith("accuracy")  # what was asked for, and no more
+
+
+def test_easy_says_a_word_before_it_imports_anything_heavy(iris, monkeypatch):
+    monkeypatch.setitem(sys.modules, "widemargin.cli.choosing", None)
+    monkeypatch.delattr(widemargin.cli, "choosing", raising=False)
+    assert run("easy", iris, status=1).stderr.startswith("reading iris.txt
+error: ")
+    assert run("easy", iris, "-q", status=1).stderr.startswith("error: ")
 
 
 def test_easy_chooses_a_machine_that_suits_the_data():

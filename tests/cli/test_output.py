@@ -158,6 +158,19 @@ def test_an_empty_file_is_said_to_be_empty(content, words):
     assert refused("train", "a.csv", *words, status=1) == "a.csv: no rows in it, it is empty."
 
 
+@pytest.mark.parametrize("content", ["", "\n\n", "# a comment\n"])
+@pytest.mark.parametrize("words", [["predict"], ["predict", "--json"], ["evaluate"]])
+def test_nothing_to_predict_is_said_to_be_empty(two, content, words):
+    run("train", two, "m")
+    Path("a.txt").write_text(content)
+    Path("out").write_text("old")
+    command, *options = words
+    out = ["out"] if command == "predict" else []
+    said = refused(command, "a.txt", "m", *out, *options, status=1)
+    assert said.startswith("a.txt: no rows in it")
+    assert Path("out").read_text() == "old"
+
+
 def test_errors_speak_of_options():
     write_lines("a.csv", "a,b,c", "1,2,3", "4,5,6")
     said = refused("train", "a.csv", status=1)

@@ -56,6 +56,21 @@ def test_everything_else_sees_the_machine_within(iris):
     assert "probabilities" not in run("info", "plain").stdout
 
 
+def test_probabilities_of_two_classes_go_to_libsvm(two, iris):
+    run("train", two, "m", "--probability")
+    run("export", "m", "theirs")
+    assert [line.split()[0] for line in read_lines("theirs")[:9]][7:] == ["probA", "probB"]
+    for model in ("m", "theirs"):
+        run("predict", two, model, f"{model}.out", "--probability")
+    ours, theirs = ([line.split() for line in read_lines(f"{m}.out")] for m in ("m", "theirs"))
+    swapped = [0, 1 + ours[0][1:].index(theirs[0][1]), 1 + ours[0][1:].index(theirs[0][2])]
+    for own, other in zip(ours[1:], theirs[1:], strict=True):
+        assert [float(own[k]) for k in swapped] == pytest.approx([*map(float, other)], abs=1e-4)
+    run("train", iris, "m", "--probability")
+    said = refused("export", "m", "theirs", status=1)
+    assert said.endswith("Export the model without them: train it without --probability.")
+
+
 def test_evaluate_says_the_log_loss(iris):
     run("train", iris, "m", "-t", "chi2", "--probability")
     found = run_json("evaluate", iris, "m")

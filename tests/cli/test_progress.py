@@ -1,7 +1,9 @@
 """Progress tells what is known: gaps on a logarithmic scale, times of fixed numbers of tasks."""
 
 import math
+import signal
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from widemargin import AdditiveSVC, KernelSVC, easy, load
 from widemargin.cli import choosing, progress
 from widemargin.cli.progress import FitBar, Line, Part, SearchBar, TimeBar, clock, way
+from widemargin.persistence import read_header
 from widemargin.selection import tune
 
 from .helpers import DIGIT, DIGITS, files, run, run_json
@@ -179,6 +182,46 @@ def test_ctrl_c_in_easy_keeps_the_best_model_too(iris, interrupted):
     assert "best of 8" in result.stdout
     assert "accuracy" in result.stdout
     assert load("m").kernel in ("linear", "chi2")
+
+
+@pytest.mark.parametrize("error", [None, ValueError("a buffer"), SystemError("a result")])
+@pytest.mark.parametrize("command", ["tune", "easy"])
+def test_ctrl_c_that_is_lost_on_its_way_is_remembered(iris, monkeypatch, command, error):
+    """NumPy, or whatever else has the word when it comes, drops it or makes another error of it."""
+    seen = []
+
+    def tried(candidates, *args, **more):
+        seen.append(candidates)
+        if len(seen) == 3:
+            with suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+            if error is not None:
+                raise error
+        return tune(candidates, *args, **more)
+
+    for module in (choosing, easy):
+        monkeypatch.setattr(module, "tune", tried)
+    more = ["--model", "m"] if command == "easy" else ["m", *WORDS]
+    result = run(command, iris, *more, status=130)
+    assert len(seen) == 3
+    assert "is the best so far" in result.stderr
+    assert read_header("m").record.n_rows == 150
+
+
+@pytest.mark.parametrize("command", ["tune", "easy"])
+def test_ctrl_c_in_the_last_fit_keeps_it_as_far_as_it_came(iris, monkeypatch, command):
+    fit = choosing.fit_with_progress
+
+    def interrupted_fit(*args, **more):
+        signal.raise_signal(signal.SIGINT)
+        return fit(*args, **more)
+
+    monkeypatch.setattr(choosing, "fit_with_progress", interrupted_fit)
+    more = ["--model", "m"] if command == "easy" else ["m", *WORDS]
+    result = run(command, iris, *more, status=130)
+    assert "stopping; Ctrl-C again ends without a model" in result.stderr
+    assert "trained on all 150 rows as far as it came: m" in result.stdout
+    assert read_header("m").record.n_rows == 150
 
 
 def test_json_says_that_a_search_was_interrupted(iris, interrupted):

@@ -7,10 +7,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_svmlight_file
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC, load
+from widemargin.calibration import calibrated, out_of_fold, with_probabilities
 from widemargin.export import export_libsvm
 from widemargin.kernel.backend import Host
 
@@ -217,3 +219,39 @@ def test_scalers_that_the_format_cannot_say_are_refused(scaler, kernel, said, tm
     with pytest.raises(ValueError, match=f"{said}.*Train on data that is scaled.*export_onnx"):
         export_libsvm(model, tmp_path / "model")
     assert not list(tmp_path.iterdir())
+
+
+# ------------------------------------------------------------------ probabilities
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (1, -1), (7, 3)])
+def test_sigmoids_of_two_classes_are_those_of_libsvm(labels, tmp_path):
+    X, y, asked = data("cancer")
+    y = np.array(labels)[y]
+    scaled = make_pipeline(OneFactor(), KernelSVC(gamma=0.5, tol=1e-6)).fit(X, y)
+    model = with_probabilities(scaled, X, y)
+    export_libsvm(model, tmp_path / "model")
+    theirs = svmutil.svm_load_model(str(tmp_path / "model"))
+    _, _, probability = svmutil.svm_predict([], sp.csr_matrix(asked), theirs, "-q -b 1")
+    order = np.argsort(theirs.get_labels())
+    expected = model.predict_proba(asked)
+    assert expected.min() < 0.1
+    np.testing.assert_allclose(np.array(probability)[:, order], expected, atol=1e-6)
+    np.testing.assert_allclose(load(tmp_path / "model").predict_proba(asked), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "method"), [("iris", "sigmoid"), ("cancer", "isotonic")])
+def test_other_probabilities_are_refused_in_one_sentence(name, method, tmp_path):
+    X, y, _ = data(name)
+    fitted = KernelSVC(multi_class="ovo").fit(X, y)
+    model = calibrated(fitted, out_of_fold(fitted, X, y), y, method)
+    with pytest.raises(ValueError, match=rf"curves \({method}\) of single classes"):
+        export_libsvm(model, tmp_path / "model")
+    export_libsvm(model.calibrated_classifiers_[0].estimator, tmp_path / "model")
+
+
+def test_steps_that_are_no_scalers_are_named(tmp_path):
+    X, y, _ = data("iris")
+    model = make_pipeline(SimpleImputer(), KernelSVC()).fit(X, y)
+    with pytest.raises(ValueError, match="A pipeline with SimpleImputer is more than LIBSVM"):
+        export_libsvm(model, tmp_path / "model")

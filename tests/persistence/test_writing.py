@@ -1,5 +1,6 @@
 """Saving over an older model: whole or not at all."""
 
+import copy
 import os
 import subprocess
 import sys
@@ -249,3 +250,33 @@ def test_the_damaged_models_are_small(folder):
         assert len(content) < 20_000
         assert X.shape[0] == 3
         assert len(list(nodes(parts.header))) < 150
+
+
+# ------------------------------------------------------------------ what could not be loaded
+
+
+def _changed(name: str, **changes):
+    model = copy.deepcopy(fitted(name)[0])
+    for attribute, value in changes.items():
+        setattr(model, attribute, value)
+    return model
+
+
+UNLOADABLE = {
+    "a parameter out of its range": lambda: _changed("chi2", tol=-1.0),
+    "a parameter of a kind that it has not": lambda: _changed("rbf", multi_class=3),
+    "a weight that is none": lambda: _changed("rbf", class_weight={0: None}),
+    "a label's name that is no text": lambda: _changed("chi2", label_name_=3),
+    "labels that are not in order": lambda: _changed(
+        "chi2", classes_=fitted("chi2")[0].classes_[::-1]
+    ),
+    "support that is negative": lambda: _changed("rbf", support_=-1 - fitted("rbf")[0].support_),
+}
+
+
+@pytest.mark.parametrize("name", UNLOADABLE)
+def test_a_model_that_would_not_load_is_not_written(name, path, older):
+    with pytest.raises(ValueError, match="The model is not saved, since it would not load: "):
+        save(UNLOADABLE[name](), path)
+    assert path.read_bytes() == older
+    assert os.listdir(path.parent) == [path.name]

@@ -218,6 +218,8 @@ def easy(
     output: Output,
 ) -> None:
     """Scale, choose machine and parameters, train and report: all that most data needs."""
+    if not (output.quiet or output.as_json):  # scikit-learn alone takes two seconds to import
+        print(f"reading {train}", file=sys.stderr)
     from widemargin.cli import choosing
 
     choosing.easy(train, test, model, wanted, source, output)

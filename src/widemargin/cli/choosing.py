@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from widemargin.cli.datasets import (
     labels_of,
     read_training,
 )
+from widemargin.cli.interrupt import Interrupt, noticing_ctrl_c, stopping_on_ctrl_c
 from widemargin.cli.machines import (
     WITH_GAMMA,
     class_weights,
@@ -59,6 +62,8 @@ from widemargin.selection import (
 )
 from widemargin.warning import warn_user
 
+Trials = Generator[list[Trial]]  # of one candidate after the other
+
 
 @dataclass(frozen=True)
 class _Comparison:
@@ -88,7 +93,8 @@ def tune_models(
         match_weights(candidate.estimator, y)
     rows = sample_rows(X, y, search.rows or X.shape[0], compared.seed)
     found = _search(candidates, X, y, rows, compared, quiet=output.quiet or output.as_json)
-    save_model(_trained(found, X, y, output), path, memory)
+    found, fitted = _trained(found, X, y, output)
+    save_model(fitted, path, memory)
     if search.plot is not None:
         from widemargin.plots import plot_search
 
@@ -98,13 +104,14 @@ def tune_models(
     elif not output.quiet:
         print_trials(found.trials)
         best = "best so far" if found.interrupted else "best"
-        print(f"\n{best}: {described(found.trials[0])}; trained on all {X.shape[0]} rows: {path}")
+        trained = f"trained on all {X.shape[0]} rows{found.how_far}: {path}"
+        print(f"\n{best}: {described(found.trials[0])}; {trained}")
     _end(found)
 
 
 def _end(found: _Found) -> None:
     """A search that was cut short has another exit status, whatever it has written."""
-    if found.interrupted:
+    if found.interrupted or found.cut_short:
         raise typer.Exit(INTERRUPTED)
 
 
@@ -142,15 +149,23 @@ def _densified(candidate: Candidate, X):
 
 @dataclass(frozen=True)
 class _Found:
-    """What a search has found, the choice first; all of it, or until Ctrl-C."""
+    """What a search has found, the choice first; all of it, or until Ctrl-C.
+
+    ``cut_short`` is a last fit that Ctrl-C ended.
+    """
 
     trials: list[Trial]
     interrupted: bool = False
+    cut_short: bool = False
+
+    @property
+    def how_far(self) -> str:
+        return " as far as it came" if self.cut_short else ""
 
     def as_fields(self, path: Path) -> dict:
         trials = [as_fields(trial) for trial in self.trials]
         found = {"model": str(path), "best": trials[0], "trials": trials}
-        return found | ({"interrupted": True} if self.interrupted else {})
+        return found | ({"interrupted": True} if self.interrupted or self.cut_short else {})
 
 
 def _search(
@@ -158,29 +173,48 @@ def _search(
 ) -> _Found:
     """Tune on some rows; a candidate that cannot take them is left out, with a word of why."""
 
-    def tried() -> Iterator[list[Trial]]:
+    def tried(interrupt: Interrupt) -> Trials:
         with line(quiet) as shown:
             bar = SearchBar(shown, len(candidates) * compared.folds)
             for k, candidate in enumerate(candidates):
                 bar.begin(candidate.name, k * compared.folds)
-                yield _tried(candidate, X, y, rows, compared, bar)
+                candidate.estimator.set_callbacks(interrupt)
+                try:
+                    yield _tried(candidate, X, y, rows, compared, bar)
+                finally:
+                    candidate.estimator.set_callbacks()
 
-    return _collected(tried(), ranked, quiet=quiet)
+    return _collected(tried, ranked, quiet=quiet)
 
 
 def _collected(
-    tried: Iterator[list[Trial]], order: Callable[[list[Trial]], list[Trial]], *, quiet: bool
+    tried: Callable[[Interrupt], Trials],
+    order: Callable[[list[Trial]], list[Trial]],
+    *,
+    quiet: bool,
 ) -> _Found:
-    """Trials as they end, told one candidate after the other; then in their order."""
+    """Trials as they end, told one candidate after the other; then in their order.
+
+    Ctrl-C can be lost within NumPy, or come out as another error, so it is remembered: fits end
+    soon after, and what they have left is no trial.
+    """
     trials: list[Trial] = []
-    try:
-        for own in tried:
-            trials += own
-            if own and not quiet:
-                print(progress_line(own), file=sys.stderr)
-    except KeyboardInterrupt:
+    with noticing_ctrl_c() as interrupt, closing(tried(interrupt)) as all_trials:
+        try:
+            for own in all_trials:
+                if interrupt.asked:
+                    break
+                trials += own
+                if own and not quiet:
+                    print(progress_line(own), file=sys.stderr)
+        except KeyboardInterrupt:
+            interrupt.asked = True
+        except Exception:
+            if not interrupt.asked:
+                raise
+    if interrupt.asked:
         if not trials:
-            raise
+            raise KeyboardInterrupt
         found = _Found(order(trials), interrupted=True)
         if not quiet:
             said = f"interrupted: {described(found.trials[0])} is the best so far. It is trained on"
@@ -217,21 +251,27 @@ def _tried(
 
 
 def _trained(found: _Found, X, y, output: Output):
-    """The winner, trained on all rows."""
+    """What was found, and the winner trained on all rows."""
     best = found.trials[0].candidate
     rows = _densified(best, X)
-    fitted = _fitted(found, best, rows, y, output)
-    if best.probability:
+    found, fitted = _fitted(found, best, rows, y, output)
+    if best.probability and not found.cut_short:
         fitted = calibrated_with_word(fitted, rows, y, quiet=output.quiet or output.as_json)
-    return fitted
+    return found, fitted
 
 
 def _fitted(found: _Found, candidate: Candidate, X, y, output: Output, *also):
-    """A candidate at the C that was found best, in sight of the user and of other callbacks."""
+    """A candidate at the C that was found best, in sight of the user and of other callbacks.
+
+    The first Ctrl-C of a command keeps a model: of this fit that as far as it came.
+    """
+    own = candidate.unfitted(found.trials[0].C)
     try:
-        return fit_with_progress(
-            *candidate.unfitted(found.trials[0].C), X, y, *also, quiet=output.quiet
-        )
+        if found.interrupted:
+            return found, fit_with_progress(*own, X, y, *also, quiet=output.quiet)
+        with stopping_on_ctrl_c() as interrupt:
+            fitted = fit_with_progress(*own, X, y, interrupt, *also, quiet=output.quiet)
+        return replace(found, cut_short=interrupt.asked), fitted
     except KeyboardInterrupt:  # what has been found is worth keeping
         if not (output.quiet or output.as_json):
             print_trials(found.trials)
@@ -247,6 +287,7 @@ def easy(
     output: Output,
 ) -> None:
     """Scale, choose machine and parameters on a sample, train on all, report."""
+    clock = Deadline(60 * wanted.minutes)
     check_score(wanted.scoring)
     class_weights(wanted.weight)  # refused before anything is read
     path = check_folder(model or default_model(train_path))
@@ -258,14 +299,13 @@ def easy(
     weighted = AdditiveSVC(class_weight=class_weights(wanted.weight))
     match_weights(weighted, y)
     parameters = {"n_jobs": source.jobs, "class_weight": weighted.class_weight}
-    seconds = 60 * wanted.minutes
-    search = Easy(dataset.X, y, wanted.scoring, seconds, parameters, numbers.X)
-    quiet, clock = output.quiet or output.as_json, Deadline(search.seconds)
+    search = Easy(dataset.X, y, wanted.scoring, clock.left, parameters, numbers.X)
+    quiet = output.quiet or output.as_json
     if not quiet:
-        print(_planned(search), file=sys.stderr)
-    found = _collected(_timed(search, quiet), search.choice, quiet=quiet)
+        print(_planned(len(y), wanted.minutes), file=sys.stderr)
+    found = _collected(partial(_timed, search, quiet), search.choice, quiet=quiet)
     last = search.last(found.trials[0], clock.left)
-    fitted = _fitted(found, last, search.rows_for(last), y, output, clock)
+    found, fitted = _fitted(found, last, search.rows_for(last), y, output, clock)
     additive = isinstance(last.estimator, AdditiveSVC)
     save_model(fitted, path, memory if additive else Memory.of(numbers))
     test = None
@@ -279,20 +319,20 @@ def easy(
         trials = found.trials
         print(f"best of {len(trials)} on {trials[0].rows} rows: {described(trials[0])}")
         early = ", early" if last is not trials[0].candidate else ""
-        print(f"trained on all {len(y)} rows{early}: {path}" + "\n" * bool(test))
+        trained = f"trained on all {len(y)} rows{early}{found.how_far}"
+        print(f"{trained}: {path}" + "\n" * bool(test))
     if test:
         print_evaluation(test)
     _end(found)
 
 
-def _timed(search: Easy, quiet: bool) -> Iterator[list[Trial]]:
+def _timed(search: Easy, quiet: bool, interrupt: Interrupt) -> Trials:
     with line(quiet) as shown:
         TimeBar(shown, "comparing kernels", SEARCH_SHARE * search.seconds)
-        yield from search.trials()
+        yield from search.trials(interrupt)
 
 
-def _planned(search: Easy) -> str:
-    n = search.X.shape[0]
+def _planned(n: int, minutes: float) -> str:
     rows = f"{n} rows" if n <= EASY_ROWS else f"{EASY_ROWS} of {n} rows"
-    minutes = f"{search.seconds / 60:g} minute" + "s" * (search.seconds != 60)
-    return f"comparing kernels on {rows}, then training the best on all, for {minutes} at most"
+    time = f"{minutes:g} minute" + "s" * (minutes != 1)
+    return f"comparing kernels on {rows}, then training the best on all, for {time} at most"

@@ -76,14 +76,17 @@ def stream_like_training(path: Path, source: Source, header: Header) -> Iterator
 def _like_training(
     chunks: Iterator[Dataset], path: Path, memory: Memory, header: Header
 ) -> Iterator[Dataset]:
-    extra, d = 0, header.n_features
+    n_rows, extra, d = 0, 0, header.n_features
     for data in chunks:
         X: Any = data.X
+        n_rows += X.shape[0]
         if sp.issparse(X) and not header.any_width:
             X = X[:, 1:] if memory.serial_numbers else X
             extra += X[:, d:].count_nonzero() if X.shape[1] > d else 0
             X = with_width(X, d)
         yield replace(data, X=X)
+    if not n_rows:
+        raise ValueError(f"{path}: no rows in it, it is empty.")
     if extra:
         warn_user(
             f"{path}: {extra} values of features above {memory.called(d - 1)}, which the model has "

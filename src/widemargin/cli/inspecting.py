@@ -182,7 +182,8 @@ def export(model: Path, out: Path, kind: str | None, max_bytes: int | None) -> N
     kind = kind or {".onnx": "onnx", ".json": "shapes"}.get(out.suffix, "libsvm")
     if kind not in (*writers, "shapes"):
         raise UsageError(f"--to {kind}: not one of {', '.join(writers)}, shapes.")
-    header, fitted = load_model(model, Source(max_bytes=max_bytes))
+    calibrated = kind == "libsvm"  # the only one that has a place for probabilities
+    header, fitted = load_model(model, Source(max_bytes=max_bytes), calibrated=calibrated)
     if kind == "shapes":
         memory = Memory.recalled(header)
         exports.export_shapes(fitted, out, None if memory.numbers_are_positions else memory.names)

@@ -32,6 +32,7 @@ class Options(Words):
     learning_in_memory = (
         ", or learn from them in memory: train on the table itself, with a larger --memory-limit"
     )
+    uncalibrated = "train it without --probability"
 
     def __init__(self) -> None:
         self.name: Callable[[int], str] = super().feature

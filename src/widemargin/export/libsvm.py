@@ -11,13 +11,14 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from widemargin.calibration import parts_of, uncalibrated
 from widemargin.export.labels import plain_labels
 from widemargin.kernel import KernelSVC
 from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.model import KernelModel
 from widemargin.libsvm.svm_text import SvmText
 from widemargin.multiclass import Coding
-from widemargin.units import Units
+from widemargin.units import SCALERS, Units
 from widemargin.wording import words
 
 _INEXACT = "which LIBSVM's format cannot say with this kernel."
@@ -36,7 +37,9 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
         Exact (``early=False``), with the kernel "rbf", "poly" or "sigmoid", whole numbers as
         labels, and two classes or ``multi_class="ovo"``.  Behind scalers the file is for data as
         it is, if the format can say that: "rbf" with one factor for all features, "poly" and
-        "sigmoid" with scalers that leave zero where it is (MaxAbsScaler).
+        "sigmoid" with scalers that leave zero where it is (MaxAbsScaler).  Sigmoids that
+        ``CalibratedClassifierCV(model, ensemble=False)`` has fitted to it become probA and probB,
+        of two classes.
     path : path
         Written whole or not at all.
 
@@ -65,6 +68,7 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
     label 1 0
     nr_sv 1 1
     """
+    sigmoids, model = _sigmoids(model), uncalibrated(model)
     units, model = _units(model), model[-1] if isinstance(model, Pipeline) else model
     labels = _checked_labels(model)
     fitted, latest_first = model.model_, range(len(labels))[::-1]
@@ -83,7 +87,22 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
         n_support=np.bincount(owner, minlength=len(labels))[::-1],
         coef=coef[grouped],
         vectors=vectors[grouped],
+        sigmoids=sigmoids,
     ).write(path)
+
+
+def _sigmoids(model) -> tuple[np.ndarray, np.ndarray] | None:
+    """probA and probB of a calibrated model: the sigmoid of a pair, and of its latest class."""
+    if model is uncalibrated(model):
+        return None
+    _, curves = parts_of(model)
+    if len(model.classes_) > 2 or model.method != "sigmoid":
+        raise ValueError(
+            "LIBSVM's probabilities are sigmoids of pairs of classes, and those of this model are "
+            f"{len(curves)} curves ({model.method}) of single classes. Export the model without "
+            f"them: {words().uncalibrated}."
+        )
+    return np.array([curve.a_ for curve in curves]), np.array([curve.b_ for curve in curves])
 
 
 def _pairs(coef: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -102,6 +121,13 @@ def _units(model) -> Units | None:
     if not (isinstance(model, Pipeline) and isinstance(model[-1], KernelSVC)):
         return None
     check_is_fitted(model)
+    for step in model[:-1]:
+        if not isinstance(step, SCALERS) and step not in (None, "passthrough"):
+            kind = type(step).__name__
+            raise ValueError(
+                f"A pipeline with {kind} is more than LIBSVM's format can say. Use "
+                f"{words().function('export_onnx')}."
+            )
     if any(getattr(step, "clip", False) for step in model[:-1]):
         raise ValueError(f"The scaler clips, {_INEXACT} {_way_out()}")
     return Units.of(model)

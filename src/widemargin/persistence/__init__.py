@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,7 @@ def save(model, path, *, notes: dict | None = None) -> None:
         "passthrough" and "drop".
     path : path
         Written to a temporary file and renamed, so an older model there survives any accident.
+        A model that `load` would refuse is not written.
     notes : dict, default=None
         Plain values (JSON) to keep in the header, such as where the data came from.
 
@@ -88,7 +90,11 @@ def save(model, path, *, notes: dict | None = None) -> None:
     """
     header, arrays = _pack_calibrated(model)
     header |= {"package": widemargin.__version__, "notes": notes or {}}
-    write_container(path, header, arrays)
+    own = uncalibrated(model)
+    machine = own[-1] if isinstance(own, Pipeline) else own
+    kernel = getattr(machine, "kernel", None) if isinstance(machine, KernelMachine) else None
+    kernel = kernel if callable(kernel) else None
+    write_container(path, header, arrays, partial(_restored, kernel=kernel))
 
 
 def load(path, *, kernel: Callable | None = None, max_bytes: int | None = None):
@@ -122,7 +128,11 @@ def load(path, *, kernel: Callable | None = None, max_bytes: int | None = None):
         if kernel is not None:
             raise ValueError(f"{str(path)!r}: kernel= is for models trained with a function.")
         return load_foreign(path, model_budget(path, max_bytes))
-    fields, arrays = read_container(path, max_bytes)
+    return _restored(*read_container(path, max_bytes), kernel)
+
+
+def _restored(fields: Fields, arrays: Arrays, kernel: Callable | None):
+    """A model of what its file holds, all of it checked."""
     with arrays.budget:
         model = _unpack(fields, arrays, kernel)
         if fields.has("calibration"):

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import reprlib
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +28,22 @@ _PER_CHARACTER = 24  # bytes that JSON takes once it is read, at most: a list wi
 _LONGEST_HEADER = 48_000_000  # characters: safetensors takes 100 MB, and quotes are escaped
 
 
-def write_container(path, header: dict, arrays: dict[str, np.ndarray]) -> None:
-    """Write header and arrays; ``path`` is replaced whole or left as it was."""
+def write_container(
+    path, header: dict, arrays: dict[str, np.ndarray], check: Callable[[Fields, Arrays], object]
+) -> None:
+    """Write header and arrays; ``path`` is replaced whole or left as it was.
+
+    What cannot be read is not written: ``check`` is how it would be.
+    """
     text = json.dumps({"format": FORMAT, **header}, allow_nan=False)
-    _strict_json(text, path)  # what cannot be read is not written
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    anything = Budget(sys.maxsize, repr(str(path)))  # it is in memory already
+    try:
+        check(
+            Fields(_strict_json(text, path), str(path)), Arrays({**contiguous}, str(path), anything)
+        )
+    except ValueError as error:
+        raise ValueError(f"The model is not saved, since it would not load: {error}") from None
     with replacing(path) as temporary:
         try:
             save_file(contiguous, temporary, metadata={KEY: text})
