@@ -73,3 +73,38 @@ def read_images(path: Path) -> Iterator[tuple[str, np.ndarray]]:
             if file is not None:
                 with Image.open(io.BytesIO(file.read())) as image:
                     yield member.name, np.asarray(image.convert("L"))
+
+
+def scene15(folder: Path):
+    """Shares of the codes in each window, of 15 scenes; 100 training images of each."""
+    found: dict[str, tuple[list, list]] = {"train": ([], []), "test": ([], [])}
+    for name, image in read_images(folder / "scene15.tar"):
+        side, label = Path(name).parts[-3:-1]
+        found[side][0].append(_shares(centrist(image)))
+        found[side][1].append(label)
+    return tuple(np.array(part) for side in ("train", "test") for part in found[side])
+
+
+def caltech101(folder: Path, n_train: int = 15, n_test: int = 20, seed: int = 0):
+    """The same of 101 kinds of objects: 15 images each to learn from, 20 to score (PmSVM, 5.4)."""
+    names: dict[str, list[str]] = {}
+    with tarfile.open(folder / "caltech101.tar") as archive:
+        for name in archive.getnames():
+            if name.endswith(".jpg") and "BACKGROUND" not in name:
+                names.setdefault(Path(name).parts[-2], []).append(name)
+    rng = np.random.default_rng(seed)
+    side: dict[str, str] = {}
+    for label in sorted(names):
+        chosen = rng.permutation(sorted(names[label]))[: n_train + n_test]
+        side |= {name: "train" if k < n_train else "test" for k, name in enumerate(chosen)}
+    found: dict[str, tuple[list, list]] = {"train": ([], []), "test": ([], [])}
+    for name, image in read_images(folder / "caltech101.tar"):
+        if name in side:
+            found[side[name]][0].append(_shares(centrist(image)))
+            found[side[name]][1].append(Path(name).parts[-2])
+    return tuple(np.array(part) for part_of in ("train", "test") for part in found[part_of])
+
+
+def _shares(counts: np.ndarray) -> np.ndarray:
+    by_window = counts.reshape(-1, CODES).astype(np.float32)
+    return (by_window / by_window.sum(axis=1, keepdims=True)).ravel()
