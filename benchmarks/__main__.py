@@ -8,7 +8,7 @@ SCRIPTS = [
     "fma_peak", "threads", "few_classes", "approximation", "layout", "scaling",
     "kernel_fit", "certificate_cost", "kernel_predict", "kernel_whole", "kernel_grid",
     "kernel_rows", "kernel_threads", "parse", "command_line", "startup", "model_load", "easy",
-    "census", "out_of_core",
+    "census", "out_of_core", "dyadic",
 ]  # fmt: skip
 
 for script in SCRIPTS:
