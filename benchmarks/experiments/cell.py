@@ -43,16 +43,22 @@ def load(cell: Cell):
     return X, y, X_test, y_test
 
 
-def resident(kind: str) -> float:
-    """Megabytes: "VmRSS" now, "VmHWM" at most since the last `forget_peak`."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(kind):
-            return int(line.split()[1]) / 1024
-    return float("nan")
+def resident(kind: str) -> float | None:
+    """Megabytes: "VmRSS" now, "VmHWM" at most since the last `forget_peak`; if the system tells."""
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith(kind):
+                return int(line.split()[1]) / 1024
+    return None
 
 
-def forget_peak() -> None:
-    Path("/proc/self/clear_refs").write_text("5")
+def forget_peak() -> bool:
+    """Whether it could be: not in every container."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return True
 
 
 def warm_up(cell: Cell, X, y) -> None:
@@ -73,7 +79,7 @@ def run(cell: Cell, limit: float) -> dict:
     signal.setitimer(signal.ITIMER_REAL, limit)
     warm_up(cell, X, y)
     model = make(cell.use, cell.parameters, cell.seed, cell.threads)
-    forget_peak()
+    forgotten = forget_peak()
     before = resident("VmRSS")
     signal.setitimer(signal.ITIMER_REAL, limit)
     started = time.perf_counter()
@@ -92,7 +98,7 @@ def run(cell: Cell, limit: float) -> dict:
         "balanced_accuracy": float(balanced_accuracy_score(y_test, predicted)),
         "fit_seconds": fitted - started,
         "predict_seconds": ended - begun,
-        "fit_megabytes": peak - before,
+        "fit_megabytes": None if None in (peak, before) or not forgotten else peak - before,
         "peak_megabytes": peak,
         "train_rows": len(y),
         "scored_rows": len(y_test),

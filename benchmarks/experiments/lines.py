@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.experiments.plan import Experiment, Method
+
 
 @dataclass(frozen=True)
 class Line:
@@ -37,7 +39,8 @@ class Line:
         return float(np.median(values)) if values else None
 
     def detail(self, name: str) -> float | None:
-        values = [row["details"][name] for row in self.done if name in row["details"]]
+        found = [row["details"].get(name) for row in self.done]
+        values = [value for value in found if value is not None and not np.isnan(value)]
         return float(np.median(values)) if values else None
 
     @property
@@ -72,6 +75,31 @@ def labels(lines: list[Line]) -> list[str]:
                   if any(known.get(k) != v for known in own)]  # fmt: skip
         told.append(" ".join([line.method, *differ]))
     return told
+
+
+def in_order(experiment: Experiment, lines: list[Line]) -> list[Line]:
+    """Lines in the order of the experiment's file: fits side by side end in any order.
+
+    Those that the file no longer has are left out.
+    """
+    methods = {method.name: method for method in experiment.methods}
+
+    def place(line: Line) -> tuple[int, int, int]:
+        method = methods[line.method]
+        varied = [{k: settings[k] for k in method.vary} for settings in method.settings()]
+        own = {k: line.parameters.get(k) for k in method.vary}
+        return experiment.data.index(line.data), list(methods).index(line.method), varied.index(own)
+
+    kept = [ln for ln in lines if ln.method in methods and ln.data in experiment.data]
+    return sorted((ln for ln in kept if _is_asked(methods[ln.method], ln)), key=place)
+
+
+def _is_asked(method: Method, line: Line) -> bool:
+    """Whether the method's file asks for such a line, whatever it has tuned."""
+    return any(
+        all(line.parameters.get(k) == v for k, v in settings.items())
+        for settings in method.settings()
+    )
 
 
 def lines_of(rows: Iterable[dict[str, Any]]) -> list[Line]:

@@ -119,8 +119,8 @@ def line(row: dict[str, Any]) -> str:
     head = f"{row['stage']} {row['data']:<9} {row['method']:<20} {parameters:<24}"
     if row["status"] != "done":
         return f"{head} {row['status']}: {row['message']}"
-    seconds, room = row["fit_seconds"], row["fit_megabytes"]
-    return f"{head} {100 * row['accuracy']:.2f} % {seconds:>9.2f} s {room:>6.0f} MB"
+    told = f"{head} {100 * row['accuracy']:.2f} % {row['fit_seconds']:>9.2f} s"
+    return told if row["fit_megabytes"] is None else f"{told} {row['fit_megabytes']:>6.0f} MB"
 
 
 def _short(value) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.competitors import COMPETITORS
 from benchmarks.experiments import plan
 from benchmarks.experiments.experiment_page import FAR, environment, experiment_page
-from benchmarks.experiments.lines import Line, lines_of
+from benchmarks.experiments.lines import Line, in_order, lines_of
 from benchmarks.experiments.methods_page import methods_page
 from benchmarks.experiments.plan import Experiment
 from benchmarks.experiments.store import Results, opened
@@ -39,9 +39,10 @@ def read_results(folder: Path) -> Measured:
     found: Measured = {}
     for name in plan.names():
         rows = Results(folder / f"{name}.parquet").rows
-        lines = lines_of(map(opened, rows.values()))
+        experiment = plan.read(name)
+        lines = in_order(experiment, lines_of(map(opened, rows.values())))
         if any(line.done for line in lines):
-            found[name] = plan.read(name), lines
+            found[name] = experiment, lines
     return found
 
 

@@ -20,7 +20,7 @@ from benchmarks.experiments.cell import load, run
 from benchmarks.experiments.environment import describe
 from benchmarks.experiments.measures import MEASURES
 from benchmarks.experiments.plan import Cell, Experiment, Method
-from benchmarks.experiments.runner import EXTENSIONS, Runner
+from benchmarks.experiments.runner import EXTENSIONS, Runner, line
 from benchmarks.experiments.schedule import Schedule
 from benchmarks.experiments.store import SCHEMA, Results
 from benchmarks.methods import METHODS, make
@@ -440,6 +440,16 @@ def test_a_fit_is_measured_in_a_process_of_its_own():
     assert found["fit_megabytes"] < found["peak_megabytes"]
     assert found["details"]["gap"] < 1e-3
     assert found["train_rows"] == 300
+
+
+def test_where_memory_cannot_be_measured_the_rest_is(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.experiments.cell.forget_peak", lambda: False)
+    found = run(replace(DIGITS, parameters={"C": 0.001}), limit=60.0)
+    assert found["fit_megabytes"] is None
+    assert found["accuracy"] > 0.8
+    kept = Results(tmp_path / "here.parquet")
+    assert "MB" not in line(kept.keep(DIGITS, found | {"status": "done", "limit": 1.0}))
+    kept.collect()
 
 
 def test_a_fit_that_takes_too_long_is_killed():

@@ -8,7 +8,7 @@ from benchmarks.competitors import COMPETITORS
 from benchmarks.experiments import plan
 from benchmarks.experiments.__main__ import main
 from benchmarks.experiments.experiment_page import experiment_page
-from benchmarks.experiments.lines import Line, lines_of
+from benchmarks.experiments.lines import Line, in_order, lines_of
 from benchmarks.experiments.methods_page import words
 from benchmarks.experiments.ranks import standings
 from benchmarks.experiments.runner import Runner
@@ -128,6 +128,20 @@ def test_ranks_over_sets():
     assert a.behind == pytest.approx((5 + 0 + 0.4) / 3)
     assert (b.sets, b.behind) == (2, pytest.approx((5 + 1) / 2))
     assert standings(lines({"a": [0.9], "b": [0.8], "c": [0.7]})) == []  # of one set: nothing
+
+
+def test_lines_come_in_the_order_of_the_file_whatever_ended_first():
+    table5 = plan.read("icd_table5")
+    wanted = [(data, m.name) for data in table5.data for m in table5.methods]
+    found = [Line(data, method, method, {}, []) for data, method in reversed(wanted)]
+    gone = [Line("ijcnn1", "no such method", "ICD", {}, []),
+            Line("no such set", "ICD", "ICD", {}, [])]  # fmt: skip
+    told = [(line.data, line.method) for line in in_order(table5, [*gone, *found])]
+    assert told == wanted
+    levels = plan.read("icd_levels")
+    found = [Line("usps", "ICD", "ICD", {"n_bins": n}, []) for n in (400, 7, 10, 100)]
+    told = [line.parameters["n_bins"] for line in in_order(levels, found)]
+    assert told == [10, 100, 400]  # 7 is none of its settings
 
 
 def test_figures_are_medians_of_the_fits_that_ended():

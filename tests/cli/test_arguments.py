@@ -118,6 +118,7 @@ def test_options_of_train_reach_the_machine(two, words, expected):
     [
         (["icd"], papers.icd()),
         (["icd", "-c", "0.1", "--loss", "hinge"], papers.icd(C=0.1, loss="hinge")),
+        (["icd-counts"], papers.icd(scaling=None)),
         (["pmsvm"], papers.pmsvm()),
         (["pmsvm", "-p", "-8"], papers.pmsvm(-8)),
         (["pmsvm", "-t", "jensen-shannon"], papers.pmsvm(kernel="jensen_shannon")),
@@ -142,7 +143,7 @@ def test_presets_are_those_of_the_papers(words, expected):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["svm-perf"], "--preset svm-perf: not one of icd, pmsvm, pmsvm-lut, dcsvm, dcsvm-early."),
+        (["svm-perf"], "--preset svm-perf: not one of icd, icd-counts, pmsvm, pmsvm-lut, dcsvm,"),
         (["icd", "-t", "rbf"], "--kernel rbf: --preset icd takes intersection, chi2,"),
         (["dcsvm", "-t", "chi2"], "--kernel chi2: --preset dcsvm takes rbf, poly,"),
         (["icd", "--power", "-2"], "--power has no meaning with --kernel intersection"),

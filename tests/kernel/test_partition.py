@@ -1,5 +1,7 @@
 """Clusters: every row in one, none empty, none crowded, and one rule for old rows and new."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -120,6 +122,23 @@ def test_no_cluster_of_distinct_rows_exceeds_the_cap(name, k):
     router, label = divided(kernel, rows, k, sample_size=400)
     assert np.bincount(label).max() <= 2 * len(X) / k
     np.testing.assert_array_equal(router.assign(rows, ONE), label)
+
+
+def test_rows_that_are_similar_to_no_centre_are_not_split_in_vain(monkeypatch):
+    """They all go to the centre of least norm, whichever that is: every round costs a look at
+    all rows and helps nothing."""
+    kernel, rows = operands("rbf", uniform(2000, 20))
+    narrow = replace(kernel, gamma=1e3)
+    looks = []
+    look = KernelRouter.assign
+    monkeypatch.setattr(KernelRouter, "assign", lambda *args: looks.append(1) or look(*args))
+    rng = np.random.default_rng(0)
+    router, label = partition(
+        narrow, rows, 16, np.arange(2000), 100, rng, ONE, clustering="kernel_kmeans"
+    )
+    assert np.bincount(label).max() > 1000
+    assert len(looks) <= 6
+    np.testing.assert_array_equal(look(router, rows, ONE), label)
 
 
 @pytest.mark.parametrize("name", ["rbf", "poly"])

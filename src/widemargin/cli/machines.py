@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
@@ -19,8 +20,10 @@ _GENERAL = {f"exp_{k}" if k in ADDITIVE else k: k for k in general_kernels.KERNE
 GENERAL = tuple(_GENERAL)
 KERNELS = ADDITIVE + GENERAL
 LIBSVM_KERNELS = {"0": "linear", "1": "poly", "2": "rbf", "3": "sigmoid", "4": "precomputed"}
-PRESETS = {  # what makes the machine, and the kernel that it has if none is named
+# What makes the machine, and the kernel that it has if none is named.
+PRESETS: dict[str, tuple[Callable, str]] = {
     "icd": (papers.icd, "intersection"),
+    "icd-counts": (partial(papers.icd, scaling=None), "intersection"),
     "pmsvm": (papers.pmsvm, "power_mean"),
     "pmsvm-lut": (papers.pmsvm_lut, "power_mean"),
     "dcsvm": (papers.dcsvm, "rbf"),

@@ -172,7 +172,8 @@ Preset = Annotated[
     str | None,
     _machine_option(
         "--preset",
-        help="As a paper says: icd, pmsvm, pmsvm-lut, dcsvm, dcsvm-early; other options change it",
+        help="As a paper says: icd, icd-counts (histograms as they are), pmsvm, pmsvm-lut, dcsvm, "
+        "dcsvm-early; other options change it",
     ),
 ]
 Kernel = Annotated[

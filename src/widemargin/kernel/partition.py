@@ -28,6 +28,7 @@ CLUSTERINGS = ("auto", "kmeans", "kernel_kmeans", "random")
 _ITERATIONS = 20
 _SLACK = 2.0  # the cap, in units of the average size
 _ROUNDS = 20  # of splitting; what still exceeds the cap then has identical rows
+_PATIENCE, _SMALLER = 3, 0.9  # rounds in which the largest cluster has to become so much smaller
 _ROWS_AT_ONCE = 1 << 14  # whose distances to all centres are in memory
 _SAMPLED_AT_ONCE = 64
 _KMEANS_ROWS = 20  # sampled rows per centre of plain k-means, at least
@@ -230,16 +231,28 @@ def partition(
     else:
         router = kernel_kmeans(kernel, sample, k, rng, backend).by_centre()
     label = router.assign(rows, backend)
+    largest: list[int] = []  # cluster, in each round
     for _ in range(_ROUNDS):
         router, label = _without_empty(router, label)
-        crowded = np.flatnonzero(np.bincount(label) > _SLACK * len(rows) / k)
-        if len(crowded) == 0:
+        sizes = np.bincount(label)
+        crowded = np.flatnonzero(sizes > _SLACK * len(rows) / k)
+        largest.append(int(sizes.max()))
+        if len(crowded) == 0 or _in_vain(largest):
             break
         split = router.split(crowded, rows, label, rng, backend)
         if split.n_clusters == router.n_clusters:
             break
         router, label = split, split.assign(rows, backend)
     return _without_empty(router, label)
+
+
+def _in_vain(largest: list[int]) -> bool:
+    """Whether splitting has not made the largest cluster smaller for some rounds.
+
+    Rows that are similar to no sampled one (a narrow kernel) all go to the centre of least norm,
+    and to the next one when that is split.
+    """
+    return len(largest) > _PATIENCE and largest[-1] > _SMALLER * largest[-1 - _PATIENCE]
 
 
 def _without_empty(router: Router, label: np.ndarray) -> tuple[Router, np.ndarray]:
