@@ -12,8 +12,7 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
-from widemargin import AdditiveMap, AdditiveSVC, KernelSVC, read, save
-from widemargin.additive.explanation import importance
+from widemargin import AdditiveMap, AdditiveSVC, KernelSVC, explain, read, save
 from widemargin.additive.source import Blocks
 from widemargin.additive.source import ranges as ranges_of
 from widemargin.data.svmlight_writing import write_svmlight
@@ -132,7 +131,7 @@ def additive(X, y, weight, folder):
     model = use(AdditiveSVC("chi2", warm_start=True, class_weight="balanced"), X, y, weight)
     model.contributions(X)
     model.approximation_error(X)
-    importance(model, X)
+    explain(model).importances(X)
     export_shapes(model, folder / "shapes.json")
     export_onnx(model, folder / "additive.onnx")
     save(model, folder / "additive")

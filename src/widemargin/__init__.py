@@ -1,4 +1,4 @@
-"""Kernel support vector machines at the speed and scale of linear ones.
+"""Fast kernel support vector machines that certify their solutions.
 
 The estimators are imported when they are first used, so that the command line answers at once.
 """

@@ -189,12 +189,21 @@ class AdditiveSVC(OnCluster, widemargin.AdditiveSVC):
 
 def _cut(shared: SharedProblem, targets: np.ndarray, n_parts: int) -> list[RowsPart]:
     """Blocks that follow each other, of about as many rows in every part."""
-    codes, cuts = shared.codes, shared.codes.cuts
-    assert isinstance(codes, StoredCodes)
-    ends = np.searchsorted(cuts, np.arange(1, n_parts) * codes.n_rows / n_parts)
-    ends = np.maximum.accumulate(np.clip(ends, np.arange(1, n_parts), None))
-    blocks = pairwise([0, *ends.tolist(), len(cuts) - 1])
-    return [RowsPart(shared.of_blocks(slice(*pair)), targets) for pair in blocks]
+    assert isinstance(shared.codes, StoredCodes)
+    ends = [0, *_ends(shared.codes.cuts, n_parts)]
+    return [RowsPart(shared.of_blocks(slice(*pair)), targets) for pair in pairwise(ends)]
+
+
+def _ends(cuts: np.ndarray, n_parts: int) -> list[int]:
+    """The block that each part ends before: of uneven blocks too, every part has one.
+
+    >>> _ends(np.array([0, 100, 110, 210]), 3), _ends(np.array([0, 10, 90, 95, 100]), 3)
+    ([1, 2, 3], [2, 3, 4])
+    """
+    part, n_blocks = np.arange(1, n_parts + 1), len(cuts) - 1
+    ends = np.searchsorted(cuts, part * cuts[-1] / n_parts)
+    ends = np.maximum.accumulate(np.maximum(ends - part, 0)) + part
+    return np.minimum(ends, n_blocks - n_parts + part).tolist()
 
 
 class PartsOnCluster:

@@ -8,17 +8,30 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import KernelSVC, load
+from widemargin import AdditiveSVC, KernelSVC, load, save
 from widemargin.cli import output, training
 from widemargin.cli.app import app
 from widemargin.cli.options import Output
 from widemargin.cli.output import print_facts, print_json, print_table, shown
 from widemargin.cli.progress import progress_on
 
-from .helpers import IRIS, SIGN, SPECIES, TWO, files, refused, run, run_json, write, write_lines
+from .helpers import (
+    IRIS,
+    SIGN,
+    SPECIES,
+    TWO,
+    files,
+    refused,
+    run,
+    run_json,
+    table,
+    write,
+    write_lines,
+)
 
 COMMANDS = [command.callback.__name__ for command in app.registered_commands]
 
@@ -399,3 +412,20 @@ def test_rows_of_output_are_many_chunks(monkeypatch):
     expected = run("predict", "a.txt", "m").stdout
     monkeypatch.setattr(training, "_CHUNK", 7)
     assert run("predict", "a.txt", "m").stdout == expected
+
+
+# ------------------------------------------------------------------ control characters
+
+
+def test_names_from_files_do_not_command_the_terminal():
+    """An escape sequence could clear it, or write what looks like a result."""
+    clear = "\x1b[2J"
+    frame = pd.DataFrame({f"{clear}age": [1.0, 2.0, 3.0, 4.0], "size": [4.0, 1.0, 3.0, 2.0]})
+    model = AdditiveSVC(random_state=0).fit(frame, [f"{clear}no", "yes"] * 2)
+    save(model, "m", notes={"command": f"{clear}train"})
+    table("a.csv", {f"{clear}age": [1, 2], "other": [3, 4], "label": [f"{clear}no", "yes"]})
+    missing = run("evaluate", "a.csv", "m", status=1).output
+    dropped = ["train", "a.csv", "n", "-t", "linear", "--drop", f"{clear}age"]
+    told = [run(*words).output for words in (["info", "m"], dropped, ["evaluate", "a.csv", "n"])]
+    assert not any("\x1b" in text for text in [missing, *told])
+    assert all(r"\x1b[2J" in text for text in told)

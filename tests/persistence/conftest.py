@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from .helpers import damaged
+from .damage import damaged
 
 
 @pytest.fixture(scope="module")

@@ -10,19 +10,8 @@ import pytest
 from widemargin import AdditiveSVC, load, save
 from widemargin.persistence import parameters
 
-from .helpers import (
-    Case,
-    Parts,
-    damaged,
-    each_kind,
-    fitted,
-    machines,
-    outcome,
-    refused,
-    replaced,
-    rows,
-    without_notes,
-)
+from .cases import Case, fitted, rows
+from .damage import Parts, damaged, each_kind, machines, outcome, refused, replaced, without_notes
 
 # ------------------------------------------------------------------ arrays
 

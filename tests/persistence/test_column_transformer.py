@@ -10,7 +10,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from widemargin import AdditiveSVC, load, save
 from widemargin.persistence import read_header
 
-from .helpers import Parts, damaged, table
+from .cases import table
+from .damage import Parts, damaged
 
 PARTS = ("steps", 0, "own", "parts")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from .helpers import damaged, refused, replaced
+from .damage import damaged, refused, replaced
 
 COLUMNS = ("own", "columns")
 FAULTS = {

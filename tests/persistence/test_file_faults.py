@@ -15,13 +15,7 @@ from hypothesis import strategies as st
 from widemargin import load
 from widemargin.persistence import read_header
 
-from .helpers import (
-    damaged,
-    each_kind,
-    length_of_header,
-    outcome,
-    refused,
-)
+from .damage import damaged, each_kind, length_of_header, outcome, refused
 
 # ------------------------------------------------------------------ the file as a whole
 

@@ -9,7 +9,7 @@ import pytest
 from widemargin import load
 from widemargin.persistence import read_header
 
-from .helpers import (
+from .damage import (
     Parts,
     damaged,
     each_kind,

@@ -7,7 +7,7 @@ from widemargin import load
 from widemargin.budget import TooLargeError
 from widemargin.persistence import read_header
 
-from .helpers import Parts, damaged
+from .damage import Parts, damaged
 
 
 def wide(folder, kind: str, n_features: int) -> bytes:

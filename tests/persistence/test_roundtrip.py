@@ -22,14 +22,12 @@ from widemargin import AdditiveMap, AdditiveSVC, KernelSVC, load, save
 from widemargin.additive.lookup import PolynomialLookup
 from widemargin.persistence import read_header
 
-from .helpers import (
+from .cases import (
     ADDITIVE,
     CASES,
     KERNEL,
     PIPELINES,
     SCALERS,
-    assert_same,
-    assert_same_estimator,
     classes,
     fitted,
     framed,
@@ -37,6 +35,7 @@ from .helpers import (
     product_kernel,
     rows,
 )
+from .sameness import assert_same, assert_same_estimator
 
 
 @pytest.fixture

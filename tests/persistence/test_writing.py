@@ -13,7 +13,8 @@ from safetensors import SafetensorError
 from widemargin import AdditiveSVC, load, save
 from widemargin.persistence import container
 
-from .helpers import DAMAGED, Case, damaged, fitted, nodes, rows
+from .cases import Case, fitted, rows
+from .damage import DAMAGED, damaged, nodes
 
 
 @pytest.fixture

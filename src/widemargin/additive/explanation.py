@@ -195,27 +195,3 @@ class ExplanationMixin:
             raise ValueError(f"features: column {name} has categories, and no grid.")
         values = self.columns_.parts(X[dual.present]).values
         return shape_errors(self.model_, values, dual.coef, numbers)
-
-
-def importance(model: ExplanationMixin, X=None) -> np.ndarray:
-    """How much each feature moves the decision values: the mean of |contribution|.
-
-    Over the rows of X, in which contributions are centred too, or over the training data
-    (`AdditiveSVC.feature_importances_`); averaged over classes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from widemargin import AdditiveSVC
-    >>> from widemargin.additive.explanation import importance
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = AdditiveSVC(random_state=0).fit(X, y)
-    >>> sorted(int(j) for j in importance(model, X).argsort()[-2:])  # the petals
-    [2, 3]
-    """
-    if X is None:
-        return model.feature_importances_
-    d = model.n_features_in_
-    parts = model.contributions(X)[:, :d]
-    centred = parts - parts.mean(axis=0)
-    return np.abs(centred).mean(axis=0).reshape(d, -1).mean(axis=1)

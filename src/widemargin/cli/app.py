@@ -59,7 +59,7 @@ class Program(TyperGroup):
 app = typer.Typer(
     name="widemargin",
     cls=Program,
-    help="Kernel support vector machines at the speed and scale of linear ones.",
+    help="Fast kernel support vector machines that certify their solutions.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -20,6 +20,7 @@ from widemargin.calibration import uncalibrated
 from widemargin.cli.arguments import UsageError
 from widemargin.cli.memory import Memory, existing_model
 from widemargin.cli.options import Output, Source
+from widemargin.cli.output import printable
 from widemargin.cli.words import call_features
 from widemargin.data import Dataset, stream
 from widemargin.data.ranges import is_range_file
@@ -42,7 +43,7 @@ def read_training(
     if data.y is None:
         raise ValueError(f"{path}: no labels in it. Name their column with --label.")
     if data.columns is not None and not output.quiet:
-        print(f"columns: {data.columns}", file=sys.stderr)
+        print(printable(f"columns: {data.columns}"), file=sys.stderr)
     memory = Memory.of(data)
     if kernel_values and has_serial_numbers(data):
         memory = replace(memory, serial_numbers=True)

@@ -7,6 +7,7 @@ import functools
 import json
 import math
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -24,6 +25,7 @@ from widemargin.wording import speaking
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 show_traceback = False
 command_line = ""  # of this run
 
@@ -84,7 +86,16 @@ def _warn(message, category, filename, lineno, file=None, line=None) -> None:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr)
+    print("\n".join(map(printable, text.split("\n"))), file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    r"""With control characters in words: a name from a file must not command the terminal.
+
+    >>> printable("\x1b[2Jage\n")
+    '\\x1b[2Jage\\n'
+    """
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def print_json(content: dict) -> None:
@@ -113,7 +124,7 @@ def print_facts(facts: dict[str, Any]) -> None:
 
 def print_table(header: list[str], rows: list[list], title: str = "") -> None:
     """A table that also reads well in a file: rich only where there is a terminal."""
-    cells = [[shown(value) for value in row] for row in rows]
+    header, *cells = [[shown(value) for value in row] for row in (header, *rows)]
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table
@@ -135,7 +146,7 @@ def print_table(header: list[str], rows: list[list], title: str = "") -> None:
 
 
 def shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
 
 
 def or_stdout(out: Path | None):

@@ -1,8 +1,5 @@
-"""Small fitted models of every kind, and model files taken apart and put together again."""
+"""Small models of every kind, and the rows that they are fitted on."""
 
-import dataclasses
-import json
-import struct
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,19 +7,15 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 import scipy.sparse as sp
-from safetensors import safe_open
-from safetensors.numpy import save as to_bytes
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, StandardScaler
 
-from widemargin import AdditiveSVC, KernelSVC, PowerMean, load, papers, save
+from widemargin import AdditiveSVC, KernelSVC, PowerMean, papers
 
-KEY = "widemargin"
 NAMES = ["petal length", "petal width", "größe", "sepal"]
 
 # ------------------------------------------------------------------ data
@@ -59,7 +52,7 @@ def table(n=60, **columns):
     return pd.DataFrame(content | columns)
 
 
-def _columns(*transformers, X=None, machine=None, **options) -> "Case":
+def of_columns(*transformers, X=None, machine=None, **options) -> "Case":
     """A ColumnTransformer before a machine."""
     X = table() if X is None else X
     machine = AdditiveSVC(random_state=0) if machine is None else machine
@@ -296,20 +289,20 @@ JOBS = OneHotEncoder(handle_unknown="ignore")
 NUMBERS = ["age", "size"]
 
 COLUMNS: dict[str, Callable[[], Case]] = {
-    "columns": lambda: _columns(
+    "columns": lambda: of_columns(
         ("numbers", make_pipeline(FILLED, StandardScaler()), NUMBERS),
         ("jobs", JOBS, ["job"]),
         remainder="passthrough",
     ),
-    "columns dropped": lambda: _columns(("n", FILLED, ["age"]), ("j", "drop", ["job"])),
-    "columns by number": lambda: _columns(
+    "columns dropped": lambda: of_columns(("n", FILLED, ["age"]), ("j", "drop", ["job"])),
+    "columns by number": lambda: of_columns(
         ("n", FILLED, [0, 3]), ("p", "passthrough", [2]), ("j", JOBS, [1]), verbose=False
     ),
-    "columns of an array": lambda: _columns(
+    "columns of an array": lambda: of_columns(
         ("a", MinMaxScaler((0, 2)), [0, 2]), ("b", MaxAbsScaler(), [3]), X=rows(),
         remainder=StandardScaler(),
     ),
-    "columns, sparse output": lambda: _columns(
+    "columns, sparse output": lambda: of_columns(
         ("j", OneHotEncoder(), ["job", "count"]), ("a", SimpleImputer(), ["age"]),
         sparse_threshold=1.0, machine=KernelSVC(gamma=1.0), verbose_feature_names_out=False,
     ),
@@ -320,7 +313,7 @@ COLUMNS: dict[str, Callable[[], Case]] = {
             MinMaxScaler(), AdditiveSVC(random_state=0),
         ), table(), np.arange(60) % 2,
     ),
-    "columns with missing texts": lambda: _columns(
+    "columns with missing texts": lambda: of_columns(
         ("j", make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()), ["job"]),
         ("m", OneHotEncoder(drop="if_binary"), ["job", "flag"]),
         X=table(job=np.array(["a", None, "b", np.nan] * 15, dtype=object),
@@ -360,222 +353,3 @@ CASES = {**ADDITIVE, **KERNEL, **PIPELINES, **COLUMNS}
 def fitted(name: str) -> tuple[Any, Case]:
     case = CASES[name]()
     return case.fit(), case
-
-
-# ------------------------------------------------------------------ sameness
-
-
-def assert_same(a, b, where="model") -> None:
-    """Equal in type, shape and every bit, however deep."""
-    if isinstance(a, np.ndarray):
-        assert isinstance(b, np.ndarray), where
-        assert a.dtype == b.dtype, where
-        if a.dtype == object:  # in which NaN is not equal to itself
-            assert_same(a.tolist(), b.tolist(), where)
-            return
-        np.testing.assert_array_equal(a, b, err_msg=where, strict=True)
-    elif isinstance(a, dict):
-        assert list(a) == list(b), where
-        for key in a:
-            assert_same(a[key], b[key], f"{where}[{key!r}]")
-    elif isinstance(a, (list, tuple)):
-        assert len(a) == len(b), where
-        for k, (one, other) in enumerate(zip(a, b, strict=True)):
-            assert_same(one, other, f"{where}[{k}]")
-    elif dataclasses.is_dataclass(a) and not isinstance(a, type):
-        assert type(a) is type(b), where
-        for field in dataclasses.fields(a):
-            if field.name not in _OF_TRAINING:
-                assert_same(getattr(a, field.name), getattr(b, field.name), f"{where}.{field.name}")
-    elif hasattr(a, "get_params"):
-        assert_same_estimator(a, b, where)
-    elif callable(a) and not isinstance(a, type):
-        assert callable(b), where
-    else:
-        assert a is b or a == b or (a != a and b != b), f"{where}: {a!r} and {b!r}"
-        flags = isinstance(a, (bool, np.bool_)), isinstance(b, (bool, np.bool_))
-        assert flags[0] == flags[1], f"{where}: {a!r} and {b!r}"
-
-
-# Estimates of speed, a training matrix, and the variables of a recorded level.
-_OF_TRAINING = ("cost", "values", "row", "alpha", "label")
-_NOT_STORED = (
-    "_dual",
-    "_duals",
-    "_parent_callback_ctx",
-    "_skl_callbacks",
-    "_transformers_feature_names_out",  # which every transform sets anew
-)
-
-
-def assert_same_estimator(a, b, where="model") -> None:
-    """The same parameters and the same fitted attributes, private ones included."""
-    assert type(a) is type(b), where
-    assert_same(a.get_params(deep=False), b.get_params(deep=False), f"{where} parameters")
-    held = {k: v for k, v in vars(a).items() if k not in _NOT_STORED}
-    again = {k: v for k, v in vars(b).items() if k not in _NOT_STORED}
-    assert set(held) == set(again), where
-    for name in held:
-        assert_same(held[name], again[name], f"{where}.{name}")
-
-
-# ------------------------------------------------------------------ files
-
-
-@dataclass
-class Parts:
-    """A model file taken apart: the JSON header and the arrays, to be changed at will."""
-
-    header: dict
-    arrays: dict[str, np.ndarray]
-
-    @classmethod
-    def of(cls, path) -> "Parts":
-        with safe_open(path, framework="np") as file:
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            return cls(json.loads(file.metadata()[KEY]), arrays)
-
-    def copy(self) -> "Parts":
-        return Parts(json.loads(json.dumps(self.header)), dict(self.arrays))
-
-    def content(self, text: str | None = None) -> bytes:
-        """The bytes of a file with this header, or with this text in its place."""
-        text = json.dumps(self.header) if text is None else text
-        return to_bytes(self.arrays, metadata={KEY: text})
-
-
-# Tiny models whose files are damaged in every way: few rows, few bins, little history.
-_TINY = {"max_iter": 2, "random_state": 0, "n_bins": 5}
-_TINY_X = 1 + np.round(8 * rows(12, 3, seed=4)) / 8
-
-
-def _tiny(model, X=_TINY_X) -> Case:
-    return Case(model, X, classes(X))
-
-
-DAMAGED: dict[str, Callable[[], Case]] = {
-    "spectral": lambda: _tiny(AdditiveSVC("chi2", **_TINY)),
-    "unary": lambda: _tiny(papers.icd(**_TINY)),
-    "direct": lambda: _tiny(papers.pmsvm(max_iter=2, random_state=0)),
-    "rbf": lambda: _tiny(KernelSVC(max_iter=3, **PLAIN, class_weight={0: 1.0, 1: 2.0, 2: 1.0})),
-    "compressed": lambda: _tiny(
-        KernelSVC("poly", max_iter=3, **PLAIN, early=1, branching=2), mostly_zero(12, 6, seed=3)
-    ),
-    "points": lambda: _tiny(
-        KernelSVC(max_iter=3, **PLAIN, early=1, branching=2, early_prediction="bcm")
-    ),
-    "precomputed": lambda: _tiny(
-        KernelSVC("precomputed", max_iter=3, **PLAIN, early=1, branching=2), rbf_kernel(_TINY_X)
-    ),
-    "pipeline": lambda: _tiny(make_pipeline(MinMaxScaler(clip=True), KernelSVC(max_iter=3))),
-    "columns": lambda: Case(
-        AdditiveSVC("chi2", missing="learn", categorical_features=[0], **_TINY),
-        np.where(np.arange(36).reshape(12, 3) % 5 == 1, np.nan, _TINY_X),
-        classes(_TINY_X),
-    ),
-    "scaled": lambda: _tiny(make_pipeline(StandardScaler(), AdditiveSVC("linear", **_TINY))),
-    "column transformer": lambda: _columns(
-        ("numbers", make_pipeline(FILLED, MinMaxScaler()), [*NUMBERS, "more"]),
-        ("jobs", OneHotEncoder(drop="first", handle_unknown="ignore"), ["job"]),
-        X=table(12, job=np.array(["a", "b", np.nan] * 4, dtype=object), more=np.arange(12.0)),
-        machine=AdditiveSVC("linear", **_TINY),
-        remainder="passthrough",
-    ),
-}
-
-
-@cache
-def damaged(name: str, folder) -> tuple[Parts, bytes, Any]:
-    """A tiny model's file, taken apart and whole, and rows to try it on."""
-    case = DAMAGED[name]()
-    path = folder / f"{name}.safetensors"
-    save(case.fit(), path)
-    return Parts.of(path), path.read_bytes(), case.X[:3]
-
-
-def outcome(path, content: bytes, X, *, finite: bool = False):
-    """Load and use a file that may be damaged: the ValueError, or the decision values.
-
-    Everything else that can happen is a failure: other exceptions leave through here, a crash or
-    a hang ends the test run.
-    """
-    path.write_bytes(content)
-    try:
-        model = load(path)
-    except ValueError as error:
-        return _about(error, path)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # numbers of a damaged file overflow
-        if not hasattr(model, "decision_function"):
-            return model.transform(X)
-        try:
-            scores = model.decision_function(X)
-        except ValueError as error:
-            # Of a given kernel only the header says how many rows it was trained on; and a name
-            # that is a name may be any.
-            told = any(s in str(error) for s in ("features as input", "feature names should match"))
-            assert told or not finite, "the numbers of the model were not touched"
-            return error
-    n_classes = len(model.classes_)
-    assert scores.shape == ((len(_dense(X)),) if n_classes == 2 else (len(_dense(X)), n_classes))
-    if finite:
-        assert np.all(np.isfinite(scores))
-    return scores
-
-
-def _about(error: ValueError, path) -> ValueError:
-    assert str(path) in str(error)  # which file it is, first of all
-    return error
-
-
-def _dense(X):
-    return X.toarray() if sp.issparse(X) else X
-
-
-# ------------------------------------------------------------------ what every damaged file must do
-
-each_kind = pytest.mark.parametrize("kind", DAMAGED)
-
-
-def refused(path, content: bytes, X, match: str = "", what: str = "") -> None:
-    """This file is not even loaded, and the message says why."""
-    path.write_bytes(content)
-    try:
-        model = load(path)
-    except ValueError as error:
-        message = str(error)
-    else:
-        pytest.fail(f"{what}: a model was made of it, {model!r}")
-    assert str(path) in message, what
-    assert match in message, what
-
-
-def length_of_header(content: bytes) -> int:
-    return 8 + struct.unpack("<Q", content[:8])[0]
-
-
-def nodes(tree, where=()):
-    """Every node below the root, with the way there; of lists the first and the last."""
-    keys = tree if isinstance(tree, dict) else sorted({0, len(tree) - 1} if tree else ())
-    for key, value in [(key, tree[key]) for key in keys]:
-        yield (*where, key), value
-        if isinstance(value, (dict, list)):
-            yield from nodes(value, (*where, key))
-
-
-def replaced(tree, where, value):
-    tree = json.loads(json.dumps(tree))
-    at = tree
-    for key in where[:-1]:
-        at = at[key]
-    at[where[-1]] = value
-    return tree
-
-
-def without_notes(header):
-    return [(w, v) for w, v in nodes(header) if w[0] not in ("notes", "package")]
-
-
-def machines(header) -> list[dict]:
-    found = [header, *header.get("steps", [])]
-    return [h for h in found if "parameters" in h]
