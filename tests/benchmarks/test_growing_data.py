@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from benchmarks.eight_million import deformed, smooth_fields
 from benchmarks.growth import slope
 

@@ -166,10 +166,8 @@ def test_easy_without_a_test_and_with_another_model(iris):
     assert "best of 28 on 150 rows" in result.stdout
     assert "confusion" not in result.stdout
     assert result.stderr.startswith(
-        "reading iris.txt
-"
-        "comparing kernels on 150 rows, then training the best on all, for 10 minutes at most
-"
+        "reading iris.txt\n"
+        "comparing kernels on 150 rows, then training the best on all, for 10 minutes at most\n"
     )
     assert result.stderr.count("kernel rbf, gamma") == 4  # the best width of three was an end
     assert files() == {"iris.txt", "m"}
@@ -181,8 +179,7 @@ def test_easy_without_a_test_and_with_another_model(iris):
 def test_easy_says_a_word_before_it_imports_anything_heavy(iris, monkeypatch):
     monkeypatch.setitem(sys.modules, "widemargin.cli.choosing", None)
     monkeypatch.delattr(widemargin.cli, "choosing", raising=False)
-    assert run("easy", iris, status=1).stderr.startswith("reading iris.txt
-error: ")
+    assert run("easy", iris, status=1).stderr.startswith("reading iris.txt\nerror: ")
     assert run("easy", iris, "-q", status=1).stderr.startswith("error: ")
 
 
