@@ -429,3 +429,12 @@ def test_names_from_files_do_not_command_the_terminal():
     told = [run(*words).output for words in (["info", "m"], dropped, ["evaluate", "a.csv", "n"])]
     assert not any("\x1b" in text for text in [missing, *told])
     assert all(r"\x1b[2J" in text for text in told)
+
+
+def test_the_header_of_contributions_is_one_line_with_a_cell_for_each_column():
+    frame = pd.DataFrame({"a\tb\nc": TWO[:, 0], "d": TWO[:, 1]})
+    model = AdditiveSVC(random_state=0).fit(frame, SIGN)
+    save(model, "m")
+    np.save("X.npy", TWO[:, :2])
+    first = run("predict", "X.npy", "m", "--output", "contributions").stdout.splitlines()[0]
+    assert first.split("\t") == [r"a\tb\nc", "d", "intercept"]

@@ -34,7 +34,14 @@ from widemargin.cli.limits import keep_within
 from widemargin.cli.machines import chosen_kernel, make_estimator, make_scaler, match_weights
 from widemargin.cli.memory import Memory, default_model, save_model
 from widemargin.cli.options import Machine, Output, Source, Validation
-from widemargin.cli.output import INTERRUPTED, or_stdout, print_facts, print_json, print_table
+from widemargin.cli.output import (
+    INTERRUPTED,
+    or_stdout,
+    print_facts,
+    print_json,
+    print_table,
+    printable,
+)
 from widemargin.cli.progress import progress_on
 from widemargin.cli.storing import goes_to_disk, memory_of, store_for
 from widemargin.cli.trials import WAY_OUT, check_score, folds_unconverged
@@ -224,7 +231,9 @@ def predict(
             columns, values = _predicted(fitted, X, what, class_label, header)
             seconds += time.perf_counter() - started
             if columns and n_rows == 0:
-                file.write(between.join(columns) + "\n")
+                file.write(
+                    between.join(map(printable, columns)) + "\n"
+                )  # a line, whatever they are
             _write_rows(file, values, between)
             n_rows += len(values)
             if y is not None:
