@@ -23,11 +23,9 @@ from .helpers import (
     decisions,
     files,
     read_lines,
-    refused,
     run,
     run_json,
     write,
-    write_lines,
 )
 
 
@@ -201,10 +199,3 @@ def test_evaluate_counts_as_scikit_learn_does(iris):
     printed = run("evaluate", iris, "m").stdout
     assert f"accuracy           {100 * found['accuracy']:.2f} %" in printed
     assert all(text in printed for text in ("per class", "confusion", "true \\ predicted"))
-
-
-@pytest.mark.parametrize("content", [[], ["# nothing but a word"]])
-def test_without_rows_there_is_nothing_to_evaluate(iris, content):
-    run("train", iris, "m")
-    empty = write_lines("empty.txt", *content)
-    assert refused("evaluate", empty, "m", status=1) == "empty.txt: no rows in it."

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -311,10 +310,7 @@ def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluatio
     plain = uncalibrated(fitted)
     chunks = stream_like_training(data, source, header)
     pieces = ((densified_for(plain, c.X), labels_for(data, c, fitted)) for c in chunks)
-    first = next(pieces, None)
-    if first is None:
-        raise ValueError(f"{data}: no rows in it.")
-    return evaluate_chunks(fitted, chain([first], pieces))
+    return evaluate_chunks(fitted, pieces)
 
 
 def evaluation(found: Evaluation) -> dict:
