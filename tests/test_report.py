@@ -77,6 +77,13 @@ def test_rows_of_the_confusion_matrix_are_the_true_classes():
     assert (found.classes[1].precision, found.classes[1].recall) == (pytest.approx(1 / 3), 0.5)
 
 
+def test_the_most_confused_are_the_largest_counts_off_the_diagonal():
+    truth, predicted = [0, 0, 0, 1, 1, 2, 2, 2], [0, 1, 1, 1, 0, 2, 0, 0]
+    found = evaluate(Fixed([0, 1, 2], predicted), np.zeros((8, 1)), truth)
+    assert found.most_confused() == [(0, 1, 2), (2, 0, 2), (1, 0, 1)]
+    assert found.most_confused(1) == [(0, 1, 2)]
+
+
 def test_classes_that_only_the_model_or_only_the_data_has():
     found = evaluate(Fixed([0, 1, 2], [0, 0, 1]), np.zeros((3, 1)), [0, 5, 1])
     assert [c.label for c in found.classes] == [0, 1, 2, 5]

@@ -39,13 +39,11 @@ from widemargin.plots import (
     plot_shape,
 )
 from widemargin.reliability import reliability
-from widemargin.report import Evaluation, evaluate
+from widemargin.report import MOST_IN_MATRIX, Evaluation, evaluate
 from widemargin.term_bins import term_values
 from widemargin.terms import MISSING, Explanation, Term, explain, is_explainable
 
 _MOST_COLUMNS, _MOST_SHAPES, _MOST_BARS, _MOST_PAIRS = 50, 12, 20, 4
-_MOST_CONFUSED = 25  # classes of a matrix that can still be read
-_MOST_LISTED = 20
 _FEWEST_FOR_PAIRS = 40
 _N_FITS = 20
 
@@ -179,7 +177,7 @@ def _scores(found: Evaluation) -> tuple[str, Html]:
         for c in [*found.classes, found.mean]
     ]
     per_class = table(["class", "rows", "precision", "recall", "F1"], rows, "Scores by class")
-    many = len(rows) > _MOST_CONFUSED
+    many = len(rows) > MOST_IN_MATRIX
     return section("Scores", tiles(large), folded("by class", per_class) if many else per_class)
 
 
@@ -187,12 +185,9 @@ def _confusion(found: Evaluation) -> tuple[str, Html]:
     """The matrix, or its largest entries off the diagonal where there are many classes."""
     labels = [str(c.label) for c in found.classes]
     counts = found.confusion
-    if len(labels) > _MOST_CONFUSED:
-        wrong = np.where(np.eye(len(labels), dtype=bool), 0, counts)
-        largest = [k for k in np.argsort(-wrong, axis=None)[:_MOST_LISTED] if wrong.flat[k]]
-        pairs = (np.unravel_index(k, wrong.shape) for k in largest)
-        rows = [[labels[i], Html(tag("td", labels[j], class_="text")), int(wrong[i, j])]
-                for i, j in pairs]  # fmt: skip
+    if len(labels) > MOST_IN_MATRIX:
+        rows = [[str(true), tag("td", predicted, class_="text"), n]
+                for true, predicted, n in found.most_confused()]  # fmt: skip
         return section("Confusion", table(["true", "predicted", "rows"], rows, "Most confused"))
     of_class = np.maximum(counts.sum(axis=1), 1)
     rows = [
@@ -340,7 +335,7 @@ def _data(subject: Subject) -> tuple[str, Html]:
     rows = [[str(c), int(n), f"{100 * n / len(subject.y):.1f} %"]
             for c, n in zip(labels.tolist(), count, strict=True)]  # fmt: skip
     classes = table(["class", "rows", "share"], rows, "Classes in these rows")
-    parts = [folded("classes", classes) if len(rows) > _MOST_CONFUSED else classes]
+    parts = [folded("classes", classes) if len(rows) > MOST_IN_MATRIX else classes]
     if subject.terms:
         shown = subject.terms[:_MOST_COLUMNS]
         header = ["column", "kind", "lowest", "median", "highest", "missing"]

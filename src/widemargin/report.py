@@ -14,6 +14,9 @@ from widemargin.calibration import uncalibrated
 from widemargin.libsvm.predictors import ForeignClassifier
 from widemargin.scoring import balanced_accuracy, roc_auc
 
+MOST_IN_MATRIX = 25
+"""Classes of a confusion matrix that can still be read; of more, `Evaluation.most_confused`."""
+
 
 @dataclass(frozen=True)
 class ClassReport:
@@ -53,6 +56,13 @@ class Evaluation:
         names = ("precision", "recall", "f1")
         means = (float(np.mean([getattr(c, name) for c in seen])) for name in names)
         return ClassReport("mean", self.rows, *means)
+
+    def most_confused(self, most: int = 20) -> list[tuple[object, object, int]]:
+        """True class, predicted class and rows of the largest counts of wrong predictions."""
+        wrong = np.where(np.eye(len(self.classes), dtype=bool), 0, self.confusion)
+        largest = [k for k in np.argsort(-wrong, axis=None, kind="stable")[:most] if wrong.flat[k]]
+        places = (np.unravel_index(k, wrong.shape) for k in largest)
+        return [(self.classes[i].label, self.classes[j].label, int(wrong[i, j])) for i, j in places]
 
 
 def evaluate(model, X, y) -> Evaluation:

@@ -199,3 +199,18 @@ def test_evaluate_counts_as_scikit_learn_does(iris):
     printed = run("evaluate", iris, "m").stdout
     assert f"accuracy           {100 * found['accuracy']:.2f} %" in printed
     assert all(text in printed for text in ("per class", "confusion", "true \\ predicted"))
+
+
+def test_of_many_classes_the_most_confused_are_listed():
+    rng = np.random.default_rng(0)
+    path = write("many.txt", rng.random((120, 3)), np.arange(120) % 30)
+    run("train", path, "m", "-t", "linear", "--max-iter", "5")
+    printed = run("evaluate", path, "m").stdout
+    confusion = np.array(run_json("evaluate", path, "m")["confusion"])
+    np.fill_diagonal(confusion, 0)
+    _, _, listed = printed.partition("most confused\n")
+    header, first, *_ = listed.splitlines()
+    assert header.split() == ["true", "predicted", "rows"]
+    true, predicted, n = map(int, first.split())
+    assert confusion[true, predicted] == confusion.max() == n
+    assert "true \\ predicted" not in printed

@@ -47,7 +47,7 @@ from widemargin.cli.trials import WAY_OUT, check_score, folds_unconverged
 from widemargin.files import text_output
 from widemargin.kernel.checkpoint import found_in
 from widemargin.persistence import Header
-from widemargin.report import Evaluation, evaluate_chunks
+from widemargin.report import MOST_IN_MATRIX, Evaluation, evaluate_chunks
 from widemargin.selection import Candidate, behind_scaler, tune
 from widemargin.terms import explain
 from widemargin.warning import warn_user
@@ -342,6 +342,10 @@ def print_evaluation(found: Evaluation) -> None:
         [[c.label, c.rows, c.precision, c.recall, c.f1] for c in [*found.classes, found.mean]],
         title="\nper class",
     )
+    if len(found.classes) > MOST_IN_MATRIX:
+        if confused := [list(pair) for pair in found.most_confused()]:
+            print_table(["true", "predicted", "rows"], confused, title="\nmost confused")
+        return
     labels = [str(c.label) for c in found.classes]
     rows = [[label, *row] for label, row in zip(labels, found.confusion.tolist(), strict=True)]
     print_table(["true \\ predicted", *labels], rows, title="\nconfusion")
