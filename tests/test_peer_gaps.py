@@ -82,6 +82,13 @@ def test_our_own_models_say_it_themselves_and_the_rest_cannot(problem):
     assert relative_gap(SVC().fit(X[:200], y[:200]), X, y) is None  # many pairs
 
 
+@pytest.mark.parametrize("machine", [SVC, LinearSVC])
+def test_weights_of_classes_make_another_problem(problem, machine):
+    """A solution of that one would be called a bad one of this."""
+    model = machine(class_weight={0: 1.0, 1: 5.0}).fit(*problem)
+    assert relative_gap(model, *problem) is None
+
+
 def test_pipelines_are_judged_in_their_features():
     X, y = load_digits(return_X_y=True)
     model = COMPETITORS["fm-chi2"](C=1.0).fit(X / 16, y)

@@ -20,6 +20,8 @@ def relative_gap(model, X, y) -> float | None:
         return float(model.duality_gap_)
     if isinstance(model, Pipeline):
         return relative_gap(model[-1], model[:-1].transform(X), y)
+    if getattr(model, "class_weight", None) is not None:
+        return None  # C of each row is not C
     if isinstance(model, LinearSVC) and model.loss == "squared_hinge":
         return linear_gap(model, X, y)
     if isinstance(model, SVC) and len(model.classes_) == 2 and isinstance(model.kernel, str):
