@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.data import folder
+
 CODES = 256
 NEIGHBOURS = [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1)]
 
@@ -75,20 +77,20 @@ def read_images(path: Path) -> Iterator[tuple[str, np.ndarray]]:
                     yield member.name, np.asarray(image.convert("L"))
 
 
-def scene15(folder: Path):
+def scene15():
     """Shares of the codes in each window, of 15 scenes; 100 training images of each."""
     found: dict[str, tuple[list, list]] = {"train": ([], []), "test": ([], [])}
-    for name, image in read_images(folder / "scene15.tar"):
+    for name, image in read_images(folder() / "scene15.tar"):
         side, label = Path(name).parts[-3:-1]
         found[side][0].append(_shares(centrist(image)))
         found[side][1].append(label)
     return tuple(np.array(part) for side in ("train", "test") for part in found[side])
 
 
-def caltech101(folder: Path, n_train: int = 15, n_test: int = 20, seed: int = 0):
+def caltech101(n_train: int = 15, n_test: int = 20, seed: int = 0):
     """The same of 101 kinds of objects: 15 images each to learn from, 20 to score (PmSVM, 5.4)."""
     names: dict[str, list[str]] = {}
-    with tarfile.open(folder / "caltech101.tar") as archive:
+    with tarfile.open(folder() / "caltech101.tar") as archive:
         for name in archive.getnames():
             if name.endswith(".jpg") and "BACKGROUND" not in name:
                 names.setdefault(Path(name).parts[-2], []).append(name)
@@ -98,7 +100,7 @@ def caltech101(folder: Path, n_train: int = 15, n_test: int = 20, seed: int = 0)
         chosen = rng.permutation(sorted(names[label]))[: n_train + n_test]
         side |= {name: "train" if k < n_train else "test" for k, name in enumerate(chosen)}
     found: dict[str, tuple[list, list]] = {"train": ([], []), "test": ([], [])}
-    for name, image in read_images(folder / "caltech101.tar"):
+    for name, image in read_images(folder() / "caltech101.tar"):
         if name in side:
             found[side[name]][0].append(_shares(centrist(image)))
             found[side[name]][1].append(Path(name).parts[-2])

@@ -11,12 +11,13 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks import data
+from benchmarks import data, images
 from widemargin.files import replacing
 
 SIDES = ("train", "test")
@@ -27,12 +28,10 @@ def load(name: str):
     folder = os.environ.get("WIDEMARGIN_PREPARED")
     path = Path(folder) / f"{name}.npz" if folder else None
     if path is None or not path.exists():
-        return getattr(data, name)()
+        return reader(name)()
     with np.load(path, allow_pickle=False) as arrays:
-        if str(arrays["made_by"]) != made_by():
-            raise ValueError(
-                f"{path} is from another benchmarks/data.py: remove it and make it anew."
-            )
+        if str(arrays["made_by"]) != made_by(name):
+            raise ValueError(f"{path} is from other code that reads data: remove it, make it anew.")
         return tuple(
             part for side in SIDES for part in (_matrix(arrays, side), arrays[f"y_{side}"])
         )
@@ -43,9 +42,9 @@ def keep(name: str, folder: Path) -> Path:
     path = folder / f"{name}.npz"
     if path.exists():
         return path
-    X, y, X_test, y_test = getattr(data, name)()
+    X, y, X_test, y_test = reader(name)()
     arrays = {
-        "made_by": np.array(made_by()),
+        "made_by": np.array(made_by(name)),
         "y_train": np.asarray(y),
         "y_test": np.asarray(y_test),
     }
@@ -57,9 +56,15 @@ def keep(name: str, folder: Path) -> Path:
     return path
 
 
-def made_by() -> str:
-    """Names the code that reads the data: files of another are not to be believed."""
-    return hashlib.sha256(Path(data.__file__).read_bytes()).hexdigest()[:16]
+def reader(name: str) -> Callable:
+    """What reads a set: a function of that name in data.py or images.py."""
+    return getattr(data, name, None) or getattr(images, name)
+
+
+def made_by(name: str) -> str:
+    """Names the code that reads a set: files of other code are not to be believed."""
+    code = Path(sys.modules[reader(name).__module__].__file__ or "").read_bytes()
+    return hashlib.sha256(code).hexdigest()[:16]
 
 
 def _parts(Z) -> dict:

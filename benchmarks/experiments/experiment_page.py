@@ -14,8 +14,8 @@ from widemargin.pages import Html, anchor, facts, folded, grid, joined, page, se
 
 GRID = 20  # settings of a method that make a grid, whose seconds are added
 FAR = 0.5  # points of accuracy from the paper that ask for a reason
-COLUMNS = ("method", "accuracy, %", "paper, %", "difference", "fit, s",
-           "paper, s", "predict, ms a row", "paper, ms", "fit, MB", "gap", "fits",
+COLUMNS = ("method", "accuracy, %", "paper, %", "difference", "fit, s", "paper, s",
+           "predict, ms a row", "paper, ms", "fit, MB", "gap", "precision", "recall", "fits",
            "paper, max error, %", "paper, mean error, %", "parameters")  # fmt: skip
 
 
@@ -97,6 +97,8 @@ def _cells(line: Line, label: str) -> list[object]:
         line.published.get("test_ms", ""),
         _figure(line.median("fit_megabytes")),
         _figure(line.detail("gap")),
+        _figure(line.detail("precision")),
+        _figure(line.detail("recall")),
         f"{len(line.done)} of {len(line.rows)}",
         line.published.get("max_error", ""),
         line.published.get("mean_error", ""),

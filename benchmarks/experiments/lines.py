@@ -71,10 +71,14 @@ def labels(lines: list[Line]) -> list[str]:
     told = []
     for line in lines:
         own = [other.parameters for other in lines if other.method == line.method]
-        differ = [f"{k}={v}" for k, v in line.parameters.items()
+        differ = [f"{k}={_short(v)}" for k, v in line.parameters.items()
                   if any(known.get(k) != v for known in own)]  # fmt: skip
         told.append(" ".join([line.method, *differ]))
     return told
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def in_order(experiment: Experiment, lines: list[Line]) -> list[Line]:

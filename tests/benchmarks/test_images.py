@@ -44,18 +44,20 @@ def archive_of(path, names):
             archive.addfile(entry, io.BytesIO(file.getvalue()))
 
 
-def test_scenes_are_split_as_their_folders_are(tmp_path):
+def test_scenes_are_split_as_their_folders_are(tmp_path, monkeypatch):
+    monkeypatch.setenv("WIDEMARGIN_DATA", str(tmp_path))
     archive_of(tmp_path / "scene15.tar", ["train/a/1.jpg", "test/a/2.jpg", "test/b/3.jpg"])
-    X, y, X_test, y_test = images.scene15(tmp_path)
+    X, y, X_test, y_test = images.scene15()
     assert (y.tolist(), y_test.tolist()) == (["a"], ["a", "b"])
     assert (X.shape, X_test.shape) == ((1, 31 * 256), (2, 31 * 256))
     np.testing.assert_allclose(X.sum(axis=1), 31, rtol=1e-5)
 
 
-def test_objects_are_split_at_random_without_the_background(tmp_path):
+def test_objects_are_split_at_random_without_the_background(tmp_path, monkeypatch):
+    monkeypatch.setenv("WIDEMARGIN_DATA", str(tmp_path))
     names = [f"{kind}/{k}.jpg" for kind in ("ant", "BACKGROUND_Google", "bee") for k in range(6)]
     archive_of(tmp_path / "caltech101.tar", names)
-    X, y, X_test, y_test = images.caltech101(tmp_path, n_train=2, n_test=3)
+    X, y, X_test, y_test = images.caltech101(n_train=2, n_test=3)
     assert sorted(y) == ["ant"] * 2 + ["bee"] * 2
     assert sorted(y_test) == ["ant"] * 3 + ["bee"] * 3
     rows = {row.tobytes() for row in np.vstack([X, X_test])}

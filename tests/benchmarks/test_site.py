@@ -8,7 +8,7 @@ from benchmarks.competitors import COMPETITORS
 from benchmarks.experiments import plan
 from benchmarks.experiments.__main__ import main
 from benchmarks.experiments.experiment_page import experiment_page
-from benchmarks.experiments.lines import Line, in_order, lines_of
+from benchmarks.experiments.lines import Line, in_order, labels, lines_of
 from benchmarks.experiments.methods_page import words
 from benchmarks.experiments.ranks import standings
 from benchmarks.experiments.runner import Runner
@@ -233,3 +233,18 @@ def test_without_results_there_is_an_overview_that_says_so(tmp_path, capsys):
 def test_in_a_browser_on_a_phone(site, name, scheme, tmp_path):
     seen = assert_readable(site / f"{name}.html", width=360, scheme=scheme, folder=tmp_path)
     assert seen.text.strip()
+
+
+def test_labels_are_short_and_precision_has_its_column(tmp_path):
+    figure2 = plan.read("dcsvm_figure2")
+    found = [Line("covtype", m.name, m.use, settings, [
+        {"status": "done", "accuracy": 0.8, "published": {}, "packages": "{}", "when": "",
+         "machine": "", "cores": 1, "threads": 1, "python": "", "seed": 0, "limit": 1.0,
+         "commit": "", "details": {"precision": 0.875, "recall": 0.25}}])
+        for m in figure2.methods for settings in m.settings()]  # fmt: skip
+    text = experiment_page(figure2, found)
+    row = cells(text, "LIBSVM, RBF tol=0.01")
+    assert row[row.index("0.875") + 1] == "0.25"
+    assert ">precision</th>" in text
+    tenth = [Line("a", "m", "m", {"C": 2.0**-k}, []) for k in (10, 6)]
+    assert labels(tenth) == ["m C=0.000977", "m C=0.0156"]
