@@ -100,14 +100,14 @@ def test_a_candidate_that_does_not_take_the_data_is_left_out(monkeypatch):
 # ------------------------------------------------------------------ where grids go on
 
 
-def scored_by(score, seconds=0.0):
+def scored_by(score, seconds=0.0, spread=0.0):
     """A stand-in for `tune` where scores are a function of the settings, C and the rows."""
 
     def tune(candidates, X, y, Cs, **_):
         (candidate,) = candidates
         rows = {"folds": 3, "rows": len(y), "path": len(Cs)}
         found = [
-            Trial(candidate, C, score(candidate.settings, C, len(y)), 0.0, seconds, **rows)
+            Trial(candidate, C, score(candidate.settings, C, len(y)), spread, seconds, **rows)
             for C in Cs
         ]
         return sorted(found, key=lambda trial: -trial.score)
@@ -137,6 +137,22 @@ def test_gamma_goes_on_until_the_best_is_inside(monkeypatch, factor):
         assert chosen == pytest.approx(best, rel=0.01)
     else:
         assert len(gammas) == 3 + easy._MOST_STEPS
+
+
+@pytest.mark.parametrize(("spread", "goes_on"), [(0.02, True), (0.001, False)])
+def test_grids_of_kernels_that_chance_may_have_put_behind_go_on(monkeypatch, spread, goes_on):
+    search = Easy(*points(60))
+    largest = 4.0 * search._scale()
+
+    def score(settings, C, _):
+        if "gamma" not in settings:
+            return 0.9 if settings["kernel"] == "chi2" and C == 1.0 else 0.5
+        wider = settings["gamma"] > 1.1 * largest
+        return (0.95 if wider else 0.895) - 0.01 * abs(np.log10(settings["gamma"] / largest))
+
+    monkeypatch.setattr(easy, "tune", scored_by(score, spread=spread))
+    chosen = search.choice(all_of(search))[0]
+    assert (chosen.candidate.settings["kernel"] == "rbf") == goes_on
 
 
 def test_c_goes_on_upwards(monkeypatch):

@@ -204,18 +204,15 @@ class Easy:
     def _at_the_ends(
         self, found: Sequence[Trial], rows: np.ndarray, clock: Deadline
     ) -> Iterator[list[Trial]]:
-        """Grids go on where the best of them is at an end: of gamma, and upwards of C."""
+        """Grids go on where the best of them is at an end: of gamma, and upwards of C.
+
+        So do those of kernels within a standard error of the best: chance may have put them behind.
+        """
         trials = list(found)
         for _ in range(_MOST_STEPS):
-            best = ranked(trials)[0]
-            new: list[tuple[Candidate, Sequence[float]]] = []
-            if best.candidate.settings["kernel"] == "rbf":
-                gammas = sorted({t.candidate.settings["gamma"] for t in trials if _is_rbf(t)})
-                gamma = best.candidate.settings["gamma"]
-                ends = {gammas[0]: gamma / _STEP, gammas[-1]: gamma * _STEP}
-                new = [(self._rbf(ends[gamma]), CS)] if gamma in ends else []
-            if best.C == max(t.C for t in trials if t.candidate is best.candidate) < _MOST_C:
-                new.append((best.candidate, (10 * best.C,)))
+            order = ranked(trials)
+            near = _best_of_each_kernel(order, order[0].standard_error)
+            new = [more for best in near for more in self._beyond(best, trials)]
             for candidate, Cs in new:
                 if clock.is_over:
                     return
@@ -225,23 +222,38 @@ class Easy:
             if not new:
                 return
 
+    def _beyond(
+        self, best: Trial, trials: Sequence[Trial]
+    ) -> Iterator[tuple[Candidate, Sequence[float]]]:
+        """What to try next, with which C, where a kernel's best lies at an end."""
+        if _is_rbf(best):
+            gammas = sorted({t.candidate.settings["gamma"] for t in trials if _is_rbf(t)})
+            gamma = best.candidate.settings["gamma"]
+            ends = {gammas[0]: gamma / _STEP, gammas[-1]: gamma * _STEP}
+            if gamma in ends:
+                yield self._rbf(ends[gamma]), CS
+        if best.C == max(t.C for t in trials if t.candidate is best.candidate) < _MOST_C:
+            yield best.candidate, (10 * best.C,)
+
     def _on_more_rows(
         self, found: Sequence[Trial], n_rows: int, clock: Deadline
     ) -> Iterator[list[Trial]]:
         """The best of each kernel once more, if there are more rows and time for them."""
         rows = sample_rows(self.X, self.y, MORE * ROWS)
-        order = ranked(found)
-        kernels = list(dict.fromkeys(t.candidate.settings["kernel"] for t in order))
-        finalists = [
-            next(t for t in order if t.candidate.settings["kernel"] == kernel) for kernel in kernels
-        ]
-        finalists = [t for t in finalists if t.score >= order[0].score - NEAR]
+        finalists = _best_of_each_kernel(ranked(found), NEAR)
         growth = (len(rows) / n_rows) ** 2  # of the time of an RBF model; others grow less
         needed = sum(trial.seconds / trial.path for trial in finalists) * growth
         if len(rows) < 2 * n_rows or len(finalists) < 2 or needed > clock.left:
             return
         for trial in finalists:
             yield self._compared(trial.candidate, (trial.C,), rows, clock)
+
+
+def _best_of_each_kernel(order: Sequence[Trial], near: float) -> list[Trial]:
+    """Those whose score is so near to the best, which comes first."""
+    kernels = dict.fromkeys(trial.candidate.settings["kernel"] for trial in order)
+    best = (next(t for t in order if t.candidate.settings["kernel"] == k) for k in kernels)
+    return [trial for trial in best if trial.score >= order[0].score - near]
 
 
 def _is_rbf(trial: Trial) -> bool:

@@ -22,10 +22,29 @@ def people() -> dict:
 
 def test_training_says_how_columns_were_taken(people):
     path = table("a.csv", people)
+    taken = "columns: 1 numeric, 1 categorical (job 3), 1 dropped (id)\n"
     for words in (["train", "-t", "chi2"], ["tune", "-t", "chi2", "-c", "1"], ["easy"]):
         said = run(*words, path, "--drop", "id").stderr
-        assert said.startswith("columns: 1 numeric, 1 categorical (job 3), 1 dropped (id)\n")
+        assert said.startswith("reading a.csv\n" * (words == ["easy"]) + taken)
         assert "columns" not in run(*words, path, "--drop", "id", "-q").stderr
+
+
+def test_all_columns_that_are_refused_are_named_at_once(people):
+    days = [f"2024-01-{1 + i % 28:02d}" for i in range(N)]
+    path = table("a.csv", people | {"day": days, "a note": [f"n{i}" for i in range(N)]})
+    said = refused("train", path, "-t", "chi2", status=1)
+    assert said.startswith("a.csv: column 'id': 300 different texts")
+    drop = "--drop 'id,day,a note'"
+    assert said.endswith(f". So 'day', 'a note' are refused; {drop} leaves all of them out")
+    run("train", path, "-t", "chi2", "--drop", "id,day,a note")
+
+
+def test_names_with_commas_are_quoted_in_lists(people):
+    del people["id"]
+    path = table("a.tsv", {"town, region": JOB, **people}, "\t")
+    said = run("train", path, "m", "-t", "chi2", "--format", "tsv").stderr
+    assert said.startswith('columns: 1 numeric, 2 categorical ("town, region" 3, job 3)\n')
+    assert '"town, region", age, job\n' in run("info", "m").stdout
 
 
 def test_suspicious_columns_are_refused_with_options(people):

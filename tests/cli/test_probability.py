@@ -39,6 +39,16 @@ def test_labels_may_be_text_and_columns_have_names():
     assert "probabilities" in run("info", "m").stdout
 
 
+def test_labels_with_blanks_are_told_apart_by_tabs():
+    colours = np.array(["deep red", "blue"])[(SIGN > 0).astype(int)]
+    path = table("a.csv", {"x": TWO[:, 2], "label": colours})
+    run("train", path, "m", "--probability")
+    run("predict", path, "m", "out", "--probability")
+    assert read_lines("out")[0] == "labels\tblue\tdeep red"
+    assert {line.split("\t")[0] for line in read_lines("out")[1:]} == {"blue", "deep red"}
+    assert {len(line.split("\t")) for line in read_lines("out")} == {3}
+
+
 def test_everything_else_sees_the_machine_within(iris):
     run("train", iris, "m", "-t", "chi2", "--probability")
     run("train", iris, "plain", "-t", "chi2")

@@ -52,10 +52,18 @@ def names(words: str, option: str) -> list[str]:
     return found
 
 
-def joined(words: Iterable[str]) -> str:
-    """What `names` takes apart."""
+def joined(words: Iterable[str], between: str = ",") -> str:
+    """What `names` takes apart.
+
+    >>> joined(["age", "town, region"], ", ")
+    'age, "town, region"'
+    """
+    return between.join(_quoted(word) for word in words)
+
+
+def _quoted(word: str) -> str:
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(words)
+    csv.writer(line, lineterminator="").writerow([word])
     return line.getvalue()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from widemargin import AdditiveSVC, KernelSVC, load
-from widemargin.cli.arguments import UsageError, names
+from widemargin.cli.arguments import UsageError, joined, names
 from widemargin.cli.datasets import (
     class_named,
     densified_for,
@@ -94,9 +94,10 @@ def _remembered(header: Header) -> dict[str, str]:
     layout = Memory.recalled(header).layout
     facts: dict[str, str] = {}
     if isinstance(layout.columns, list):
-        facts["columns"] = ", ".join(layout.columns[:10]) + ", ..." * (len(layout.columns) > 10)
+        more = ", ..." * (len(layout.columns) > 10)
+        facts["columns"] = joined(layout.columns[:10], ", ") + more
     facts |= {"label column": layout.label} if layout.label else {}
-    facts |= {"dropped": ", ".join(layout.drop)} if layout.drop else {}
+    facts |= {"dropped": joined(layout.drop, ", ")} if layout.drop else {}
     facts |= {"missing values": ", ".join(layout.na)} if layout.na else {}
     command = header.notes.get("command")
     return facts | ({"made by": command} if isinstance(command, str) else {})

@@ -221,7 +221,7 @@ def predict(
     if probable and not hasattr(fitted, "predict_proba"):
         raise UsageError(f"{model}: the model has no probabilities. Train it with --probability.")
     n_rows, n_right, known, seconds = 0, 0, False, 0.0
-    between = " " if probable else "\t"
+    between = " " if probable and not _has_blanks(fitted.classes_) else "\t"
     with text_output(or_stdout(out)) as file:
         for chunk in stream_like_training(data, source, header):
             X = densified_for(uncalibrated(fitted), chunk.X)
@@ -250,6 +250,11 @@ def predict(
         where = sys.stderr if or_stdout(out) is sys.stdout else sys.stdout
         accuracy = f"{100 * n_right / n_rows:g}% ({n_right}/{n_rows})"
         print(f"Accuracy = {accuracy} (classification)", file=where)
+
+
+def _has_blanks(classes: np.ndarray) -> bool:
+    """Whether blanks between columns, as svm-predict writes them, would tell nothing apart."""
+    return any(" " in str(label) for label in classes.tolist())
 
 
 def _write_rows(file: TextIO, values: np.ndarray, between: str) -> None:

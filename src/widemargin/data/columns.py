@@ -109,8 +109,22 @@ def is_numeric(kind: pa.DataType) -> bool:
 def own_arrays(
     table: pa.Table, rule: Rule, declared: Collection[str]
 ) -> dict[str, np.ndarray | Text]:
-    """Every column as the rule has it."""
-    return {c: own_array(c, table[c], rule, declared=c in declared) for c in table.column_names}
+    """Every column as the rule has it; all that cannot be are named at once."""
+    arrays: dict[str, np.ndarray | Text] = {}
+    faults: dict[str, ValueError] = {}
+    for c in table.column_names:
+        try:
+            arrays[c] = own_array(c, table[c], rule, declared=c in declared)
+        except ValueError as fault:
+            faults[c] = fault
+    if not faults:
+        return arrays
+    (_, first), *others = faults.items()
+    if not others:
+        raise first
+    drop = words().option("drop", [*faults])
+    also = f"{listed([c for c, _ in others], _MOST_NAMED)} {'is' if len(others) == 1 else 'are'}"
+    raise ValueError(f"{first}. So {also} refused; {drop} leaves all of them out")
 
 
 def own_array(

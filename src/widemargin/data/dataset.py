@@ -73,13 +73,19 @@ class Columns:
     missing: dict[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        counts = [f"{column} {n}" for column, n in self.categorical.items()]
+        counts = [f"{_quoted(column)} {n}" for column, n in self.categorical.items()]
         parts = [f"{len(self.numeric)} numeric"]
         parts += [f"{len(counts)} categorical ({_some(counts)})"] if counts else []
-        parts += [f"{len(self.dropped)} dropped ({_some(self.dropped)})"] if self.dropped else []
-        gaps = [f"{column} {n}" for column, n in self.missing.items()]
+        dropped = [*map(_quoted, self.dropped)]
+        parts += [f"{len(dropped)} dropped ({_some(dropped)})"] if dropped else []
+        gaps = [f"{_quoted(column)} {n}" for column, n in self.missing.items()]
         parts += [f"{sum(self.missing.values())} values missing ({_some(gaps)})"] if gaps else []
         return ", ".join(parts)
+
+
+def _quoted(name: str) -> str:
+    """As it is said on a command line, where a comma ends a name."""
+    return f'"{name}"' if "," in name else name
 
 
 def _some(words: list[str], most: int = 8) -> str:

@@ -68,7 +68,7 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
     label 1 0
     nr_sv 1 1
     """
-    sigmoids, model = _sigmoids(model), uncalibrated(model)
+    given, model = model, uncalibrated(model)
     units, model = _units(model), model[-1] if isinstance(model, Pipeline) else model
     labels = _checked_labels(model)
     fitted, latest_first = model.model_, range(len(labels))[::-1]
@@ -87,7 +87,7 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
         n_support=np.bincount(owner, minlength=len(labels))[::-1],
         coef=coef[grouped],
         vectors=vectors[grouped],
-        sigmoids=sigmoids,
+        sigmoids=_sigmoids(given),
     ).write(path)
 
 
