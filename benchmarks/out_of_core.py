@@ -1,6 +1,6 @@
 """Fits larger than memory: pairs of MNIST's digits with noise, generated in a stream.
 
-Usage: python -m benchmarks.out_of_core [limit in MB]
+Usage: python -m benchmarks.out_of_core [limit in MB], or text for the speed of building alone
 
 A process whose address space is limited (RLIMIT_AS: the limit, and what the libraries map before
 anything is done) builds a store of 8 times the limit and fits it.  A second process fits the part
@@ -32,6 +32,7 @@ ROWS_PER_CHUNK = 2500
 TIMES = 8
 BLOCKS_PER_LIMIT = 100
 SWEEPS = 3
+TURNS = 3
 
 
 def chunks(n_rows: int):
@@ -119,16 +120,22 @@ def part(folder: str, n_rows: int) -> dict:
 
 
 def parsing(folder: Path, n_rows: int) -> dict:
-    """Seconds to read svmlight text, and to make a store of it."""
+    """Least seconds, and of CPU, to read svmlight text and to make a store of it, in turns."""
     path = folder / "data.svm"
     X, y = map(np.concatenate, zip(*chunks(n_rows), strict=True))
     write_svmlight(str(path), X, y)
-    started = time.perf_counter()
-    read(path, n_jobs=2)
-    parsed = time.perf_counter()
-    BlockStore.build(folder / "of text", stream(path, n_jobs=2), n_jobs=2)
-    made = time.perf_counter()
-    return {"MB": path.stat().st_size / 1e6, "parse": parsed - started, "store": made - parsed}
+    best: dict[str, tuple[float, float]] = {}
+    for turn in range(TURNS):
+        store = folder / f"of text {turn}"
+        for name, work in (
+            ("parse", lambda: read(path, n_jobs=2)),
+            ("store", lambda: BlockStore.build(store, stream(path, n_jobs=2), n_jobs=2)),  # noqa: B023
+        ):
+            started = time.perf_counter(), time.process_time()
+            work()
+            found = time.perf_counter() - started[0], time.process_time() - started[1]
+            best[name] = min(best.get(name, found), found)
+    return {"MB": path.stat().st_size / 1e6, **best}
 
 
 def one_at_a_time(folder: Path) -> list[list[str]]:
@@ -146,6 +153,15 @@ def one_at_a_time(folder: Path) -> list[list[str]]:
             found.append(str(machine("intersection", tol=tol).fit(*own).n_iter_))
         rows.append([name, *found])
     return rows
+
+
+def text_line(text: dict) -> str:
+    (parse, parse_cpu), (store, store_cpu) = text["parse"], text["store"]
+    return (
+        f"svmlight text of {text['MB']:.0f} MB: parsed in {parse:.2f} s ({parse_cpu:.2f} of CPU) "
+        f"and stored in {store:.2f} s ({store_cpu:.2f}): {parse / store:.2f} of the speed (bar: "
+        f"0.5), {parse_cpu / store_cpu:.2f} by CPU."
+    )
 
 
 def child(*arguments: str) -> dict:
@@ -190,8 +206,7 @@ def main(limit: float) -> None:
         f"{small['warm'] / small['memory']:.2f} (warm) and {small['cold'] / small['memory']:.2f} "
         "(cold) times that in memory (bar: 2).",
         "",
-        f"svmlight text of {text['MB']:.0f} MB: parsed in {text['parse']:.2f} s, a store of it in "
-        f"{text['store']:.2f} s, {text['parse'] / text['store']:.2f} of the speed (bar: 0.5).",
+        text_line(text),
         "",
         "Sweeps to a relative gap, 10,000 digits in 32 blocks, intersection kernel:",
         "",
@@ -203,6 +218,9 @@ def main(limit: float) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["large"]:
         print(json.dumps(large(sys.argv[2], float(sys.argv[3]), int(sys.argv[4]))))
+    elif sys.argv[1:2] == ["text"]:
+        with tempfile.TemporaryDirectory() as name:
+            print(text_line(parsing(Path(name), 5_000)))
     elif sys.argv[1:2] == ["part"]:
         print(json.dumps(part(sys.argv[2], int(sys.argv[3]))))
     else:

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -20,7 +22,7 @@ import dask.dataframe as dd
 import pandas as pd
 from distributed import Client, LocalCluster
 
-from widemargin.dask import AdditiveSVC, KernelSVC
+from widemargin.dask import AdditiveSVC, KernelSVC, PartsOnCluster
 
 
 @pytest.fixture(scope="module")
@@ -187,3 +189,68 @@ def test_rounds_go_on_when_a_worker_is_killed(client, store, digits, seconds):
     killer.join()
     np.testing.assert_array_equal(model.decision_function(X), undisturbed.decision_function(X))
     client.wait_for_workers(2, timeout=60)
+
+
+def test_parts_resume_from_the_last_rounds_that_were_kept(client, tmp_path):
+    """After 25 rounds and the loss of all workers, 5 are done again: 20 have been brought here."""
+    from types import SimpleNamespace
+
+    def descend(part, state, told):
+        with open(part.journal, "a") as file:
+            file.write(f"{state}\n")
+        return state + told, state
+
+    # Functions of a test travel by value.
+    journals = [tmp_path / "0", tmp_path / "1"]
+    parts = PartsOnCluster(client, [SimpleNamespace(journal=j, first_state=0) for j in journals])
+    for k in range(25):
+        assert parts.each(descend, 1) == [k, k]
+    for victim in client.run(os.getpid).values():
+        os.kill(victim, signal.SIGKILL)
+    for journal in journals:
+        journal.unlink()
+    assert parts.each(descend, 1) == [25, 25]
+    for journal in journals:
+        assert sorted(set(map(int, journal.read_text().split()))) == list(range(20, 26))
+
+
+LATE = 60  # seconds that the loss of a scheduler may take to be told
+
+
+@pytest.fixture
+def lone_scheduler(tmp_path):
+    """A scheduler and a worker in processes of their own, that nobody starts again."""
+    where = tmp_path / "scheduler.json"
+    own = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    module, more = [sys.executable, "-m"], ["--scheduler-file", where, "--no-dashboard"]
+    command = [*module, "distributed.cli.dask_scheduler", *more, "--host", "127.0.0.1"]
+    scheduler = subprocess.Popen([*command, "--port", "0"], **own)
+    deadline = time.monotonic() + LATE
+    while not where.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    command = [*module, "distributed.cli.dask_worker", *more, "--no-nanny", "--nthreads", "1"]
+    worker = subprocess.Popen(command, **own)
+    with Client(scheduler_file=where, set_as_default=False) as client:
+        client.wait_for_workers(1, timeout=LATE)
+        yield scheduler, client
+    for process in (scheduler, worker):
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("machine", ["rounds", "tasks"])
+def test_a_scheduler_that_is_lost_is_an_error_soon(machine, lone_scheduler, store):
+    scheduler, client = lone_scheduler
+    killer = threading.Timer(1.0, scheduler.kill)
+    killer.start()
+    if machine == "rounds":
+        model = AdditiveSVC("chi2", tol=1e-9, max_iter=10**6, n_parts=2, client=client)
+        data = (store,)
+    else:
+        model, data = KernelSVC(early=1, levels=2, C=1e4, tol=1e-6, client=client), blobs(20_000)
+    started = time.monotonic()
+    with pytest.raises(ConnectionError, match=r"Dask's scheduler .* was lost"):
+        model.fit(*data)
+    assert time.monotonic() - started < LATE
+    killer.join()

@@ -8,8 +8,10 @@ Nothing else differs, and neither does the model.  A `BlockStore` is fitted in p
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from asyncio import CancelledError
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
@@ -70,7 +72,8 @@ class OnCluster:
 
     def fit(self, X, y=None, sample_weight=None):
         """Fit the model; of Dask's collections, parts are brought together here first."""
-        return super().fit(*compute(X, y, sample_weight))  # type: ignore[misc]
+        with _naming_the_scheduler(self.client or default_client()):
+            return super().fit(*compute(X, y, sample_weight))  # type: ignore[misc]
 
     def decision_function(self, X):
         """As without a cluster, but lazy where X is a Dask collection."""
@@ -93,6 +96,21 @@ class OnCluster:
             return rows.map_blocks(_of_part, local, method, drop_axis=1, meta=example)
         widths = (rows.chunks[0], (example.shape[1],))
         return rows.map_blocks(_of_part, local, method, chunks=widths, meta=example)
+
+
+@contextmanager
+def _naming_the_scheduler(client: Client) -> Iterator[None]:
+    """Dask cancels what it waits for when the scheduler is lost, in as many ways as it waits."""
+    try:
+        yield
+    except (Exception, CancelledError) as error:
+        if client.status == "running":
+            raise
+        address = client._start_arg if isinstance(client._start_arg, str) else "the cluster"
+        raise ConnectionError(
+            f"The connection to Dask's scheduler ({address}) was lost, and with it what the "
+            "workers had done. Start a scheduler, and fit again with a new client."
+        ) from error
 
 
 def _row(X) -> np.ndarray:

@@ -127,6 +127,71 @@ def test_a_process_that_is_killed_leaves_what_it_has_done(tmp_path):
     assert {k: v for k, v in killed.items() if k not in left} == content(tmp_path / "whole")
 
 
+TWENTY = """
+import os, random, signal, sys, time
+from pathlib import Path
+import numpy as np
+from widemargin import BlockStore
+from widemargin.additive import store_building
+store_building._SECONDS_BETWEEN = 0.0
+
+def chunks():
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        yield rng.random((50, 20)), rng.integers(0, 2, 50)
+
+def building(folder):
+    child = os.fork()  # as a new process, without the seconds that its imports take
+    if child == 0:
+        status = 1
+        try:
+            BlockStore.build(folder, chunks(), values_per_block=2000, n_jobs=2)
+            status = 0
+        except FileExistsError:  # it was killed when all was done
+            status = 0
+        finally:
+            os._exit(status)
+    return child
+
+def content(folder):
+    passing = (".tmp", ".lock")
+    return {p.name: p.read_bytes() for p in Path(folder).iterdir() if p.suffix not in passing}
+
+started = time.monotonic()
+assert os.waitpid(building(sys.argv[1] + "/whole"), 0)[1] == 0
+seconds, whole = time.monotonic() - started, content(sys.argv[1] + "/whole")
+right = killed = 0
+for case in range(20):
+    folder, moment = f"{sys.argv[1]}/{case}", random.Random(case)
+    for _ in range(2):
+        child = building(folder)
+        time.sleep(moment.random() * seconds)
+        os.kill(child, signal.SIGKILL)
+        killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    assert os.waitpid(building(folder), 0)[1] == 0
+    right += content(folder) == whole
+print(right, killed)
+"""
+
+
+def test_twenty_builds_that_are_killed_at_any_moment_end_with_the_same_bytes(tmp_path):
+    command = [sys.executable, "-c", TWENTY, str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    right, killed = map(int, run.stdout.split())
+    assert right == 20
+    assert killed > 20  # some end before they are killed
+
+
+def test_raw_blocks_that_a_kill_left_are_deleted(store, tmp_path):
+    """All is done, but for the last step: raw blocks that have their codes are deleted."""
+    left = store.folder / "raw-000003.bin"
+    for again in (lambda: build(store.folder), lambda: store.append([])):
+        left.write_bytes(b"values")
+        with pytest.raises((FileExistsError, ValueError), match=r"finished store|no rows to store"):
+            again()
+        assert not left.exists()
+
+
 def test_other_data_does_not_finish_a_store(tmp_path):
     with pytest.raises(Killed):
         build(tmp_path / "store", told=stop_at("reading", 60))

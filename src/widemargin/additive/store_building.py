@@ -73,10 +73,11 @@ def build(folder: Path, chunks: Iterable, settings: dict, steps: Steps) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     _refuse_other_files(folder)
     with _claimed(folder):
-        manifest = Manifest(settings)
-        if (folder / MANIFEST).exists():
-            manifest = Manifest.read(folder)
-            _check_same(folder, manifest, settings)
+        if not (folder / MANIFEST).exists():  # before blocks, which nobody would know otherwise
+            Manifest(settings).write(folder)
+        manifest = Manifest.read(folder)
+        _remove_left_overs(folder, manifest)
+        _check_same(folder, manifest, settings)
         _Building(folder, manifest, steps).run(chunks)
 
 
@@ -84,7 +85,9 @@ def append(folder: Path, chunks: Iterable, steps: Steps) -> None:
     """The same with chunks that come after those of a finished store."""
     steps.check()
     with _claimed(folder):
-        _Building(folder, Manifest.read(folder), steps).run(chunks)
+        manifest = Manifest.read(folder)
+        _remove_left_overs(folder, manifest)
+        _Building(folder, manifest, steps).run(chunks)
 
 
 def _claimed(folder: Path) -> Claim:
@@ -109,6 +112,12 @@ def _refuse_other_files(folder: Path) -> None:
     names = {path.name for path in folder.iterdir() if path.suffix != ".tmp"}
     if names - {CLAIM} and MANIFEST not in names:
         raise ValueError(f"{str(folder)!r} is a folder with other files in it. Use an empty one.")
+
+
+def _remove_left_overs(folder: Path, manifest: Manifest) -> None:
+    """Raw blocks of a build that was killed when all was done but to delete them."""
+    for path in () if manifest.raw else folder.glob("raw-*.bin"):
+        path.unlink(missing_ok=True)
 
 
 def _check_same(folder: Path, manifest: Manifest, settings: dict) -> None:
