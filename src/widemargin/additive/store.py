@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypedDict, Unpack
 
 import numpy as np
 
@@ -27,6 +27,14 @@ KEPT = ("codes", "values")
 
 Told = Callable[[str, int, int], None]
 """Who hears of progress: what is done, rows done so far, rows in all (0 where not known)."""
+
+
+class Bins(TypedDict, total=False):
+    """How values become codes; each is "auto" where it is not given."""
+
+    scaling: str | None
+    n_bins: int | str
+    binning: str
 
 
 class BlockStore(Store):
@@ -87,12 +95,10 @@ class BlockStore(Store):
         chunks: Iterable,
         *,
         keep: str = "codes",
-        scaling: str | None = "auto",
-        n_bins: int | str = "auto",
-        binning: str = "auto",
         values_per_block: int = VALUES_PER_BLOCK,
         n_jobs: int | None = None,
         told: Told | None = None,
+        **bins: Unpack[Bins],
     ) -> BlockStore:
         """Make a store of chunks of rows, or go on with one that was interrupted.
 
@@ -112,9 +118,6 @@ class BlockStore(Store):
         keep : {"codes", "values"}, default="codes"
             What the store is to hold: codes, for `AdditiveSVC`, or the values themselves, for
             `KernelSVC`, in the type that they have.
-        scaling, n_bins, binning
-            Of codes, as in `AdditiveSVC`, but for ``scaling="percentile"``, which needs all values
-            at once.
         values_per_block : int
             Values that a block holds.  A fit has up to a dozen blocks in memory: it works on four
             at a time, while the next four are read.
@@ -123,6 +126,9 @@ class BlockStore(Store):
         told : callable, default=None
             Called after every block with what is done ("reading" or "coding"), the rows done so
             far and the rows in all, or 0 where that is not known.
+        **bins
+            ``scaling``, ``n_bins`` and ``binning`` of codes, as in `AdditiveSVC`, but for
+            ``scaling="percentile"``, which needs all values at once.
 
         Returns
         -------
@@ -131,13 +137,14 @@ class BlockStore(Store):
         from widemargin.additive.store_building import Steps, build
 
         check_choice("keep", keep, KEPT)
-        settings: dict[str, Any] = {"scaling": scaling, "n_bins": n_bins, "binning": binning}
-        if keep == "values":
-            for name, value in settings.items():
-                if value != "auto":
-                    said = words().option
-                    raise ValueError(f"{said(name, value)} is for {said('keep', 'codes')} only.")
-            settings = {"keep": keep}
+        for name in bins:
+            if name not in Bins.__annotations__:
+                raise TypeError(f"BlockStore.build() has no argument {name!r}.")
+            if keep == "values":
+                said = words().option
+                raise ValueError(f"{said(name)} is for {said('keep', 'codes')} only.")
+        of_codes: dict[str, Any] = dict.fromkeys(Bins.__annotations__, "auto") | dict(bins)
+        settings = {"keep": keep} if keep == "values" else of_codes
         build(Path(folder), chunks, settings, Steps(values_per_block, n_jobs, told))
         return cls(folder)
 
