@@ -87,12 +87,10 @@ class BlockStore(Store):
         chunks: Iterable,
         *,
         keep: str = "codes",
-        scaling: str | None = "auto",
-        n_bins: int | str = "auto",
-        binning: str = "auto",
         values_per_block: int = VALUES_PER_BLOCK,
         n_jobs: int | None = None,
         told: Told | None = None,
+        **bins: Any,
     ) -> BlockStore:
         """Make a store of chunks of rows, or go on with one that was interrupted.
 
@@ -112,7 +110,7 @@ class BlockStore(Store):
         keep : {"codes", "values"}, default="codes"
             What the store is to hold: codes, for `AdditiveSVC`, or the values themselves, for
             `KernelSVC`, in the type that they have.
-        scaling, n_bins, binning
+        scaling, n_bins, binning : default="auto"
             Of codes, as in `AdditiveSVC`, but for ``scaling="percentile"``, which needs all values
             at once.
         values_per_block : int
@@ -131,13 +129,14 @@ class BlockStore(Store):
         from widemargin.additive.store_building import Steps, build
 
         check_choice("keep", keep, KEPT)
-        settings: dict[str, Any] = {"scaling": scaling, "n_bins": n_bins, "binning": binning}
-        if keep == "values":
-            for name, value in settings.items():
-                if value != "auto":
-                    said = words().option
-                    raise ValueError(f"{said(name, value)} is for {said('keep', 'codes')} only.")
-            settings = {"keep": keep}
+        settings: dict[str, Any] = dict.fromkeys(("scaling", "n_bins", "binning"), "auto")
+        for name, value in bins.items():
+            if name not in settings:
+                raise TypeError(f"BlockStore.build() got an unexpected keyword argument {name!r}")
+            if keep == "values":
+                said = words().option
+                raise ValueError(f"{said(name, value)} is for {said('keep', 'codes')} only.")
+        settings = {"keep": keep} if keep == "values" else settings | bins
         build(Path(folder), chunks, settings, Steps(values_per_block, n_jobs, told))
         return cls(folder)
 
