@@ -90,6 +90,15 @@ def test_functions_of_the_user(tmp_path):
     same_model(model.fit(store), clone(model).fit(X, y))
 
 
+def test_functions_of_the_user_get_numbers_that_do_not_overflow(tmp_path):
+    X, y = points(200)
+    X = np.round(200 * X)  # which a store keeps in a byte each
+    store = built(tmp_path, X, y)
+    assert store.matrix().dtype.itemsize < 8
+    model = KernelSVC(product, levels=0, random_state=0)
+    same_model(model.fit(store), clone(model).fit(X, y))
+
+
 def product(a, b):
     return (a @ b.T + 1) ** 2
 

@@ -68,7 +68,10 @@ class LazyRows:
     def prepared(self) -> Any:
         if not self.stored:
             return self.kernel.training_rows(self.X, self.number)
-        rows = self.kernel.prepare(self.X[self.number])
+        X = self.X[self.number]
+        if not self.kernel.traits.ours:  # a store's numbers are too narrow for sums of a user's
+            X = X.astype(np.float64)
+        rows = self.kernel.prepare(X)
         return rows if self.known is None else replace(rows, norms=self.known)
 
     def regrouped(self, label: np.ndarray) -> LazyRows:
