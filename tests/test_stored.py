@@ -128,7 +128,7 @@ def test_a_store_holds_codes_or_values(tmp_path):
         AdditiveSVC().fit(values)
     with pytest.raises(ValueError, match="keep="):
         stored(tmp_path / "both", some_rows(), keep="both")
-    with pytest.raises(ValueError, match=r"n_bins is for keep='codes' only"):
+    with pytest.raises(ValueError, match=r"n_bins=16 is for keep='codes' only"):
         BlockStore.build(tmp_path / "x", [], keep="values", n_bins=16)
     with pytest.raises(TypeError, match="unexpected keyword argument 'bins'"):
         BlockStore.build(tmp_path / "x", [], bins=16)

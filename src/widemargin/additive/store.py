@@ -98,7 +98,7 @@ class BlockStore(Store):
         values_per_block: int = VALUES_PER_BLOCK,
         n_jobs: int | None = None,
         told: Told | None = None,
-        **bins: Any,
+        **bins: Unpack[Bins],
     ) -> BlockStore:
         """Make a store of chunks of rows, or go on with one that was interrupted.
 
@@ -118,9 +118,6 @@ class BlockStore(Store):
         keep : {"codes", "values"}, default="codes"
             What the store is to hold: codes, for `AdditiveSVC`, or the values themselves, for
             `KernelSVC`, in the type that they have.
-        scaling, n_bins, binning : default="auto"
-            Of codes, as in `AdditiveSVC`, but for ``scaling="percentile"``, which needs all values
-            at once.
         values_per_block : int
             Values that a block holds.  A fit has up to a dozen blocks in memory: it works on four
             at a time, while the next four are read.
@@ -140,14 +137,14 @@ class BlockStore(Store):
         from widemargin.additive.store_building import Steps, build
 
         check_choice("keep", keep, KEPT)
-        settings: dict[str, Any] = dict.fromkeys(("scaling", "n_bins", "binning"), "auto")
+        settings: dict[str, Any] = dict.fromkeys(Bins.__annotations__, "auto")
         for name, value in bins.items():
             if name not in settings:
                 raise TypeError(f"BlockStore.build() got an unexpected keyword argument {name!r}")
             if keep == "values":
                 said = words().option
                 raise ValueError(f"{said(name, value)} is for {said('keep', 'codes')} only.")
-        settings = {"keep": keep} if keep == "values" else settings | bins
+        settings = {"keep": keep} if keep == "values" else settings | dict(bins)
         build(Path(folder), chunks, settings, Steps(values_per_block, n_jobs, told))
         return cls(folder)
 
