@@ -103,6 +103,14 @@ def test_ctrl_c_during_training(long_job, words):
     assert load("long.npz.safetensors").n_features_in_ == 20
 
 
+def test_easy_speaks_before_scikit_learn_is_imported():
+    """That takes two seconds; nothing may import it on the way to the first line."""
+    said = process("easy", "nothing.csv", env=os.environ | {"PYTHONPROFILEIMPORTTIME": "1"}).stderr
+    before, _, after = said.partition("reading nothing.csv\n")
+    assert "sklearn.base" not in before
+    assert "sklearn.base" in after
+
+
 # ------------------------------------------------------------------ pipes and limits
 
 

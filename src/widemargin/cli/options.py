@@ -105,10 +105,11 @@ class Source:
     jobs: int | None = None
 
     def __post_init__(self) -> None:
-        from widemargin.data.reading import FORMATS
+        if self.format is not None:
+            from widemargin.data.reading import FORMATS  # and all of scikit-learn with it
 
-        if self.format is not None and self.format not in FORMATS:
-            raise UsageError(f"--format {self.format}: not one of {', '.join(FORMATS)}.")
+            if self.format not in FORMATS:
+                raise UsageError(f"--format {self.format}: not one of {', '.join(FORMATS)}.")
         if self.jobs == 0:
             raise UsageError("--jobs 0: write a positive number, or -1 for all.")
 
