@@ -26,8 +26,14 @@ def with_long_options(words: list[str]) -> list[str]:
 
     >>> with_long_options(["train", "-w1", "5", "-w-1", "2", "-b", "1", "-h", "0", "data"])
     ['train', '--weight', '1=5', '--weight', '-1=2', '--probability', '--no-shrinking', 'data']
+
+    Words after ``--`` are no options.
+
+    >>> with_long_options(["train", "--", "-b", "1"])
+    ['train', '--', '-b', '1']
     """
-    out, rest = [], list(words)
+    end = words.index("--") if "--" in words else len(words)
+    out, rest = [], list(words[:end])
     while rest:
         word = rest.pop(0)
         label = re.fullmatch(r"-w([^=]+)", word)
@@ -37,7 +43,7 @@ def with_long_options(words: list[str]) -> list[str]:
             out.append(f"--{'no-' * (rest.pop(0) == '0')}{_SWITCHES[word]}")
         else:
             out.append(word)
-    return out
+    return out + words[end:]
 
 
 def names(words: str, option: str) -> list[str]:
@@ -68,8 +74,12 @@ def _quoted(word: str) -> str:
 
 
 def number_or_text(word: str) -> int | float | str:
-    """A label as files have it: a number where it is one."""
-    for kind in (int, float):
+    """A label as files have it: a number where it is one.
+
+    >>> number_or_text("10"), number_or_text("1_0")
+    (10, '1_0')
+    """
+    for kind in () if "_" in word else (int, float):  # Python's numbers may have them
         try:
             return kind(word)
         except ValueError:
