@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,7 @@ from widemargin.cli.datasets import (
     labels_of,
     read_training,
 )
-from widemargin.cli.interrupt import Interrupt, noticing_ctrl_c, stopping_on_ctrl_c
+from widemargin.cli.interrupt import Interrupt, noticing_ctrl_c
 from widemargin.cli.machines import (
     WITH_GAMMA,
     class_weights,
@@ -92,9 +91,11 @@ def tune_models(
     for candidate in candidates:
         match_weights(candidate.estimator, y)
     rows = sample_rows(X, y, search.rows or X.shape[0], compared.seed)
-    found = _search(candidates, X, y, rows, compared, quiet=output.quiet or output.as_json)
-    found, fitted = _trained(found, X, y, output)
-    save_model(fitted, path, memory)
+    quiet = output.quiet or output.as_json
+    with noticing_ctrl_c() as interrupt:
+        found = _search(candidates, X, y, rows, compared, interrupt, quiet=quiet)
+        found, fitted = _trained(found, X, y, interrupt, output)
+        save_model(fitted, path, memory)
     if search.plot is not None:
         from widemargin.plots import plot_search
 
@@ -169,11 +170,18 @@ class _Found:
 
 
 def _search(
-    candidates: list[Candidate], X, y, rows: np.ndarray, compared: _Comparison, *, quiet: bool
+    candidates: list[Candidate],
+    X,
+    y,
+    rows: np.ndarray,
+    compared: _Comparison,
+    interrupt: Interrupt,
+    *,
+    quiet: bool,
 ) -> _Found:
     """Tune on some rows; a candidate that cannot take them is left out, with a word of why."""
 
-    def tried(interrupt: Interrupt) -> Trials:
+    def tried() -> Trials:
         with line(quiet) as shown:
             bar = SearchBar(shown, len(candidates) * compared.folds)
             for k, candidate in enumerate(candidates):
@@ -184,22 +192,23 @@ def _search(
                 finally:
                     candidate.estimator.set_callbacks()
 
-    return _collected(tried, ranked, quiet=quiet)
+    return _collected(tried(), ranked, interrupt, quiet=quiet)
 
 
 def _collected(
-    tried: Callable[[Interrupt], Trials],
+    tried: Trials,
     order: Callable[[list[Trial]], list[Trial]],
+    interrupt: Interrupt,
     *,
     quiet: bool,
 ) -> _Found:
     """Trials as they end, told one candidate after the other; then in their order.
 
     Ctrl-C can be lost within NumPy, or come out as another error, so it is remembered: fits end
-    soon after, and what they have left is no trial.
+    soon after, and what they have left is no trial.  From the end of the search on it is a wish.
     """
     trials: list[Trial] = []
-    with noticing_ctrl_c() as interrupt, closing(tried(interrupt)) as all_trials:
+    with closing(tried) as all_trials:
         try:
             for own in all_trials:
                 if interrupt.asked:
@@ -207,11 +216,13 @@ def _collected(
                 trials += own
                 if own and not quiet:
                     print(progress_line(own), file=sys.stderr)
+            interrupt.raises = False
         except KeyboardInterrupt:
-            interrupt.asked = True
+            interrupt.raises, interrupt.asked = False, True
         except Exception:
             if not interrupt.asked:
                 raise
+            interrupt.raises = False
     if interrupt.asked:
         if not trials:
             raise KeyboardInterrupt
@@ -250,17 +261,17 @@ def _tried(
         return []
 
 
-def _trained(found: _Found, X, y, output: Output):
+def _trained(found: _Found, X, y, interrupt: Interrupt, output: Output):
     """What was found, and the winner trained on all rows."""
     best = found.trials[0].candidate
     rows = _densified(best, X)
-    found, fitted = _fitted(found, best, rows, y, output)
+    found, fitted = _fitted(found, best, rows, y, output, interrupt)
     if best.probability and not found.cut_short:
         fitted = calibrated_with_word(fitted, rows, y, quiet=output.quiet or output.as_json)
     return found, fitted
 
 
-def _fitted(found: _Found, candidate: Candidate, X, y, output: Output, *also):
+def _fitted(found: _Found, candidate: Candidate, X, y, output: Output, interrupt: Interrupt, *also):
     """A candidate at the C that was found best, in sight of the user and of other callbacks.
 
     The first Ctrl-C of a command keeps a model: of this fit that as far as it came.
@@ -269,8 +280,7 @@ def _fitted(found: _Found, candidate: Candidate, X, y, output: Output, *also):
     try:
         if found.interrupted:
             return found, fit_with_progress(*own, X, y, *also, quiet=output.quiet)
-        with stopping_on_ctrl_c() as interrupt:
-            fitted = fit_with_progress(*own, X, y, interrupt, *also, quiet=output.quiet)
+        fitted = fit_with_progress(*own, X, y, interrupt, *also, quiet=output.quiet)
         return replace(found, cut_short=interrupt.asked), fitted
     except KeyboardInterrupt:  # what has been found is worth keeping
         if not (output.quiet or output.as_json):
@@ -303,11 +313,13 @@ def easy(
     quiet = output.quiet or output.as_json
     if not quiet:
         print(_planned(len(y), wanted.minutes), file=sys.stderr)
-    found = _collected(partial(_timed, search, quiet), search.choice, quiet=quiet)
-    last = search.last(found.trials[0], clock.left)
-    found, fitted = _fitted(found, last, search.rows_for(last), y, output, clock)
-    additive = isinstance(last.estimator, AdditiveSVC)
-    save_model(fitted, path, memory if additive else Memory.of(numbers))
+    with noticing_ctrl_c() as interrupt:
+        trials = _timed(search, quiet, interrupt)
+        found = _collected(trials, search.choice, interrupt, quiet=quiet)
+        last = search.last(found.trials[0], clock.left)
+        found, fitted = _fitted(found, last, search.rows_for(last), y, output, interrupt, clock)
+        additive = isinstance(last.estimator, AdditiveSVC)
+        save_model(fitted, path, memory if additive else Memory.of(numbers))
     test = None
     if test_path is not None:
         test = evaluate_on(test_path, source, read_header(path), fitted)
@@ -316,9 +328,9 @@ def easy(
         _end(found)
         return
     if not output.quiet:
-        trials = found.trials
-        print(f"best of {len(trials)} on {trials[0].rows} rows: {described(trials[0])}")
-        early = ", early" if last is not trials[0].candidate else ""
+        first = found.trials[0]
+        print(f"best of {len(found.trials)} on {first.rows} rows: {described(first)}")
+        early = ", early" if last is not first.candidate else ""
         trained = f"trained on all {len(y)} rows{early}{found.how_far}"
         print(f"{trained}: {path}" + "\n" * bool(test))
     if test:

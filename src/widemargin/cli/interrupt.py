@@ -12,10 +12,24 @@ from widemargin.progress import FitStopper
 
 
 class Interrupt(FitStopper):
-    """Ends fits once somebody has asked for it."""
+    """Ends fits once somebody has asked for it.
 
-    def __init__(self) -> None:
-        self.asked = False
+    Attributes
+    ----------
+    asked : bool
+        Whether there was a Ctrl-C.
+    raises : bool
+        Whether the first one is raised too; any other one is.
+    """
+
+    def __init__(self, raises: bool) -> None:
+        self.asked, self.raises = False, raises
+
+    def hear(self, number, frame) -> None:
+        again, self.asked = self.asked, True
+        if self.raises or again:
+            raise KeyboardInterrupt
+        print("stopping; Ctrl-C again ends without a model", file=sys.stderr)
 
     @property
     def is_over(self) -> bool:
@@ -25,28 +39,16 @@ class Interrupt(FitStopper):
 @contextmanager
 def stopping_on_ctrl_c() -> Iterator[Interrupt]:
     """The first Ctrl-C asks the fit to stop; another one, or one outside of the block, ends all."""
-    found = Interrupt()
-
-    def ask(number, frame) -> None:
-        if found.asked:
-            raise KeyboardInterrupt
-        found.asked = True
-        print("stopping; Ctrl-C again ends without a model", file=sys.stderr)
-
-    with _on_ctrl_c(ask):
+    found = Interrupt(raises=False)
+    with _on_ctrl_c(found.hear):
         yield found
 
 
 @contextmanager
 def noticing_ctrl_c() -> Iterator[Interrupt]:
     """Ctrl-C is raised as ever, and remembered: NumPy makes other errors of it within buffers."""
-    found = Interrupt()
-
-    def notice(number, frame) -> None:
-        found.asked = True
-        raise KeyboardInterrupt
-
-    with _on_ctrl_c(notice):
+    found = Interrupt(raises=True)
+    with _on_ctrl_c(found.hear):
         yield found
 
 

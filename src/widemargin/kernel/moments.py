@@ -63,6 +63,7 @@ def is_off_centre(X) -> bool:
 
 
 def mean_row(X) -> np.ndarray:
+    X = sp.csr_array(X) if sp.issparse(X) else X
     total = np.zeros(X.shape[1])
     for begin in range(0, X.shape[0], _ROWS):
         part = X[begin : begin + _ROWS]
