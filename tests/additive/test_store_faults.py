@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from widemargin import BlockStore
+from widemargin import BlockStore, KernelSVC
 from widemargin.additive import store_building
 from widemargin.additive.manifest import MANIFEST
 from widemargin.claim import Claim
@@ -206,22 +206,33 @@ def test_other_data_does_not_finish_a_store(tmp_path):
     assert content(tmp_path / "store") == before
 
 
-def test_a_finished_store_is_not_built_again(store):
+@pytest.mark.parametrize("keep", ["codes", "values"])
+def test_a_finished_store_is_not_built_again(keep, tmp_path):
+    before = content(build(tmp_path / "store", keep=keep).folder)
     with pytest.raises(FileExistsError, match="finished store already"):
-        build(store.folder)
+        build(tmp_path / "store", keep=keep)
+    assert content(tmp_path / "store") == before
 
 
-@pytest.mark.parametrize("step", ["reading", "coding"])
-def test_an_append_that_was_killed_leaves_the_store_and_goes_on(step, store, tmp_path):
+@pytest.mark.parametrize(
+    ("keep", "step"), [("codes", "reading"), ("codes", "coding"), ("values", "reading")]
+)
+def test_an_append_that_was_killed_leaves_the_store_and_goes_on(keep, step, tmp_path):
     X, y = data(60)
+    store = build(tmp_path / "store", keep=keep)
     shutil.copytree(store.folder, tmp_path / "other")
     expected = BlockStore(tmp_path / "other").append([(X, y)], values_per_block=SMALL)
     with pytest.raises(Killed):
         store.append([(X, y)], values_per_block=SMALL, told=stop_at(step, 30))
     assert BlockStore(store.folder).shape == (120, 6)
-    svc().fit(BlockStore(store.folder))
+    (svc() if keep == "codes" else KernelSVC(random_state=0)).fit(BlockStore(store.folder))
     store.append([(X, y)], values_per_block=SMALL)
     assert content(store.folder) == content(expected.folder)
+
+
+def test_values_that_are_kept_have_the_checksum_of_what_lasts(tmp_path):
+    entries = build(tmp_path / "store", keep="values")._manifest.blocks
+    assert all(len(entry.digest) == 32 for entry in entries)
 
 
 # ------------------------------------------------------------------ two writers

@@ -116,8 +116,12 @@ def _refuse_other_files(folder: Path) -> None:
 
 def _remove_left_overs(folder: Path, manifest: Manifest) -> None:
     """Raw blocks of a build that was killed when all was done but to delete them."""
-    for path in () if manifest.raw else folder.glob("raw-*.bin"):
-        path.unlink(missing_ok=True)
+    if manifest.raw:
+        return
+    kept = {entry.file for entry in manifest.blocks}  # which are raw ones where values are
+    for path in folder.glob("raw-*.bin"):
+        if path.name not in kept:
+            path.unlink(missing_ok=True)
 
 
 def _check_same(folder: Path, manifest: Manifest, settings: dict) -> None:
@@ -190,7 +194,8 @@ class _Building:
         def kept(numbered: tuple[int, RawBlock]) -> tuple[Entry, RawBlock, Ranges]:
             number, block = numbered
             arrays = block.arrays()
-            entry = entry_of(f"raw-{before + number:06}.bin", arrays, lasting=False)
+            lasting = self.manifest.holds_values
+            entry = entry_of(f"raw-{before + number:06}.bin", arrays, lasting=lasting)
             if number >= len(there):
                 write_arrays(self.folder, entry, arrays)
             elif entry != there[number]:
