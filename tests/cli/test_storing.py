@@ -19,8 +19,8 @@ from .helpers import refused, run, run_json
 @pytest.fixture
 def small_chunks(monkeypatch):
     monkeypatch.setattr(streaming, "_CHUNK_BYTES", 1000)
-    monkeypatch.setattr(svmlight, "PART", 1 << 10)
-    monkeypatch.setattr(svmlight, "_LEAST_PART", 1 << 10)
+    monkeypatch.setattr(svmlight, "PART", 1 << 6)  # per thread, of which there may be many
+    monkeypatch.setattr(svmlight, "_LEAST_PART", 1 << 6)
 
 
 def test_a_store_is_trained_like_its_file(iris, tmp_path):
@@ -171,6 +171,7 @@ finally:
 """
 
 
+@pytest.mark.memory
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="nobody tells of the peak")
 def test_all_of_the_training_stays_within_the_limit(tmp_path):
     rng = np.random.default_rng(0)  # labels that cannot be learned: every row is a support vector
