@@ -1,6 +1,6 @@
 """Fits that did not converge are told of, not averaged in silence."""
 
-from widemargin import load
+from widemargin import load, selection
 from widemargin.cli.trials import reservation
 from widemargin.selection import Candidate, Trial
 
@@ -40,15 +40,22 @@ def test_a_table_of_converged_trials_has_no_marks(iris):
 
 
 def test_tune_passes_over_what_did_not_converge_and_says_so(monkeypatch):
-    """A large C that needs many sweeps, and a small one that is as good."""
+    """A large C that needs many sweeps, and a small one that is nearly as good."""
+    measured = selection._scores
+
+    def a_little_better_unconverged(*args):
+        (small, _), (_, converged) = found = measured(*args)
+        return found if converged else [found[0], (small + 0.001, converged)]
+
+    monkeypatch.setattr(selection, "_scores", a_little_better_unconverged)
     write("a.txt", IRIS, SPECIES)
-    words = ["-t", "chi2", "-c", "0.01,1000000", "-v", 3, "-e", "1e-3", "--max-iter", 60]
+    words = ["-t", "chi2", "-c", "0.3,1000000", "-v", 3, "-e", "1e-3", "--max-iter", 60]
     found = run_json("tune", "a.txt", "m", *words)
     by_C = {t["C"]: t for t in found["trials"]}
     assert by_C[1e6]["unconverged"] == 3
-    assert by_C[0.01]["unconverged"] == 0
-    assert by_C[1e6]["accuracy"] > by_C[0.01]["accuracy"]
-    assert found["best"]["C"] == load("m").C == 0.01
+    assert by_C[0.3]["unconverged"] == 0
+    assert by_C[1e6]["accuracy"] > by_C[0.3]["accuracy"]
+    assert found["best"]["C"] == load("m").C == 0.3
     (said,) = [ln for ln in run("tune", "a.txt", "m", *words).stderr.splitlines() if "before" in ln]
     assert "is chosen before kernel chi2, C 1e+06" in said
 
