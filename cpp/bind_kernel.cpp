@@ -135,6 +135,18 @@ class Panels {
   std::int64_t n_features_;
 };
 
+AnyDenseKernel dense_kernel(const Array& data, const Finish& finish, double shift) {
+  require(data.ndim() == 2, "data must be a matrix");
+  const auto n_rows = std::int64_t(data.shape(0)), n_features = std::int64_t(data.shape(1));
+  return with_type(data.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* values = static_cast<const T*>(data.data());
+    nb::gil_scoped_release release;
+    return AnyDenseKernel(DenseKernel<T>{DenseRows<T>(values, n_rows, n_features, loops_of<T>()),
+                                         finish.arg<T>(), T(shift)});
+  });
+}
+
 nb::tuple py_take_rows(const Array& start, const Array& index, const Array& value,
                        const Array& rows) {
   require(start.size() > 0, "start must not be empty");
@@ -198,6 +210,14 @@ void bind_kernel(nb::module_& m) {
            "norms"_a)
       .def("fill", &Panels::fill, "rows"_a, "finish"_a, "out"_a.noconvert(),
            "Write the kernel values of every row of the panels (down) and of rows (across).");
+  nb::class_<AnyDenseKernel>(m, "DenseKernel",
+                             "Kernel values among dense rows, plus a shift, for KeptRows.")
+      .def(
+          "__init__",
+          [](AnyDenseKernel* self, const Array& data, const Finish& finish, double shift) {
+            new (self) AnyDenseKernel(dense_kernel(data, finish, shift));
+          },
+          "data"_a, "finish"_a, "shift"_a);
   m.def("take_rows", &py_take_rows, "start"_a, "index"_a, "value"_a, "rows"_a,
         "Some rows of a compressed matrix: their start, index and value.");
   m.def("make_panels", &py_make_panels, "rows"_a, "place"_a.none(), "n_features"_a,

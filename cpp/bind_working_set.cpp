@@ -1,4 +1,6 @@
 // Bindings of the exact solver's working sets, and of the buffer of kernel rows.
+#include <variant>
+
 #include "kernel/kept_rows.hpp"
 #include "kernel/row_buffer.hpp"
 #include "kernel/working_set.hpp"
@@ -46,6 +48,60 @@ void py_add_rows(const Array& pool, const Array& slots, const Array& coef, const
   add_rows(pool, slots, coef, y, begin, end, to, width);
 }
 
+// Kernel rows that are kept, of either type, in a pool with a row and a column per variable.
+class AnyKeptRows {
+ public:
+  AnyKeptRows(Output pool, const AnyDenseKernel* kernel)
+      : pool_(pool), rows_(with_type(pool.dtype(), [&](auto zero) -> Rows {
+          using T = decltype(zero);
+          require(pool.ndim() == 2 && pool.shape(0) == pool.shape(1), "pool must be square");
+          const auto n = std::int64_t(pool.shape(0));
+          const auto own = kernel ? kernel->of<T>() : nullptr;
+          require(!kernel || own, "the kernel must have the type of the pool");
+          require(!own || own->rows.n_rows() == n, "the kernel must have a row per variable");
+          return KeptRows<T>(pointer<T>(pool, n * n, "pool must be square"), n, own);
+        })) {}
+
+  template <class F>
+  auto visit(F&& f) {
+    return std::visit(f, rows_);
+  }
+
+  std::int64_t n_used() {
+    return visit([](const auto& rows) { return rows.n_used(); });
+  }
+
+  std::int64_t add(const Array& numbers) {
+    const auto n = std::int64_t(numbers.size());
+    const auto* number = pointer<std::int64_t>(numbers, n, "numbers must be int64");
+    return visit([&](auto& rows) {
+      for (std::int64_t k = 0; k < n; ++k)
+        require(number[k] >= 0 && number[k] < rows.n() && (k == 0 || number[k] > number[k - 1]),
+                "variables must ascend and be in range");
+      const std::vector<std::int64_t> without(number, number + n);
+      require(rows.missing(without).size() == without.size(), "a variable has a row already");
+      return rows.add(without);
+    });
+  }
+
+  bool ask_all() {
+    return visit([](auto& rows) {
+      nb::gil_scoped_release release;
+      return rows.ask_all(loops_for(rows));
+    });
+  }
+
+  template <class T>
+  static const KernelLoopsOf<T>& loops_for(const KeptRows<T>&) {
+    return loops_of<T>();
+  }
+
+ private:
+  using Rows = std::variant<KeptRows<float>, KeptRows<double>>;
+  Output pool_;  // what rows_ points into
+  Rows rows_;
+};
+
 // The variables of a problem, checked once; alpha and gradient are written in place.
 class WorkingSet {
  public:
@@ -86,24 +142,27 @@ class WorkingSet {
     });
   }
 
-  nb::tuple descend(const Array& pool, const Array& slots, double dual, double tol,
-                    double inner_tol, std::int64_t max_steps, std::int64_t size) {
-    require(pool.ndim() == 2 && std::int64_t(pool.shape(1)) == arg_.n,
-            "pool must have a column per variable");
+  nb::tuple descend(AnyKeptRows& kept, double dual, double tol, double inner_tol,
+                    std::int64_t max_steps, std::int64_t size) {
     require(size > 0, "a block needs at least one variable");
-    const auto n_rows = std::int64_t(pool.shape(0));
-    const auto* slot = pointer<std::int64_t>(slots, arg_.n, "slots: int64, one per variable");
-    for (std::int64_t i = 0; i < arg_.n; ++i) require(slot[i] < n_rows, "a slot is out of range");
     const Limits limits{tol, inner_tol, max_steps, size};
-    Descended found = with_type(pool.dtype(), [&](auto zero) {
-      using T = decltype(zero);
-      const KeptRowsArg<T> rows{pointer<T>(pool, n_rows * arg_.n, "pool: float32 or float64"),
-                                arg_.n, slot};
+    Descended found = kept.visit([&](auto& rows) {
+      require(rows.n() == arg_.n, "there must be a row per variable");
       nb::gil_scoped_release release;
-      return widemargin::descend(arg_, loops_of<T>(), rows, dual, limits, last_);
+      return widemargin::descend(arg_, AnyKeptRows::loops_for(rows), rows, dual, limits, last_);
     });
     return nb::make_tuple(found.dual, found.gap, found.steps,
                           vector_to_numpy(std::move(found.missing)));
+  }
+
+  nb::tuple refresh(AnyKeptRows& kept, const Array& linear) const {
+    const double* p = pointer<double>(linear, arg_.n, "linear must be float64, one per variable");
+    Measured found = kept.visit([&](auto& rows) {
+      require(rows.n() == arg_.n, "there must be a row per variable");
+      nb::gil_scoped_release release;
+      return widemargin::refresh(arg_, AnyKeptRows::loops_for(rows), rows, p);
+    });
+    return nb::make_tuple(found.dual, found.gap, vector_to_numpy(std::move(found.missing)));
   }
 
   void add_rows(const Array& pool, const Array& slots, const Array& coef, std::int64_t begin,
@@ -180,6 +239,15 @@ void py_widen_rows(const Output& buffer, std::int64_t n_rows, std::int64_t old_s
 }  // namespace
 
 void bind_working_set(nb::module_& m) {
+  nb::class_<AnyKeptRows>(m, "KeptRows",
+                          "Kernel rows over all variables, in a square pool; those of a "
+                          "DenseKernel are computed when they are asked for.")
+      .def(nb::init<Output, const AnyDenseKernel*>(), "pool"_a.noconvert(), "kernel"_a.none())
+      .def_prop_ro("n_used", &AnyKeptRows::n_used)
+      .def("add", &AnyKeptRows::add, "numbers"_a,
+           "Next places in the pool for variables without a row; returns the first place.")
+      .def("ask_all", &AnyKeptRows::ask_all,
+           "Compute all rows; false where there is no kernel to do so.");
   nb::class_<WorkingSet>(m, "WorkingSet",
                          "The active variables of min 1/2 a'Qa - e'a, 0 <= a <= upper, checked "
                          "once; alpha and gradient are written in place.")
@@ -190,10 +258,13 @@ void bind_working_set(nb::module_& m) {
       .def("minimise", &WorkingSet::minimise, "q"_a.noconvert(), "block"_a, "tol"_a,
            "coef"_a.noconvert(),
            "Minimise over a block; coef becomes sign times change.  Returns the gain.")
-      .def("descend", &WorkingSet::descend, "pool"_a, "slots"_a, "dual"_a, "tol"_a, "inner_tol"_a,
+      .def("descend", &WorkingSet::descend, "kept"_a, "dual"_a, "tol"_a, "inner_tol"_a,
            "max_steps"_a, "size"_a,
-           "Blocks, one after another, as long as their kernel rows have slots in the pool; the "
-           "dual objective, the gap, the number of steps, and variables without a row.")
+           "Blocks, one after another, as long as their kernel rows are there or can be computed; "
+           "the dual objective, the gap, the number of steps, and variables without a row.")
+      .def("refresh", &WorkingSet::refresh, "kept"_a, "linear"_a,
+           "The gradient afresh; the dual objective, the gap, and variables without a row, in "
+           "which case nothing was done.")
       .def("add_rows", &WorkingSet::add_rows, "pool"_a, "slots"_a, "coef"_a, "begin"_a, "end"_a,
            "gradient += sign * sum_k coef_k pool[slots_k], for some columns.");
   m.def("add_rows", &py_add_rows, "pool"_a, "slots"_a, "coef"_a, "sign"_a, "begin"_a, "end"_a,

@@ -1,7 +1,12 @@
 // What the bindings of the kernel machine share: the two types of kernel values, and their blocks.
 #pragma once
 
+#include <memory>
+#include <tuple>
+#include <utility>
+
 #include "bindings.hpp"
+#include "kernel/dense_rows.hpp"
 
 namespace widemargin {
 
@@ -38,5 +43,23 @@ MatrixArg<T> matrix_arg(const Matrix& m) {
   return {static_cast<T*>(m.data()), std::int64_t(m.shape(0)), std::int64_t(m.shape(1)),
           m.stride(0)};
 }
+
+// A kernel on dense rows, of one of the two types; it does not change.
+class AnyDenseKernel {
+ public:
+  template <class T>
+  explicit AnyDenseKernel(DenseKernel<T>&& kernel) {
+    std::get<Shared<T>>(kernels_) = std::make_shared<const DenseKernel<T>>(std::move(kernel));
+  }
+  template <class T>
+  std::shared_ptr<const DenseKernel<T>> of() const {  // null if it has the other type
+    return std::get<Shared<T>>(kernels_);
+  }
+
+ private:
+  template <class T>
+  using Shared = std::shared_ptr<const DenseKernel<T>>;
+  std::tuple<Shared<float>, Shared<double>> kernels_;
+};
 
 }  // namespace widemargin

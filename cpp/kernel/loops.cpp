@@ -1,5 +1,6 @@
 // The hot loops of the kernel machine in both precisions.  Compiled once per instruction set (see
 // isa.hpp); the table of functions at the end is all that leaves this file.
+#include "kernel/dense.hpp"
 #include "kernel/finish.hpp"
 #include "kernel/pair_steps.hpp"
 #include "kernel/panels.hpp"
@@ -16,7 +17,7 @@ std::int64_t solve_pairs(const WorkingSetArg<T>& w) {
 
 template <class T>
 constexpr KernelLoopsOf<T> loops() {
-  return {finish_block<T>, fill<T>, solve_pairs<T>, add_rows<T>};
+  return {finish_block<T>, fill<T>, kStrip<T>, fill_dense<T>, dense_norms<T>, solve_pairs<T>, add_rows<T>};
 }
 
 }  // namespace

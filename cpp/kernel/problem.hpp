@@ -43,6 +43,15 @@ struct PanelsArg {
   std::int64_t n_panels, n_features;
 };
 
+// Dense rows, and the same in strips of as many as the loops take at a time (`width`): value d of
+// row s * width + l is strips[(s * n_features + d) * width + l], padded with zeros.
+template <class T>
+struct DenseArg {
+  const T* values;          // [n_rows][n_features]
+  const T *strips, *norms;  // norms: squared, padded to whole strips
+  std::int64_t n_rows, n_features;
+};
+
 // The variables of  min 1/2 a'Qa - e'a,  0 <= a <= upper,  Q_ij = sign_i sign_j k(x_i, x_j).
 struct VariablesArg {
   std::int64_t n;
@@ -69,6 +78,12 @@ struct KernelLoopsOf {
   // out[r][c] = k(row r of the panels, compressed row c)
   void (*fill)(const PanelsArg<T>&, const CompressedArg<T>&, const FinishArg<T>&,
                const MatrixArg<T>& out);
+  std::int64_t strip_width;  // of dense rows
+  // out[k][j] = k(row numbers[k], row j) + shift for j >= begin, a multiple of the strips' width
+  void (*fill_dense)(const DenseArg<T>&, const std::int64_t* numbers, std::int64_t begin,
+                     const FinishArg<T>&, T shift, const MatrixArg<T>& out);
+  // Squared norms, by the sums of fill_dense: equal rows are at distance exactly 0.
+  void (*dense_norms)(const DenseArg<T>&, T* norms);
   std::int64_t (*solve_pairs)(const WorkingSetArg<T>&);  // returns the number of steps
   // out[j] += sum_i coef[i] rows[i][j]
   void (*add_rows)(const T* const* rows, const double* coef, std::int64_t n_rows,

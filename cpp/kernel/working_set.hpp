@@ -10,6 +10,11 @@
 
 namespace widemargin {
 
+// What a variable adds to the duality gap.
+inline double gap_term(double alpha, double slope, double upper) {
+  return slope < 0 ? (alpha - upper) * slope : alpha * slope;
+}
+
 struct Selection {
   std::vector<std::int64_t> block;  // ascending
   double violation, gap;            // largest projected gradient; duality gap of all variables
@@ -50,7 +55,7 @@ inline Selection select_working_set(const VariablesArg& v, const std::int64_t* l
   std::vector<std::int64_t> violators;
   for (std::int64_t i = 0; i < v.n; ++i) {
     const double slope = v.gradient[i], a = v.alpha[i], u = v.upper[i];
-    chosen.gap += slope < 0 ? (a - u) * slope : a * slope;
+    chosen.gap += gap_term(a, slope, u);
     const bool held = (a <= 0 && slope >= 0) || (a >= u && slope <= 0);
     if (held || slope == 0) continue;
     chosen.violation = std::max(chosen.violation, std::abs(slope));

@@ -165,6 +165,16 @@ def make_panels(
 
 # ------------------------------------------------------------------ kernel: working sets
 
+class DenseKernel:
+    def __init__(self, data: Numbers, finish: Finish, shift: float) -> None: ...
+
+class KeptRows:
+    def __init__(self, pool: Numbers, kernel: DenseKernel | None) -> None: ...
+    @property
+    def n_used(self) -> int: ...
+    def add(self, numbers: npt.NDArray[np.int64]) -> int: ...
+    def ask_all(self) -> bool: ...
+
 class WorkingSet:
     def __init__(
         self,
@@ -186,14 +196,16 @@ class WorkingSet:
     ) -> float: ...
     def descend(
         self,
-        pool: Numbers,
-        slots: npt.NDArray[np.int64],
+        kept: KeptRows,
         dual: float,
         tol: float,
         inner_tol: float,
         max_steps: int,
         size: int,
     ) -> tuple[float, float, int, npt.NDArray[np.int64]]: ...
+    def refresh(
+        self, kept: KeptRows, linear: npt.NDArray[np.float64]
+    ) -> tuple[float, float, npt.NDArray[np.int64]]: ...
     def add_rows(
         self,
         pool: Numbers,

@@ -21,9 +21,10 @@ from widemargin.kernel.divide import (
     divide_and_conquer,
 )
 from widemargin.kernel.exact import KernelRows
-from widemargin.kernel.kernels import ShiftedKernel, make_kernel
+from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.problems import Variables, binary_problems
 from widemargin.kernel.solver import SolverSettings, solve
+from widemargin.kernel.wrapped import ShiftedKernel
 from widemargin.multiclass import Coding
 
 from .helpers import kernel_matrix, points

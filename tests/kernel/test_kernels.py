@@ -11,9 +11,9 @@ from widemargin.kernel.kernels import (
     KERNELS,
     FunctionKernel,
     PrecomputedKernel,
-    ShiftedKernel,
     make_kernel,
 )
+from widemargin.kernel.wrapped import ShiftedKernel
 
 from .helpers import (
     EPS,

@@ -11,8 +11,9 @@ from widemargin import KernelSVC
 from widemargin.kernel import several
 from widemargin.kernel.backend import Host
 from widemargin.kernel.cache import CachingKernel, RowCache
-from widemargin.kernel.kernels import TILE, ShiftedKernel, make_kernel
+from widemargin.kernel.kernels import TILE, make_kernel
 from widemargin.kernel.tiles import Memory
+from widemargin.kernel.wrapped import ShiftedKernel
 
 from .helpers import RELATIVE, each_dtype, each_layout, laid_out, values
 

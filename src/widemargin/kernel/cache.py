@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from widemargin import _core
-from widemargin.kernel.kernels import TILE, Kernel, WrappedKernel
+from widemargin.kernel.kernels import TILE, Kernel
 from widemargin.kernel.rows import Rows
 from widemargin.kernel.tiles import Memory, Tiles, allocate
+from widemargin.kernel.wrapped import WrappedKernel
 
 TILE_ROWS = 512  # with kernels.TILE columns a block of float32 stays in the second-level cache
 LEAST_SLOTS = 128  # rows that the cache holds however little memory it may use
@@ -248,6 +249,9 @@ class CachingKernel(WrappedKernel):
         with self._tiles:
             self._tiles.tiles(len(self._rows), tile, self.tile)
         self._slot_of[missing] = np.arange(first, self._n_used)
+
+    def in_core(self, a: RowNumbers, shift: float = 0.0) -> None:
+        return None
 
     def fill(self, a: StoredBlock, b: RowNumbers, out: np.ndarray) -> None:
         if a.slots is None:

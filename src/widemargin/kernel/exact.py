@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin.kernel.kernels import Kernel, ShiftedKernel
+from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.lazy_rows import LazyRows, in_memory
+from widemargin.kernel.wrapped import ShiftedKernel
 from widemargin.stored import StoredMatrix
 
 COPIED = 256 << 20  # bytes, up to which all rows are prepared at once
@@ -62,8 +63,10 @@ class KernelRows:
         return len(self.rows)
 
     def __getitem__(self, which) -> KernelRows:
-        exact = None if self.exact is None else self.exact[which]
-        return replace(self, rows=self.rows[which], exact=exact)
+        rows, exact = self.rows[which], self.exact
+        if exact is not None:  # which may have the very same rows
+            exact = replace(exact, rows=rows) if exact.rows is self.rows else exact[which]
+        return replace(self, rows=rows, exact=exact)
 
     def diagonal(self) -> np.ndarray:
         """k(x, x), of rows in double precision where they are prepared."""

@@ -17,17 +17,18 @@ from widemargin import _core
 from widemargin.history import continued
 from widemargin.kernel.active_set import INNER_TOL
 from widemargin.kernel.exact import KernelRows
-from widemargin.kernel.problem import Solution, away_from_zero, dual_value, gap_terms
+from widemargin.kernel.problem import Solution, away_from_zero
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.tiles import Memory
 
 MOST_ROWS = 2048
 AT_ONCE = 320  # rows up to which the whole matrix is computed before anybody asks
-WORKING_SET = 256  # smaller than elsewhere: kernel rows are all that costs here
+WORKING_SET = 128  # smaller than elsewhere: kernel rows are all that costs here
 START_TOL = 1e-2
 _STEPS = 16  # between two looks at whether to stop
 _TILE = 128
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 def are_few(n_rows: int) -> bool:
@@ -36,45 +37,52 @@ def are_few(n_rows: int) -> bool:
 
 
 class KeptRows:
-    """Kernel rows over n variables, from the first that was asked for to the last."""
+    """Kernel rows over n variables, from the first that was asked for to the last.
 
-    def __init__(self, n: int, dtype, memory: Memory):
-        self.memory = memory
+    Those of ``data`` are computed by the core where it can.
+    """
+
+    def __init__(self, n: int, dtype, memory: Memory, data: KernelRows | None = None):
+        self.memory, self.data = memory, data
         self._buffer = memory.take(n * n, n * n, dtype)
         self.pool = self._buffer.reshape(n, n)
-        self.slots = np.full(n, -1)
-        self.n_used = 0
+        kernel = None if data is None else data.kernel.in_core(data.rows)
+        self.core = _core.KeptRows(self.pool, kernel)
+
+    @classmethod
+    def of_data(cls, data: KernelRows, memory: Memory) -> KeptRows:
+        """None of them yet."""
+        return cls(len(data), data.kernel.dtype, memory, data)
 
     @property
     def has_all(self) -> bool:
-        return self.n_used == len(self.slots)
+        return self.core.n_used == len(self.pool)
 
-    def compute(self, data: KernelRows, missing: np.ndarray) -> None:
-        if len(missing) == 0:
-            return
-        first, self.n_used = self.n_used, self.n_used + len(missing)
-        kernel, rows = data.kernel, data.rows
-        kernel.fill(kernel.as_left(rows[missing]), rows, self.pool[first : self.n_used])
-        self.slots[missing] = np.arange(first, self.n_used)
+    def compute(self, missing: np.ndarray) -> None:
+        """Those that the core has not."""
+        assert self.data is not None
+        kernel, rows, first = self.data.kernel, self.data.rows, self.core.add(missing)
+        values = self.pool[first : first + len(missing)]
+        kernel.fill(kernel.as_left(rows[missing]), rows, values)
 
-    def compute_all(self, data: KernelRows) -> None:
+    def compute_all(self) -> None:
         """The matrix is symmetric: one half is computed."""
-        kernel, rows, values = data.kernel, data.rows, self.pool
+        if self.core.ask_all():
+            return
+        assert self.data is not None
+        kernel, rows, values = self.data.kernel, self.data.rows, self.pool
         for begin in range(0, len(rows), _TILE):
             end = min(begin + _TILE, len(rows))
             kernel.fill(kernel.as_left(rows[begin:end]), rows[begin:], values[begin:end, begin:])
             values[end:, begin:end] = values[begin:end, end:].T
-        self._have_all()
+        self.core.add(np.arange(len(rows)))
 
     def part(self, row: np.ndarray) -> KeptRows:
         """Those of some rows, where all are there."""
         own, one = KeptRows(len(row), self.pool.dtype, self.memory), np.ones(len(row))
         _core.gather(self.pool, row, row, one, one, own.pool)
-        own._have_all()
+        own.core.add(np.arange(len(row)))
         return own
-
-    def _have_all(self) -> None:
-        self.slots, self.n_used = np.arange(len(self.slots)), len(self.slots)
 
     def close(self) -> None:
         """Hand the memory back for the next problem."""
@@ -95,13 +103,15 @@ class FewRows:
 
     def __init__(self, data: KernelRows, memory: Memory, sharing: Sequence[Variables] = ()):
         self.data = data if data.exact is None else data.in_double()
-        self._kept = KeptRows(len(data), self.data.kernel.dtype, memory)
         self._diagonal = self.data.kernel.diagonal(self.data.rows)
-        order = _neighbours(len(data), sharing) if sharing else np.arange(len(data))
-        self._place = np.argsort(order)  # of each row in the matrix
-        self._in_order = bool(np.all(order == np.arange(len(data))))
+        self._place, self._in_order, kept = np.arange(len(data)), True, self.data
+        if sharing:
+            order = _neighbours(len(data), sharing)
+            self._in_order = bool(np.all(order == self._place))
+            self._place, kept = np.argsort(order), self.data[order]  # of each row in the matrix
+        self._kept = KeptRows.of_data(kept, memory)
         if sharing or len(data) <= AT_ONCE:
-            self._kept.compute_all(self.data if self._in_order else self.data[order])
+            self._kept.compute_all()
 
     def close(self) -> None:
         self._kept.close()
@@ -127,10 +137,10 @@ class FewRows:
 
     def _start(self, variables: Variables, settings, on_step) -> Solution:
         """The solution on some of the rows: most of their support vectors stay such."""
-        some = np.linspace(0, len(variables) - 1, AT_ONCE).astype(np.int64)
+        some = np.arange(AT_ONCE) * (len(variables) - 1) // (AT_ONCE - 1)
         roughly = replace(settings, tol=max(settings.tol, START_TOL))
-        with closing(KeptRows(len(some), self._kept.pool.dtype, self._kept.memory)) as kept:
-            kept.compute_all(self.data[some])
+        with closing(KeptRows.of_data(self.data[some], self._kept.memory)) as kept:
+            kept.compute_all()
             found = self._solve(kept, variables[some], np.zeros(len(some)), roughly, on_step)
         alpha = np.zeros(len(variables))
         alpha[some] = found.alpha
@@ -141,36 +151,38 @@ class FewRows:
         diagonal = away_from_zero(self._diagonal[variables.row])
         alpha, gradient = np.minimum(alpha, variables.upper), np.empty(len(variables))
         active = _core.WorkingSet(alpha, gradient, variables.sign, variables.upper, diagonal)
-        support = np.flatnonzero(alpha)
-        kept.compute(self.data, support[kept.slots[support] < 0])
         n_steps, stopped, history = 0, False, []
         while True:
-            dual, gap = _fresh(kept, variables, alpha, gradient)
+            dual, gap, missing = active.refresh(kept.core, variables.linear)
+            if len(missing):  # of the variables to begin at
+                kept.compute(missing)
+                continue
             record = {"step": n_steps, "gap": gap, "dual": dual, "active": len(variables)}
             seconds = time.perf_counter() - started
-            history.append({**record, "rows": kept.n_used, "seconds": seconds})
-            primal = max(dual + gap, np.finfo(np.float64).tiny)
+            history.append({**record, "rows": kept.core.n_used, "seconds": seconds})
+            primal = max(dual + gap, _TINY)
             if gap <= settings.tol * primal:
                 break
             stopped = on_step(gap / primal) or n_steps >= settings.max_iter
             if stopped:
                 break
-            steps = self._descend(kept, active, dual, settings, settings.max_iter - n_steps)
+            steps = _descend(kept, active, dual, settings, settings.max_iter - n_steps)
             n_steps += steps
             if steps == 0:  # at the limit of the arithmetic; the caller warns
                 break
         return Solution(alpha, dual + gap, dual, n_steps, history, stopped=stopped)
 
-    def _descend(self, kept: KeptRows, active, dual: float, settings, left: int) -> int:
-        """A few steps, for which missing rows are computed; returns how many."""
-        done, most = 0, min(left, _STEPS)
-        while True:
-            limits = (settings.tol, INNER_TOL, most - done, WORKING_SET)
-            dual, _, steps, missing = active.descend(kept.pool, kept.slots, dual, *limits)
-            done += steps
-            if len(missing) == 0 or done == most:
-                return done
-            kept.compute(self.data, missing)
+
+def _descend(kept: KeptRows, active, dual: float, settings, left: int) -> int:
+    """A few steps, for which missing rows are computed; returns how many."""
+    done, most = 0, min(left, _STEPS)
+    while True:
+        limits = (settings.tol, INNER_TOL, most - done, WORKING_SET)
+        dual, _, steps, missing = active.descend(kept.core, dual, *limits)
+        done += steps
+        if len(missing) == 0 or done == most:
+            return done
+        kept.compute(missing)
 
 
 def _neighbours(n_rows: int, problems: Sequence[Variables]) -> np.ndarray:
@@ -181,17 +193,3 @@ def _neighbours(n_rows: int, problems: Sequence[Variables]) -> np.ndarray:
     for number in reversed(range(len(problems))):
         first[problems[number].row] = number
     return np.lexsort((last, first))
-
-
-def _fresh(kept: KeptRows, variables: Variables, alpha, gradient) -> tuple[float, float]:
-    """The gradient from the variables themselves, without what many sums have rounded.
-
-    Returns the dual objective and the gap.
-    """
-    support = np.flatnonzero(alpha)
-    gradient[:] = variables.linear
-    coef = (alpha * variables.sign)[support]
-    slots = kept.slots[support]
-    _core.add_rows(kept.pool, slots, coef, variables.sign, 0, len(alpha), gradient)
-    dual = dual_value(alpha, gradient, variables.linear)
-    return dual, float(gap_terms(alpha, gradient, variables.upper).sum())

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel
 
+from widemargin import _core
 from widemargin.kernel.moments import is_off_centre, mean_row, share_of_nonzeros
 from widemargin.kernel.rows import (
     CompressedRows,
@@ -34,6 +35,7 @@ DENSE_FROM = 0.35  # share of non-zeros from which dense rows and the matrix pro
 EPSILON = float(np.finfo(np.float32).eps) / 2
 FAR = 1e4  # gamma |x|^2: above, stress found a gap of 1e-8 hidden by norms (docs/stress.md)
 TILE, TILE_COMPRESSED = 1024, 2048  # columns
+_FEW_FEATURES = 64  # up to which the core is as fast as BLAS, which needs Python around it
 _BLOCK = 64  # rows of a function's kernel matrix that are looked at together
 
 
@@ -117,6 +119,10 @@ class Kernel(Protocol):
 
     def fill(self, a: Any, b: Any, out: np.ndarray) -> None:
         """Write k(a, b) to ``out``, whose rows are contiguous; ``a`` comes from `as_left`."""
+        ...
+
+    def in_core(self, a: Any, shift: float = 0.0) -> _core.DenseKernel | None:
+        """The kernel plus a shift on these rows, where the core computes it by itself."""
         ...
 
     def diagonal(self, a: Any) -> np.ndarray:
@@ -207,6 +213,11 @@ class DotKernel:
         else:
             a.fill(b, out, self.finish)
 
+    def in_core(self, a, shift: float = 0.0) -> _core.DenseKernel | None:
+        if self.compressed or a.data.shape[1] > _FEW_FEATURES or self.is_far(a):
+            return None
+        return _core.DenseKernel(a.data, self.finish.core, shift)
+
     def is_far(self, rows) -> bool:
         """Whether rounding of squared norms would show in double precision."""
         wanted = self.traits.by_distance and self.dtype == np.float64
@@ -283,6 +294,9 @@ class FunctionKernel:
             raise ValueError(f"kernel {self.name!r} returned {K[i, j]} at ({i}, {j}) of a block.")
         _copy(K, out, self.name)
 
+    def in_core(self, a: GivenRows, shift: float = 0.0) -> None:
+        return None
+
     def diagonal(self, a: GivenRows) -> np.ndarray:
         values = np.empty(len(a))
         for begin in range(0, len(a), _BLOCK):
@@ -335,6 +349,9 @@ class PrecomputedKernel:
         else:
             _copy(b.values[np.ix_(b.row, a.column)].T, out, self.name)
 
+    def in_core(self, a: MatrixRows, shift: float = 0.0) -> None:
+        return None
+
     def diagonal(self, a: MatrixRows) -> np.ndarray:
         assert a.values is not None
         return a.values[a.row, a.column].astype(np.float64)
@@ -344,50 +361,6 @@ class PrecomputedKernel:
 
     def vectors(self, a: MatrixRows, support: np.ndarray) -> MatrixRows:
         return MatrixRows.of_columns(a.column[support])
-
-
-def _of_kernel(name: str) -> Any:
-    return property(lambda wrapped: getattr(wrapped.kernel, name))
-
-
-class WrappedKernel:
-    """What a kernel made of another one has from it."""
-
-    kernel: Kernel
-    name = _of_kernel("name")
-    traits = _of_kernel("traits")
-    definite = _of_kernel("definite")
-    dtype = _of_kernel("dtype")
-    cost = _of_kernel("cost")
-    tile = _of_kernel("tile")
-    in_double = _of_kernel("in_double")
-    relative_error = _of_kernel("relative_error")
-    prepare = _of_kernel("prepare")
-    training_rows = _of_kernel("training_rows")
-
-
-@dataclass(frozen=True)
-class ShiftedKernel(WrappedKernel):
-    """k + constant: the kernel of a model with a penalised intercept."""
-
-    kernel: Kernel
-    constant: float
-
-    def in_double(self) -> ShiftedKernel:
-        return ShiftedKernel(self.kernel.in_double(), self.constant)
-
-    def as_left(self, a: Any) -> Any:
-        return self.kernel.as_left(a)
-
-    def fill(self, a: Any, b: Any, out: np.ndarray) -> None:
-        self.kernel.fill(a, b, out)
-        out += self.constant
-
-    def diagonal(self, a: Any) -> np.ndarray:
-        return self.kernel.diagonal(a) + self.constant
-
-    def vectors(self, a: Any, support: np.ndarray) -> Rows:
-        return self.kernel.vectors(a, support)
 
 
 def make_kernel(kernel, gamma: float, coef0: float, degree: int, X, dtype=np.float32) -> Kernel:

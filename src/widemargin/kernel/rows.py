@@ -81,6 +81,8 @@ class DenseRows:
         return len(self.norms)
 
     def __getitem__(self, which) -> DenseRows:
+        if isinstance(which, np.ndarray) and which.dtype == np.int64:  # three times as fast
+            return DenseRows(self.data.take(which, axis=0), self.norms.take(which))
         return DenseRows(self.data[which], self.norms[which])
 
     @property

@@ -83,8 +83,10 @@ class SeveralProblems:
             return self._few.solve(variables, alpha, self.settings, on_step)
         if not are_few(len(variables)):
             return self._solve_by_precision(variables, alpha, on_step, show)
-        with closing(FewRows(self.data[variables.row], self.backend.memory)) as few:
-            own = replace(variables, row=np.arange(len(variables)))
+        own = replace(variables, row=np.arange(len(variables)))
+        every = np.array_equal(variables.row, own.row) and len(own) == len(self.data)
+        data = self.data if every else self.data[variables.row]
+        with closing(FewRows(data, self.backend.memory)) as few:
             return few.solve(own, alpha, self.settings, on_step)
 
     def _solve_by_precision(
