@@ -13,10 +13,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 
 from widemargin.calibration import uncalibrated, with_probabilities
 from widemargin.scoring import Scorer, check_scoring, get_scorer
+from widemargin.sklearn_private import safe_indexing
 from widemargin.warning import UnseenWarning
 
 
@@ -52,7 +53,7 @@ class Candidate:
     def part(self, X, rows: np.ndarray, known: np.ndarray | None = None):
         """Some rows; of a kernel matrix their values with the ``known`` rows (default: rows)."""
         if not get_tags(self.estimator).input_tags.pairwise:
-            return _safe_indexing(X, rows)
+            return safe_indexing(X, rows)
         return X[np.ix_(rows, rows if known is None else known)]
 
     def fit_path(self, X, y, Cs) -> list:
