@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -97,6 +97,26 @@ class Trial:
     def standard_error(self) -> float:
         """Of the mean over the folds."""
         return self.spread / max(self.folds - 1, 1) ** 0.5
+
+
+def pooled(first: Trial, second: Trial) -> Trial:
+    """Two looks at the same candidate and C as one, on the folds of both."""
+    folds = first.folds + second.folds
+
+    def mean(of: Callable[[Trial], float]) -> float:
+        return (first.folds * of(first) + second.folds * of(second)) / folds
+
+    score = mean(lambda trial: trial.score)
+    square = mean(lambda trial: trial.spread**2 + (trial.score - score) ** 2)
+    return replace(
+        first,
+        score=score,
+        spread=square**0.5,
+        seconds=first.seconds / first.path + second.seconds / second.path,
+        path=1,
+        folds=folds,
+        unconverged=first.unconverged + second.unconverged,
+    )
 
 
 def tune(

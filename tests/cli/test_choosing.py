@@ -1,5 +1,6 @@
 """tune and easy."""
 
+import re
 import sys
 
 import numpy as np
@@ -51,8 +52,8 @@ def test_tune_finds_what_an_exhaustive_search_finds(iris):
     assert best["accuracy"] == max(trials.values())
     assert best["C"] == min(C for (_, _, C), a in trials.items() if a == best["accuracy"])
     assert found["trials"][0] == best
-    assert set(best) - {"gamma"} == {"kernel", "C", "accuracy", "spread", "unconverged", "rows",
-                                      "path_seconds"}  # fmt: skip
+    assert set(best) - {"gamma"} == {"kernel", "C", "accuracy", "spread", "folds", "unconverged",
+                                      "rows", "path_seconds"}  # fmt: skip
 
     fitted = load(found["model"])
     assert best["C"] == fitted.C
@@ -169,7 +170,9 @@ def test_easy_without_a_test_and_with_another_model(iris):
         "reading iris.txt\n"
         "comparing kernels on 150 rows, then training the best on all, for 10 minutes at most\n"
     )
-    assert result.stderr.count("kernel rbf, gamma") == 4  # the best width of three was an end
+    first = [line for line in result.stderr.splitlines() if "; 3 folds, " in line]
+    assert sum("kernel rbf, gamma" in line for line in first) == 4  # the best of three was an end
+    assert {8, 13, 18} == {int(n) for n in re.findall(r"; (\d+) folds, ", result.stderr)} - {3}
     assert files() == {"iris.txt", "m"}
     quiet = run("easy", iris, iris, "-q")
     assert quiet.stderr == ""
