@@ -2,6 +2,7 @@
 
 import re
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from sklearn.preprocessing import MinMaxScaler
 
 import widemargin.cli
 from widemargin import AdditiveSVC, KernelSVC, load
+from widemargin.cli import choosing
+from widemargin.cli.options import Output, Source, Wanted
 
 from .helpers import (
     IRIS,
@@ -191,3 +194,21 @@ def test_easy_chooses_a_machine_that_suits_the_data():
     X = rng.uniform(-1, 1, (300, 2))
     write("xor.txt", X, np.where(X.prod(axis=1) > 0, 1, -1))  # no sum over features can tell
     assert run_json("easy", "xor.txt")["best"]["kernel"] == "rbf"
+
+
+def test_the_time_of_easy_begins_with_the_command(iris, monkeypatch):
+    """Not with the end of imports, for which a busy machine may wait half a minute."""
+    given = []
+
+    class Searched(Exception):  # noqa: N818
+        pass
+
+    def search(X, y, scoring, seconds, *_):
+        given.append(seconds)
+        raise Searched
+
+    monkeypatch.setattr(choosing, "Easy", search)
+    began = time.monotonic() - 30
+    with pytest.raises(Searched):
+        choosing.easy(iris, None, None, Wanted(), Source(), Output(), began)
+    assert 540 < given[0] < 571
