@@ -91,6 +91,8 @@ FOREIGN = (
     b"probA -2\nprobB 0.5\nnr_sv 1 1\nSV\n1 1:0.5 3:2\n-1 2:1\n",
     b"svm_type nu_svc\nkernel_type polynomial\ndegree 3\ngamma 1\ncoef0 0\nnr_class 3\n"
     b"total_sv 3\nrho 1 2 3\nlabel 7 0 5\nnr_sv 1 1 1\nSV\n1 0.5 1:2\n-1 1 2:1 3:4\n-.5 -1 1:1\n",
+    b"svm_type c_svc\nkernel_type precomputed\nnr_class 2\ntotal_sv 2\nrho 0\nlabel 1 -1\n"
+    b"nr_sv 1 1\nSV\n1 0:1 \n-1 0:4 \n",
     b"solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 3\nbias 1\nw\n0.5 \n1 \n-2 \n3 \n",
     b"solver_type MCSVM_CS\nnr_class 3\nlabel 2 1 3\nnr_feature 2\nbias -1\nw\n1 2 3 \n4 5 6 \n",
 )

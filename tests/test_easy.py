@@ -103,9 +103,9 @@ def test_a_candidate_that_does_not_take_the_data_is_left_out(monkeypatch):
 def scored_by(score, seconds=0.0, spread=0.0):
     """A stand-in for `tune` where scores are a function of the settings, C and the rows."""
 
-    def tune(candidates, X, y, Cs, **_):
+    def tune(candidates, X, y, Cs, folds=3, **_):
         (candidate,) = candidates
-        rows = {"folds": 3, "rows": len(y), "path": len(Cs)}
+        rows = {"folds": folds, "rows": len(y), "path": len(Cs)}
         found = [
             Trial(candidate, C, score(candidate.settings, C, len(y)), spread, seconds, **rows)
             for C in Cs
@@ -181,6 +181,64 @@ def test_there_is_no_time_for_more_rows(monkeypatch):
     monkeypatch.setattr(easy, "tune", scored_by(lambda *_: 0.5, seconds=40.0))
     search = Easy(*points(MORE * ROWS), seconds=600.0)
     assert {t.rows for t in all_of(search)} == {ROWS}
+
+
+# ------------------------------------------------------------------ rounds
+
+
+def recorded(monkeypatch, score):
+    """A stand-in for `tune` where scores also depend on the seed of the folds, and its calls."""
+    calls = []
+
+    def tune(candidates, X, y, Cs, folds, random_state, **_):
+        (candidate,) = candidates
+        calls.extend((random_state, folds, candidate.settings["kernel"], C) for C in Cs)
+        kernel = candidate.settings["kernel"]
+        facts = {"folds": folds, "rows": len(y), "path": len(Cs)}
+        return [Trial(candidate, C, score(kernel, C, random_state), 0.0, 0.0, **facts) for C in Cs]
+
+    monkeypatch.setattr(easy, "tune", tune)
+    return calls
+
+
+def test_who_is_first_by_chance_meets_the_others_in_other_folds(monkeypatch):
+    """chi2 is first in the first folds, intersection in all others."""
+
+    def score(kernel, C, seed):
+        if C != 1:
+            return 0.5
+        lucky = {"chi2": 0.9, "intersection": 0.895}
+        return (lucky if seed == 0 else {"chi2": 0.88, "intersection": 0.89}).get(kernel, 0.5)
+
+    calls = recorded(monkeypatch, score)
+    search = Easy(*points(60))
+    trials = search.choice(all_of(search))
+    again = [call for call in calls if call[0]]
+    assert again == [(1, 5, "chi2", 1.0), (1, 5, "intersection", 1.0)]
+    assert trials[0].candidate.settings["kernel"] == "intersection"
+    assert (trials[0].folds, trials[0].rows) == (8, 60)
+    assert trials[0].score == pytest.approx((3 * 0.895 + 5 * 0.89) / 8)
+    assert len({(t.candidate.name, t.C) for t in trials}) == len(trials)
+
+
+def test_the_better_half_stays_for_the_next_round(monkeypatch):
+    calls = recorded(monkeypatch, lambda kernel, C, seed: 0.9 - 0.001 * abs(np.log10(C) - 1.1))
+    all_of(Easy(*points(60)))
+    assert [sum(call[0] == seed for call in calls) for seed in (1, 2, 3, 4)] == [12, 6, 3, 0]
+
+
+def test_a_round_has_no_more_folds_than_a_class_has_rows(monkeypatch):
+    calls = recorded(monkeypatch, lambda *_: 0.9)
+    X, y = points(60)
+    y[:] = 0
+    y[:4] = 1
+    all_of(Easy(X, y))
+    assert {folds for seed, folds, *_ in calls if seed} == {4}
+
+
+def test_there_is_no_time_for_rounds(monkeypatch):
+    monkeypatch.setattr(easy, "tune", scored_by(lambda *_: 0.5, seconds=40.0))
+    assert {t.folds for t in all_of(Easy(*points(60), seconds=600.0))} == {3}
 
 
 # ------------------------------------------------------------------ time

@@ -1,5 +1,7 @@
 """The search finds what an exhaustive one finds, on the same folds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -14,6 +16,7 @@ from widemargin import AdditiveSVC, KernelSVC
 from widemargin.selection import (
     Candidate,
     Trial,
+    pooled,
     ranked,
     sample_rows,
     tune,
@@ -173,3 +176,18 @@ def test_a_sample_where_a_class_has_one_row():
     y = np.array([0] * 50 + [1])
     assert len(sample_rows(np.zeros((51, 1)), y, 20)) == 20
     assert len(sample_rows(np.zeros((20, 1)), np.arange(20) // 2, 5)) == 5  # fewer than classes
+
+
+def test_two_looks_are_one_on_the_folds_of_both():
+    scores = np.array([0.8, 0.9, 0.7, 0.95, 0.85])
+    candidate = Candidate({"kernel": "chi2"}, AdditiveSVC("chi2"))
+
+    def seen(own, **more):
+        return Trial(candidate, 1.0, own.mean(), own.std(), folds=len(own), rows=90, **more)
+
+    found = pooled(
+        seen(scores[:3], seconds=8.0, path=4, unconverged=1), seen(scores[3:], seconds=3.0, path=2)
+    )
+    expected = seen(scores, seconds=3.5, path=1, unconverged=1)
+    assert (found.score, found.spread) == pytest.approx((expected.score, expected.spread))
+    assert replace(found, score=expected.score, spread=expected.spread) == expected

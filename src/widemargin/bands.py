@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_random_state, resample
+from sklearn.utils import check_random_state, resample
 
+from widemargin.sklearn_private import safe_indexing
 from widemargin.terms import Shape, explain
 
 
@@ -72,7 +73,7 @@ def shape_bands(
     moved: dict[str, list[np.ndarray]] = {term.name: [] for term in explained.terms}
     for _ in range(n_fits):
         rows = resample(np.arange(len(y)), stratify=np.asarray(y), random_state=random)
-        copy = clone(model).fit(_safe_indexing(X, rows), _safe_indexing(y, rows))
+        copy = clone(model).fit(safe_indexing(X, rows), safe_indexing(y, rows))
         again = explain(copy, explained.feature_names)
         for term in explained.terms:
             moved[term.name].append(_at(explained.shape(term), again.shape(term)))

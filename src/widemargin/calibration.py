@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV, _CalibratedClassifier, _SigmoidCalibration
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import label_binarize
+
+from widemargin.sklearn_private import calibrated_classifier, sigmoid_curve
 
 METHODS = ("sigmoid", "isotonic")
 FOLDS = 5
@@ -50,7 +52,7 @@ def calibrated(fitted, decisions: np.ndarray, y, method: str = "sigmoid") -> Cal
     columns = decisions.reshape(len(decisions), -1)
     targets = label_binarize(y, classes=classes)  # one column for two classes, as decisions have
     fit = {
-        "sigmoid": lambda: _SigmoidCalibration(),
+        "sigmoid": sigmoid_curve,
         "isotonic": lambda: IsotonicRegression(out_of_bounds="clip"),
     }[method]
     curves = [fit().fit(d, t) for d, t in zip(columns.T, targets.T, strict=True)]
@@ -70,8 +72,7 @@ def assembled(fitted, curves: list, method: str) -> CalibratedClassifierCV:
     """The fitted `CalibratedClassifierCV` of a model and its curves."""
     model = CalibratedClassifierCV(fitted, method=method, ensemble=False)
     model.classes_ = fitted.classes_
-    own = _CalibratedClassifier(fitted, curves, classes=fitted.classes_, method=method)
-    model.calibrated_classifiers_ = [own]
+    model.calibrated_classifiers_ = [calibrated_classifier(fitted, curves, method)]
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(fitted, name):
             setattr(model, name, getattr(fitted, name))

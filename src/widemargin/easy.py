@@ -1,8 +1,9 @@
 """Machine, kernel and parameters for data that nobody has looked at, within a stated time.
 
 Candidates are compared on a sample of the rows, by cross-validation along paths of C. Grids go on
-where the best lies at their end; then the best of each kernel meet on more rows, because a kernel
-that wins on a few thousand rows need not win on all.
+where the best lies at their end. Then the best of each kernel meet on more rows, because a kernel
+that wins on a few thousand rows need not win on all; where there are no more rows, the best few
+meet again in other folds, because the best of many on three folds is often there by chance.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 from widemargin.additive import AdditiveSVC
 from widemargin.kernel import KernelSVC
 from widemargin.progress import FitStopper
-from widemargin.selection import Candidate, Trial, behind_scaler, ranked, sample_rows, tune
+from widemargin.selection import Candidate, Trial, behind_scaler, pooled, ranked, sample_rows, tune
 from widemargin.warning import warn_user
 
 CS = (0.1, 1.0, 10.0, 100.0)
@@ -31,6 +32,9 @@ FOLDS = 3
 ROWS = 5000  # that the first comparison looks at
 MORE = 4  # times as many rows for the best
 NEAR = 0.02  # of the best score: those within it are compared again
+CONTENDERS = 12  # of those within it that meet again in other folds; then the better half, twice
+ROUNDS = 3
+ROUND_FOLDS = 5
 EARLY_FROM = 200_000  # rows from which an RBF model is an early one
 SEARCH_SHARE = 0.5  # of the time; the other half is for the last fit
 _ADDITIVE = ("linear", "chi2", "intersection")
@@ -120,13 +124,23 @@ class Easy:
             for trials in self._at_the_ends(found, rows, clock):
                 found += trials
                 yield trials
-            yield from self._on_more_rows(found, len(rows), clock)
+            more, finalists = self._more_rows(found, len(rows), clock)
+            if len(more):
+                for trial in finalists:
+                    yield self._compared(trial.candidate, (trial.C,), more, clock)
+            else:
+                yield from self._in_rounds(found, rows, clock)
 
     def choice(self, trials: Sequence[Trial]) -> list[Trial]:
-        """The choice first: of the trials on the most rows, then of the others."""
-        most = max(trial.rows for trial in trials)
-        last = [trial for trial in trials if trial.rows == most]
-        return ranked(last) + ranked([trial for trial in trials if trial.rows < most])
+        """The choice first: of the trials on the most rows, and in the most folds of these.
+
+        Of those that met more than once the last is there, which has the folds of all.
+        """
+        last = {(id(t.candidate), t.C, t.rows): t for t in sorted(trials, key=lambda t: t.folds)}
+        looks: dict[tuple[int, int], list[Trial]] = {}
+        for trial in last.values():
+            looks.setdefault((trial.rows, trial.folds), []).append(trial)
+        return [trial for look in sorted(looks, reverse=True) for trial in ranked(looks[look])]
 
     def fit(self):
         """The choice, trained on all rows; what the command ``easy`` does, without a word."""
@@ -145,7 +159,7 @@ class Easy:
         """
         machine = best.candidate.estimator
         of_one = best.seconds / (best.folds * best.path)
-        growth = (self.X.shape[0] / (best.rows * (1 - 1 / best.folds))) ** 2
+        growth = (self.X.shape[0] / (best.rows * (1 - 1 / FOLDS))) ** 2
         if not _is_rbf(best) or machine.early or of_one * growth <= seconds:
             return best.candidate
         return replace(best.candidate, estimator=clone(machine).set_params(early=True))
@@ -189,12 +203,20 @@ class Easy:
         return 1 / (scaled.shape[1] * max(float(square - mean**2), 1e-12))
 
     def _compared(
-        self, candidate: Candidate, Cs: Sequence[float], rows: np.ndarray, clock: Deadline
+        self,
+        candidate: Candidate,
+        Cs: Sequence[float],
+        rows: np.ndarray,
+        clock: Deadline,
+        *,
+        folds: int = FOLDS,
+        seed: int = 0,
     ) -> list[Trial]:
+        how: dict[str, Any] = {"folds": folds, "random_state": seed, "scoring": self.scoring}
         X, y = candidate.part(self.rows_for(candidate), rows), self.y[rows]
         candidate.estimator.set_callbacks(clock)
         try:
-            return tune([candidate], X, y, Cs, folds=FOLDS, random_state=0, scoring=self.scoring)
+            return tune([candidate], X, y, Cs, **how)
         except ValueError as error:
             warn_user(f"{candidate.name} is left out: {error}")
             return []
@@ -235,18 +257,44 @@ class Easy:
         if best.C == max(t.C for t in trials if t.candidate is best.candidate) < _MOST_C:
             yield best.candidate, (10 * best.C,)
 
-    def _on_more_rows(
+    def _more_rows(
         self, found: Sequence[Trial], n_rows: int, clock: Deadline
-    ) -> Iterator[list[Trial]]:
-        """The best of each kernel once more, if there are more rows and time for them."""
+    ) -> tuple[np.ndarray, list[Trial]]:
+        """Rows for the best of each kernel, and these; none where there is no more or no time."""
         rows = sample_rows(self.X, self.y, MORE * ROWS)
         finalists = _best_of_each_kernel(ranked(found), NEAR)
         growth = (len(rows) / n_rows) ** 2  # of the time of an RBF model; others grow less
         needed = sum(trial.seconds / trial.path for trial in finalists) * growth
         if len(rows) < 2 * n_rows or len(finalists) < 2 or needed > clock.left:
-            return
-        for trial in finalists:
-            yield self._compared(trial.candidate, (trial.C,), rows, clock)
+            return rows[:0], []
+        return rows, finalists
+
+    def _in_rounds(
+        self, found: Sequence[Trial], rows: np.ndarray, clock: Deadline
+    ) -> Iterator[list[Trial]]:
+        """The best few once more in other folds, then the better half of them, and so on.
+
+        Scores are means over all folds so far.  A round that the time ends is left out.
+        """
+        order = ranked(found)
+        near = [trial for trial in order if trial.score >= order[0].score - NEAR]
+        contenders = near[:CONTENDERS]
+        _, counts = np.unique(self.y[rows], return_counts=True)
+        folds = int(np.clip(counts.min(), FOLDS, ROUND_FOLDS))
+        for seed in range(1, ROUNDS + 1):
+            # fits to 4/5 of the rows, of which time grows with the square, after such to 2/3
+            needed = sum(1.5 * folds * t.seconds / (t.path * t.folds) for t in contenders)
+            if len(contenders) < 2 or needed > clock.left:
+                return
+            again = []
+            for candidate in {id(t.candidate): t.candidate for t in contenders}.values():
+                own = {t.C: t for t in contenders if t.candidate is candidate}
+                trials = self._compared(candidate, list(own), rows, clock, folds=folds, seed=seed)
+                again.append([pooled(own[trial.C], trial) for trial in trials])
+            if clock.is_over:
+                return
+            yield from again
+            contenders = ranked([t for own in again for t in own])[: (len(contenders) + 1) // 2]
 
 
 def _best_of_each_kernel(order: Sequence[Trial], near: float) -> list[Trial]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
+from widemargin.sklearn_private import safe_indexing
 from widemargin.term_bins import term_values
 from widemargin.terms import Explanation, explain, is_explainable
 
@@ -87,9 +87,7 @@ def worst_mistakes(
     wrong = wrong[np.argsort(-lead[wrong], kind="stable")][:most]
     if len(wrong) == 0:
         return []
-    reasons = _reasons(
-        model, _safe_indexing(X, known[wrong]), predicted[wrong], truth[wrong], names
-    )
+    reasons = _reasons(model, safe_indexing(X, known[wrong]), predicted[wrong], truth[wrong], names)
     labels = classes.tolist()
     return [
         Mistake(int(known[k]), labels[truth[k]], labels[predicted[k]], float(lead[k]), reason)

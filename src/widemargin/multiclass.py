@@ -13,7 +13,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import _ovr_decision_function
+
+from widemargin.sklearn_private import ovr_decision_function
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Coding:
         vote, and ties go to the larger sum.
         """
         if self.votes:
-            return _ovr_decision_function(outputs > 0, outputs, self.n_classes)
+            return ovr_decision_function(outputs > 0, outputs, self.n_classes)
         if self.n_classes > 2:
             return outputs
         # Crammer and Singer's two outputs make one score: the second's lead.

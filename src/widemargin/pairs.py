@@ -21,8 +21,9 @@ from scipy.special import ndtr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 
+from widemargin.sklearn_private import safe_indexing
 from widemargin.term_bins import TermBins, term_values
 from widemargin.terms import Explanation, Term, explain
 
@@ -112,7 +113,7 @@ def missed_pairs(
     if len(y) < _FEWEST_ROWS:
         raise ValueError(f"Pairs are sought on {_FEWEST_ROWS} rows or more, not on {len(y)}.")
     order = check_random_state(random_state).permutation(len(y))[:_MOST_ROWS]
-    X, y = _safe_indexing(X, order), y[order]
+    X, y = safe_indexing(X, order), y[order]
     halves = np.array_split(np.arange(len(y)), 2)
     left = _left_over(explained, X, y, halves)
     terms = _most_important(explained, X)

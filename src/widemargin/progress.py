@@ -11,6 +11,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from widemargin.sklearn_private import has_callbacks
+
 logger = logging.getLogger("widemargin")
 
 
@@ -55,7 +57,7 @@ class NoProgress:
 
 def progress_of(estimator, context, X, y) -> Progress | NoProgress:
     """The progress of a fit, or `NoProgress` where nobody listens."""
-    if not getattr(estimator, "_skl_callbacks", None):
+    if not has_callbacks(estimator):
         return NoProgress()
     return Progress(estimator, context, X, y)
 

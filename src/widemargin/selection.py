@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 
 from widemargin.calibration import uncalibrated, with_probabilities
 from widemargin.scoring import Scorer, check_scoring, get_scorer
+from widemargin.sklearn_private import safe_indexing
 from widemargin.warning import UnseenWarning
 
 
@@ -52,7 +53,7 @@ class Candidate:
     def part(self, X, rows: np.ndarray, known: np.ndarray | None = None):
         """Some rows; of a kernel matrix their values with the ``known`` rows (default: rows)."""
         if not get_tags(self.estimator).input_tags.pairwise:
-            return _safe_indexing(X, rows)
+            return safe_indexing(X, rows)
         return X[np.ix_(rows, rows if known is None else known)]
 
     def fit_path(self, X, y, Cs) -> list:
@@ -96,6 +97,26 @@ class Trial:
     def standard_error(self) -> float:
         """Of the mean over the folds."""
         return self.spread / max(self.folds - 1, 1) ** 0.5
+
+
+def pooled(first: Trial, second: Trial) -> Trial:
+    """Two looks at the same candidate and C as one, on the folds of both."""
+    folds = first.folds + second.folds
+
+    def mean(of: Callable[[Trial], float]) -> float:
+        return (first.folds * of(first) + second.folds * of(second)) / folds
+
+    score = mean(lambda trial: trial.score)
+    square = mean(lambda trial: trial.spread**2 + (trial.score - score) ** 2)
+    return replace(
+        first,
+        score=score,
+        spread=square**0.5,
+        seconds=first.seconds / first.path + second.seconds / second.path,
+        path=1,
+        folds=folds,
+        unconverged=first.unconverged + second.unconverged,
+    )
 
 
 def tune(

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import _safe_indexing
 
 from widemargin.categories import category_name, is_missing
+from widemargin.sklearn_private import safe_indexing
 from widemargin.terms import MISSING, NEITHER, Term
 
 
@@ -39,7 +39,7 @@ def term_values(X, term: Term) -> np.ndarray:
 def _column(X, j: int) -> np.ndarray:
     if sp.issparse(X):
         return X[:, [j]].toarray().ravel()
-    return np.asarray(_safe_indexing(X, [j], axis=1)).ravel()
+    return np.asarray(safe_indexing(X, [j], axis=1)).ravel()
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import compute_class_weight, get_tags
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
+from widemargin.sklearn_private import check_sample_weight
 from widemargin.warning import UnscaledWarning, warn_user
 from widemargin.wording import words
 
@@ -205,7 +206,7 @@ def canonical(X):
 
 def sample_weights(sample_weight, X, y=None, class_weight=None) -> np.ndarray:
     """Weight of each sample, times that of its class; 0 means absent."""
-    weight = _check_sample_weight(
+    weight = check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=True, ensure_same_device=False
     )
     if class_weight is None:

@@ -1,6 +1,8 @@
 """tune and easy."""
 
+import re
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ from sklearn.preprocessing import MinMaxScaler
 
 import widemargin.cli
 from widemargin import AdditiveSVC, KernelSVC, load
+from widemargin.cli import choosing
+from widemargin.cli.options import Output, Source, Wanted
 
 from .helpers import (
     IRIS,
@@ -51,8 +55,8 @@ def test_tune_finds_what_an_exhaustive_search_finds(iris):
     assert best["accuracy"] == max(trials.values())
     assert best["C"] == min(C for (_, _, C), a in trials.items() if a == best["accuracy"])
     assert found["trials"][0] == best
-    assert set(best) - {"gamma"} == {"kernel", "C", "accuracy", "spread", "unconverged", "rows",
-                                      "path_seconds"}  # fmt: skip
+    assert set(best) - {"gamma"} == {"kernel", "C", "accuracy", "spread", "folds", "unconverged",
+                                      "rows", "path_seconds"}  # fmt: skip
 
     fitted = load(found["model"])
     assert best["C"] == fitted.C
@@ -169,7 +173,9 @@ def test_easy_without_a_test_and_with_another_model(iris):
         "reading iris.txt\n"
         "comparing kernels on 150 rows, then training the best on all, for 10 minutes at most\n"
     )
-    assert result.stderr.count("kernel rbf, gamma") == 4  # the best width of three was an end
+    first = [line for line in result.stderr.splitlines() if "; 3 folds, " in line]
+    assert sum("kernel rbf, gamma" in line for line in first) == 4  # the best of three was an end
+    assert {8, 13, 18} == {int(n) for n in re.findall(r"; (\d+) folds, ", result.stderr)} - {3}
     assert files() == {"iris.txt", "m"}
     quiet = run("easy", iris, iris, "-q")
     assert quiet.stderr == ""
@@ -188,3 +194,21 @@ def test_easy_chooses_a_machine_that_suits_the_data():
     X = rng.uniform(-1, 1, (300, 2))
     write("xor.txt", X, np.where(X.prod(axis=1) > 0, 1, -1))  # no sum over features can tell
     assert run_json("easy", "xor.txt")["best"]["kernel"] == "rbf"
+
+
+def test_the_time_of_easy_begins_with_the_command(iris, monkeypatch):
+    """Not with the end of imports, for which a busy machine may wait half a minute."""
+    given = []
+
+    class Searched(Exception):  # noqa: N818
+        pass
+
+    def search(X, y, scoring, seconds, *_):
+        given.append(seconds)
+        raise Searched
+
+    monkeypatch.setattr(choosing, "Easy", search)
+    began = time.monotonic() - 30
+    with pytest.raises(Searched):
+        choosing.easy(iris, None, None, Wanted(), Source(), Output(), began)
+    assert 540 < given[0] < 571

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from .helpers import IRIS, SIGN, SPECIES, TWO, read_lines, refused, run, run_json, write
+from .helpers import (
+    IRIS,
+    SIGN,
+    SPECIES,
+    TWO,
+    read_lines,
+    refused,
+    run,
+    run_json,
+    write,
+    write_lines,
+)
 
 svmutil = pytest.importorskip("libsvm.svmutil")
 liblinear = pytest.importorskip("liblinear.liblinearutil")
@@ -61,6 +72,28 @@ def test_liblinear_models(two):
         "n_features": 4,
         "probabilities": True,
     }
+
+
+def test_kernel_values(capsys):
+    """Of a precomputed kernel, with the serial number that LIBSVM wants and without."""
+    K = TWO @ TWO[::2].T
+    rows = [{0: 1 + k // 2, **dict(enumerate(own, 1))} for k, own in enumerate(K.tolist())]
+    problem = svmutil.svm_problem(SIGN[::2].tolist(), rows[::2], isKernel=True)
+    theirs = svmutil.svm_train(problem, svmutil.svm_parameter("-q -t 4"))
+    svmutil.svm_save_model("two.model", theirs)
+    label, _, _ = svmutil.svm_predict(SIGN.tolist(), rows, theirs)
+    (line,) = capsys.readouterr().out.splitlines()
+    bare = [{j: v for j, v in row.items() if j} for row in rows]
+    write_lines("rows.txt", *map(_line, SIGN, rows))
+    write_lines("bare.txt", *map(_line, SIGN, bare))
+    for name in ("rows.txt", "bare.txt"):
+        assert run("predict", name, "two.model", "out").stdout == f"{line}\n"
+        assert read_lines("out") == [f"{v:g}" for v in label]
+    assert run_json("info", "two.model")["kind"] == "LIBSVM c_svc, precomputed"
+
+
+def _line(label, row):
+    return " ".join([f"{label:g}", *(f"{j}:{value!r}" for j, value in row.items())])
 
 
 def test_info(model):

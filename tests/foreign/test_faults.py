@@ -70,7 +70,7 @@ def test_the_models_as_they_are(path):
         ("c_svc", "one_class", "a model of one-class SVM"),
         ("c_svc", "d_svc", "svm_type must be one of c_svc, nu_svc"),
         ("c_svc", "", "svm_type must be one word"),
-        ("polynomial", "precomputed", "kernel_type precomputed, which holds no vectors"),
+        ("polynomial", "precomputed", "of a precomputed kernel every support vector must be 0:i"),
         ("polynomial", "wavelet", "kernel_type must be one of linear, polynomial"),
         ("degree 3", "degree 0", "degree must be whole numbers from 1"),
         ("degree 3", "degree 2.5", "degree must be whole numbers from 1"),
@@ -155,3 +155,14 @@ def test_small_files_that_are_large(path):
     path.write_text(f"{head}{labels}SV\n{line * n}")
     with pytest.raises(TooLargeError, match="its coefficients take 2"):
         load(path, max_bytes=100_000_000)
+
+
+@pytest.mark.parametrize(
+    "vector", ["0:0", "0:-1", "0:1.5", "0:2147483647", "0:1e300", "0:2 1:1", "1:2", ""]
+)
+def test_vectors_of_a_precomputed_kernel(path, vector):
+    head = "svm_type c_svc\nkernel_type precomputed\nnr_class 2\ntotal_sv 2\nrho 0\n"
+    text = head + "label 1 -1\nnr_sv 1 1\nSV\n1 0:1\n-1 {}\n"
+    path.write_text(text.format("0:3"))
+    assert load(path).n_features_in_ == 4
+    assert "every support vector must be 0:i" in refused(path, text.format(vector))

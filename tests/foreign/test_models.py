@@ -96,6 +96,25 @@ def test_rows_may_be_narrower_or_wider_than_the_model(words, tmp_path):
         np.testing.assert_allclose(ours.pair_values(rows), values, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["cancer", "iris"])
+def test_kernel_values_are_picked_by_the_numbers_of_support_vectors(name, tmp_path):
+    X, y = data(name)
+    K = (X @ X[::2].T).toarray()
+    rows = np.column_stack([1 + np.arange(len(K)) // 2, K])
+    problem = svmutil.svm_problem(y[::2], rows[::2].tolist(), isKernel=True)
+    model = svmutil.svm_train(problem, svmutil.svm_parameter("-q -t 4 -b 1"))
+    svmutil.svm_save_model(str(tmp_path / "model"), model)
+    theirs, ours = svmutil.svm_load_model(str(tmp_path / "model")), load(tmp_path / "model")
+    as_theirs = [dict(enumerate(row)) for row in rows.tolist()]
+    label, _, values = svmutil.svm_predict([], as_theirs, theirs, "-q")
+    _, _, p = svmutil.svm_predict([], as_theirs, theirs, "-q -b 1")
+    rows[:, 0] = 7  # it may be anything
+    for given in (rows, sp.csr_array(rows)):
+        np.testing.assert_allclose(ours.pair_values(given), values, rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(ours.predict(given), label)
+    np.testing.assert_allclose(in_order_of_labels(ours, ours.predict_proba(rows)), p, rtol=1e-6)
+
+
 def test_nu_svc_is_a_classifier_too(tmp_path):
     _, ours, X = trained("iris", "-g 1", tmp_path / "model")
     text = (tmp_path / "model").read_text()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive.codes import encode
 from widemargin.additive.learn import Settings, learn
 from widemargin.additive.source import Values
+from widemargin.sklearn_private import check_feature_names_in
 from widemargin.validation import check_choice, check_X, sample_weights
 
 
@@ -124,5 +125,5 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features=None):
         """Names ``<feature>_<k>``, k from 0 to ``rank_ - 1``."""
         check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
+        names = check_feature_names_in(self, input_features)
         return np.array([f"{n}_{k}" for n in names for k in range(self.rank_)], dtype=object)

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import (
-    _check_sample_weight,
-    _get_feature_names,
     check_array,
     column_or_1d,
 )
 
 from widemargin.additive.manifest import Manifest
 from widemargin.additive.source import Values
+from widemargin.sklearn_private import check_sample_weight, get_feature_names
 from widemargin.validation import canonical, check_sparse
 from widemargin.wording import words
 
@@ -155,7 +154,7 @@ class _Reader:
             )
         self._check_width(X, names)
         self._check_finite(X)
-        weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         label = self._numbered(y)
         self._n_rows += n
         if not np.all(weight > 0):  # rows of weight 0 are as good as absent
@@ -243,7 +242,7 @@ def _taken_apart(chunk) -> tuple[Any, Any, Any, list[str] | None]:
         X, y, weight, names = chunk.X, chunk.y, None, chunk.feature_names
     elif isinstance(chunk, tuple) and len(chunk) in (2, 3):
         X, y, weight = (*chunk, None)[:3]
-        names = _get_feature_names(X)
+        names = get_feature_names(X)
     else:
         raise TypeError(
             "A chunk is a pair (X, y), a triple (X, y, sample_weight), or what widemargin.stream "

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -218,11 +219,12 @@ def easy(
     output: Output,
 ) -> None:
     """Scale, choose machine and parameters, train and report: all that most data needs."""
+    began = time.monotonic()
     if not (output.quiet or output.as_json):  # scikit-learn alone takes two seconds to import
         print(f"reading {train}", file=sys.stderr)
     from widemargin.cli import choosing
 
-    choosing.easy(train, test, model, wanted, source, output)
+    choosing.easy(train, test, model, wanted, source, output, began)
 
 
 @command

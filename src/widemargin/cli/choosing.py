@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -295,9 +296,13 @@ def easy(
     wanted: Wanted,
     source: Source,
     output: Output,
+    began: float,
 ) -> None:
-    """Scale, choose machine and parameters on a sample, train on all, report."""
-    clock = Deadline(60 * wanted.minutes)
+    """Scale, choose machine and parameters on a sample, train on all, report.
+
+    The time has begun with the command, which may have waited long for imports.
+    """
+    clock = Deadline(began + 60 * wanted.minutes - time.monotonic())
     check_score(wanted.scoring)
     class_weights(wanted.weight)  # refused before anything is read
     path = check_folder(model or default_model(train_path))
@@ -346,5 +351,5 @@ def _timed(search: Easy, quiet: bool, interrupt: Interrupt) -> Trials:
 
 def _planned(n: int, minutes: float) -> str:
     rows = f"{n} rows" if n <= EASY_ROWS else f"{EASY_ROWS} of {n} rows"
-    time = f"{minutes:g} minute" + "s" * (minutes != 1)
-    return f"comparing kernels on {rows}, then training the best on all, for {time} at most"
+    most = f"{minutes:g} minute" + "s" * (minutes != 1)
+    return f"comparing kernels on {rows}, then training the best on all, for {most} at most"

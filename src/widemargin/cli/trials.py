@@ -40,7 +40,7 @@ def progress_line(own: Sequence[Trial]) -> str:
     """The trials of one candidate, which end together: the scores at every C."""
     by_C = sorted(own, key=lambda trial: trial.C)
     scores = ", ".join(f"{shown_score(trial)} at C {trial.C:g}" for trial in by_C)
-    return f"{own[0].candidate.name}: {scores}; {own[0].seconds:.1f} s"
+    return f"{own[0].candidate.name}: {scores}; {own[0].folds} folds, {own[0].seconds:.1f} s"
 
 
 def folds_unconverged(trial: Trial) -> str:
@@ -49,8 +49,9 @@ def folds_unconverged(trial: Trial) -> str:
 
 def as_fields(trial: Trial) -> dict:
     found = {"C": trial.C, trial.scoring: trial.score, "spread": trial.spread}
-    more = {"unconverged": trial.unconverged, "rows": trial.rows, "path_seconds": trial.seconds}
-    return {**trial.candidate.settings, **found, **more}
+    folds = {"folds": trial.folds, "unconverged": trial.unconverged}
+    more = {"rows": trial.rows, "path_seconds": trial.seconds}
+    return {**trial.candidate.settings, **found, **folds, **more}
 
 
 def print_trials(trials: Sequence[Trial], most: int = 20) -> None:
@@ -81,7 +82,8 @@ def reservation(trials: Sequence[Trial]) -> str | None:
             f"{described(chosen)} did not converge in {folds_unconverged(chosen)} folds, and "
             f"nothing that converged is within a standard error of it. {WAY_OUT}"
         )
-    passed = [t for t in trials[1:] if t.rows == chosen.rows and t.score > chosen.score]
+    alike = (t for t in trials[1:] if (t.rows, t.folds) == (chosen.rows, chosen.folds))
+    passed = [t for t in alike if t.score > chosen.score]
     if not passed:
         return None
     return (

@@ -22,6 +22,7 @@ from widemargin.libsvm.svm_text import SvmText
 from widemargin.multiclass import Coding
 
 _KERNELS = {"polynomial": "poly", "linear": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
+_KERNELS |= {"precomputed": "poly"}  # whose vectors pick values of a row
 _LINEAR = {"degree": 1, "gamma": 1.0, "coef0": 0.0}  # as a polynomial
 
 
@@ -79,6 +80,8 @@ class LibsvmSVC(ForeignClassifier):
     """A classifier that LIBSVM has trained; `widemargin.load` reads its file.
 
     Pairs of classes vote.  Of equal votes the label that the file lists first wins, as in LIBSVM.
+    Models of a precomputed kernel take rows as LIBSVM's files have them: a serial number, which may
+    be anything, and the kernel's values with the 1st, 2nd, ... row of the training data.
 
     Parameters
     ----------

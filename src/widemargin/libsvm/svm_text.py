@@ -29,6 +29,7 @@ _OTHERS = {
     "nu_svr": "regression (nu-SVR)",
 }
 _DIGITS = {"float32": 9, "float64": 17}  # that tell any two values apart
+_LARGEST = np.iinfo(np.int32).max
 _AROUND = 4  # times the text that parsing holds beside it
 
 
@@ -100,11 +101,6 @@ def parse_svm(text: bytes, path: str, budget: Budget) -> SvmText:
     kernel = head.word("kernel_type")
     if kernel not in _KERNELS:
         raise head.fault("kernel_type", f"one of {', '.join(_KERNELS)}")
-    if kernel == "precomputed":
-        raise ValueError(
-            f"{path!r}: a model of kernel_type precomputed, which holds no vectors. Train with "
-            "kernel precomputed here, on the same values."
-        )
     parameters = {name: head.number(name) for name in _PARAMETERS.get(kernel, ())}
     if parameters.get("gamma", 1.0) <= 0:
         raise head.fault("gamma", "positive")
@@ -121,6 +117,8 @@ def parse_svm(text: bytes, path: str, budget: Budget) -> SvmText:
     rho = head.numbers("rho", n_pairs)
     n = int(n_support.sum())
     coef, vectors, zero_based = _support(text[head.length :], n, len(labels) - 1, path, budget)
+    if kernel == "precomputed":
+        vectors, zero_based = _picking(vectors, zero_based, path), True
     of_file = (kernel, parameters, labels, rho, n_support, coef, vectors)
     return SvmText(*of_file, sigmoids, kind, zero_based)
 
@@ -148,6 +146,23 @@ def _support(
     name = f"{path!r}, support vectors"
     read = read_svmlight(io.BytesIO(b"\n".join(rows)), name=name, max_bytes=budget)
     X = sp.csr_array(read.X)
-    if X.shape[0] != n or X.shape[1] > np.iinfo(np.int32).max or read.qid is not None:
+    if X.shape[0] != n or X.shape[1] > _LARGEST or read.qid is not None:
         raise ValueError(f"{path!r}: its support vectors are damaged.")
     return coef, X, bool(read.zero_based)
+
+
+def _picking(vectors: sp.csr_array, zero_based: bool, path: str) -> sp.csr_array:
+    """Vectors of which the inner product with a row of kernel values is the one of their own.
+
+    A file has ``0:i`` for the i-th row of the training data, and value i of a row is the kernel's
+    with that one: value 0 is a serial number, which nobody looks at.
+    """
+    number = vectors.data
+    single = zero_based and vectors.shape[1] == 1 and len(number) == vectors.shape[0]
+    if not (single and np.all((number == np.floor(number)) & (number >= 1) & (number < _LARGEST))):
+        raise ValueError(
+            f"{path!r}: of a precomputed kernel every support vector must be 0:i, with the number "
+            "of a row of the training data."
+        )
+    entries = (np.ones(len(number)), number.astype(np.int32), np.arange(len(number) + 1))
+    return sp.csr_array(entries, shape=(len(number), int(number.max()) + 1))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from sklearn.calibration import CalibratedClassifierCV, _SigmoidCalibration
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.isotonic import IsotonicRegression
 
 from widemargin.calibration import METHODS, assembled, parts_of
 from widemargin.persistence.container import Arrays, Fields
+from widemargin.sklearn_private import restore_isotonic, sigmoid_curve
 
 
 def pack_curves(model: CalibratedClassifierCV) -> tuple[dict, dict[str, np.ndarray]]:
@@ -38,7 +39,7 @@ def unpack_curves(fitted, fields: Fields, arrays: Arrays) -> CalibratedClassifie
 
 def _sigmoids(arrays: Arrays, n: int) -> list:
     slope, offset = (arrays.take(name, np.float64, (n,)) for name in ("slope", "offset"))
-    curves = [_SigmoidCalibration() for _ in range(n)]
+    curves = [sigmoid_curve() for _ in range(n)]
     for curve, a, b in zip(curves, slope, offset, strict=True):
         curve.a_, curve.b_ = a, b
     return curves
@@ -57,7 +58,5 @@ def _isotonic(arrays: Arrays, x: np.ndarray, p: np.ndarray) -> IsotonicRegressio
     if len(x) == 0 or np.any(np.diff(x) <= 0) or np.any(np.diff(p) < 0):
         raise arrays.fault("decision", "must ascend for every class, and probability not descend")
     curve = IsotonicRegression(out_of_bounds="clip")
-    curve.X_min_, curve.X_max_, curve.increasing_ = x[0], x[-1], True
-    curve.X_thresholds_, curve.y_thresholds_ = x, p
-    curve._build_f(x, p)
+    restore_isotonic(curve, x, p)
     return curve

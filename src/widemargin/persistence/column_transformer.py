@@ -16,8 +16,13 @@ from widemargin.persistence.container import Arrays, Fields
 from widemargin.persistence.header import feature_names
 from widemargin.persistence.preparation import (
     OUTPUTS,
-    output_of,
     refuse_parameters,
+)
+from widemargin.sklearn_private import (
+    columns_of,
+    one_hot_width,
+    output_of,
+    restore_columns,
     set_output_of,
 )
 
@@ -83,7 +88,7 @@ def _chosen(columns: ColumnTransformer, name: str, of) -> list:
     """Names, or numbers for all other ways to choose columns."""
     if np.isscalar(of):
         raise TypeError(f"{name!r} takes one column as a vector; write [{of!r}] to have it stored.")
-    numbers = [int(j) for j in columns._transformer_to_input_indices[name]]
+    numbers = columns_of(columns, name)
     if not numbers:
         raise TypeError(f"The part {name!r} of a ColumnTransformer has no columns; leave it out.")
     by_name = not isinstance(of, slice) and all(isinstance(column, str) for column in of)
@@ -170,11 +175,10 @@ def _put_together(own: Fields, parts: list, index: dict[str, list[int]]) -> Colu
         verbose=own.flag("verbose"),
         verbose_feature_names_out=own.flag("verbose_feature_names_out"),
     )
-    set_output_of(columns, own)
+    set_output_of(columns, own.text("output", OUTPUTS))
     columns.transformers_ = parts
-    columns._columns = [of for *_, of in given]
-    columns._transformer_to_input_indices = index
-    columns._remainder = (_REST, remainder, [] if rest is None else rest[1])
+    of_rest = (_REST, remainder, [] if rest is None else rest[1])
+    restore_columns(columns, [of for *_, of in given], index, of_rest)
     columns.sparse_output_ = own.flag("sparse_output")
     columns.output_indices_ = _output_indices(parts)
     return columns
@@ -204,7 +208,7 @@ def width_after(part) -> int:
     if isinstance(part, ColumnTransformer):
         return max(place.stop for place in part.output_indices_.values())
     if isinstance(part, OneHotEncoder):
-        return sum(part._n_features_outs)
+        return one_hot_width(part)
     if isinstance(part, SimpleImputer) and not (
         part.keep_empty_features or part.strategy == "constant"
     ):

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from widemargin.persistence.container import Arrays, Fields
+from widemargin.sklearn_private import output_of
 
 # What `transform`, `inverse_transform` and `partial_fit` use, and the parameters that change them.
 SCALERS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -19,7 +20,7 @@ _OUTPUTS = ("default", "pandas", "polars")
 def pack_scaler(scaler) -> tuple[dict, dict[str, np.ndarray]]:
     names, parameters = SCALERS[type(scaler)]
     header: dict = {p: bool(getattr(scaler, p)) for p in parameters}
-    header["output"] = getattr(scaler, "_sklearn_output_config", {}).get("transform", "default")
+    header["output"] = output_of(scaler)
     if isinstance(scaler, MinMaxScaler):
         header["feature_range"] = [float(v) for v in scaler.feature_range]
     held = {name: getattr(scaler, name) for name in names}

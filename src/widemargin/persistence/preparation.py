@@ -12,6 +12,13 @@ from sklearn.preprocessing import OneHotEncoder
 
 from widemargin.persistence.container import Fields, pack_number, unpack_number
 from widemargin.persistence.parameters import WHOLE_DTYPES
+from widemargin.sklearn_private import (
+    imputer_dtypes,
+    output_of,
+    restore_imputer,
+    restore_one_hot,
+    set_output_of,
+)
 
 _NUMBERS = ("bool", "float32", "float64", *WHOLE_DTYPES)
 _DTYPES = (*_NUMBERS, "str", "object")
@@ -19,17 +26,6 @@ OUTPUTS = ("default", "pandas", "polars")
 _STRATEGIES = ("mean", "median", "most_frequent", "constant")
 _UNKNOWN = ("error", "ignore", "warn")
 _MOST_CHARACTERS = 1 << 26  # of texts that each take as much as the longest
-
-
-def output_of(part) -> str:
-    """What `set_output` has set."""
-    return getattr(part, "_sklearn_output_config", {}).get("transform", "default")
-
-
-def set_output_of(part, fields: Fields) -> None:
-    output = fields.text("output", OUTPUTS)
-    if output != "default":
-        part._sklearn_output_config = {"transform": output}  # of this part, not of those within
 
 
 def refuse_parameters(part, stored: tuple[str, ...]) -> None:
@@ -71,14 +67,12 @@ def unpack_encoder(fields: Fields, d: int) -> OneHotEncoder:
         handle_unknown=fields.text("handle_unknown", _UNKNOWN),
         drop=fields.text("drop", ("first", "if_binary")) if "drop" in fields.content else None,
     )
-    set_output_of(encoder, fields)
+    set_output_of(encoder, fields.text("output", OUTPUTS))
     columns = fields.inners("categories")
     if len(columns) != d:
         raise fields.fault("categories", f"those of {d} columns")
     encoder.categories_ = [_ascending(column) for column in columns]
-    encoder._infrequent_enabled = False
-    encoder._set_drop_idx()
-    encoder._n_features_outs = encoder._compute_n_features_outs()
+    restore_one_hot(encoder)
     return encoder
 
 
@@ -112,14 +106,15 @@ def pack_imputer(imputer: SimpleImputer) -> dict:
     )
     if not isinstance(imputer.strategy, str):
         raise TypeError("A SimpleImputer whose strategy is a function cannot be stored.")
+    fitted_to, filled_in = imputer_dtypes(imputer)
     return {
         "strategy": imputer.strategy,
         "missing_values": _pack_value(imputer.missing_values),
         "copy": bool(imputer.copy),
         "keep_empty_features": bool(imputer.keep_empty_features),
         "statistics": _pack_values(imputer.statistics_),
-        "fit_dtype": imputer._fit_dtype.name,
-        "fill_dtype": imputer._fill_dtype.name,
+        "fit_dtype": fitted_to.name,
+        "fill_dtype": filled_in.name,
         "output": output_of(imputer),
         **({} if imputer.fill_value is None else {"fill_value": _pack_value(imputer.fill_value)}),
     }
@@ -133,16 +128,16 @@ def unpack_imputer(fields: Fields, d: int) -> SimpleImputer:
         copy=fields.flag("copy"),
         keep_empty_features=fields.flag("keep_empty_features"),
     )
-    set_output_of(imputer, fields)
+    set_output_of(imputer, fields.text("output", OUTPUTS))
     imputer.statistics_ = _unpack_values(fields.inner("statistics"))
     if len(imputer.statistics_) != d:
         raise fields.fault("statistics", f"those of {d} columns")
-    imputer._fit_dtype = np.dtype(fields.text("fit_dtype", (*_NUMBERS, "object")))
-    imputer._fill_dtype = np.dtype(fields.text("fill_dtype", (*_NUMBERS, "object")))
+    names = (fields.text(name, (*_NUMBERS, "object")) for name in ("fit_dtype", "fill_dtype"))
+    fitted_to, filled_in = map(np.dtype, names)
     texts = any(isinstance(value, str) for value in imputer.statistics_.tolist())
-    if texts and imputer._fit_dtype.kind != "O":
+    if texts and fitted_to.kind != "O":
         raise fields.fault("statistics", "numbers, as the data had")
-    imputer.indicator_ = None
+    restore_imputer(imputer, fitted_to, filled_in)
     return imputer
 
 
