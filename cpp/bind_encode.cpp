@@ -23,6 +23,13 @@ auto with_number(nb::dlpack::dtype t, F&& f) {
   return f(std::int64_t{});
 }
 
+template <class T>
+nb::ndarray<nb::numpy, T> fresh_to_numpy(Fresh<T>&& fresh, const std::vector<std::size_t>& shape) {
+  T* const data = fresh.data.release();
+  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+  return nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner);
+}
+
 // Raw values, checked once: dense with any strides, or the three arrays of CSR.
 class Values {
  public:
@@ -136,6 +143,7 @@ nb::ndarray<nb::numpy, double> value_histogram(const Values& values, const Value
                                                std::int64_t n_cells) {
   const Scale& s = scale.arg(values);
   require(top > 0 && n_cells > 0, "top and n_cells must be positive");
+  require(n_cells <= (1 << 30), "n_cells must be at most 2^30");
   const double* weight = pointer<double>(row_weight, values.n_rows(), "one weight per row");
   std::vector<double> out(std::size_t(2 * n_cells));
   values.visit([&](auto view) {
@@ -169,7 +177,7 @@ nb::object py_encode_dense(const Values& values, const ValueScale& scale, const 
     });
     const std::vector<std::size_t> shape{std::size_t(values.n_rows()),
                                          std::size_t(values.n_features())};
-    return nb::cast(to_numpy(std::move(codes), shape));
+    return nb::cast(fresh_to_numpy(std::move(codes), shape));
   };
   if (n <= 0xff) return run(std::uint8_t{});
   if (n <= 0xffff) return run(std::uint16_t{});
@@ -179,20 +187,24 @@ nb::object py_encode_dense(const Values& values, const ValueScale& scale, const 
 // (start, index, codes) without the zeros, in the smallest types that hold them.
 template <class EachRow>
 nb::object compressed(std::int64_t n_rows, std::int64_t n_features, std::int64_t n_codes,
-                      EachRow&& each_row) {
+                      std::int64_t most, EachRow&& each_row) {
   require(n_features <= std::int64_t(0xffffffff), "more than 2^32 features");
   using u8 = std::uint8_t;
   using u16 = std::uint16_t;
   using u32 = std::uint32_t;
   const auto run = [&](auto index, auto code) -> nb::object {
-    CompressedCodes<decltype(index), decltype(code)> out;
-    {
+    using Index = decltype(index);
+    using Code = decltype(code);
+    auto out = [&] {
       nb::gil_scoped_release release;
-      out = compress_codes<decltype(index), decltype(code)>(n_rows, each_row);
-    }
-    return nb::make_tuple(vector_to_numpy(std::move(out.start)),
-                          vector_to_numpy(std::move(out.index)),
-                          vector_to_numpy(std::move(out.codes)));
+      return compress_codes<Index, Code>(n_rows, most, each_row);
+    }();
+    const auto array = [](auto&& fresh) {
+      const std::vector<std::size_t> shape{fresh.size};
+      return fresh_to_numpy(std::move(fresh), shape);
+    };
+    return nb::make_tuple(array(std::move(out.start)), array(std::move(out.index)),
+                          array(std::move(out.codes)));
   };
   if (n_codes <= 0x100 && n_features <= 0x10000) return run(u16{}, u8{});
   if (n_codes <= 0x100) return run(u32{}, u8{});
@@ -200,43 +212,44 @@ nb::object compressed(std::int64_t n_rows, std::int64_t n_features, std::int64_t
   return run(u32{}, u32{});
 }
 
-// The codes of all stored values, those that are 0 too.
-template <class Code, class View>
-std::vector<Code> encode_stored(const View& view, const Scale& scale, const double* thresholds,
-                                std::int64_t n) {
-  nb::gil_scoped_release release;
-  const Encoder<typename View::Value> encode(scale, thresholds, n);
-  std::vector<Code> codes(std::size_t(view.start[view.n_rows]));
-  std::size_t at = 0;
-  view.for_each([&](std::int64_t, std::int64_t j, auto v) { codes[at++] = Code(encode(v, j)); });
-  return codes;
-}
-
 nb::object encode_sparse(const Values& values, const ValueScale& scale, const Array& thresholds) {
   require(values.is_sparse(), "these values are dense");
   const Scale& s = scale.arg(values);
   const auto n = std::int64_t(thresholds.size());
   const double* t = pointer<double>(thresholds, n, "thresholds must be float64");
-  const auto run = [&](auto zero) {
-    return values.visit_sparse([&](auto view) -> nb::object {
-      const auto codes = encode_stored<decltype(zero)>(view, s, t, n);
-      return compressed(view.n_rows, view.n_features, n + 1, [&](std::int64_t i, auto&& emit) {
-        for (auto k = view.start[i]; k < view.start[i + 1]; ++k) emit(view.index[k], codes[k]);
-      });
+  return values.visit_sparse([&](auto view) -> nb::object {
+    const Encoder<typename decltype(view)::Value> encode(s, t, n);
+    const std::int64_t most = view.start[view.n_rows];
+    std::uint32_t codes[kTogether];
+    std::int64_t end = 0;  // of the values that have codes by now: runs go on from row to row
+    return compressed(view.n_rows, view.n_features, n + 1, most, [&](std::int64_t i, auto&& emit) {
+      const auto* const v = view.data;
+      const auto* const feature = view.index;
+      const std::int64_t row_end = view.start[i + 1];
+      for (std::int64_t k = view.start[i]; k < row_end;) {
+        if (k == end) {
+          const int some = run_length(most - k);
+          encode.run(some, [=](int l) { return v[k + l]; },
+                     [=](int l) { return feature[k + l]; }, codes);
+          end += some;
+        }
+        const std::uint32_t* code = codes + k % kTogether;
+        for (const auto last = std::min(row_end, end); k < last; ++k) emit(feature[k], *code++);
+      }
     });
-  };
-  if (n <= 0xff) return run(std::uint8_t{});
-  if (n <= 0xffff) return run(std::uint16_t{});
-  return run(std::uint32_t{});
+  });
 }
 
 nb::object compress(const Array& codes, std::int64_t n_codes) {
   require(codes.ndim() == 2, "codes must be (n_rows, n_features)");
   const auto n = std::int64_t(codes.shape(0)), d = std::int64_t(codes.shape(1));
   const auto run = [&](auto zero) {
-    using Code = decltype(zero);
-    const Code* p = pointer<Code>(codes, n * d, "codes must be uint8/16/32");
-    return compressed(n, d, n_codes, [&](std::int64_t i, auto&& emit) {
+    const auto* p = pointer<decltype(zero)>(codes, n * d, "codes must be uint8/16/32");
+    const auto most = [&] {
+      nb::gil_scoped_release release;
+      return n * d - std::count(p, p + n * d, zero);
+    }();
+    return compressed(n, d, n_codes, most, [&](std::int64_t i, auto&& emit) {
       for (std::int64_t j = 0; j < d; ++j) emit(j, p[i * d + j]);
     });
   };
