@@ -230,9 +230,30 @@ def test_an_append_that_was_killed_leaves_the_store_and_goes_on(keep, step, tmp_
     assert content(store.folder) == content(expected.folder)
 
 
-def test_values_that_are_kept_have_the_checksum_of_what_lasts(tmp_path):
-    entries = build(tmp_path / "store", keep="values")._manifest.blocks
-    assert all(len(entry.digest) == 32 for entry in entries)
+def test_values_have_a_name_by_content_and_codes_a_checksum(tmp_path):
+    """A checkpoint of `KernelSVC` is known by the values it belongs to."""
+    for keep, length in (("values", 32), ("codes", 8)):
+        entries = build(tmp_path / keep, keep=keep)._manifest.blocks
+        assert all(len(entry.digest) == length for entry in entries)
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["older", "now"])
+def test_damage_is_found_by_the_digest_of_older_stores_and_by_the_checksum(named, store):
+    from widemargin.additive.block_files import entry_of, read_arrays
+    from widemargin.additive.manifest import Manifest
+
+    folder, manifest = store.folder, Manifest.read(store.folder)
+    read = [read_arrays(folder, entry, check=True) for entry in manifest.blocks]
+    told = zip(manifest.blocks, read, strict=True)
+    blocks = [entry_of(entry.file, arrays, named=named) for entry, arrays in told]
+    manifest.with_(blocks=blocks).write(folder)
+    BlockStore(folder).verify()
+    path = folder / blocks[0].file
+    content = bytearray(path.read_bytes())
+    content[7] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"damaged: its checksum is not {blocks[0].digest}"):
+        BlockStore(folder).verify()
 
 
 # ------------------------------------------------------------------ two writers

@@ -78,12 +78,13 @@ class Entry:
         return begin + size
 
 
-def entry_of(file: str, arrays: dict[str, np.ndarray], *, lasting: bool = True) -> Entry:
+def entry_of(file: str, arrays: dict[str, np.ndarray], *, named: bool = True) -> Entry:
     """What a file of these arrays would have in the manifest.
 
-    Files that are deleted soon have a checksum that is found five times as fast.
+    ``named`` gives it a digest by which the data can be told from all other.  Without that there is
+    a checksum, which tells damage and is found in a quarter of the time.
     """
-    digest = (_blake2b if lasting else _crc32)(_pieces(arrays))
+    digest = (_blake2b if named else _crc32)(_pieces(arrays))
     told = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
     return Entry(file, digest, told)
 
