@@ -23,6 +23,15 @@ auto with_number(nb::dlpack::dtype t, F&& f) {
   return f(std::int64_t{});
 }
 
+// f(Index) with the type of the array's indices.
+template <class F>
+auto with_index(nb::dlpack::dtype t, F&& f) {
+  if (t == nb::dtype<std::uint16_t>()) return f(std::uint16_t{});
+  if (t == nb::dtype<std::int32_t>()) return f(std::int32_t{});
+  require(t == nb::dtype<std::int64_t>(), "index must be uint16, int32 or int64");
+  return f(std::int64_t{});
+}
+
 template <class T>
 nb::ndarray<nb::numpy, T> fresh_to_numpy(Fresh<T>&& fresh, const std::vector<std::size_t>& shape) {
   T* const data = fresh.data.release();
@@ -46,10 +55,11 @@ class Values {
     require(data.ndim() == 1 && index->size() == data.size() &&
                 (data.size() < 2 || data.stride(0) == 1),
             "sparse values need index and start of matching sizes");
-    if (index->dtype() == nb::dtype<std::int32_t>())
-      check_sparse<std::int32_t>();
+    if (start->dtype() == nb::dtype<std::int32_t>())
+      take_starts<std::int32_t>();
     else
-      check_sparse<std::int64_t>();
+      take_starts<std::int64_t>();
+    with_index(index->dtype(), [&](auto zero) { check_index<decltype(zero)>(); });
   }
 
   std::int64_t n_rows() const {
@@ -76,35 +86,42 @@ class Values {
   auto visit_sparse(F&& f) const {
     return with_number(data_.dtype(), [&](auto zero) {
       using V = decltype(zero);
-      if (index_->dtype() == nb::dtype<std::int32_t>()) return f(sparse<V, std::int32_t>());
-      return f(sparse<V, std::int64_t>());
+      return with_index(index_->dtype(),
+                        [&](auto place) { return f(sparse<V, decltype(place)>()); });
     });
   }
 
  private:
-  template <class Index>
-  void check_sparse() const {
-    const auto n = n_rows(), n_stored = std::int64_t(data_.size());
-    const Index* at = pointer<Index>(*index_, n_stored, "index must be int32 or int64");
-    const Index* from = pointer<Index>(*start_, n + 1, "index and start must share a dtype");
-    nb::gil_scoped_release release;
-    require(n >= 0 && from[0] == 0 && std::int64_t(from[n]) <= n_stored,
+  // There is one for many values, so a copy costs little.
+  template <class Start>
+  void take_starts() {
+    const auto n = n_rows();
+    const Start* from = pointer<Start>(*start_, n + 1, "start must be int32 or int64");
+    starts_.assign(from, from + n + 1);
+    require(n >= 0 && starts_[0] == 0 && starts_.back() <= std::int64_t(data_.size()),
             "start does not fit the values");
-    for (std::int64_t i = 0; i < n; ++i) require(from[i] <= from[i + 1], "start descends");
+    require(std::is_sorted(starts_.begin(), starts_.end()), "start descends");
+  }
+  template <class Index>
+  void check_index() const {
+    const auto* at = static_cast<const Index*>(index_->data());
+    nb::gil_scoped_release release;
     std::make_unsigned_t<Index> top = 0;  // a negative number is a very large one
-    for (Index k = 0; k < from[n]; ++k) top = std::max(top, std::make_unsigned_t<Index>(at[k]));
-    require(from[n] == 0 || std::uint64_t(top) < std::uint64_t(n_features_),
+    for (std::int64_t k = 0; k < starts_.back(); ++k)
+      top = std::max(top, std::make_unsigned_t<Index>(at[k]));
+    require(starts_.back() == 0 || std::uint64_t(top) < std::uint64_t(n_features_),
             "an index is out of range");
   }
   template <class V, class Index>
   SparseValues<V, Index> sparse() const {
     return {static_cast<const V*>(data_.data()), static_cast<const Index*>(index_->data()),
-            static_cast<const Index*>(start_->data()), n_rows(), n_features_};
+            starts_.data(), n_rows(), n_features_};
   }
 
   Strided data_;
   std::optional<Array> index_, start_;
   std::int64_t n_features_;
+  std::vector<std::int64_t> starts_;
 };
 
 // t = (value - shift) * factor, with one shift and factor or one per feature.

@@ -72,7 +72,7 @@ struct SparseValues {
   using Value = V;
   const V* data;
   const Index* index;
-  const Index* start;
+  const std::int64_t* start;
   std::int64_t n_rows, n_features;
 
   template <class F>

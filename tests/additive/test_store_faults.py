@@ -157,9 +157,12 @@ def content(folder):
     passing = (".tmp", ".lock")
     return {p.name: p.read_bytes() for p in Path(folder).iterdir() if p.suffix not in passing}
 
-started = time.monotonic()
-assert os.waitpid(building(sys.argv[1] + "/whole"), 0)[1] == 0
-seconds, whole = time.monotonic() - started, content(sys.argv[1] + "/whole")
+seconds = float("inf")  # of the quickest of some: a machine may be busy for a moment
+for name in ("whole", "again", "once more"):
+    started = time.monotonic()
+    assert os.waitpid(building(f"{sys.argv[1]}/{name}"), 0)[1] == 0
+    seconds = min(seconds, time.monotonic() - started)
+whole = content(sys.argv[1] + "/whole")
 right = killed = 0
 for case in range(20):
     folder, moment = f"{sys.argv[1]}/{case}", random.Random(case)
