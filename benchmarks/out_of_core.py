@@ -1,6 +1,7 @@
 """Fits larger than memory: pairs of MNIST's digits with noise, generated in a stream.
 
-Usage: python -m benchmarks.out_of_core [limit in MB], or text for the speed of building alone
+Usage: python -m benchmarks.out_of_core [limit in MB [MB of text]], which writes the table, or
+       python -m benchmarks.out_of_core text MB, which prints the speed of building alone
 
 A process whose address space is limited (RLIMIT_AS: the limit, and what the libraries map before
 anything is done) builds a store of 8 times the limit and fits it.  A second process fits the part
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,7 +34,8 @@ ROWS_PER_CHUNK = 2500
 TIMES = 8
 BLOCKS_PER_LIMIT = 100
 SWEEPS = 3
-TURNS = 3
+TURNS = 5
+ROW_OF_TEXT = {"whole numbers": 10_400, "fractions": 20_700}  # bytes
 
 
 def chunks(n_rows: int):
@@ -119,23 +122,56 @@ def part(folder: str, n_rows: int) -> dict:
     }
 
 
-def parsing(folder: Path, n_rows: int) -> dict:
-    """Least seconds, and of CPU, to read svmlight text and to make a store of it, in turns."""
-    path = folder / "data.svm"
-    X, y = map(np.concatenate, zip(*chunks(n_rows), strict=True))
+def write_text(path: Path, kind: str, megabytes: float) -> int:
+    """About as much svmlight text; the number of its values."""
+    X, y = map(np.concatenate, zip(*chunks(int(megabytes * 1e6 / ROW_OF_TEXT[kind])), strict=True))
+    if kind == "fractions":  # of six digits
+        X = np.round(X / 255 + np.random.default_rng(SEED).random(X.shape) * 0.01, 6)
     write_svmlight(str(path), X, y)
-    best: dict[str, tuple[float, float]] = {}
-    for turn in range(TURNS):
-        store = folder / f"of text {turn}"
+    return X.size
+
+
+def clocks() -> np.ndarray:
+    """Wall clock, and CPU of this process in user code and in the system."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return np.array([time.perf_counter(), used.ru_utime, used.ru_stime])
+
+
+def building(folder: Path, kind: str, megabytes: float) -> list[str]:
+    """Reading svmlight text and making a store of it, in turns, the least of each."""
+    path, store = folder / f"{kind}.svm", folder / "of text"
+    n_values = write_text(path, kind, megabytes)
+    best: dict[str, np.ndarray] = {}
+    for _ in range(TURNS):
         for name, work in (
-            ("parse", lambda: read(path, n_jobs=2)),
-            ("store", lambda: BlockStore.build(store, stream(path, n_jobs=2), n_jobs=2)),  # noqa: B023
+            ("read", lambda: read(path, n_jobs=2)),
+            ("store", lambda: BlockStore.build(store, stream(path, n_jobs=2), n_jobs=2)),
         ):
-            started = time.perf_counter(), time.process_time()
+            started = clocks()
             work()
-            found = time.perf_counter() - started[0], time.process_time() - started[1]
-            best[name] = min(best.get(name, found), found)
-    return {"MB": path.stat().st_size / 1e6, **best}
+            best[name] = np.minimum(best.get(name, np.inf), clocks() - started)
+        shutil.rmtree(store)
+    wall, cpu = ({name: found[part].sum() for name, found in best.items()} for part in (0, [1, 2]))
+    return [
+        f"{kind}, {path.stat().st_size / 1e6:.0f} MB, {n_values / 1e6:.1f} M values",
+        *(f"{w:.2f}, {user:.2f} + {system:.2f}" for w, user, system in best.values()),
+        ", ".join(f"{1e9 * seconds / n_values:.0f}" for seconds in cpu.values()),
+        f"{wall['read'] / wall['store']:.2f}",
+        f"{cpu['read'] / cpu['store']:.2f}",
+    ]
+
+
+def text_table(folder: Path, megabytes: float) -> list[str]:
+    heads = ["text", "reading, s", "store, s", "ns a value", "speed by clock", "by CPU"]
+    rows = [building(folder, kind, megabytes) for kind in ROW_OF_TEXT]
+    return [
+        "A store of svmlight text, against reading it, in two threads. Seconds are wall clock, CPU "
+        "(user + system); then CPU of reading and of the store for each value, and the speed of "
+        f"the store, of that of reading (bar: 0.5). The least of {TURNS} turns; load of the machine "
+        f"{os.getloadavg()[0]:.0f}.",
+        "",
+        *table(heads, rows),
+    ]
 
 
 def one_at_a_time(folder: Path) -> list[list[str]]:
@@ -155,15 +191,6 @@ def one_at_a_time(folder: Path) -> list[list[str]]:
     return rows
 
 
-def text_line(text: dict) -> str:
-    (parse, parse_cpu), (store, store_cpu) = text["parse"], text["store"]
-    return (
-        f"svmlight text of {text['MB']:.0f} MB: parsed in {parse:.2f} s ({parse_cpu:.2f} of CPU) "
-        f"and stored in {store:.2f} s ({store_cpu:.2f}): {parse / store:.2f} of the speed (bar: "
-        f"0.5), {parse_cpu / store_cpu:.2f} by CPU."
-    )
-
-
 def child(*arguments: str) -> dict:
     command = [sys.executable, "-m", "benchmarks.out_of_core", *arguments]
     # One arena: each thread would reserve 64 MB of addresses that it does not use.
@@ -172,13 +199,13 @@ def child(*arguments: str) -> dict:
     return json.loads(run.stdout)
 
 
-def main(limit: float) -> None:
+def main(limit: float = 1000, megabytes: float = 200) -> None:
     n_rows = int(TIMES * limit * 1e6 / N_FEATURES)
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
         folder = Path(name)
         big = child("large", str(folder / "large"), str(limit), str(n_rows))
         small = child("part", str(folder / "part"), str(n_rows // (2 * TIMES)))
-        text = parsing(folder, 5_000)
+        text = text_table(folder, megabytes)
         mixed = one_at_a_time(folder)
     facts = [
         ["store, MB (limit times 8)", f"{big['store']:.0f}"],
@@ -206,7 +233,7 @@ def main(limit: float) -> None:
         f"{small['warm'] / small['memory']:.2f} (warm) and {small['cold'] / small['memory']:.2f} "
         "(cold) times that in memory (bar: 2).",
         "",
-        text_line(text),
+        *text,
         "",
         "Sweeps to a relative gap, 10,000 digits in 32 blocks, intersection kernel:",
         "",
@@ -219,9 +246,9 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["large"]:
         print(json.dumps(large(sys.argv[2], float(sys.argv[3]), int(sys.argv[4]))))
     elif sys.argv[1:2] == ["text"]:
-        with tempfile.TemporaryDirectory() as name:
-            print(text_line(parsing(Path(name), 5_000)))
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
+            print(*text_table(Path(name), float(sys.argv[2])), sep="\n")
     elif sys.argv[1:2] == ["part"]:
         print(json.dumps(part(sys.argv[2], int(sys.argv[3]))))
     else:
-        main(float(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+        main(*map(float, sys.argv[1:]))

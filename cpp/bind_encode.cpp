@@ -23,6 +23,22 @@ auto with_number(nb::dlpack::dtype t, F&& f) {
   return f(std::int64_t{});
 }
 
+// f(Index) with the type of the array's indices.
+template <class F>
+auto with_index(nb::dlpack::dtype t, F&& f) {
+  if (t == nb::dtype<std::uint16_t>()) return f(std::uint16_t{});
+  if (t == nb::dtype<std::int32_t>()) return f(std::int32_t{});
+  require(t == nb::dtype<std::int64_t>(), "index must be uint16, int32 or int64");
+  return f(std::int64_t{});
+}
+
+template <class T>
+nb::ndarray<nb::numpy, T> fresh_to_numpy(Fresh<T>&& fresh, const std::vector<std::size_t>& shape) {
+  T* const data = fresh.data.release();
+  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+  return nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner);
+}
+
 // Raw values, checked once: dense with any strides, or the three arrays of CSR.
 class Values {
  public:
@@ -39,10 +55,11 @@ class Values {
     require(data.ndim() == 1 && index->size() == data.size() &&
                 (data.size() < 2 || data.stride(0) == 1),
             "sparse values need index and start of matching sizes");
-    if (index->dtype() == nb::dtype<std::int32_t>())
-      check_sparse<std::int32_t>();
+    if (start->dtype() == nb::dtype<std::int32_t>())
+      take_starts<std::int32_t>();
     else
-      check_sparse<std::int64_t>();
+      take_starts<std::int64_t>();
+    with_index(index->dtype(), [&](auto zero) { check_index<decltype(zero)>(); });
   }
 
   std::int64_t n_rows() const {
@@ -69,35 +86,42 @@ class Values {
   auto visit_sparse(F&& f) const {
     return with_number(data_.dtype(), [&](auto zero) {
       using V = decltype(zero);
-      if (index_->dtype() == nb::dtype<std::int32_t>()) return f(sparse<V, std::int32_t>());
-      return f(sparse<V, std::int64_t>());
+      return with_index(index_->dtype(),
+                        [&](auto place) { return f(sparse<V, decltype(place)>()); });
     });
   }
 
  private:
-  template <class Index>
-  void check_sparse() const {
-    const auto n = n_rows(), n_stored = std::int64_t(data_.size());
-    const Index* at = pointer<Index>(*index_, n_stored, "index must be int32 or int64");
-    const Index* from = pointer<Index>(*start_, n + 1, "index and start must share a dtype");
-    nb::gil_scoped_release release;
-    require(n >= 0 && from[0] == 0 && std::int64_t(from[n]) <= n_stored,
+  // There is one for many values, so a copy costs little.
+  template <class Start>
+  void take_starts() {
+    const auto n = n_rows();
+    const Start* from = pointer<Start>(*start_, n + 1, "start must be int32 or int64");
+    starts_.assign(from, from + n + 1);
+    require(n >= 0 && starts_[0] == 0 && starts_.back() <= std::int64_t(data_.size()),
             "start does not fit the values");
-    for (std::int64_t i = 0; i < n; ++i) require(from[i] <= from[i + 1], "start descends");
+    require(std::is_sorted(starts_.begin(), starts_.end()), "start descends");
+  }
+  template <class Index>
+  void check_index() const {
+    const auto* at = static_cast<const Index*>(index_->data());
+    nb::gil_scoped_release release;
     std::make_unsigned_t<Index> top = 0;  // a negative number is a very large one
-    for (Index k = 0; k < from[n]; ++k) top = std::max(top, std::make_unsigned_t<Index>(at[k]));
-    require(from[n] == 0 || std::uint64_t(top) < std::uint64_t(n_features_),
+    for (std::int64_t k = 0; k < starts_.back(); ++k)
+      top = std::max(top, std::make_unsigned_t<Index>(at[k]));
+    require(starts_.back() == 0 || std::uint64_t(top) < std::uint64_t(n_features_),
             "an index is out of range");
   }
   template <class V, class Index>
   SparseValues<V, Index> sparse() const {
     return {static_cast<const V*>(data_.data()), static_cast<const Index*>(index_->data()),
-            static_cast<const Index*>(start_->data()), n_rows(), n_features_};
+            starts_.data(), n_rows(), n_features_};
   }
 
   Strided data_;
   std::optional<Array> index_, start_;
   std::int64_t n_features_;
+  std::vector<std::int64_t> starts_;
 };
 
 // t = (value - shift) * factor, with one shift and factor or one per feature.
@@ -136,6 +160,7 @@ nb::ndarray<nb::numpy, double> value_histogram(const Values& values, const Value
                                                std::int64_t n_cells) {
   const Scale& s = scale.arg(values);
   require(top > 0 && n_cells > 0, "top and n_cells must be positive");
+  require(n_cells <= (1 << 30), "n_cells must be at most 2^30");
   const double* weight = pointer<double>(row_weight, values.n_rows(), "one weight per row");
   std::vector<double> out(std::size_t(2 * n_cells));
   values.visit([&](auto view) {
@@ -169,7 +194,7 @@ nb::object py_encode_dense(const Values& values, const ValueScale& scale, const 
     });
     const std::vector<std::size_t> shape{std::size_t(values.n_rows()),
                                          std::size_t(values.n_features())};
-    return nb::cast(to_numpy(std::move(codes), shape));
+    return nb::cast(fresh_to_numpy(std::move(codes), shape));
   };
   if (n <= 0xff) return run(std::uint8_t{});
   if (n <= 0xffff) return run(std::uint16_t{});
@@ -179,20 +204,24 @@ nb::object py_encode_dense(const Values& values, const ValueScale& scale, const 
 // (start, index, codes) without the zeros, in the smallest types that hold them.
 template <class EachRow>
 nb::object compressed(std::int64_t n_rows, std::int64_t n_features, std::int64_t n_codes,
-                      EachRow&& each_row) {
+                      std::int64_t most, EachRow&& each_row) {
   require(n_features <= std::int64_t(0xffffffff), "more than 2^32 features");
   using u8 = std::uint8_t;
   using u16 = std::uint16_t;
   using u32 = std::uint32_t;
   const auto run = [&](auto index, auto code) -> nb::object {
-    CompressedCodes<decltype(index), decltype(code)> out;
-    {
+    using Index = decltype(index);
+    using Code = decltype(code);
+    auto out = [&] {
       nb::gil_scoped_release release;
-      out = compress_codes<decltype(index), decltype(code)>(n_rows, each_row);
-    }
-    return nb::make_tuple(vector_to_numpy(std::move(out.start)),
-                          vector_to_numpy(std::move(out.index)),
-                          vector_to_numpy(std::move(out.codes)));
+      return compress_codes<Index, Code>(n_rows, most, each_row);
+    }();
+    const auto array = [](auto&& fresh) {
+      const std::vector<std::size_t> shape{fresh.size};
+      return fresh_to_numpy(std::move(fresh), shape);
+    };
+    return nb::make_tuple(array(std::move(out.start)), array(std::move(out.index)),
+                          array(std::move(out.codes)));
   };
   if (n_codes <= 0x100 && n_features <= 0x10000) return run(u16{}, u8{});
   if (n_codes <= 0x100) return run(u32{}, u8{});
@@ -200,43 +229,44 @@ nb::object compressed(std::int64_t n_rows, std::int64_t n_features, std::int64_t
   return run(u32{}, u32{});
 }
 
-// The codes of all stored values, those that are 0 too.
-template <class Code, class View>
-std::vector<Code> encode_stored(const View& view, const Scale& scale, const double* thresholds,
-                                std::int64_t n) {
-  nb::gil_scoped_release release;
-  const Encoder<typename View::Value> encode(scale, thresholds, n);
-  std::vector<Code> codes(std::size_t(view.start[view.n_rows]));
-  std::size_t at = 0;
-  view.for_each([&](std::int64_t, std::int64_t j, auto v) { codes[at++] = Code(encode(v, j)); });
-  return codes;
-}
-
 nb::object encode_sparse(const Values& values, const ValueScale& scale, const Array& thresholds) {
   require(values.is_sparse(), "these values are dense");
   const Scale& s = scale.arg(values);
   const auto n = std::int64_t(thresholds.size());
   const double* t = pointer<double>(thresholds, n, "thresholds must be float64");
-  const auto run = [&](auto zero) {
-    return values.visit_sparse([&](auto view) -> nb::object {
-      const auto codes = encode_stored<decltype(zero)>(view, s, t, n);
-      return compressed(view.n_rows, view.n_features, n + 1, [&](std::int64_t i, auto&& emit) {
-        for (auto k = view.start[i]; k < view.start[i + 1]; ++k) emit(view.index[k], codes[k]);
-      });
+  return values.visit_sparse([&](auto view) -> nb::object {
+    const Encoder<typename decltype(view)::Value> encode(s, t, n);
+    const std::int64_t most = view.start[view.n_rows];
+    std::uint32_t codes[kTogether];
+    std::int64_t end = 0;  // of the values that have codes by now: runs go on from row to row
+    return compressed(view.n_rows, view.n_features, n + 1, most, [&](std::int64_t i, auto&& emit) {
+      const auto* const v = view.data;
+      const auto* const feature = view.index;
+      const std::int64_t row_end = view.start[i + 1];
+      for (std::int64_t k = view.start[i]; k < row_end;) {
+        if (k == end) {
+          const int some = run_length(most - k);
+          encode.run(some, [=](int l) { return v[k + l]; },
+                     [=](int l) { return feature[k + l]; }, codes);
+          end += some;
+        }
+        const std::uint32_t* code = codes + k % kTogether;
+        for (const auto last = std::min(row_end, end); k < last; ++k) emit(feature[k], *code++);
+      }
     });
-  };
-  if (n <= 0xff) return run(std::uint8_t{});
-  if (n <= 0xffff) return run(std::uint16_t{});
-  return run(std::uint32_t{});
+  });
 }
 
 nb::object compress(const Array& codes, std::int64_t n_codes) {
   require(codes.ndim() == 2, "codes must be (n_rows, n_features)");
   const auto n = std::int64_t(codes.shape(0)), d = std::int64_t(codes.shape(1));
   const auto run = [&](auto zero) {
-    using Code = decltype(zero);
-    const Code* p = pointer<Code>(codes, n * d, "codes must be uint8/16/32");
-    return compressed(n, d, n_codes, [&](std::int64_t i, auto&& emit) {
+    const auto* p = pointer<decltype(zero)>(codes, n * d, "codes must be uint8/16/32");
+    const auto most = [&] {
+      nb::gil_scoped_release release;
+      return n * d - std::count(p, p + n * d, zero);
+    }();
+    return compressed(n, d, n_codes, most, [&](std::int64_t i, auto&& emit) {
       for (std::int64_t j = 0; j < d; ++j) emit(j, p[i * d + j]);
     });
   };

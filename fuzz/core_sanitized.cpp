@@ -60,11 +60,15 @@ struct Data {
         dense.push_back(below(3) ? std::uint8_t((centre + below(3)) % kCodes) : std::uint8_t(0));
       }
     }
+    const std::int64_t most = kRows * kFeatures - std::count(dense.begin(), dense.end(), 0);
     const auto packed =
-        compress_codes<std::uint16_t, std::uint8_t>(kRows, [&](std::int64_t i, auto&& emit) {
+        compress_codes<std::uint16_t, std::uint8_t>(kRows, most, [&](std::int64_t i, auto&& emit) {
           for (std::int64_t j = 0; j < kFeatures; ++j) emit(j, dense[i * kFeatures + j]);
         });
-    start = packed.start, index = packed.index, sparse = packed.codes;
+    const auto copy = [](const auto& from, auto& to) {
+      to.assign(from.data.get(), from.data.get() + from.size);
+    };
+    copy(packed.start, start), copy(packed.index, index), copy(packed.codes, sparse);
   }
 
   RowsArg rows(bool is_dense) const {

@@ -10,8 +10,11 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <type_traits>
 #include <vector>
+
+#include "additive/quantise.hpp"
 
 namespace widemargin {
 
@@ -31,6 +34,9 @@ class InterruptCheck {
   std::int64_t work_ = 0;
 };
 
+inline constexpr int kTogether = 256;  // values that are worked on at a time: they stay in the cache
+inline int run_length(std::int64_t left) { return int(std::min<std::int64_t>(left, kTogether)); }
+
 // A matrix of raw values: dense with strides (in elements), or CSR.
 template <class V>
 struct DenseValues {
@@ -38,17 +44,26 @@ struct DenseValues {
   const V* data;
   std::int64_t n_rows, n_features, row_stride, column_stride;
 
-  // f(row, feature, value), in an order that follows memory.
+  // f(n, value, row, feature) for n values at a time, each a function of k < n, in an order that follows
+  // memory.
   template <class F>
-  void for_each(F&& f) const {
-    if (column_stride <= row_stride || n_rows == 1) {
+  void for_each_run(F&& f) const {
+    const auto down = row_stride, right = column_stride;
+    if (right <= down || n_rows == 1) {
       for (std::int64_t i = 0; i < n_rows; ++i)
-        for (std::int64_t j = 0; j < n_features; ++j)
-          f(i, j, data[i * row_stride + j * column_stride]);
-    } else {
-      for (std::int64_t j = 0; j < n_features; ++j)
-        for (std::int64_t i = 0; i < n_rows; ++i) f(i, j, data[i * row_stride + j * column_stride]);
+        for (std::int64_t j = 0; j < n_features; j += kTogether) {
+          const V* const from = data + i * down + j * right;
+          f(run_length(n_features - j), [=](int k) { return from[k * right]; },
+            [=](int) { return i; }, [=](int k) { return j + k; });
+        }
+      return;
     }
+    for (std::int64_t j = 0; j < n_features; ++j)
+      for (std::int64_t i = 0; i < n_rows; i += kTogether) {
+        const V* const from = data + i * down + j * right;
+        f(run_length(n_rows - i), [=](int k) { return from[k * down]; },
+          [=](int k) { return i + k; }, [=](int) { return j; });
+      }
   }
 };
 
@@ -57,18 +72,32 @@ struct SparseValues {
   using Value = V;
   const V* data;
   const Index* index;
-  const Index* start;
+  const std::int64_t* start;
   std::int64_t n_rows, n_features;
 
   template <class F>
-  void for_each(F&& f) const {
+  void for_each_run(F&& f) const {
     InterruptCheck interrupt;
     for (std::int64_t i = 0; i < n_rows; ++i) {
-      for (Index k = start[i]; k < start[i + 1]; ++k) f(i, std::int64_t(index[k]), data[k]);
-      interrupt.after(start[i + 1] - start[i]);
+      const std::int64_t end = start[i + 1];
+      for (std::int64_t at = start[i]; at < end; at += kTogether) {
+        const V* const v = data + at;
+        const Index* const j = index + at;
+        f(run_length(end - at), [=](int k) { return v[k]; }, [=](int) { return i; },
+          [=](int k) { return std::int64_t(j[k]); });
+      }
+      interrupt.after(end - start[i]);
     }
   }
 };
+
+// f(row, feature, value), one after the other.
+template <class Values, class F>
+void for_each(const Values& values, F&& f) {
+  values.for_each_run([&](int n, auto value, auto row, auto feature) {
+    for (int k = 0; k < n; ++k) f(row(k), feature(k), value(k));
+  });
+}
 
 template <class V>
 bool is_missing(V v) {
@@ -85,48 +114,6 @@ struct Scale {
     const std::int64_t j = per_feature ? feature : 0;
     return factor[j] == 0 ? 0.0 : (double(v) - shift[j]) * factor[j];  // 0: a constant column
   }
-};
-
-// upper_bound over the thresholds: a uniform grid says where to begin, and a binary search of a fixed
-// number of steps goes on from there.  It has no branch that depends on the value.
-class Quantiser {
- public:
-  Quantiser(const double* thresholds, std::int64_t n)
-      : thresholds_(thresholds, thresholds + n), first_(kGrid + 1) {
-    double low = n > 0 ? thresholds[0] : 0;
-    if (!std::isfinite(low)) low = n > 1 ? thresholds[1] : 0;  // "zero is a value": -infinity
-    low_ = low;
-    const double high = n > 0 ? thresholds[n - 1] : 0;
-    scale_ = high > low ? kGrid / (high - low) : 0;
-    std::vector<std::int64_t> up_to(kGrid + 2);  // thresholds at or below the end of a cell
-    for (int g = 0; g <= kGrid + 1; ++g) {
-      const double edge = g <= kGrid && scale_ > 0 ? low + g / scale_ : HUGE_VAL;
-      up_to[g] = std::upper_bound(thresholds, thresholds + n, edge) - thresholds;
-    }
-    // One cell of slack on each side absorbs the rounding of the position in the grid.
-    std::int64_t most = 0;
-    for (int g = 0; g <= kGrid; ++g) {
-      first_[g] = std::uint32_t(g > 0 ? up_to[g - 1] : 0);
-      most = std::max(most, up_to[g + 1] - first_[g]);
-    }
-    while (2 * half_ <= most) half_ *= 2;
-    thresholds_.resize(std::size_t(n + 2 * half_), NAN);  // no look is too far, none is below
-  }
-  std::uint32_t operator()(double t) const {
-    const double position = (t - low_) * scale_;
-    const int g = !(position > 0) ? 0 : position >= kGrid ? kGrid : int(position);
-    std::uint32_t code = first_[g];
-    for (std::uint32_t step = half_; step > 0; step /= 2)
-      code += step * std::uint32_t(thresholds_[code + step - 1] <= t);
-    return code;
-  }
-
- private:
-  static constexpr int kGrid = 4096;
-  std::vector<double> thresholds_;
-  double low_, scale_;
-  std::vector<std::uint32_t> first_;
-  std::uint32_t half_ = 1;  // a search of half_, half_ / 2, ... 1 tells 2 * half_ places apart
 };
 
 // A code per raw value, looked up where the dtype is small and the scale is shared.
@@ -146,10 +133,21 @@ class Encoder {
         }
       }
   }
-  std::uint32_t operator()(V v, std::int64_t feature) const {
+  // The codes of up to kTogether values: value(k) of feature(k).
+  template <class ValueOf, class FeatureOf>
+  void run(int n, ValueOf&& value, FeatureOf&& feature, std::uint32_t* codes) const {
     if constexpr (kSmall)
-      if (!table_.empty()) return table_[static_cast<std::make_unsigned_t<V>>(v)];
-    return is_missing(v) ? 0 : quantise_(scale_(v, feature));
+      if (!table_.empty()) {
+        for (int k = 0; k < n; ++k)
+          codes[k] = table_[static_cast<std::make_unsigned_t<V>>(value(k))];
+        return;
+      }
+    double t[kTogether];
+    const Scale scale = scale_;
+    for (int k = 0; k < n; ++k) t[k] = scale(value(k), feature(k));
+    quantise_.run(t, n, codes);
+    if constexpr (std::is_floating_point_v<V>)
+      for (int k = 0; k < n; ++k) codes[k] = is_missing(value(k)) ? 0 : codes[k];
   }
 
  private:
@@ -178,7 +176,7 @@ std::vector<double> distinct(const Values& values, const Scale& scale, std::size
   struct Full {};
   std::vector<double> met(kMet, NAN);  // values met lately, where their bits say
   try {
-    values.for_each([&](std::int64_t, std::int64_t j, auto v) {
+    for_each(values, [&](std::int64_t, std::int64_t j, auto v) {
       const double t = scale(v, j);
       std::uint64_t bits;
       std::memcpy(&bits, &t, sizeof bits);
@@ -200,8 +198,8 @@ std::vector<double> distinct(const Values& values, const Scale& scale, std::size
 template <class V, class Values>
 std::vector<double> distinct_small(const Values& values, const Scale& scale) {
   std::vector<std::uint8_t> seen(std::size_t(1) << (8 * sizeof(V)));
-  values.for_each(
-      [&](std::int64_t, std::int64_t, V v) { seen[static_cast<std::make_unsigned_t<V>>(v)] = 1; });
+  for_each(
+      values, [&](std::int64_t, std::int64_t, V v) { seen[static_cast<std::make_unsigned_t<V>>(v)] = 1; });
   std::vector<double> out;
   for (std::size_t u = 0; u < seen.size(); ++u)
     if (seen[u]) out.push_back(scale(static_cast<V>(u), 0));
@@ -218,13 +216,23 @@ template <class Values>
 std::vector<Cell> histogram(const Values& values, const Scale& scale, const double* row_weight,
                             double top, bool skip_zeros, std::int64_t n_cells) {
   std::vector<Cell> cells(static_cast<std::size_t>(n_cells));
-  values.for_each([&](std::int64_t i, std::int64_t j, auto v) {
-    if (is_missing(v)) return;
-    const double t = std::min(std::max(scale(v, j), 0.0), top);
-    if (skip_zeros && t == 0) return;
-    const auto at = std::min(std::int64_t(std::sqrt(t / top) * double(n_cells)), n_cells - 1);
-    cells[at].weight += row_weight[i];
-    cells[at].total += row_weight[i] * t;
+  const auto last = std::int32_t(n_cells - 1);
+  double t[kTogether], weight[kTogether];
+  std::int32_t at[kTogether];
+  // Cells are found for all values of a run, in vectors, and added to in the order of the values.
+  values.for_each_run([&](int n, auto value, auto row, auto feature) {
+    int counted = 0;
+    for (int k = 0; k < n; ++k) {
+      t[counted] = std::min(std::max(scale(value(k), feature(k)), 0.0), top);
+      weight[counted] = row_weight[row(k)];
+      counted += !(is_missing(value(k)) || (skip_zeros && t[counted] == 0));
+    }
+    for (int k = 0; k < counted; ++k)
+      at[k] = std::min(std::int32_t(std::sqrt(t[k] / top) * double(n_cells)), last);
+    for (int k = 0; k < counted; ++k) {
+      cells[at[k]].weight += weight[k];
+      cells[at[k]].total += weight[k] * t[k];
+    }
   });
   return cells;
 }
@@ -236,7 +244,7 @@ std::vector<double> column_ranges(const Values& values) {
   std::vector<double> out(3 * d);
   std::fill_n(out.begin(), d, HUGE_VAL);
   std::fill_n(out.begin() + std::ptrdiff_t(d), d, -HUGE_VAL);
-  values.for_each([&](std::int64_t, std::int64_t j, auto v) {
+  for_each(values, [&](std::int64_t, std::int64_t j, auto v) {
     out[j] = std::min(out[j], double(v));
     out[d + j] = std::max(out[d + j], double(v));
     out[2 * d + j] += 1;
@@ -244,11 +252,23 @@ std::vector<double> column_ranges(const Values& values) {
   return out;
 }
 
+// An array that is written once, so it does not begin as zeros; pages that nobody writes take no memory.
+template <class T>
+struct Fresh {
+  explicit Fresh(std::int64_t most = 0) : data(new T[std::size_t(most)]), size(std::size_t(most)) {}
+  std::unique_ptr<T[]> data;
+  std::size_t size;
+};
+
 template <class Code, class V>
-std::vector<Code> encode_dense(const DenseValues<V>& values, const Encoder<V>& encode) {
-  std::vector<Code> out(std::size_t(values.n_rows * values.n_features));
-  values.for_each([&](std::int64_t i, std::int64_t j, V v) {
-    out[i * values.n_features + j] = Code(encode(v, j));
+Fresh<Code> encode_dense(const DenseValues<V>& values, const Encoder<V>& encode) {
+  const auto d = values.n_features;
+  Fresh<Code> out(values.n_rows * d);
+  Code* const to = out.data.get();
+  std::uint32_t codes[kTogether];
+  values.for_each_run([&](int n, auto value, auto row, auto feature) {
+    encode.run(n, value, feature, codes);
+    for (int k = 0; k < n; ++k) to[row(k) * d + feature(k)] = Code(codes[k]);
   });
   return out;
 }
@@ -256,37 +276,35 @@ std::vector<Code> encode_dense(const DenseValues<V>& values, const Encoder<V>& e
 // Codes without the zeros.
 template <class Index, class Code>
 struct CompressedCodes {
-  std::vector<std::int64_t> start;
-  std::vector<Index> index;
-  std::vector<Code> codes;
+  Fresh<std::int64_t> start;
+  Fresh<Index> index;
+  Fresh<Code> codes;
 };
 
-// `each_row(i, emit)` calls emit(feature, code) for every value of row i; it is asked twice.
+// `each_row(i, emit)` calls emit(feature, code) for every value of row i, of which no more than `most`
+// have a code that is not 0.
 template <class Index, class Code, class EachRow>
-CompressedCodes<Index, Code> compress_codes(std::int64_t n_rows, EachRow&& each_row) {
-  CompressedCodes<Index, Code> out;
-  out.start.resize(std::size_t(n_rows) + 1);
+CompressedCodes<Index, Code> compress_codes(std::int64_t n_rows, std::int64_t most,
+                                            EachRow&& each_row) {
+  // One more: the write is unconditional, only the step is not.
+  CompressedCodes<Index, Code> out{Fresh<std::int64_t>(n_rows + 1), Fresh<Index>(most + 1),
+                                   Fresh<Code>(most + 1)};
+  Index* const index = out.index.data.get();
+  Code* const codes = out.codes.data.get();
   InterruptCheck interrupt;
-  for (std::int64_t i = 0; i < n_rows; ++i) {
-    std::int64_t count = 0;
-    each_row(i, [&](std::int64_t, std::uint32_t code) { count += code != 0; });
-    out.start[i + 1] = out.start[i] + count;
-    interrupt.after(count + 64);
-  }
-  const auto stored = std::size_t(out.start.back());
-  out.index.resize(stored + 1);  // one more: the write is unconditional, only the step is not
-  out.codes.resize(stored + 1);
   std::size_t at = 0;
+  out.start.data[0] = 0;
   for (std::int64_t i = 0; i < n_rows; ++i) {
+    const std::size_t before = at;
     each_row(i, [&](std::int64_t feature, std::uint32_t code) {
-      out.index[at] = Index(feature);
-      out.codes[at] = Code(code);
+      index[at] = Index(feature);
+      codes[at] = Code(code);
       at += code != 0;
     });
-    interrupt.after(out.start[i + 1] - out.start[i] + 64);
+    out.start.data[i + 1] = std::int64_t(at);
+    interrupt.after(std::int64_t(at - before) + 64);
   }
-  out.index.pop_back();
-  out.codes.pop_back();
+  out.index.size = out.codes.size = at;
   return out;
 }
 

@@ -1,9 +1,11 @@
 """Raw blocks: the numbers of the chunks, in few bytes, whole or refused."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -11,9 +13,13 @@ from hypothesis.extra import numpy as arrays
 from widemargin import BlockStore
 from widemargin.additive import store_building
 from widemargin.additive.block_files import read_ahead
-from widemargin.additive.raw_blocks import narrowed
+from widemargin.additive.codes import encode_block
+from widemargin.additive.encoder import fit_encoder
+from widemargin.additive.manifest import Manifest
+from widemargin.additive.raw_blocks import narrowed, raw_blocks
 from widemargin.additive.source import Values
 
+from .encoding import same
 from .problems import histograms
 
 
@@ -69,6 +75,44 @@ def test_raw_blocks_of_counts_are_an_eighth_of_those_of_fractions(tmp_path, monk
     X = np.random.default_rng(0).integers(0, 200, (400, 50)).astype(float)
     small, large = raw_bytes(X, tmp_path / "counts"), raw_bytes(X / 7, tmp_path / "fractions")
     assert 6 < large / small <= 8
+
+
+@pytest.mark.parametrize(
+    ("keep", "n_features", "kind"),
+    [("codes", 65_536, "uint16"), ("codes", 65_537, "int32"), ("values", 9, "int32")],
+)
+def test_columns_of_raw_blocks_take_two_bytes_where_those_are_enough(keep, n_features, kind):
+    index, start = np.array([0, n_features - 1], np.int32), np.array([0, 1, 2], np.int32)
+    X = sp.csr_array(([1.0, 2.0], index, start), shape=(2, n_features))
+    settings = {"keep": "values"} if keep == "values" else {}
+    (block,) = raw_blocks([(X, [0, 1])], 10, Manifest(settings))
+    arrays = block.arrays()
+    assert arrays["index"].dtype == kind
+    assert arrays["start"].dtype == "int32"
+    assert arrays["index"].tolist() == [0, n_features - 1]
+
+
+@pytest.mark.parametrize("least", [0.0, -1.0], ids=["sparse", "filled in"])
+def test_columns_of_two_bytes_have_the_codes_of_four(least):
+    X = sp.random_array((50, 30), density=0.3, rng=np.random.default_rng(0), format="csr")
+    X.data += least
+    four = Values.of(X)
+    two = replace(four, index=X.indices.astype(np.uint16))
+    encoder = fit_encoder(four, np.ones(50), scaling="minmax")
+    same(fit_encoder(two, np.ones(50), scaling="minmax"), encoder)
+    for found, expected in zip(
+        vars(encode_block(two, encoder)).values(),
+        vars(encode_block(four, encoder)).values(),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(two.ranges(), four.ranges())
+
+
+def test_columns_of_two_bytes_are_checked():
+    wrong = Values(np.ones(1), np.array([3], dtype=np.uint16), np.array([0, 1]), 1, 3)
+    with pytest.raises(ValueError, match="an index is out of range"):
+        wrong.core  # noqa: B018
 
 
 def test_a_damaged_raw_block_is_named(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from widemargin import BlockStore, KernelSVC
-from widemargin.additive import store_building
+from widemargin.additive import block_files, store_building
 from widemargin.additive.manifest import MANIFEST
 from widemargin.claim import Claim
 
@@ -157,9 +157,12 @@ def content(folder):
     passing = (".tmp", ".lock")
     return {p.name: p.read_bytes() for p in Path(folder).iterdir() if p.suffix not in passing}
 
-started = time.monotonic()
-assert os.waitpid(building(sys.argv[1] + "/whole"), 0)[1] == 0
-seconds, whole = time.monotonic() - started, content(sys.argv[1] + "/whole")
+seconds = float("inf")  # of the quickest of some: a machine may be busy for a moment
+for name in ("whole", "again", "once more"):
+    started = time.monotonic()
+    assert os.waitpid(building(f"{sys.argv[1]}/{name}"), 0)[1] == 0
+    seconds = min(seconds, time.monotonic() - started)
+whole = content(sys.argv[1] + "/whole")
 right = killed = 0
 for case in range(20):
     folder, moment = f"{sys.argv[1]}/{case}", random.Random(case)
@@ -230,9 +233,30 @@ def test_an_append_that_was_killed_leaves_the_store_and_goes_on(keep, step, tmp_
     assert content(store.folder) == content(expected.folder)
 
 
-def test_values_that_are_kept_have_the_checksum_of_what_lasts(tmp_path):
-    entries = build(tmp_path / "store", keep="values")._manifest.blocks
-    assert all(len(entry.digest) == 32 for entry in entries)
+def test_values_have_a_name_by_content_and_codes_a_checksum(tmp_path):
+    """A checkpoint of `KernelSVC` is known by the values it belongs to."""
+    for keep, length in (("values", 32), ("codes", 8)):
+        entries = build(tmp_path / keep, keep=keep)._manifest.blocks
+        assert all(len(entry.digest) == length for entry in entries)
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["older", "now"])
+def test_damage_is_found_by_the_digest_of_older_stores_and_by_the_checksum(named, store):
+    from widemargin.additive.block_files import entry_of, read_arrays
+    from widemargin.additive.manifest import Manifest
+
+    folder, manifest = store.folder, Manifest.read(store.folder)
+    read = [read_arrays(folder, entry, check=True) for entry in manifest.blocks]
+    told = zip(manifest.blocks, read, strict=True)
+    blocks = [entry_of(entry.file, arrays, named=named) for entry, arrays in told]
+    manifest.with_(blocks=blocks).write(folder)
+    BlockStore(folder).verify()
+    path = folder / blocks[0].file
+    content = bytearray(path.read_bytes())
+    content[7] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"damaged: its checksum is not {blocks[0].digest}"):
+        BlockStore(folder).verify()
 
 
 # ------------------------------------------------------------------ two writers
@@ -328,21 +352,54 @@ def test_a_folder_that_is_no_store(tmp_path):
         BlockStore(tmp_path)
 
 
-def test_codes_out_of_range_are_refused_though_their_checksum_is_right(store):
-    """A store made by hand: the core must not believe it."""
+def replace_block(store, change):
+    """A store made by hand: its second block changed, with the right checksum."""
     from widemargin.additive.block_files import entry_of, read_arrays, write_arrays
     from widemargin.additive.manifest import Manifest
 
     entry = store.codes.entries[1]
-    arrays = {k: v.copy() for k, v in read_arrays(store.folder, entry, check=True).items()}
-    arrays["data"].flat[0] = 255
+    arrays = change(read_arrays(store.folder, entry, check=True))
     changed = entry_of(entry.file, arrays)
     write_arrays(store.folder, changed, arrays)
     manifest = Manifest.read(store.folder)
     blocks = [changed if e.file == changed.file else e for e in manifest.blocks]
     manifest.with_(blocks=blocks).write(store.folder)
-    with pytest.raises(ValueError, match=r"damaged: a code is out of range .*block-000001.bin"):
+
+
+def out_of_range(arrays):
+    arrays["data"].flat[0] = 255
+    return arrays
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (out_of_range, r"damaged: a code is out of range .*block-000001.bin"),
+        (lambda a: a | {"data": a["data"].astype(np.uint16)}, r"000001.* not of the type of the"),
+        (lambda a: a | {"data": a["data"][:, :-1]}, r"000001.* not of the type of the others"),
+        (lambda a: a | {"data": a["data"][:-1]}, r"000001.* has not as many rows as labels"),
+    ],
+    ids=["range", "type", "width", "rows"],
+)
+def test_codes_that_cannot_be_are_refused_though_their_checksum_is_right(change, said, store):
+    replace_block(store, change)
+    with pytest.raises(ValueError, match=said):
         svc().fit(BlockStore(store.folder))
+
+
+def test_a_block_that_is_cut_short_while_it_is_read(store, monkeypatch):
+    path = store.folder / store.codes.entries[1].file
+    with open(path, "rb+") as file:
+        file.truncate(path.stat().st_size - 8)
+    monkeypatch.setattr(block_files, "_check_size", lambda path, entry: None)
+    with pytest.raises(ValueError, match=r"000001.bin' is damaged: it was cut short while"):
+        store.verify()
+
+
+def test_a_system_that_takes_no_hints_reads_the_same(store, monkeypatch):
+    expected = svc().fit(store).objective_
+    monkeypatch.delattr(os, "posix_fadvise", raising=False)
+    assert svc().fit(BlockStore(store.folder)).objective_ == expected
 
 
 # ------------------------------------------------------------------ no room

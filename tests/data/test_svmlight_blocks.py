@@ -179,3 +179,24 @@ def test_stream_refuses(text, options, says, set_part):
             io.BytesIO(text.encode()), **{"n_features": 5, "name": "f"} | options
         ):
             pass
+
+
+def test_pieces_of_a_stream_stay_as_they_were_when_the_next_is_read(set_part):
+    set_part(8)
+    text = b"".join(b"%d 1:%d 3:%d\n" % (k % 2, k, k + 1) for k in range(50))
+    pieces = list(stream_svmlight(io.BytesIO(text), n_features=3))
+    assert len(pieces) > 3
+    assert_same_matrix(sp.vstack([piece.X for piece in pieces], format="csr"), parse(text).X)
+    assert_array_equal(np.concatenate([piece.y for piece in pieces]), np.arange(50) % 2)
+
+
+def test_a_stream_parses_into_the_arrays_that_it_hands_out(monkeypatch):
+    parsed, parse_svmlight = [], svmlight._core.parse_svmlight
+
+    def noted(text, label, span, qid, end, index, value):
+        parsed.append(value)
+        return parse_svmlight(text, label, span, qid, end, index, value)
+
+    monkeypatch.setattr(svmlight._core, "parse_svmlight", noted)
+    (piece,) = stream_svmlight(io.BytesIO(b"1 1:0.5 2:2\n"))
+    assert np.shares_memory(piece.X.data, parsed[0])

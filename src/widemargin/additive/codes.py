@@ -120,24 +120,6 @@ class Codes(CodedRows):
         return replace(self, data=data, index=index, n_codes=n_codes)
 
 
-def merged(blocks: list[Codes]) -> Codes:
-    """Blocks of one layout as one."""
-    first = blocks[0]
-    if len(blocks) == 1:
-        return first
-    size = (sum(block.n_rows for block in blocks), first.n_features, first.n_codes)
-    data = np.concatenate([block.data for block in blocks])
-    if first.index is None:
-        return Codes(data, None, None, *size)
-    index = np.concatenate([block.index for block in blocks if block.index is not None])
-    start, n_stored = [np.zeros(1, np.int64)], 0
-    for block in blocks:
-        assert block.start is not None
-        start.append(block.start[1:] + n_stored)
-        n_stored += len(block.data)
-    return Codes(data, index, np.concatenate(start), *size)
-
-
 def in_memory(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return np.empty(shape, dtype)
 

@@ -23,6 +23,7 @@ from widemargin.wording import words
 
 _NARROW = tuple(map(np.dtype, ("uint8", "uint16", "float32")))
 _TOGETHER = 1 << 14  # values compared at a time
+_COLUMNS_IN_TWO_BYTES = 1 << 16
 _KIND = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "text"}
 
 
@@ -52,6 +53,13 @@ class RawBlock:
 
     pieces: list[_Piece]
     known: dict[str, Any]
+    lasting: bool = False  # as SciPy takes it
+
+    @property
+    def index_type(self) -> np.dtype | None:
+        """Of the columns of sparse values: two bytes that are enough, or what they have."""
+        narrow = self.known["n_features"] <= _COLUMNS_IN_TWO_BYTES and not self.lasting
+        return np.dtype(np.uint16) if narrow else None
 
     @property
     def n_rows(self) -> int:
@@ -70,8 +78,10 @@ class RawBlock:
             assert v.start is not None
             ends.append(v.start[1:].astype(np.int64) + n_stored)
             n_stored += len(v.data)
-        index = np.concatenate([v.index for v in values if v.index is not None])
-        return Values(data, index, np.concatenate(ends).astype(index.dtype), *size)
+        index = [v.index for v in values if v.index is not None]
+        start = np.concatenate(ends).astype(np.result_type(*index))
+        columns = np.concatenate(index, dtype=self.index_type, casting="unsafe")
+        return Values(data, columns, start, *size)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Values, labels and weights."""
@@ -92,16 +102,24 @@ def narrowed(parts: list[np.ndarray]) -> np.ndarray:
     """
     own = np.result_type(*parts)
     kinds = [kind for kind in _NARROW if kind.itemsize < own.itemsize]
-    kind = next((kind for kind in kinds if all(_fits(part, kind) for part in parts)), own)
-    return np.concatenate(parts, dtype=kind, casting="unsafe")
+    exact = (found for kind in kinds if (found := _exactly(parts, kind)) is not None)
+    found = next(exact, None)
+    return np.concatenate(parts, dtype=own) if found is None else found
 
 
-def _fits(values: np.ndarray, kind: np.dtype) -> bool:
-    """Whether a type has all of these numbers; some at a time, which stay in the cache."""
-    step = max(1, _TOGETHER // max(math.prod(values.shape[1:]), 1))
+def _exactly(parts: list[np.ndarray], kind: np.dtype) -> np.ndarray | None:
+    """All parts in a type, if it has their numbers; some at a time, which stay in the cache."""
+    step = max(1, _TOGETHER // max(math.prod(parts[0].shape[1:]), 1))
+    out, at = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), kind), 0
+    pieces = (part[k : k + step] for part in parts for k in range(0, len(part), step))
     with np.errstate(invalid="ignore", over="ignore"):
-        pieces = (values[k : k + step] for k in range(0, len(values), step))
-        return all(np.all(piece.astype(kind) == piece) for piece in pieces)
+        for piece in pieces:
+            own = out[at : at + len(piece)]
+            own[...] = piece
+            if not np.all(own == piece):
+                return None
+            at += len(piece)
+    return out
 
 
 def raw_blocks(chunks: Iterable, n_values: int, before: Manifest) -> Iterator[RawBlock]:
@@ -139,6 +157,7 @@ class _Reader:
         self._classes: dict = {c: k for k, c in enumerate(before.classes)} if follows else {}
         self._kinds = {before.kind} if follows else set()
         self._notes = dict(before.notes)
+        self._lasting = before.holds_values
         self._n_rows = 0
 
     def piece(self, chunk) -> _Piece:
@@ -224,7 +243,7 @@ class _Reader:
             "classes": [float(c) for c in self._classes] if kind == "float" else [*self._classes],
             "kind": kind,
         }
-        return RawBlock(pieces, known)
+        return RawBlock(pieces, known, self._lasting)
 
 
 def _notes(chunk) -> dict[str, Any]:

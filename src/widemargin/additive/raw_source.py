@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from widemargin.additive.block_files import Entry, read_ahead, read_arrays
+from widemargin.additive.block_files import Entry, map_arrays, read_ahead
 from widemargin.additive.manifest import Manifest
 from widemargin.additive.source import Ranges, Values, united
 
@@ -72,7 +72,7 @@ class RawSource:
 
 def read_raw(folder: Path, entry: Entry, *, check: bool) -> dict[str, np.ndarray]:
     """The arrays of a raw block, in the page cache: whoever builds has the folder for himself."""
-    return read_arrays(folder, entry, check=check, mapped=True)
+    return map_arrays(folder, entry, check=check)
 
 
 def values_of(arrays: dict[str, np.ndarray], n_features: int) -> Values:

@@ -11,8 +11,8 @@ from typing import Any, NoReturn, TypedDict, Unpack
 
 import numpy as np
 
-from widemargin.additive.block_files import Entry, read_ahead, read_array, read_arrays
-from widemargin.additive.codes import CodedRows, Codes, merged
+from widemargin.additive.block_files import Entry, announce, read_ahead, read_array, read_arrays
+from widemargin.additive.codes import CodedRows, Codes
 from widemargin.additive.encoder import Encoder
 from widemargin.additive.manifest import Manifest
 from widemargin.digest import digest
@@ -346,7 +346,7 @@ class StoredCodes(CodedRows):
 
     def _load(self, group: Sequence[int]) -> Codes:
         """Blocks whose bytes have been checked: their sums once, their codes whenever read."""
-        codes = merged([self._block(number) for number in group])
+        codes = self._merged(group)
         try:
             assert codes.core is not None
         except (ValueError, TypeError) as error:
@@ -355,16 +355,48 @@ class StoredCodes(CodedRows):
         self._checked.update(group)
         return codes
 
-    def _block(self, number: int) -> Codes:
-        entry = self.entries[number]
-        arrays = read_arrays(self.folder, entry, check=number not in self._checked)
-        n_rows = entry.arrays["label"][1][0]
-        size = (n_rows, self.n_features, self.n_codes)
-        codes = Codes(arrays["data"], arrays.get("index"), arrays.get("start"), *size)
-        if len(codes.data if codes.start is None else codes.start[1:]) != n_rows:
-            path = str(self.folder / entry.file)
+    def _merged(self, group: Sequence[int]) -> Codes:
+        """Blocks as one: each is read to its place."""
+        entries = [self.entries[number] for number in group]
+        for entry in entries:
+            self._check_shapes(entry)
+        announce(self.folder, entries)
+        room = {
+            name: np.empty((_length(entries, name), *shape[1:]), kind)
+            for name, (kind, shape) in entries[0].arrays.items()
+            if name in ("data", "index")
+        }
+        starts, at = [np.zeros(1, np.int64)], 0
+        for number, entry in zip(group, entries, strict=True):
+            end = at + entry.arrays["data"][1][0]
+            own = {name: array[at:end] for name, array in room.items()}
+            check = number not in self._checked
+            arrays = read_arrays(self.folder, entry, check=check, room=own)
+            if "start" in arrays:
+                starts.append(arrays["start"][1:] + at)
+            at = end
+        start = np.concatenate(starts) if "index" in room else None
+        size = (_length(entries, "label"), self.n_features, self.n_codes)
+        return Codes(room["data"], room.get("index"), start, *size)
+
+    def _check_shapes(self, entry: Entry) -> None:
+        """What the manifest says of a block, before there is room for it."""
+        told, first, path = entry.arrays, self.entries[0], str(self.folder / entry.file)
+        n_rows = told["start"][1][0] - 1 if "start" in told else told["data"][1][0]
+        if n_rows != told["label"][1][0]:
             raise ValueError(f"{path!r} is damaged: it has not as many rows as labels.")
-        return codes
+        if any(_kind(entry, name) != _kind(first, name) for name in ("data", "index", "start")):
+            raise ValueError(f"{path!r} is damaged: its codes are not of the type of the others.")
+
+
+def _kind(entry: Entry, name: str) -> tuple | None:
+    """Type and width of an array, where there is one."""
+    kind, shape = entry.arrays.get(name, (None, ()))
+    return (kind, shape[1:]) if kind else None
+
+
+def _length(entries: list[Entry], name: str) -> int:
+    return sum(entry.arrays[name][1][0] for entry in entries)
 
 
 def read_encoder(folder: Path, entry: Entry, n_features: int) -> Encoder:

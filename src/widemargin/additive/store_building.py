@@ -194,8 +194,8 @@ class _Building:
         def kept(numbered: tuple[int, RawBlock]) -> tuple[Entry, RawBlock, Ranges]:
             number, block = numbered
             arrays = block.arrays()
-            lasting = self.manifest.holds_values
-            entry = entry_of(f"raw-{before + number:06}.bin", arrays, lasting=lasting)
+            named = self.manifest.holds_values
+            entry = entry_of(f"raw-{before + number:06}.bin", arrays, named=named)
             if number >= len(there):
                 write_arrays(self.folder, entry, arrays)
             elif entry != there[number]:
@@ -266,7 +266,7 @@ class _Building:
 
         def coded(k: int) -> tuple[int, Entry, dict]:
             arrays = _coded(read_raw(self.folder, raw[k], check=True), encoder, manifest)
-            return k, entry_of(f"block-{done + k:06}.bin", arrays), arrays
+            return k, entry_of(f"block-{done + k:06}.bin", arrays, named=False), arrays
 
         for k, entry, arrays in read_ahead(coded, left, self.steps.n_threads):
             write_arrays(self.folder, entry, arrays)

@@ -172,7 +172,7 @@ def stream_svmlight(
         with budget:
             for _ in _rounds(file, rows, effective_n_jobs(n_jobs), keep=False):
                 if rows.n_rows:
-                    block = rows.dataset(n_features, zero_based, copy=True)
+                    block = rows.dataset(n_features, zero_based)
                     if has_qid not in (None, block.qid is not None):
                         raise ValueError(f"{name}: only some rows have a qid; give all or none.")
                     has_qid, zero_based = block.qid is not None, bool(block.zero_based)
@@ -191,6 +191,7 @@ def _rounds(
     part = min(PART, max(_LEAST_PART, rows.budget.max_bytes // _PARTS_PER_BUDGET // n_threads))
     buffer, held, at_start = bytearray(part * n_threads), 0, True
     size, n_read = _size(file) if keep else 0, 0
+    rows.spare = 2.0 if keep else 1.0
     with ExitStack() as stack:
         each: Callable = map
         if n_threads > 1:
@@ -253,15 +254,15 @@ class _GrowingRows:
         self.forget()
         self.n_lines = 0
         self.expected = 1.0  # how much longer the whole file is than what was read of it
+        self.spare = 2.0  # room that is made, where that is not known
 
     def forget(self) -> None:
-        """Start a new piece: the memory stays, its contents go."""
+        """Start a new piece, in memory of its own: the last one belongs to whoever has it."""
         self.n_rows = self.n_values = self.with_qid = 0
         self.least, self.most = np.iinfo(np.int64).max, -1
         self.labels: list[str] = []
         self.label_bytes = 0
-        if not hasattr(self, "label"):
-            self._allocate(0, 0)
+        self._allocate(0, 0)
 
     def _allocate(self, rows: int, values: int) -> None:
         self.label = np.empty(rows)
@@ -286,7 +287,8 @@ class _GrowingRows:
         needed = self._bytes(self.n_rows + rows, self.n_values + values)
         self.check_memory(needed)  # the old arrays are there until they are copied
         old = (self.label, self.qid, self.end, self.index, self.value)
-        factor = min(max(2.0, 1.1 * self.expected), max(1.0, self.budget.max_bytes / needed))
+        factor = max(self.spare, 1.1 * self.expected)
+        factor = min(factor, max(1.0, self.budget.max_bytes / needed))
         self._allocate(int(factor * (self.n_rows + rows)), int(factor * (self.n_values + values)))
         for array, before in zip(old[:3], (self.label, self.qid, self.end), strict=True):
             before[: self.n_rows] = array[: self.n_rows]
@@ -348,7 +350,6 @@ class _GrowingRows:
             self.text_labels |= fault == "text_label"
             if fault == "wide_index":
                 self.index_dtype = np.int64
-            del self.label
             self.forget()
             self.n_lines = 0
             raise _ReadAgain
@@ -359,7 +360,7 @@ class _GrowingRows:
         line, column = self.n_lines + lines + 1, at - line_at + 1
         raise ValueError(f"{self.name}, line {line}, column {column}: {message}") from None
 
-    def dataset(self, n_features, zero_based, *, copy: bool = False) -> Dataset:
+    def dataset(self, n_features, zero_based) -> Dataset:
         if self.n_rows == 0:
             raise ValueError(f"{self.name}: no rows in it.")
         if 0 < self.with_qid < self.n_rows:
@@ -381,10 +382,9 @@ class _GrowingRows:
                 f"{self.name}: the feature index {self.most} occurs, but there are only "
                 f"{n_features} features."
             )
-        take = np.copy if copy else np.asarray
         start = np.zeros(self.n_rows + 1, dtype=np.int64)
         start[1:] = self.end[: self.n_rows]
-        index, value = take(self.index[: self.n_values]), take(self.value[: self.n_values])
+        index, value = self.index[: self.n_values], self.value[: self.n_values]
         if not zero_based:
             index -= 1
         if self.n_values <= np.iinfo(np.int32).max and n_features <= np.iinfo(np.int32).max:
@@ -394,6 +394,6 @@ class _GrowingRows:
         X = sp.csr_array((value, index, start), shape=(self.n_rows, n_features))
         if self.text_labels:  # every label takes as much as the longest
             self.check_memory(4 * self.n_rows * max(map(len, self.labels)), "its labels take")
-        y = np.array(self.labels) if self.text_labels else take(self.label[: self.n_rows])
-        qid = take(self.qid[: self.n_rows]) if self.with_qid else None
+        y = np.array(self.labels) if self.text_labels else self.label[: self.n_rows]
+        qid = self.qid[: self.n_rows] if self.with_qid else None
         return Dataset(X, y, None, qid, bool(zero_based))
