@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.experiments.charts import charts
+from benchmarks.experiments.cuts import cuts
 from benchmarks.experiments.lines import Line, labels
 from benchmarks.experiments.plan import Experiment
 from benchmarks.experiments.ranks import NEAR, Standing, standings
@@ -23,6 +24,7 @@ def experiment_page(experiment: Experiment, lines: list[Line]) -> str:
     introduction = joined([
         tag("p", tag("a", "All experiments", href="index.html"), " · ", experiment.source),
         tag("p", experiment.note) if experiment.note else "",
+        tag("p", cuts(experiment), class_="soft"),
     ])  # fmt: skip
     sections = [section("Ranks", _ranks(found))] if (found := standings(lines)) else []
     for data in dict.fromkeys(line.data for line in lines):

@@ -7,6 +7,7 @@ import pytest
 from benchmarks.competitors import COMPETITORS
 from benchmarks.experiments import plan
 from benchmarks.experiments.__main__ import main
+from benchmarks.experiments.cuts import cuts
 from benchmarks.experiments.experiment_page import experiment_page
 from benchmarks.experiments.lines import Line, in_order, labels, lines_of
 from benchmarks.experiments.methods_page import words
@@ -96,6 +97,22 @@ def test_the_paper_stands_beside_what_was_measured(site):
     assert re.search(r'<td class="warn">-\d+\.\d\d</td>', text)  # LIBSVM's, far away
     assert "4,000 rows to learn from, 1,000 to score" in text
     assert plan.read("icd_table5").note in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_says_what_its_file_cuts(site, name):
+    experiment, text = plan.read(name), read(site, name)
+    for number, purpose in ((experiment.rows, "learn from"), (experiment.test_rows, "score")):
+        assert (f"rows to {purpose}" in cuts(experiment)) == (number is not None)
+        assert number is None or f"{number:,} rows to {purpose}" in cuts(experiment)
+    assert f"A fit is ended after {experiment.limit:g} s." in text
+    assert cuts(experiment) in text
+
+
+def test_several_fits_and_threads_are_told():
+    experiment = replace(plan.read("icd_table5"), seeds=[0, 3], repeats=2, threads=4)
+    assert "Medians of 4 fits each, of seeds 0, 3." in cuts(experiment)
+    assert cuts(experiment).endswith("4 threads.")
 
 
 def test_curves_where_a_number_varies_and_dots_elsewhere(site):

@@ -58,9 +58,9 @@ def test_sparse_containers_have_the_kernel_values_of_dense_arrays(
     assert_allclose(values(kernel, rows[:40], rows), exact(name, Z[:40], Z), rtol=RELATIVE[dtype])
 
 
-@pytest.mark.parametrize("some", [1, 40], ids=["filled in by parts", "at once"])
+@pytest.mark.parametrize("some", [1, 40], ids=["pair by pair", "some at once"])
 def test_rows_so_far_apart_that_squared_norms_cancel(monkeypatch, some):
-    monkeypatch.setattr(rows_module, "_DENSE_VALUES", 12 * some)
+    monkeypatch.setattr(rows_module, "_PAIR_VALUES", 12 * some)
     Z = np.round(1e9 * mostly_zero(share=0.15))
     Z[1::2] = Z[::2] + (Z[::2] > 0)  # pairs of near rows
     kernel = made("rbf", Z, np.float64)

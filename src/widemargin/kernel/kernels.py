@@ -28,12 +28,13 @@ from widemargin.kernel.rows import (
     RangeError,
     Rows,
     check_norms,
-    squared_distances,
+    pair_distances,
 )
 
 DENSE_FROM = 0.35  # share of non-zeros from which dense rows and the matrix product are faster
 EPSILON = float(np.finfo(np.float32).eps) / 2
 FAR = 1e4  # gamma |x|^2: above, stress found a gap of 1e-8 hidden by norms (docs/stress.md)
+ZERO = 746.0  # exp(-ZERO) is 0 in double precision
 TILE, TILE_COMPRESSED = 1024, 2048  # columns
 _FEW_FEATURES = 64  # up to which the core is as fast as BLAS, which needs Python around it
 _BLOCK = 64  # rows of a function's kernel matrix that are looked at together
@@ -209,7 +210,7 @@ class DotKernel:
     def fill(self, a, b, out: np.ndarray) -> None:
         # Rows that are near to far ones are far themselves: of panels nothing else is asked.
         if not isinstance(a, Panels) and (self.is_far(a) or self.is_far(b)):
-            out[...] = np.exp(-self.gamma * squared_distances(a, b))
+            self._fill_far(a, b, out)
         else:
             a.fill(b, out, self.finish)
 
@@ -217,6 +218,23 @@ class DotKernel:
         if self.compressed or a.data.shape[1] > _FEW_FEATURES or self.is_far(a):
             return None
         return _core.DenseKernel(a.data, self.finish.core, shift)
+
+    def _fill_far(self, a, b, out: np.ndarray) -> None:
+        """Distances by differences, but only of far pairs whose value is not zero.
+
+        Inner products tell which those are, with twice the bound of their rounding.
+        """
+        a.as_left().fill(b, out)
+        out *= -2
+        out += a.norms[:, np.newaxis]
+        out += b.norms
+        far, others = (self.gamma * rows.norms > FAR for rows in (a, b))
+        largest = max(float(rows.norms.max(initial=0.0)) for rows in (a, b))
+        rounding = 8 * (a.matrix.shape[1] + 4) * np.finfo(np.float64).eps * largest
+        near = out <= ZERO / self.gamma + rounding
+        i, j = np.nonzero(near & (far[:, np.newaxis] | others))
+        np.exp(-self.gamma * np.maximum(out, 0.0), out=out)
+        out[i, j] = np.exp(-self.gamma * pair_distances(a, b, i, j))
 
     def is_far(self, rows) -> bool:
         """Whether rounding of squared norms would show in double precision."""

@@ -12,12 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
 from widemargin import _core
 
 _MANY_FEATURES = 1 << 14  # from here on only the features present in a block of rows are laid out
-_DENSE_VALUES = 1 << 22  # of compressed rows that are filled in at once
+_PAIR_VALUES = 1 << 20  # of rows that are taken apart at once
 
 
 class RangeError(ValueError):
@@ -286,17 +285,18 @@ def _norms(rows: DenseRows | CompressedRows) -> np.ndarray:
     return norms
 
 
-def squared_distances(a: DenseRows | CompressedRows, b: DenseRows | CompressedRows) -> np.ndarray:
-    """By differences, which do not cancel where norms do: a slow way, but a safe one."""
-    if isinstance(a, DenseRows) or isinstance(b, DenseRows):
-        return cdist(a.matrix, b.matrix, "sqeuclidean")
+def pair_distances(
+    a: DenseRows | CompressedRows, b: DenseRows | CompressedRows, i: np.ndarray, j: np.ndarray
+) -> np.ndarray:
+    """|a_i - b_j|^2 of pairs by differences, which do not cancel where norms do."""
     left, right = a.matrix, b.matrix
-    used = np.unique(left.indices)
-    rest = sp.csr_array(right)  # of which only what the left rows do not have adds up
-    rest.data = np.where(np.isin(right.indices, used), 0.0, right.data) ** 2
-    left, step = left[:, used].toarray(), max(1, _DENSE_VALUES // max(len(used), 1))
-    parts = (right[begin : begin + step, used].toarray() for begin in range(0, len(b), step))
-    return np.hstack([cdist(left, part, "sqeuclidean") for part in parts]) + rest.sum(axis=1)
+    squares = np.empty(len(i))
+    step = max(1, _PAIR_VALUES // max(left.shape[1], 1))
+    for begin in range(0, len(i), step):
+        pairs = slice(begin, begin + step)
+        apart = left[i[pairs]] - right[j[pairs]]
+        squares[pairs] = (apart * apart).sum(axis=1)
+    return squares
 
 
 def check_norms(rows):
