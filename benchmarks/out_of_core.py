@@ -167,8 +167,8 @@ def text_table(folder: Path, megabytes: float) -> list[str]:
     return [
         "A store of svmlight text, against reading it, in two threads. Seconds are wall clock, CPU "
         "(user + system); then CPU of reading and of the store for each value, and the speed of "
-        f"the store, of that of reading (bar: 0.5). The least of {TURNS} turns; load of the machine "
-        f"{os.getloadavg()[0]:.0f}.",
+        f"the store, of that of reading (bar: 0.5). The least of {TURNS} turns; load of the "
+        f"machine {os.getloadavg()[0]:.0f}.",
         "",
         *table(heads, rows),
     ]
