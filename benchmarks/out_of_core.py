@@ -33,7 +33,8 @@ N_FEATURES = 2 * 784
 ROWS_PER_CHUNK = 2500
 TIMES = 8
 BLOCKS_PER_LIMIT = 100
-SWEEPS = 3
+FITS = 4
+SWEEPS = 3  # of a fit that count: later ones pass over rows that are at rest
 TURNS = 5
 ROW_OF_TEXT = {"whole numbers": 10_400, "fractions": 20_700}  # bytes
 
@@ -107,18 +108,19 @@ def part(folder: str, n_rows: int) -> dict:
     store = BlockStore.build(folder, chunks(n_rows))
     X, y = map(np.concatenate, zip(*chunks(n_rows), strict=True))
     os.sync()  # what is not on the disk yet cannot be dropped
-    cold, _ = sweeps(lambda: machine().fit(store), Path(folder))
-    warm, stored = sweeps(lambda: machine().fit(store))
-    memory, whole = sweeps(lambda: machine().fit(X, y))
+    best: dict[str, float] = {}
+    for _ in range(FITS):  # in turns: the machine may be busy for a while
+        cold, _ = sweeps(lambda: machine().fit(store), Path(folder))
+        warm, stored = sweeps(lambda: machine().fit(store))
+        memory, whole = sweeps(lambda: machine().fit(X, y))
+        for name, seconds in (("cold", cold), ("warm", warm), ("memory", memory)):
+            best[name] = min(best.get(name, np.inf), *seconds[:SWEEPS])
     return {
         "rows": n_rows,
         "sweeps": [stored.n_iter_, whole.n_iter_],
         "gap": [stored.duality_gap_, whole.duality_gap_],
         "objective": stored.objective_ / whole.objective_,
-        **{
-            name: min(s[:SWEEPS])
-            for name, s in (("cold", cold), ("warm", warm), ("memory", memory))
-        },
+        **best,
     }
 
 
@@ -167,8 +169,8 @@ def text_table(folder: Path, megabytes: float) -> list[str]:
     return [
         "A store of svmlight text, against reading it, in two threads. Seconds are wall clock, CPU "
         "(user + system); then CPU of reading and of the store for each value, and the speed of "
-        f"the store, of that of reading (bar: 0.5). The least of {TURNS} turns; load of the machine "
-        f"{os.getloadavg()[0]:.0f}.",
+        f"the store, of that of reading (bar: 0.5). The least of {TURNS} turns; load of the "
+        f"machine {os.getloadavg()[0]:.0f}.",
         "",
         *table(heads, rows),
     ]
@@ -229,7 +231,8 @@ def main(limit: float = 1000, megabytes: float = 200) -> None:
     lines += [f"The part that fits, {small['rows']} rows:", ""]
     lines += [*table(["", "from a store", "in memory"], same), ""]
     lines += [
-        f"Objectives agree to {abs(small['objective'] - 1):.1g}. A sweep takes "
+        f"Objectives agree to {abs(small['objective'] - 1):.1g}. A sweep (the least of "
+        f"{FITS * SWEEPS}) takes "
         f"{small['warm'] / small['memory']:.2f} (warm) and {small['cold'] / small['memory']:.2f} "
         "(cold) times that in memory (bar: 2).",
         "",
