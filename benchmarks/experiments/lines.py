@@ -78,7 +78,13 @@ def labels(lines: list[Line]) -> list[str]:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    """
+    >>> _short(0.0009765625), _short(1024.0), _short("kmeans")
+    ('0.000977', '1024', 'kmeans')
+    """
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() else f"{value:.3g}"
+    return str(value)
 
 
 def in_order(experiment: Experiment, lines: list[Line]) -> list[Line]:

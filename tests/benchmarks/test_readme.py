@@ -1,5 +1,7 @@
 """README's figures are those of the committed results."""
 
+from dataclasses import replace
+
 import pytest
 from benchmarks import readme
 from benchmarks.readme import README, Result, phrases, rewritten
@@ -34,6 +36,7 @@ def changed(tmp_path, monkeypatch):
 
     for path in RESULTS.glob("*.md"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "experiments").symlink_to(RESULTS / "experiments")
     monkeypatch.setattr(readme, "RESULTS", tmp_path)
     return change
 
@@ -59,6 +62,21 @@ def test_another_measurement_is_another_sentence(changed):
     assert [p for p in phrases() if p not in before] == [
         "[0.34 s](benchmarks/results/startup.md)"
     ]  # fmt: skip
+
+
+def test_another_experiment_is_another_table_and_sentence(changed, monkeypatch):
+    mirrored = [
+        replace(
+            line,
+            method={"KernelSVC": "LIBSVM RBF", "LIBSVM RBF": "KernelSVC"}.get(
+                line.method, line.method
+            ),
+        )
+        for line in readme._today()
+    ]
+    monkeypatch.setattr(readme, "_today", lambda: mirrored)
+    assert rewritten(TEXT) != TEXT
+    assert "is worth -7 to -3 points" in phrases()
 
 
 def test_a_row_that_is_gone_is_named():

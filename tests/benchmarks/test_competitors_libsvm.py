@@ -1,0 +1,53 @@
+"""LIBLINEAR and LIBSVM as the papers ran them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from benchmarks.competitors import COMPETITORS
+from benchmarks.competitors.quantisation import UnaryCode
+from competitor_references import GAMMA, intersection, signs
+from sklearn.svm import SVC
+
+
+def test_liblinear_solves_the_squared_hinge_without_a_bias(problem):
+    X, y = problem
+    model = COMPETITORS["LIBLINEAR"](C=0.3, tol=1e-8).fit(X, y)
+    slack = np.maximum(0, 1 - signs(y) * (X @ model.coef_[0]))
+    np.testing.assert_allclose(model.coef_[0], 2 * 0.3 * (signs(y) * slack) @ X, atol=1e-5)
+    assert model.intercept_ == 0
+
+
+def test_unary_codes_have_the_intersection_kernel_of_equation_13():
+    X = np.random.default_rng(0).random((40, 5))
+    code = UnaryCode(levels=10).fit(X)
+    v = np.clip(np.floor(10 * (X - X.min()) / (np.percentile(X, 97.5) - X.min())), 0, 10)
+    np.testing.assert_array_equal(code.quantise(X), v)
+    Z = code.transform(X)
+    np.testing.assert_array_equal((Z @ Z.T).toarray(), intersection(v, v))
+    np.testing.assert_array_equal(code.transform(sp.csr_matrix(X)).toarray(), Z.toarray())
+
+
+def test_libsvm_hik_is_libsvm_with_that_kernel(problem):
+    X, y = problem
+    model = COMPETITORS["LIBSVM HIK"](C=1e-2, tol=1e-6).fit(X, y)
+    v = model[0].quantise(X).astype(float)
+    reference = SVC(kernel=intersection, C=1e-2, tol=1e-6).fit(v, y)
+    np.testing.assert_allclose(
+        model.decision_function(X), reference.decision_function(v), atol=1e-4
+    )
+
+
+def test_libsvm_rbf_has_svm_trains_gamma(problem):
+    X, y = problem
+    assert COMPETITORS["LIBSVM RBF"]().fit(X, y)._gamma == 1 / 6
+    assert COMPETITORS["LIBSVM linear"](C=2.0).fit(X, y).get_params()["C"] == 2.0
+
+
+def test_intelex_solves_the_same_problem(problem):
+    pytest.importorskip("sklearnex")
+    X, y = problem
+    found = [
+        COMPETITORS[name](C=2.0, gamma=GAMMA, tol=1e-5).fit(X, y).decision_function(X)
+        for name in ("LIBSVM RBF", "intelex RBF")
+    ]
+    np.testing.assert_allclose(*found, atol=1e-3)
