@@ -80,6 +80,6 @@ def choose_gamma(machine, X, weight: np.ndarray) -> float:
             f"{words().option('gamma', 'scale')} divides by the variance of X, which double "
             f"precision cannot tell from 0 or infinity: column {column_name(machine, widest)} "
             f"reaches {size[widest]:g}. Scale the features first, "
-            f"{words().scaling(sp.issparse(X))}, or give gamma as a number."
+            f"{words().scaling(sp.issparse(X))}, or set {words().option('gamma')} to a number."
         )
     return gamma
