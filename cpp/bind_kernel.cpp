@@ -142,7 +142,7 @@ AnyDenseKernel dense_kernel(const Array& data, const Finish& finish, double shif
     using T = decltype(zero);
     const T* values = static_cast<const T*>(data.data());
     nb::gil_scoped_release release;
-    return AnyDenseKernel(DenseKernel<T>{DenseRows<T>(values, n_rows, n_features, loops_of<T>()),
+    return AnyDenseKernel(DenseKernel<T>{StripRows<T>(values, n_rows, n_features, loops_of<T>()),
                                          finish.arg<T>(), T(shift)});
   });
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "bindings.hpp"
-#include "kernel/dense_rows.hpp"
+#include "kernel/dense_kernel.hpp"
 
 namespace widemargin {
 

@@ -17,7 +17,9 @@
 #include "additive/descent.hpp"
 #include "additive/encode.hpp"
 #include "kernel/compressed.hpp"
+#include "kernel/dense.hpp"
 #include "kernel/finish.hpp"
+#include "kernel/kept_rows.hpp"
 #include "kernel/pair_steps.hpp"
 #include "kernel/panels.hpp"
 #include "kernel/row_buffer.hpp"
@@ -225,7 +227,11 @@ void additive() {
 
 template <class T>
 KernelLoopsOf<T> loops() {
-  return {finish_block<T>, fill<T>,
+  return {finish_block<T>,
+          fill<T>,
+          kStrip<T>,
+          fill_dense<T>,
+          dense_norms<T>,
           [](const WorkingSetArg<T>& w) { return PairSteps<T>(w).solve(); },
           WIDEMARGIN_ISA::add_rows<T>};
 }
@@ -294,6 +300,37 @@ void kernel(std::int64_t n, std::int64_t n_features) {
         "rows that were taken");
 }
 
+// Dense rows of which the core computes kernel rows by itself, as they are asked for.
+template <class T>
+void few_rows(std::int64_t n, std::int64_t n_features) {
+  const KernelLoopsOf<T> all = loops<T>();
+  std::vector<T> data;
+  for (std::int64_t k = 0; k < n * n_features; ++k) data.push_back(T(uniform()));
+  for (const FinishKind kind : {FinishKind::rbf, FinishKind::polynomial, FinishKind::none}) {
+    const auto kernel = std::make_shared<const DenseKernel<T>>(DenseKernel<T>{
+        StripRows<T>(data.data(), n, n_features, all), {kind, T(0.5), T(0.1), 2}, T(1)});
+    std::vector<T> pool(std::size_t(n * n)), whole(std::size_t(n * n));
+    KeptRows<T> kept(pool.data(), n, kernel), every(whole.data(), n, kernel);
+    check(every.ask_all(all) && every.n_used() == n, "all rows");
+    std::vector<double> alpha(n, 0.0), gradient(n), linear(n, -1.0), upper(n, 3.0), sign, diagonal;
+    for (std::int64_t i = 0; i < n; ++i) {
+      sign.push_back(below(2) ? 1.0 : -1.0);
+      diagonal.push_back(every.row(i)[i]);
+    }
+    const VariablesArg v{n,           alpha.data(), gradient.data(),
+                         sign.data(), upper.data(), diagonal.data()};
+    const Measured begun = refresh(v, all, kept, linear.data());
+    check(begun.dual == 0 && kept.n_used() == 0, "nothing at the beginning");
+    std::vector<std::int64_t> last;
+    const Descended found = descend(v, all, kept, 0.0, {1e-3, 0.1, 200, 16}, last);
+    check(found.missing.empty() && found.steps > 0, "steps for which rows were computed");
+    check(refresh(v, all, kept, linear.data()).dual > 0, "a dual that was gained");
+    for (const auto i : last)
+      for (std::int64_t j = 0; j < n; ++j)
+        check(kept.row(i)[j] == every.row(i)[j], "the same row, whenever it is asked for");
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -301,6 +338,8 @@ int main() {
   for (const std::int64_t n : {5, 64, 70, 130}) {
     kernel<float>(n, 7);
     kernel<double>(n, 7);
+    few_rows<float>(n, 7);
+    few_rows<double>(n, 7);
   }
   std::puts("all problems certified, no finding");
 }

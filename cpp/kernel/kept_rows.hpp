@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernel/dense_rows.hpp"
+#include "kernel/dense_kernel.hpp"
 #include "kernel/row_buffer.hpp"
 #include "kernel/working_set.hpp"
 

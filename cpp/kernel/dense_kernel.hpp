@@ -1,4 +1,4 @@
-// Dense rows laid out for kernel values among them.
+// Dense rows laid out in strips, and a kernel on them of which the core computes values by itself.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 namespace widemargin {
 
 template <class T>
-class DenseRows {
+class StripRows {
  public:
-  DenseRows(const T* data, std::int64_t n_rows, std::int64_t n_features,
+  StripRows(const T* data, std::int64_t n_rows, std::int64_t n_features,
             const KernelLoopsOf<T>& loops)
       : n_rows_(n_rows), n_features_(n_features), values_(data, data + n_rows * n_features) {
     const std::int64_t width = loops.strip_width, padded = (n_rows + width - 1) / width * width;
@@ -36,10 +36,10 @@ class DenseRows {
   std::vector<T> values_, strips_, norms_;
 };
 
-// A kernel on dense rows, of which the core computes values by itself.
+// With the values of a kernel among them, plus a shift.
 template <class T>
 struct DenseKernel {
-  DenseRows<T> rows;
+  StripRows<T> rows;
   FinishArg<T> finish;
   T shift;  // is added to every value
 
