@@ -1,5 +1,6 @@
 """README's figures are those of the committed results."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -28,11 +29,11 @@ def test_sentences_are_what_the_results_say(phrase):
 def changed(tmp_path, monkeypatch):
     """Results of which one can be changed."""
 
-    def change(name: str, old: str, new: str) -> None:
+    def change(name: str, old: str, new: str) -> None:  # a pattern, and what stands for it
         path = tmp_path / f"{name}.md"
         text = path.read_text(encoding="utf-8")
-        assert old in text
-        path.write_text(text.replace(old, new), encoding="utf-8")
+        assert re.search(old, text)
+        path.write_text(re.sub(old, new, text), encoding="utf-8")
 
     for path in RESULTS.glob("*.md"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
@@ -45,8 +46,13 @@ def changed(tmp_path, monkeypatch):
     ("name", "old", "new", "said"),
     [
         ("fashion_fit", "3.9 times", "2.1 times", "| LinearSVC | 2.1 times faster | +2.4 points |"),
-        ("many_classes_small", "2.163 | 2.47 |", "2.163 | 1.24 |", "defaults | 1.2 times |"),
-        ("kernel_fit_covtype", "| 87.94 | 13528", "| 88.94 | 13528", "4.4 times | -1.02 points |"),
+        (
+            "many_classes_small",
+            r"(\| SVC \| [\d.]+ \|) [\d.]+",
+            r"\1 1.24",
+            "defaults | 1.2 times |",
+        ),
+        ("kernel_fit_covtype", r"87.94 (\| 13528)", r"88.94 \1", "4.4 times | -1.02 points |"),
         ("kernel_grid", "6.1 and 6.5", "3.1 and 6.5", "| 3.1 times (ours on one thread) |"),
     ],
 )
