@@ -6,8 +6,6 @@ from benchmarks.competitors import COMPETITORS
 from benchmarks.competitors.pegasos import Pegasos
 from sklearn.base import clone
 
-pytest_plugins = ["competitor_problems"]
-
 OPTIONAL = {"intelex RBF": "sklearnex", "LightGBM": "lightgbm"}
 SMALL = {
     "LIBSVM HIK": {"levels": 10, "C": 0.1},

@@ -14,8 +14,6 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics.pairwise import chi2_kernel
 from sklearn.svm import LinearSVC
 
-pytest_plugins = ["competitor_problems"]
-
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_chi2_map_is_scikit_learns(n):

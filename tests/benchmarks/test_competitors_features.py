@@ -8,8 +8,6 @@ from benchmarks.competitors.random_features import Fastfood, hadamard
 from competitor_references import GAMMA
 from sklearn.metrics.pairwise import rbf_kernel
 
-pytest_plugins = ["competitor_problems"]
-
 
 def test_landmarks_at_every_row_give_the_kernel_itself(problem):
     X, _ = problem

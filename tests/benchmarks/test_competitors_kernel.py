@@ -13,8 +13,6 @@ from sklearn.svm import SVC, LinearSVC
 
 from widemargin import KernelSVC
 
-pytest_plugins = ["competitor_problems"]
-
 
 def test_spsvm_on_all_rows_is_the_exact_machine(problem):
     X, y = problem

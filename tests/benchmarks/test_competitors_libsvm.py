@@ -8,8 +8,6 @@ from benchmarks.competitors.quantisation import UnaryCode
 from competitor_references import GAMMA, intersection, signs
 from sklearn.svm import SVC
 
-pytest_plugins = ["competitor_problems"]
-
 
 def test_liblinear_solves_the_squared_hinge_without_a_bias(problem):
     X, y = problem
