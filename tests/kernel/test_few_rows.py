@@ -179,3 +179,13 @@ def test_predictions_are_in_single_precision_where_that_is_enough():
     X, y = points(100)
     assert KernelSVC(C=1.0).fit(X, y).model_.kernel.dtype == np.float32
     assert KernelSVC(C=1e6, gamma=30.0).fit(X, y).model_.kernel.dtype == np.float64
+
+
+def test_a_steep_sigmoid_predicts_in_double_precision():
+    """Found by stress: a row alone was decided otherwise than among others, by 0.0015."""
+    X = np.random.default_rng(0).normal(scale=0.1, size=(2, 20))
+    with pytest.warns(UserWarning, match="not positive semi-definite"):
+        model = KernelSVC("sigmoid", gamma=1e6, multi_class="ovr", max_iter=100).fit(X, [0, 1])
+    assert model.model_.kernel.dtype == np.float64
+    alone = np.concatenate([model.decision_function(X[[i]]) for i in range(2)])
+    np.testing.assert_allclose(alone, model.decision_function(X), atol=1e-6)

@@ -251,6 +251,8 @@ class DotKernel:
     def relative_error(self, a) -> float:
         if self.traits.by_distance:  # distances are differences of norms
             return EPSILON * max(1.0, 4 * self.gamma * float(np.mean(a.norms)))
+        if self.name == "sigmoid":  # whose slope is 1 where terms of an inner product cancel
+            return EPSILON * max(1.0, self.gamma * float(np.mean(a.norms)))
         return EPSILON
 
     def vectors(self, a, support: np.ndarray):
