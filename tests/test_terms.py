@@ -166,6 +166,9 @@ def test_what_cannot_be_explained_is_refused():
         explain(make_pipeline(MinMaxScaler(), KernelSVC()).fit(X, y))
     with pytest.raises(ValueError, match="PCA makes of the data has no units"):
         explain(make_pipeline(PCA(2), AdditiveSVC()).fit(X, y))
+    frame = pd.DataFrame(X, columns=list("abcd"))  # four names, two features
+    with pytest.raises(ValueError, match="PCA makes of the data has no units"):
+        explain(make_pipeline(PCA(2), AdditiveSVC()).fit(frame, y))
     with pytest.raises(NotFittedError):
         explain(AdditiveSVC())
     model = AdditiveSVC(random_state=0).fit(X, y)

@@ -109,13 +109,14 @@ def explain(model, names: Sequence[str] | None = None) -> Explanation:
             "functions: use an AdditiveSVC, or a Pipeline of scalers and one."
         )
     check_is_fitted(machine, "model_")
+    units = Units.of(model)  # first: what has no units has no columns of those names either
     if names is None:  # a machine behind scalers does not know them
         names = getattr(model, "feature_names_in_", None)
     known = feature_names(machine, names)
     if len(set(known)) < len(known):  # a term is asked for by its name
         twice, _ = Counter(known).most_common(1)[0]
         raise ValueError(f"names has {twice!r} twice; give every feature a name of its own.")
-    return Explanation(model, machine, Units.of(model), tuple(known))
+    return Explanation(model, machine, units, tuple(known))
 
 
 def is_explainable(model) -> bool:
