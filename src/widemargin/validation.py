@@ -215,6 +215,7 @@ def sample_weights(sample_weight, X, y=None, class_weight=None) -> np.ndarray:
     y = np.asarray(y)[present]
     classes, label = np.unique(y, return_inverse=True)
     if isinstance(class_weight, str):
+        check_choice("class_weight", class_weight, ("balanced",))
         by_class = compute_class_weight(
             class_weight, classes=classes, y=y, sample_weight=weight[present]
         )

@@ -92,6 +92,13 @@ def test_class_weights_must_be_finite_and_not_negative(weight):
         AdditiveSVC(class_weight={0: weight, 1: 1.0, 2: 1.0}).fit(X, y)
 
 
+def test_a_word_for_class_weights_is_ours_to_refuse():
+    """Not that of a function of scikit-learn's which the user has not called."""
+    said = "class_weight='heavy' is not known. Use one of 'balanced'"
+    with pytest.raises(ValueError, match=f"^{said}"):
+        AdditiveSVC(class_weight="heavy").fit(*load_iris(return_X_y=True))
+
+
 def test_a_coordinate_out_of_range_is_named():
     X = sp.coo_array(np.eye(4))
     X.coords[0][0] = 50_000_000
