@@ -35,7 +35,7 @@ def test_all_columns_that_are_refused_are_named_at_once(people):
     said = refused("train", path, "-t", "chi2", status=1)
     assert said.startswith("a.csv: column 'id': 300 different texts")
     drop = "--drop 'id,day,a note'"
-    assert said.endswith(f". So 'day', 'a note' are refused; {drop} leaves all of them out")
+    assert said.endswith(f". Besides, 'day', 'a note' are refused; {drop} leaves all of them out")
     run("train", path, "-t", "chi2", "--drop", "id,day,a note")
 
 

@@ -124,7 +124,7 @@ def own_arrays(
         raise first
     drop = words().option("drop", [*faults])
     also = f"{listed([c for c, _ in others], _MOST_NAMED)} {'is' if len(others) == 1 else 'are'}"
-    raise ValueError(f"{first}. So {also} refused; {drop} leaves all of them out")
+    raise ValueError(f"{first}. Besides, {also} refused; {drop} leaves all of them out")
 
 
 def own_array(
