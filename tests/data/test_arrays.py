@@ -59,6 +59,8 @@ def test_splits():
     assert_array_equal(npz(**arrays, X=2 * X).X, 2 * X)
     with refused("file.npz: no array X_other in it, only X_train, y_train"):
         npz(**arrays, split="other")
+    with refused("no array X_train in it, only X, y. Leave split= out to read X."):
+        npz(X=X, y=[1, 2], split="train")
     with refused("no array X in it, only Z. Save with numpy.savez"):
         npz(Z=X)
     with refused("only nothing"):
@@ -156,9 +158,9 @@ def test_shapes_and_types_that_do_not_fit(arrays, says):
 
 @pytest.mark.parametrize("label", [3, -4, 1.5, "spam", "0.5", [1], np.nan])
 def test_no_such_label_column(label):
-    with refused("file.npy: label=", "is no column of a (2, 3) array"):
+    with refused("file.npy: label=", "is none of its 3 columns"):
         npy(X, label)
-    with refused("is no column of a (3,) array"):
+    with refused("is none of its 0 columns"):
         npy(X[0], 0)
 
 

@@ -58,10 +58,10 @@ def read_npz(
             X = archive.array(f"X{suffix}")
         else:
             found = one_line(", ".join(archive.members)) or "nothing"
-            raise ValueError(
-                f"{name}: no array X{suffix} in it, only {found}. Save with "
-                "numpy.savez(path, X=X, y=y)."
-            )
+            way_out = "Save with numpy.savez(path, X=X, y=y)."
+            if split is not None and "X" in archive.members:
+                way_out = f"Leave {words().option('split')} out to read X."
+            raise ValueError(f"{name}: no array X{suffix} in it, only {found}. {way_out}")
         return check_matrix(X, archive.optional(f"y{suffix}"), name)
 
 
@@ -96,20 +96,26 @@ def read_npy(
     with Budget.of(max_bytes, name) as budget:
         with unreadable(name, "npy"):
             table = _array(file, budget, "its array takes")
-        if label is None and like is not None and like.n_features is not None:
-            label = like.label if table.shape[1:] == (like.n_features + 1,) else None
-        if label is None or label is False:
-            return check_matrix(table, None, name)
-        try:
-            column = int(label) if isinstance(label, str) else operator.index(label)
-            y = table[:, column]
-        except (ValueError, IndexError, TypeError):
-            raise ValueError(
-                f"{name}: {words().option('label', label)} is no column of a {table.shape} array."
-            ) from None
-        budget.check(table.nbytes, "its array without the labels takes")
-        position = str(column % table.shape[1])
-        return replace(check_matrix(np.delete(table, column, axis=1), y, name), label_name=position)
+        return with_label(table, label, like, budget)
+
+
+def with_label(table: np.ndarray, label, like: Layout | None, budget: Budget) -> Dataset:
+    """A matrix one column of which may be the labels, as `read_npy` says."""
+    if label is None and like is not None and like.n_features is not None:
+        label = like.label if table.shape[1:] == (like.n_features + 1,) else None
+    if label is None or label is False:
+        return check_matrix(table, None, budget.name)
+    try:
+        column = int(label) if isinstance(label, str) else operator.index(label)
+        y = table[:, column]
+    except (ValueError, IndexError, TypeError):
+        n_columns = table.shape[1] if table.ndim == 2 else 0
+        raise ValueError(
+            f"{budget.name}: {words().option('label', label)} is none of its {n_columns} columns."
+        ) from None
+    budget.check(table.nbytes, "its array without the labels takes")
+    X, position = np.delete(table, column, axis=1), str(column % table.shape[1])
+    return replace(check_matrix(X, y, budget.name), label_name=position)
 
 
 @contextmanager

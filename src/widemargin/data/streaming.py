@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import importlib.util
 import math
-import operator
 import os
 import zipfile
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 
 from widemargin.budget import Budget
-from widemargin.data.arrays import array_header, check_matrix, npz_split, unreadable
+from widemargin.data.arrays import array_header, check_matrix, npz_split, unreadable, with_label
 from widemargin.data.columns import Rule, RuleOptions
 from widemargin.data.compression import decompressed
 from widemargin.data.dataset import Dataset, Layout
@@ -27,7 +26,6 @@ from widemargin.data.svmlight import NotInPiecesError, stream_svmlight
 from widemargin.data.table_files import Asked
 from widemargin.data.table_pieces import CsvPieces, ParquetPieces, Pieces
 from widemargin.data.table_streaming import stream_table
-from widemargin.wording import words
 
 _CHUNK_BYTES = 16 << 20
 _STREAMED = ("csv", "tsv", "parquet")
@@ -180,22 +178,7 @@ def _rows(file: IO[bytes], budget: Budget, kind: str) -> Iterator[np.ndarray]:
 
 def _npy(file: BinaryIO, label, like: Layout | None, budget: Budget) -> Iterator[Dataset]:
     for table in _rows(file, budget, "npy"):
-        own = label
-        if own is None and like is not None and like.n_features is not None:
-            own = like.label if table.shape[1:] == (like.n_features + 1,) else None
-        if own is None or own is False:
-            yield check_matrix(table, None, budget.name)
-            continue
-        try:
-            column = int(own) if isinstance(own, str) else operator.index(own)
-            y = table[:, column]
-        except (ValueError, IndexError, TypeError):
-            raise ValueError(
-                f"{budget.name}: {words().option('label', own)} is no column of its array."
-            ) from None
-        X = np.delete(table, column, axis=1)
-        position = str(column % table.shape[1])
-        yield replace(check_matrix(X, y, budget.name), label_name=position)
+        yield with_label(table, label, like, budget)
 
 
 def _npz(file: BinaryIO, split: str | None, budget: Budget) -> Iterator[Dataset] | None:
