@@ -81,6 +81,23 @@ def test_stored_zeros_are_written():
     assert_same_matrix(parse(written(X)).X, X)
 
 
+def test_a_number_that_occurs_often_becomes_text_once(monkeypatch):
+    """Scaled text has few numbers and millions of values."""
+    made, number_text = [], svmlight_writing._number_text
+    monkeypatch.setattr(
+        svmlight_writing,
+        "_number_text",
+        lambda *number: made.append(number) or number_text(*number),
+    )
+    X = sp.csr_array(([0.5, -0.0, 0.5, 0.0, 0.5], [0, 1, 2, 3, 4], [0, 3, 5]))
+    assert written(X, ["a", "b"]) == b"a 1:0.5 2:-0 3:0.5\nb 4:0 5:0.5\n"
+    assert len(made) == 3
+
+
+def test_numbers_wider_than_a_reader_has_are_written_as_it_has_them():
+    assert written(np.array([[0.5, -2.0]], np.longdouble) / 3) == written([[0.5 / 3, -2.0 / 3]])
+
+
 def test_written_in_order_and_the_matrix_left_alone():
     parts = np.array([1.0, 2.0, 3.0]), np.array([2, 0, 2]), np.array([0, 3])
     X = sp.csr_array(tuple(part.copy() for part in parts), shape=(1, 3))

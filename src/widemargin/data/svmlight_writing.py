@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +14,7 @@ from widemargin.files import text_output
 from widemargin.validation import canonical
 
 _SHOWN = 40  # characters of a bad token in a message
-_WRITE_ROWS = 10_000
+_WRITE_ROWS = 1000
 _LONGEST_LABEL = 256  # bytes, as the core has it
 _LABEL = re.compile(r"(?!(?i:[+-]?nan\())[^\s#:,\x00-\x1f\x7f\ufeff]+")
 
@@ -45,6 +46,8 @@ def write_svmlight(path, X, y=None, *, qid=None, zero_based: bool = False) -> No
     X = sp.csr_array(X)
     if X.ndim == 2:
         X = canonical(X)
+    if X.dtype == np.longdouble:
+        X = X.astype(np.float64)  # which is all that a reader makes of it
     if X.ndim != 2 or X.dtype.kind not in "biuf" or not np.all(np.isfinite(X.data)):
         raise ValueError("X must be a matrix of finite real numbers.")
     n = X.shape[0]
@@ -60,18 +63,30 @@ def write_svmlight(path, X, y=None, *, qid=None, zero_based: bool = False) -> No
     with text_output(path) as file:
         for first in range(0, n, _WRITE_ROWS):
             lines = io.StringIO()
-            for i in range(first, min(first + _WRITE_ROWS, n)):
-                at = slice(X.indptr[i], X.indptr[i + 1])
-                pairs = zip((X.indices[at] + base).tolist(), X.data[at].tolist(), strict=True)
-                features = "".join(f" {j}:{_number_text(v, X.dtype)}" for j, v in pairs)
-                lines.write(f"{labels[i]}{queries[i]}{features}\n")
+            ends = X.indptr[first : first + _WRITE_ROWS + 1].tolist()
+            block = slice(ends[0], ends[-1])
+            numbers_of = (X.indices[block] + base).tolist()
+            features = [f" {j}:{v}" for j, v in zip(numbers_of, _texts(X.data[block]), strict=True)]
+            for i, (begin, end) in enumerate(pairwise(ends), first):
+                row = "".join(features[begin - ends[0] : end - ends[0]])
+                lines.write(f"{labels[i]}{queries[i]}{row}\n")
             file.write(lines.getvalue())
+
+
+def _texts(values: np.ndarray) -> list[str]:
+    """Of every number; of those that occur often, found once (by their bits: 0 is not -0)."""
+    bits = values.view(f"u{values.itemsize}")
+    _, first, number = np.unique(bits, return_index=True, return_inverse=True)
+    texts = [_number_text(value, values.dtype) for value in values[first].tolist()]
+    return np.array(texts, dtype=object)[number].tolist()
 
 
 def _number_text(value, dtype) -> str:
     """The shortest text that reads back to the same number."""
     if dtype.kind in "biu":
         return str(int(value))
+    if dtype == np.float64:
+        return repr(float(value)).removesuffix(".0")
     text = str(dtype.type(value))
     if dtype.type(float(text)) != value:  # float32 7.038531e-26: reading rounds twice
         text = str(float(value))
