@@ -109,9 +109,9 @@ def with_label(table: np.ndarray, label, like: Layout | None, budget: Budget) ->
         column = int(label) if isinstance(label, str) else operator.index(label)
         y = table[:, column]
     except (ValueError, IndexError, TypeError):
-        n_columns = table.shape[1] if table.ndim == 2 else 0
+        asked, n_columns = words().option("label", label), table.shape[1] if table.ndim == 2 else 0
         raise ValueError(
-            f"{budget.name}: {words().option('label', label)} is none of its {n_columns} columns."
+            f"{budget.name}: {asked} is no column; its array has {n_columns}."
         ) from None
     budget.check(table.nbytes, "its array without the labels takes")
     X, position = np.delete(table, column, axis=1), str(column % table.shape[1])
