@@ -97,6 +97,23 @@ def test_a_candidate_that_does_not_take_the_data_is_left_out(monkeypatch):
     assert str(seen[0].message) == "kernel linear is left out: no such data"
 
 
+def test_what_no_candidate_could_take_is_said_at_once():
+    """Not once for each, nor as an index out of range."""
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"^Too few rows to choose by: .* has 2, and 3 are needed"):
+        Easy(X[48:52], y[48:52]).fit()
+    with pytest.raises(ValueError, match=r"^scoring=best: not one of accuracy"):
+        Easy(X, y, "best").fit()
+    with pytest.raises(ValueError, match=r"^scoring=f1: it is for two classes"):
+        Easy(X, y, "f1").fit()
+
+
+def test_no_model_where_every_candidate_was_left_out(monkeypatch):
+    monkeypatch.setattr(Easy, "_compared", lambda *_, **__: [])
+    with pytest.raises(ValueError, match=r"^No candidate could be trained on this data"):
+        Easy(*load_iris(return_X_y=True)).fit()
+
+
 # ------------------------------------------------------------------ where grids go on
 
 

@@ -46,6 +46,12 @@ def test_accuracies_are_those_of_a_grid_search(machine, scaler, seed):
     assert grid.best_params_["svm__C"] == trials[0].C
 
 
+def test_more_folds_than_rows_of_any_class_are_refused_by_name():
+    candidate = Candidate({}, AdditiveSVC())
+    with pytest.raises(ValueError, match=r"^folds=4 are too many: the largest class has 3 rows"):
+        tune([candidate], X[:5], [0, 1, 0, 1, 0], CS, folds=4)
+
+
 class Guess:
     """A machine whose accuracy is what a table says for its C."""
 

@@ -24,6 +24,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 from widemargin.additive import AdditiveSVC
 from widemargin.kernel import KernelSVC
 from widemargin.progress import FitStopper
+from widemargin.scoring import check_scoring
 from widemargin.selection import Candidate, Trial, behind_scaler, pooled, ranked, sample_rows, tune
 from widemargin.warning import warn_user
 
@@ -112,6 +113,7 @@ class Easy:
         search before its time.
         """
         clock = Deadline(SEARCH_SHARE * self.seconds, *stoppers)
+        self._check()
         rows = sample_rows(self.X, self.y, ROWS)
         found: list[Trial] = []
         for candidate in self._first_candidates():
@@ -145,7 +147,10 @@ class Easy:
     def fit(self):
         """The choice, trained on all rows; what the command ``easy`` does, without a word."""
         clock = Deadline(self.seconds)
-        best = self.choice([trial for trials in self.trials() for trial in trials])[0]
+        found = [trial for trials in self.trials() for trial in trials]
+        if not found:
+            raise ValueError("No candidate could be trained on this data.")
+        best = self.choice(found)[0]
         chosen = self.last(best, clock.left)
         (scaler, machine), X = chosen.unfitted(best.C), self.rows_for(chosen)
         machine.set_callbacks(clock)
@@ -163,6 +168,16 @@ class Easy:
         if not _is_rbf(best) or machine.early or of_one * growth <= seconds:
             return best.candidate
         return replace(best.candidate, estimator=clone(machine).set_params(early=True))
+
+    def _check(self) -> None:
+        """What every candidate would fail on."""
+        classes, counts = np.unique(self.y, return_counts=True)
+        check_scoring(self.scoring, classes)
+        if counts.max() < FOLDS:
+            raise ValueError(
+                f"Too few rows to choose by: the largest class has {counts.max()}, and {FOLDS} are "
+                "needed. Choose kernel and C yourself."
+            )
 
     def _first_candidates(self) -> Iterator[Candidate]:
         for kernel in _ADDITIVE:

@@ -19,6 +19,7 @@ from widemargin.calibration import uncalibrated, with_probabilities
 from widemargin.scoring import Scorer, check_scoring, get_scorer
 from widemargin.sklearn_private import safe_indexing
 from widemargin.warning import UnseenWarning
+from widemargin.wording import words
 
 
 def behind_scaler(scaler, machine):
@@ -161,6 +162,7 @@ def tune(
     if isinstance(scoring, str):
         probable = all(candidate.probability for candidate in candidates)
         check_scoring(scoring, np.unique(y), probabilities=probable)
+    check_folds(y, folds)
     ascending = sorted(float(C) for C in Cs)
     parts = list(StratifiedKFold(folds, shuffle=True, random_state=random_state).split(X, y))
     trials: list[Trial] = []
@@ -184,6 +186,16 @@ def tune(
             )
             trials.append(trial)
     return ranked(trials)
+
+
+def check_folds(y: np.ndarray, folds: int) -> None:
+    """Raise ValueError where no class has a row for each fold."""
+    largest = int(np.unique(y, return_counts=True)[1].max())
+    if largest < folds:
+        raise ValueError(
+            f"{words().option('folds', folds)} are too many: the largest class has "
+            f"{largest} row{'s' * (largest != 1)}."
+        )
 
 
 def ranked(trials: Sequence[Trial]) -> list[Trial]:

@@ -120,6 +120,16 @@ def test_tuning_on_nothing_that_works_fails():
     assert "error: No candidate could be trained" in result.stderr
 
 
+def test_too_few_rows_to_compare_on_are_said_once():
+    write_lines("a.txt", "1 1:1", "-1 1:2")
+    said = "--folds 2 are too many: the largest class has 1 row."
+    for words in (["train", "a.txt", "-v", 2], ["tune", "a.txt", "-v", 2]):
+        assert refused(*words, status=1) == said
+    result = run("easy", "a.txt", status=1)
+    assert "is left out" not in result.stderr
+    assert "error: Too few rows to choose by: the largest class has 1" in result.stderr
+
+
 def test_folders_are_no_files(two):
     Path("folder").mkdir()
     run("train", two, "m")

@@ -56,6 +56,7 @@ from widemargin.selection import (
     Candidate,
     Trial,
     behind_scaler,
+    check_folds,
     ranked,
     sample_rows,
     tune,
@@ -92,6 +93,7 @@ def tune_models(
     for candidate in candidates:
         match_weights(candidate.estimator, y)
     rows = sample_rows(X, y, search.rows or X.shape[0], compared.seed)
+    check_folds(y[rows], search.folds)
     quiet = output.quiet or output.as_json
     with noticing_ctrl_c() as interrupt:
         found = _search(candidates, X, y, rows, compared, interrupt, quiet=quiet)
