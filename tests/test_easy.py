@@ -2,13 +2,15 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
-from widemargin import AdditiveSVC, KernelSVC, easy
+from widemargin import AdditiveSVC, KernelSVC, easy, load, save
 from widemargin.easy import CS, EARLY_FROM, MORE, ROWS, Deadline, Easy
 from widemargin.selection import Trial
 
@@ -63,6 +65,25 @@ def test_every_machine_gets_the_data_that_it_takes():
         "SimpleImputer", "MinMaxScaler", "KernelSVC"
     ]  # fmt: skip
     assert model.score(numbers, y) > 0.9
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_a_data_frame_is_taken_as_it_is(make, tmp_path):
+    """By its rows' order, whatever their index says."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.random(300), "job": rng.choice(["x", "y", None], 300)})
+    y = (frame["a"] > 0.5) ^ (frame["job"] == "x")
+    frame.loc[::10, "a"] = np.nan
+    order = rng.permutation(300)
+    X, y = make(frame.iloc[order]), y.iloc[order]
+    search = Easy(X, y)
+    trials = all_of(search)
+    assert len({t.candidate.name for t in trials}) >= 6
+    model = search.fit()
+    assert type(model[-1]) is KernelSVC  # no sum over columns has this
+    assert model.score(X, y) > 0.9
+    save(model, tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").predict(X), model.predict(X))
 
 
 def test_gaps_of_an_array_are_learned_or_filled_in():

@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder
 
 from widemargin.additive import AdditiveSVC
+from widemargin.additive.frames import categories_by_dtype, is_frame
 from widemargin.kernel import KernelSVC
 from widemargin.progress import FitStopper
 from widemargin.scoring import check_scoring
@@ -75,7 +77,8 @@ class Easy:
     Attributes
     ----------
     X, y : training data
-        Which may have categories and missing values: additive kernels learn from them.
+        X may have missing values, and as a data frame categories: additive kernels learn from
+        them; for others a category is a 0/1 column, and a number that is missing the mean.
     scoring : str
         By which candidates are compared (`scoring.get_scorer`).
     seconds : float
@@ -83,8 +86,7 @@ class Easy:
     parameters : dict
         Of both machines: ``n_jobs``, ``class_weight``, ``random_state``.
     numbers : matrix or None
-        The same rows for kernels that take numbers alone, if X is no such matrix; missing ones are
-        filled in by the mean of their column.
+        The same rows for kernels that take numbers alone, where a reader has made them of X.
 
     Examples
     --------
@@ -100,6 +102,9 @@ class Easy:
     seconds: float = 600.0
     parameters: dict[str, Any] = field(default_factory=dict)
     numbers: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "y", np.asarray(self.y))  # a series is indexed by its labels
 
     def rows_for(self, candidate: Candidate):
         """All rows as a candidate takes them."""
@@ -197,22 +202,25 @@ class Easy:
         return Candidate(settings, machine, self._scaler())
 
     @cached_property
-    def _numbers(self) -> tuple[Any, bool]:
-        """What general kernels take, and whether values are missing in it."""
-        X = self.X if self.numbers is None else self.numbers
-        return X, bool(np.isnan(X.data if sp.issparse(X) else X).any())
+    def _rows_of_numbers(self) -> Any:
+        """What general kernels take, behind `_scaler`."""
+        return self.X if self.numbers is None else self.numbers
+
+    @cached_property
+    def _has_gaps(self) -> bool:
+        X = self._rows_of_numbers
+        return bool(np.isnan(X.data if sp.issparse(X) else X).any())
 
     def _scaler(self):
-        X, has_gaps = self._numbers
+        X = self._rows_of_numbers
+        if is_frame(X):
+            return _columns_as_numbers(X)
         scaler = MaxAbsScaler() if sp.issparse(X) else MinMaxScaler()
-        if not has_gaps:
-            return scaler
-        imputer = SimpleImputer(keep_empty_features=True)
-        return Pipeline([("impute", imputer), ("scale", scaler)])
+        return _imputed(scaler) if self._has_gaps else scaler
 
     def _scale(self) -> float:
         """gamma="scale" of the scaled data."""
-        scaled = self._scaler().fit_transform(self._numbers[0])
+        scaled = self._scaler().fit_transform(self._rows_of_numbers)
         mean = scaled.mean()
         square = (scaled.multiply(scaled) if sp.issparse(scaled) else np.square(scaled)).mean()
         return 1 / (scaled.shape[1] * max(float(square - mean**2), 1e-12))
@@ -310,6 +318,19 @@ class Easy:
                 return
             yield from again
             contenders = ranked([t for own in again for t in own])[: (len(contenders) + 1) // 2]
+
+
+def _imputed(scaler) -> Pipeline:
+    return Pipeline([("impute", SimpleImputer(keep_empty_features=True)), ("scale", scaler)])
+
+
+def _columns_as_numbers(frame) -> Pipeline:
+    """A 0/1 column for each category, and numbers in [0, 1]."""
+    texts = categories_by_dtype(frame)
+    numbers = [j for j in range(frame.shape[1]) if j not in texts]
+    categories = ("categories", OneHotEncoder(handle_unknown="ignore"), texts)
+    columns = ColumnTransformer([categories, ("numbers", _imputed(MinMaxScaler()), numbers)])
+    return Pipeline([("columns", columns)])
 
 
 def _best_of_each_kernel(order: Sequence[Trial], near: float) -> list[Trial]:

@@ -103,6 +103,16 @@ def _frame(X) -> nw.DataFrame | None:
     return nw.from_native(X, eager_only=True) if nw.dependencies.is_into_dataframe(X) else None
 
 
+def is_frame(X) -> bool:
+    return _frame(X) is not None
+
+
+def categories_by_dtype(X) -> list[int]:
+    """The columns of a data frame that ``categorical_features="from_dtype"`` makes categories."""
+    frame = _frame(X)
+    return [] if frame is None else list(_texts_by_dtype(frame))
+
+
 def _texts(estimator, X) -> dict[int, Text]:
     """The columns that the parameter ``categorical_features`` makes categories."""
     wanted = estimator.categorical_features
