@@ -221,7 +221,10 @@ Loss = Annotated[str | None, _machine_option("--loss", help="Additive: squared_h
 Rank = Annotated[int | None, _machine_option("--rank", help="Additive: numbers per bin")]
 Approximation = Annotated[
     str | None,
-    _machine_option("--approximation", help="Additive: spectral, chebyshev, pmsvm, unary, fourier"),
+    _machine_option(
+        "--approximation",
+        help="Additive: spectral, chebyshev, chebyshev_linear, pmsvm, unary, fourier",
+    ),
 ]
 Intercept = Annotated[
     bool | None, _machine_option("--intercept/--no-intercept", help="Fit an intercept")

@@ -34,9 +34,10 @@ LARGEST = 1e30  # gamma and coef0 that single precision can work with
 class KernelSVC(MarginClassifier, KernelMachine):
     """Support vector classification with any kernel, exact or early, by divide and conquer.
 
-    Solves min 1/2 a'Qa - e'a over 0 <= a <= C, without a bias, to a certified duality gap.  Large
-    problems are divided into clusters whose solutions start the whole one (DC-SVM); an early
-    model stops there and predicts by routing each row to its cluster.
+    Solves min 1/2 a'Qa - e'a over 0 <= a <= C to a certified duality gap; a bias is a constant in
+    the kernel (``fit_intercept``).  Large problems are divided into clusters whose solutions start
+    the whole one (DC-SVM); an early model stops there and predicts by routing each row to its
+    cluster.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
         Likewise of the clusters of a level that only starts the next one, where it is above
         ``tol``; the level of an early model is solved to ``tol``.
     max_iter : int, default=100_000
-        Blocks of up to 1,024 variables per problem (256 on up to 2,048 rows).
+        Blocks of up to 1,024 variables per problem (128 on up to 2,048 rows).
     cache_size : float or "auto", default="auto"
         Megabytes for kernel rows; "auto" is a quarter of the memory of the machine or container,
         at most half of what is free.  A cache that holds the kernel matrix four times changes

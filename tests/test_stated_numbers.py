@@ -1,0 +1,71 @@
+"""Numbers and names that documents state are those of the code."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from widemargin import AdditiveSVC, KernelSVC, categories, easy, missed_pairs, pairs
+from widemargin.additive import encoder, tables
+from widemargin.cli import options
+from widemargin.kernel import (
+    active_set,
+    cache,
+    certificate,
+    checkpoint,
+    divide,
+    exact,
+    few_rows,
+    kernels,
+    levels,
+    machine,
+    precision,
+)
+
+DOCS = Path(__file__).parents[1] / "docs"
+KERNEL, ADDITIVE = (inspect.getdoc(machine) for machine in (KernelSVC, AdditiveSVC))
+STATED = [
+    (KERNEL, f"Blocks of up to {active_set.WORKING_SET:,} variables"),
+    (KERNEL, f"({few_rows.WORKING_SET} on up to {few_rows.MOST_ROWS:,} rows)"),
+    (KERNEL, f"divides to clusters of about {divide.AUTO_ROWS:,} rows"),
+    (KERNEL, f"whose clusters hold about {machine.EARLY_ROWS:,} rows"),
+    (KERNEL, f"where True samples {levels.COUPLING_SAMPLE:,} rows"),
+    ("kernel.md", f"one model per cluster of about {machine.EARLY_ROWS:,} rows"),
+    ("kernel.md", f"a block of up to {active_set.WORKING_SET:,} variables"),
+    ("kernel.md", f"A problem on up to {few_rows.MOST_ROWS:,} rows"),
+    ("kernel.md", f"where `tol >= {precision.DOUBLE_BELOW:.0e}`".replace("e-0", "e-")),
+    ("kernel.md", f"a sample of {certificate.SAMPLE} that is drawn"),
+    ("kernel.md", f"negative eigenvalue on {certificate.DEFINITE_ROWS} support vectors"),
+    ("kernel.md", f"divides to clusters of about {divide.AUTO_ROWS:,} rows"),
+    ("kernel.md", f"estimated from {levels.COUPLING_SAMPLE:,} rows"),
+    ("kernel.md", f"every {checkpoint.EVERY:g} s the variables"),
+    ("kernel.md", f"up to {exact.COPIED >> 20} MB, in double precision"),
+    ("kernel.md", f"always room for {cache.LEAST_SLOTS} kernel rows"),
+    ("kernel.md", f"Rows with fewer than {kernels.DENSE_FROM:.0%}".replace("%", " %")),
+    (ADDITIVE, f"at most {encoder.MAX_BINS:,}"),
+    (ADDITIVE, f'"auto": {encoder.AUTO_BINS}; {encoder.ICD_LEVELS} with'),
+    (ADDITIVE, "smallest of " + ", ".join(map(str, tables.AUTO_RANKS))),
+    *((ADDITIVE, f'"{name}"') for name in tables.APPROXIMATIONS),
+    (options.Approximation.__metadata__[0].help, ", ".join(tables.APPROXIMATIONS)),
+    ("additive.md", f"Up to {encoder.AUTO_BINS} distinct values"),
+    ("command-line.md", f"three widths of RBF on at most {easy.ROWS:,} rows"),
+    ("command-line.md", f"meet on {easy.MORE * easy.ROWS:,} rows"),
+    ("command-line.md", f"the best {easy.CONTENDERS} again in three rounds"),
+    ("command-line.md", f"rounds of {easy.ROUND_FOLDS} other folds"),
+    ("command-line.md", f"or has {easy.EARLY_FROM:,} rows, is an early one"),
+    ("files.md", f"more than {categories._MANY_CATEGORIES} values, and more than half"),
+    (inspect.getdoc(missed_pairs), f"at least {pairs._FEWEST_ROWS}"),
+    (inspect.getdoc(missed_pairs), f"pairs of the {pairs._MOST_TERMS:,} most important terms"),
+    (inspect.getdoc(missed_pairs), f"the best {pairs._TESTED} tested"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("where", "said"), STATED)
+def test_a_number_in_a_document_is_that_of_the_code(where, said):
+    text = (DOCS / where).read_text(encoding="utf-8") if where.endswith(".md") else where
+    assert said in re.sub(r"\s+", " ", text)
+
+
+def test_the_rounds_of_easy_are_three():
+    assert easy.ROUNDS == len(easy._WIDTHS) == 3
