@@ -75,8 +75,11 @@ def a9a():
 
 
 def w8a():
+    """Shuffled first: the file has its rows by class, and its last 47,530 are of one."""
     X, y = _svmlight("w8a.bz2")
-    return X[:40_000], y[:40_000], X[40_000:], y[40_000:]
+    order = np.random.default_rng(0).permutation(len(y))
+    train, test = order[:40_000], order[40_000:]
+    return X[train], y[train], X[test], y[test]
 
 
 def shuttle():

@@ -31,3 +31,12 @@ def test_sets_have_the_rows_of_their_papers(data_folder, name, rows, features):
     assert (X.shape, X_test.shape) == ((rows[0], features), (rows[1], features))
     assert (len(y), len(y_test)) == rows
     assert X.max() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ["w8a", "usps", "satimage", "shuttle", "ijcnn1", "letter"])
+def test_classes_are_as_frequent_in_the_test_rows_as_in_the_training_rows(data_folder, name):
+    """Nearly: a file in the order of its classes, cut in two, would be far off."""
+    _, y, _, y_test = getattr(data, name)()
+    for label in np.unique(y):
+        share, tested = (float(np.mean(part == label)) for part in (y, y_test))
+        assert abs(tested - share) < 0.005 + share / 3
