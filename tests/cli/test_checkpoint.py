@@ -57,6 +57,16 @@ def test_a_fit_that_is_interrupted_leaves_a_model(iris, kernel, monkeypatch):
     assert not hasattr(load("m"), "predict_proba")
 
 
+@pytest.mark.parametrize(("kernel", "keep"), [("rbf", "values"), ("chi2", "codes")])
+def test_so_does_one_from_disk(iris, kernel, keep, monkeypatch):
+    run("store", iris, "s", "--keep", keep)
+    monkeypatch.setattr(Interrupt, "on_fit_task_end", _interrupted)
+    result = run("train", "s", "m", "-t", kernel, "-e", "1e-9", status=130)
+    last = result.stderr.splitlines()[-1]
+    assert last == "interrupted: m is the model as far as it came."
+    assert load("m").duality_gap_ > 1e-9
+
+
 def _interrupted(self, estimator, context):
     self.asked = True
     return True

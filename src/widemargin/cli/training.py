@@ -98,7 +98,8 @@ def train(
     save_model(fitted, path, memory)
     _say_trained(path, machine, X.shape, seconds_reading, output)
     if interrupt.asked:
-        _end_interrupted(path, options)
+        without = ", without probabilities" if options.probability else ""
+        _end_interrupted(path, options.checkpoint, without)
 
 
 def _train_from_disk(
@@ -114,10 +115,12 @@ def _train_from_disk(
         keep_within(limit, machine, store)
         if checkpoint is not None:
             _say_what_is_there(checkpoint, output)
-        with _saying_how_to_go_on(checkpoint):
-            fitted = fit_with_progress(None, machine, store, None, quiet=output.quiet)
+        with stopping_on_ctrl_c() as interrupt, _saying_how_to_go_on(checkpoint):
+            fitted = fit_with_progress(None, machine, store, None, interrupt, quiet=output.quiet)
         save_model(fitted, path, memory)
     _say_trained(path, machine, store.shape, seconds_reading, output)
+    if interrupt.asked:
+        _end_interrupted(path, checkpoint)
 
 
 def _say_trained(path: Path, machine, shape, seconds_reading: float, output: Output) -> None:
@@ -152,12 +155,11 @@ def _saying_how_to_go_on(folder: Path | None) -> Iterator[None]:
         raise
 
 
-def _end_interrupted(path: Path, options: Machine) -> None:
+def _end_interrupted(path: Path, checkpoint: Path | None, without: str = "") -> None:
     """A model that was cut short has another exit status."""
-    without = ", without probabilities" if options.probability else ""
     said = f"interrupted: {path} is the model as far as it came{without}."
-    if options.checkpoint is not None:
-        said += f" The same command goes on from {options.checkpoint}."
+    if checkpoint is not None:
+        said += f" The same command goes on from {checkpoint}."
     print(said, file=sys.stderr)
     raise typer.Exit(INTERRUPTED)
 
