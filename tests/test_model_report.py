@@ -17,6 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from widemargin import AdditiveSVC, KernelSVC, write_report
+from widemargin.machine import changed_and_default_parameters
 from widemargin.mistakes import worst_mistakes
 from widemargin.pages import Html, escaped, facts, page, picture, section, table, tag
 
@@ -295,3 +296,11 @@ def test_texts_of_any_script_are_left_to_the_reader_s_fonts():
         assert "\N{CJK UNIFIED IDEOGRAPH-5E74}" in picture(
             lambda ax: ax.set_title("\N{CJK UNIFIED IDEOGRAPH-5E74}"), "a year"
         )
+
+
+@pytest.mark.parametrize("make", [np.array, list, pd.Index])
+def test_parameters_that_are_arrays_are_shown(make):
+    machine = AdditiveSVC(categorical_features=make(["job", "town"]), C=np.float64(1.0))
+    changed, same = changed_and_default_parameters(machine)
+    assert list(changed) == ["categorical_features"]
+    assert same["C"] == 1.0

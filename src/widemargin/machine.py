@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -149,5 +150,9 @@ def feature_names(model, names: Sequence[str] | None = None) -> list[str]:
 def changed_and_default_parameters(machine) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parameters that somebody set, and those that are as they come."""
     given, default = machine.get_params(), type(machine)().get_params()
-    changed = {name: value for name, value in given.items() if value != default[name]}
+    changed = {
+        name: value
+        for name, value in given.items()
+        if np.ndim(value) or value != default[name]  # no default is an array
+    }
     return changed, {name: value for name, value in given.items() if name not in changed}
