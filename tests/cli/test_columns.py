@@ -7,7 +7,7 @@ import pytest
 
 from widemargin import load
 
-from .helpers import files, read_lines, refused, run, run_json, table
+from .helpers import files, read_lines, refused, run, run_json, table, write_lines
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -107,3 +107,13 @@ def test_options_of_columns_are_for_tables_and_for_learning(people, iris):
     run("scale", path, "again", "-r", "factors")
     assert read_lines("out") == read_lines("again")
     assert "No such option" in run("predict", path, "m", "--drop", "id", status=2).stderr
+
+
+def test_the_way_out_of_an_index_without_a_name_is_one():
+    write_lines("a.csv", ",x,label", *(f"{k},{k % 3},{k % 2}" for k in range(12)))
+    said = refused("train", "a.csv", status=1)
+    assert "a column has no name" in said
+    assert """Say --drop '""'""" in said
+    run("train", "a.csv", "--drop", '""')
+    assert "made by" in run("info", "a.csv.safetensors").stdout
+    assert run("predict", "a.csv", "a.csv.safetensors", "out").stderr == ""

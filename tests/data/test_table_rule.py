@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from widemargin.data import read as read_file
+from widemargin.data import stream
 from widemargin.data.dataset import Columns
 
 from .table_helpers import BINARY, dense, pa, read, read_arrow
@@ -24,6 +25,27 @@ def text(ages, more="") -> str:
 
 def with_question_mark(every: int = 50) -> list[str]:
     return ["?" if i % every == every - 1 else age for i, age in enumerate(AGES)]
+
+
+# ------------------------------------------------------------------ an index among the columns
+
+
+@pytest.mark.parametrize(
+    "reads", [read_file, lambda path, **more: next(iter(stream(path, **more)))]
+)
+def test_the_index_of_a_frame_is_refused_with_the_ways_out(reads, tmp_path):
+    """It tells rows apart by their place, and perhaps their class with it."""
+    frame = pd.DataFrame({"a": np.arange(6.0), "label": [0, 1] * 3}).sample(frac=1, random_state=0)
+    path = tmp_path / "frame.csv"
+    frame.to_csv(path)
+    with pytest.raises(ValueError, match="a column has no name, as the index has") as seen:
+        reads(path)
+    assert str(seen.value).endswith("Say drop=[''], numeric=[''] or categorical=['']")
+    assert reads(path, drop=[""]).feature_names.tolist() == ["a"]
+    assert reads(path, numeric=[""]).feature_names.tolist() == ["", "a"]
+    assert reads(path, label="").label_name == ""
+    frame.to_parquet(path)  # which says itself that it is one
+    assert reads(path).feature_names.tolist() == ["a"]
 
 
 # ------------------------------------------------------------------ nearly numbers

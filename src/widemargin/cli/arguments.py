@@ -47,13 +47,13 @@ def with_long_options(words: list[str]) -> list[str]:
 
 
 def names(words: str, option: str) -> list[str]:
-    """Names with commas between them; a name with a comma is quoted as in CSV files.
+    """Names with commas between them; one with a comma, or of nothing, is quoted as in CSV files.
 
-    >>> names('id, "a,b"', "--drop")
-    ['id', 'a,b']
+    >>> names('id, "a,b", ""', "--drop")
+    ['id', 'a,b', '']
     """
     found = next(csv.reader([words], skipinitialspace=True), [])
-    if not all(found):
+    if found.count("") > words.count('""') or not found:
         raise UsageError(f"{option} {words!r}: write names with commas between them.")
     return found
 

@@ -2,7 +2,8 @@
 
 Numbers (and booleans) are numbers, text and dictionaries are categories, unless the caller says
 otherwise.  Text that is not likely to be categories is refused with the ways out: nearly all of it
-numbers, or nearly every row another value.  Nothing is guessed silently.
+numbers, or nearly every row another value.  So is a column without a name: the index of a data
+frame, perhaps, which tells rows apart by their place.  Nothing is guessed silently.
 """
 
 from __future__ import annotations
@@ -77,6 +78,12 @@ class Rule:
                 other = kind_of.setdefault(column, kind)
                 if other != kind:
                     raise ValueError(f"{said} contradicts {words().option(other, [column])}")
+        if "" in names and "" not in (*kind_of, label):
+            ways = ways_out("")
+            raise ValueError(
+                "a column has no name, as the index has that pandas and R write beside columns. "
+                f"Say {ways.drop}, {ways.numeric} or {ways.categorical}"
+            )
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
