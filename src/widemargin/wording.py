@@ -24,6 +24,7 @@ class Words:
     learning_in_memory = (
         ', or learn from them in memory: read(..., one_hot=False), AdditiveSVC(missing="learn")'
     )
+    converging = "Increase max_iter, decrease C, or accept a larger tol."
     uncalibrated = "model.calibrated_classifiers_[0].estimator"
 
     def option(self, name: str, value: Any = _UNSAID) -> str:

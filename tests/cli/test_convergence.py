@@ -26,7 +26,7 @@ def test_tune_marks_what_did_not_converge_and_says_what_to_do(iris):
     assert header.split()[-2:] == ["not", "converged"]
     assert all("*" in row and row.endswith("3 of 3") for row in rows)
     assert "\n* in some folds the fit did not converge" in result.stdout
-    assert "Raise --max-iter" in result.stdout
+    assert "Increase --max-iter" in result.stdout
     (said,) = [line for line in result.stderr.splitlines() if "nothing that converged" in line]
     assert said.startswith("warning: kernel chi2, C")
     best = run_json("tune", iris, "-t", "chi2", "-c", "1,10", "-v", 3, *SHORT)["best"]

@@ -246,7 +246,9 @@ def test_warnings_are_one_line_on_standard_error(two):
         load_and_refit(two)
     result = run("train", two, "m", "--max-iter", 1, "-e", 1e-9, "-t", "chi2")
     (line,) = result.stderr.splitlines()
-    said = str(caught[0].message).replace("max_iter=", "--max-iter ").replace("tol=", "--tol ")
+    said = str(caught[0].message)
+    for name, option in (("max_iter", "--max-iter"), ("tol", "--tol")):
+        said = said.replace(f"{name}=", f"{option} ").replace(f" {name}", f" {option}")
     assert line == f"warning: {said}"
     assert "model " in result.stdout
 

@@ -207,7 +207,7 @@ class AdditiveMachine(Machine):
             sweeps, way_out = str(self.n_iter_), "It was told to stop."
             if self.n_iter_ >= self.max_iter:
                 sweeps = words().option("max_iter", self.max_iter)
-                way_out = "Increase max_iter, decrease C, or accept a larger tol."
+                way_out = words().converging
             warn_user(
                 f"AdditiveSVC stopped after {sweeps} sweeps with a {what} of {reached:.2g}, above "
                 f"{words().option('tol', float(self.tol))}. {way_out}",

@@ -43,7 +43,7 @@ from widemargin.cli.output import (
 )
 from widemargin.cli.progress import progress_on
 from widemargin.cli.storing import goes_to_disk, memory_of, store_for
-from widemargin.cli.trials import WAY_OUT, check_score, folds_unconverged
+from widemargin.cli.trials import check_score, folds_unconverged
 from widemargin.files import text_output
 from widemargin.kernel.checkpoint import found_in
 from widemargin.persistence import Header
@@ -51,6 +51,7 @@ from widemargin.report import MOST_IN_MATRIX, Evaluation, evaluate_chunks
 from widemargin.selection import Candidate, behind_scaler, tune
 from widemargin.terms import explain
 from widemargin.warning import warn_user
+from widemargin.wording import words
 
 _CHUNK = 10_000  # rows of output formatted at once
 
@@ -186,7 +187,7 @@ def _cross_validate(
     if trial.unconverged:
         warn_user(
             f"{folds_unconverged(trial)} folds did not converge: the {scoring} is not that of "
-            f"the model asked for. {WAY_OUT}"
+            f"the model asked for. {words().converging}"
         )
 
 

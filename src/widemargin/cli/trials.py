@@ -10,8 +10,7 @@ from widemargin.cli.arguments import UsageError
 from widemargin.cli.output import print_table
 from widemargin.scoring import check_scoring
 from widemargin.selection import Trial
-
-WAY_OUT = "Raise --max-iter, lower C, or accept a larger --tol."
+from widemargin.wording import words
 
 
 def check_score(
@@ -65,7 +64,9 @@ def print_trials(trials: Sequence[Trial], most: int = 20) -> None:
         rows = [[*row, folds_unconverged(t)] for row, t in zip(rows, shown, strict=True)]
     print_table(header, rows)
     if any(t.unconverged for t in shown):
-        print(f"* in some folds the fit did not converge: no score to rely on. {WAY_OUT}")
+        print(
+            f"* in some folds the fit did not converge: no score to rely on. {words().converging}"
+        )
 
 
 def _numbers(trial: Trial) -> tuple[str, str]:
@@ -80,7 +81,7 @@ def reservation(trials: Sequence[Trial]) -> str | None:
     if chosen.unconverged:
         return (
             f"{described(chosen)} did not converge in {folds_unconverged(chosen)} folds, and "
-            f"nothing that converged is within a standard error of it. {WAY_OUT}"
+            f"nothing that converged is within a standard error of it. {words().converging}"
         )
     alike = (t for t in trials[1:] if (t.rows, t.folds) == (chosen.rows, chosen.folds))
     passed = [t for t in alike if t.score > chosen.score]

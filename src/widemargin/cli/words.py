@@ -32,6 +32,7 @@ class Options(Words):
     learning_in_memory = (
         ", or learn from them in memory: train on the table itself, with a larger --memory-limit"
     )
+    converging = "Increase --max-iter, decrease C, or accept a larger --tol."
     uncalibrated = "train it without --probability"
 
     def __init__(self) -> None:

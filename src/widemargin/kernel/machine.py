@@ -349,11 +349,10 @@ class KernelMachine(Machine):
             found = (len(self.support_), record.seconds, record.gap)
             log("%d support vectors, %.2f s, relative duality gap %.2g", *found)
         if not self.converged_:
-            way_out = "Increase max_iter, decrease C, or accept a larger tol."
             warn_user(
                 f"KernelSVC stopped with a relative duality gap of {self.duality_gap_:.2g}, above "
                 f"{words().option('tol', float(self.tol))}. "
-                f"{'It was told to stop.' if stopped else way_out}",
+                f"{'It was told to stop.' if stopped else words().converging}",
                 ConvergenceWarning,
             )
 
