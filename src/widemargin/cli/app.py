@@ -20,12 +20,12 @@ except ImportError:  # pragma: no cover
 
 from widemargin.cli import output
 from widemargin.cli.arguments import UsageError, read_config, with_long_options
+from widemargin.cli.drawing_options import Drawing
 from widemargin.cli.groups import grouped
 from widemargin.cli.libsvm_options import LibsvmOptions
 from widemargin.cli.options import (
     SHAPE,
     Data,
-    Drawing,
     Json,
     Machine,
     MaxBytes,
@@ -36,16 +36,14 @@ from widemargin.cli.options import (
     Predictions,
     Probabilities,
     Scaled,
-    Search,
     Source,
     TableSource,
     ThreadedSource,
     TrainingSource,
-    Validation,
-    Wanted,
 )
 from widemargin.cli.output import exit_status_on_error
 from widemargin.cli.scaling_options import Scaling
+from widemargin.cli.search_options import Search, Validation, Wanted
 from widemargin.cli.store_options import Append, Folder, Keep, MemoryLimit
 
 

@@ -30,9 +30,10 @@ from widemargin.cli.machines import (
     match_weights,
 )
 from widemargin.cli.memory import Memory, default_model, save_model
-from widemargin.cli.options import Output, Search, Source, Wanted
+from widemargin.cli.options import Output, Source
 from widemargin.cli.output import INTERRUPTED, print_json, save_figure
 from widemargin.cli.progress import SearchBar, TimeBar, line
+from widemargin.cli.search_options import Search, Wanted
 from widemargin.cli.training import (
     calibrated_with_word,
     evaluate_on,

@@ -15,8 +15,9 @@ from widemargin.cli.datasets import (
     machine_of,
     read_like_training,
 )
+from widemargin.cli.drawing_options import Drawing
 from widemargin.cli.memory import Memory, existing_model
-from widemargin.cli.options import Drawing, Source
+from widemargin.cli.options import Source
 from widemargin.cli.output import print_facts, print_json, print_table, save_figure
 from widemargin.data import Dataset
 from widemargin.data.ranges import is_range_file, read_range

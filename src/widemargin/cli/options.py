@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DATA, MACHINE, SHAPE = "Data", "Machine", "Output"
 
 
-def _machine_option(*names: str, help: str):
+def machine_option(*names: str, help: str):
     return typer.Option(*names, help=help, rich_help_panel=MACHINE)
 
 
@@ -171,7 +171,7 @@ class Output:
 
 Preset = Annotated[
     str | None,
-    _machine_option(
+    machine_option(
         "--preset",
         help="As a paper says: icd, icd-counts (histograms as they are), pmsvm, pmsvm-lut, dcsvm, "
         "dcsvm-early; other options change it",
@@ -179,55 +179,53 @@ Preset = Annotated[
 ]
 Kernel = Annotated[
     str | None,
-    _machine_option(
+    machine_option(
         "-t",
         "--kernel",
         help="rbf, poly, sigmoid, laplacian, exp_chi2, precomputed; intersection, chi2, "
         "hellinger, jensen_shannon, linear, power_mean, auto; or LIBSVM's 0 to 4 (default: rbf)",
     ),
 ]
-Cost = Annotated[float | None, _machine_option("-c", "--C", help="Cost of errors")]
+Cost = Annotated[float | None, machine_option("-c", "--C", help="Cost of errors")]
 Gamma = Annotated[
     float | None,
-    _machine_option("-g", "--gamma", help="Of rbf, poly, sigmoid, laplacian, exp_chi2"),
+    machine_option("-g", "--gamma", help="Of rbf, poly, sigmoid, laplacian, exp_chi2"),
 ]
-Degree = Annotated[int | None, _machine_option("-d", "--degree", help="Of poly")]
-Coef0 = Annotated[float | None, _machine_option("-r", "--coef0", help="Of poly and sigmoid")]
+Degree = Annotated[int | None, machine_option("-d", "--degree", help="Of poly")]
+Coef0 = Annotated[float | None, machine_option("-r", "--coef0", help="Of poly and sigmoid")]
 Power = Annotated[
-    float | None, _machine_option("-p", "--power", help="Exponent of power_mean, at most 0")
+    float | None, machine_option("-p", "--power", help="Exponent of power_mean, at most 0")
 ]
-Tol = Annotated[
-    float | None, _machine_option("-e", "--tol", help="Relative duality gap to stop at")
-]
-MaxIter = Annotated[int | None, _machine_option("--max-iter", help="Sweeps or blocks at most")]
+Tol = Annotated[float | None, machine_option("-e", "--tol", help="Relative duality gap to stop at")]
+MaxIter = Annotated[int | None, machine_option("--max-iter", help="Sweeps or blocks at most")]
 Weight = Annotated[
     list[str] | None,
-    _machine_option("--weight", help="label=factor of C, LIBSVM's -wLABEL FACTOR; or balanced"),
+    machine_option("--weight", help="label=factor of C, LIBSVM's -wLABEL FACTOR; or balanced"),
 ]
 Cache = Annotated[
-    float | None, _machine_option("-m", "--cache-size", help="Megabytes for kernel rows")
+    float | None, machine_option("-m", "--cache-size", help="Megabytes for kernel rows")
 ]
 Checkpoints = Annotated[
     Path | None,
-    _machine_option("--checkpoint", help="Folder for parts of a fit, from which it goes on"),
+    machine_option("--checkpoint", help="Folder for parts of a fit, from which it goes on"),
 ]
-Early = Annotated[str | None, _machine_option("--early", help="An early model: a level, or auto")]
-Levels = Annotated[int | None, _machine_option("--levels", help="Levels of division")]
+Early = Annotated[str | None, machine_option("--early", help="An early model: a level, or auto")]
+Levels = Annotated[int | None, machine_option("--levels", help="Levels of division")]
 MultiClass = Annotated[
     str | None,
-    _machine_option("--multi-class", help="ovr; ovo (general kernels); crammer_singer (additive)"),
+    machine_option("--multi-class", help="ovr; ovo (general kernels); crammer_singer (additive)"),
 ]
-Loss = Annotated[str | None, _machine_option("--loss", help="Additive: squared_hinge or hinge")]
-Rank = Annotated[int | None, _machine_option("--rank", help="Additive: numbers per bin")]
+Loss = Annotated[str | None, machine_option("--loss", help="Additive: squared_hinge or hinge")]
+Rank = Annotated[int | None, machine_option("--rank", help="Additive: numbers per bin")]
 Approximation = Annotated[
     str | None,
-    _machine_option(
+    machine_option(
         "--approximation",
         help="Additive: spectral, chebyshev, chebyshev_linear, pmsvm, unary, fourier",
     ),
 ]
 Intercept = Annotated[
-    bool | None, _machine_option("--intercept/--no-intercept", help="Fit an intercept")
+    bool | None, machine_option("--intercept/--no-intercept", help="Fit an intercept")
 ]
 Scale = Annotated[
     str | None, typer.Option("--scale", help="none, minmax, maxabs or standard; kept in the model")
@@ -280,128 +278,3 @@ class Machine:
     def parameters(self) -> dict:
         others = ("preset", "kernel", "scale", "probability")
         return {k: v for k, v in vars(self).items() if k not in others}
-
-
-# ------------------------------------------------------------------ cross-validation
-
-FoldsInstead = Annotated[
-    int | None,
-    typer.Option("-v", "--folds", min=2, help="Cross-validate instead and print the accuracy"),
-]
-ScoringOfFolds = Annotated[
-    str | None, typer.Option("--scoring", help="With --folds: another score, as in tune")
-]
-
-
-@dataclass(frozen=True)
-class Validation:
-    """Cross-validation in the place of a model."""
-
-    folds: FoldsInstead = None
-    scoring: ScoringOfFolds = None
-
-    def __post_init__(self) -> None:
-        if self.scoring is not None and self.folds is None:
-            raise UsageError("--scoring has no meaning without --folds.")
-
-
-# ------------------------------------------------------------------ searches
-
-Kernels = Annotated[str, _machine_option("-t", "--kernels", help="With commas between them")]
-Costs = Annotated[str, _machine_option("-c", "--Cs", help="Numbers, or low:high:count")]
-Gammas = Annotated[
-    str | None,
-    _machine_option("-g", "--gammas", help="Likewise (default: 1 / (features * variance))"),
-]
-Powers = Annotated[str | None, _machine_option("-p", "--powers", help="Likewise, of power_mean")]
-Folds = Annotated[int, typer.Option("-v", "--folds", min=2, help="Of cross-validation")]
-Scoring = Annotated[
-    str,
-    typer.Option(
-        "--scoring",
-        help="What to maximise: accuracy, balanced_accuracy, roc_auc, f1, ...",
-    ),
-]
-SomeRows = Annotated[
-    int | None, typer.Option("--rows", min=10, help="Search on so many rows (default: all)")
-]
-SearchPlot = Annotated[
-    Path | None, typer.Option("--plot", help="Draw the score against C", rich_help_panel=SHAPE)
-]
-
-
-@dataclass(frozen=True)
-class Search:
-    """What `tune` tries, on which rows, and what all of its candidates have in common."""
-
-    kernels: Kernels = "rbf,chi2,intersection"
-    Cs: Costs = "0.1:1000:5"
-    gammas: Gammas = None
-    powers: Powers = None
-    scale: Scale = None
-    scoring: Scoring = "accuracy"
-    folds: Folds = 5
-    rows: SomeRows = None
-    random_state: Seed = 0
-    tol: Tol = None
-    max_iter: MaxIter = None
-    weight: Weight = None
-    multi_class: MultiClass = None
-    fit_intercept: Intercept = None
-    probability: Probability = False
-    plot: SearchPlot = None
-
-    def common(self) -> dict:
-        """Parameters of every machine."""
-        names = ("tol", "max_iter", "weight", "multi_class", "fit_intercept", "random_state")
-        return {name: getattr(self, name) for name in names}
-
-
-Minutes = Annotated[
-    float,
-    typer.Option(
-        "--minutes",
-        min=0.01,
-        help="Choice and training end within them; a fit that does not keeps what it has",
-    ),
-]
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What is left to say where `easy` chooses the rest."""
-
-    scoring: Scoring = "accuracy"
-    weight: Weight = None
-    minutes: Minutes = 10.0
-
-
-# ------------------------------------------------------------------ pictures
-
-PICTURES = ("shapes", "importance", "pairs", "convergence")
-What = Annotated[
-    str | None, typer.Option("--what", help="shapes, importance, pairs or convergence")
-]
-DrawnData = Annotated[
-    Path | None, typer.Option("--data", help="Data to measure importance on, or to seek pairs in")
-]
-Features = Annotated[
-    str | None, typer.Option("--features", help="shapes: names or numbers, with commas")
-]
-DrawnClass = Annotated[
-    str | None, typer.Option("--class", help="shapes, pairs: of this class only")
-]
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """What to draw, and of what."""
-
-    what: What = None
-    data: DrawnData = None
-    features: Features = None
-    class_label: DrawnClass = None
-
-    def __post_init__(self) -> None:
-        if self.what not in (None, *PICTURES):
-            raise UsageError(f"--what {self.what}: not one of {', '.join(PICTURES)}.")

@@ -32,7 +32,7 @@ from widemargin.cli.interrupt import stopping_on_ctrl_c
 from widemargin.cli.limits import keep_within
 from widemargin.cli.machines import chosen_kernel, make_estimator, make_scaler, match_weights
 from widemargin.cli.memory import Memory, default_model, save_model
-from widemargin.cli.options import Machine, Output, Source, Validation
+from widemargin.cli.options import Machine, Output, Source
 from widemargin.cli.output import (
     INTERRUPTED,
     or_stdout,
@@ -42,6 +42,7 @@ from widemargin.cli.output import (
     printable,
 )
 from widemargin.cli.progress import progress_on
+from widemargin.cli.search_options import Validation
 from widemargin.cli.storing import goes_to_disk, memory_of, store_for
 from widemargin.cli.trials import check_score, folds_unconverged
 from widemargin.files import text_output
