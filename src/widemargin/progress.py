@@ -1,7 +1,8 @@
 """scikit-learn's callback protocol (1.9, experimental), behind one small class.
 
 The tree of tasks is fit -> batch of classes -> epoch for `AdditiveSVC`, and fit -> level ->
-cluster -> epoch for `KernelSVC`.  If the protocol changes, it changes here.
+cluster -> epoch for `KernelSVC`.  An epoch is what ``n_iter_`` counts: a sweep of the first,
+a block of the second.  If the protocol changes, it changes here.
 """
 
 from __future__ import annotations
