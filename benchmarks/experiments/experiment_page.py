@@ -80,8 +80,9 @@ def _table(lines: list[Line]) -> Html:
     kept = [k for k in range(len(COLUMNS)) if any(row[k] != "" for row in rows)]
     counts = [int(max(ln.median(name) or 0 for ln in lines)) for name in
               ("train_rows", "scored_rows")]  # fmt: skip
-    caption = (f"{counts[0]:,} rows to learn from, {counts[1]:,} to score; medians of the fits; "
-               f"marked where the paper is more than {FAR} points away")  # fmt: skip
+    caption = f"{counts[0]:,} rows to learn from, {counts[1]:,} to score; medians of the fits"
+    if any(line.difference is not None for line in lines):
+        caption += f"; marked where the paper is more than {FAR} points away"
     return table([COLUMNS[k] for k in kept], [[row[k] for k in kept] for row in rows], caption)
 
 
@@ -114,18 +115,18 @@ def _figure(value: float | None) -> str:
 
 def _details(lines: list[Line]) -> Iterable[Html]:
     """Tables within results (levels, errors by feature), and fits that did not end."""
-    for line, name in zip(lines, labels(lines), strict=True):
+    named = list(zip(lines, labels(lines), strict=True))
+    for line, name in named:
         for key, found in (line.done[0]["details"] if line.done else {}).items():
             entries = _entries(found)
             if entries:
                 header = ["", *entries[0][1]]
                 rows = [[label, *entry.values()] for label, entry in entries]
                 yield folded(f"{name}: {key}", table(header, rows, f"{key} of the first fit"))
-    for line in lines:
+    for line, name in named:
         for row in line.rows:
             if row["status"] != "done":
-                yield tag("p", f"{line.method} {line.setting}: {row['status']}, {row['message']}",
-                          class_="soft")  # fmt: skip
+                yield tag("p", f"{name}: {row['status']}, {row['message']}", class_="soft")
 
 
 def _entries(found: Any) -> list[tuple[str, dict]]:

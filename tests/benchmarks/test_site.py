@@ -7,6 +7,7 @@ import pytest
 from benchmarks.competitors import COMPETITORS
 from benchmarks.experiments import plan
 from benchmarks.experiments.__main__ import main
+from benchmarks.experiments.charts import charts
 from benchmarks.experiments.cuts import cuts
 from benchmarks.experiments.experiment_page import experiment_page
 from benchmarks.experiments.lines import Line, in_order, labels, lines_of
@@ -122,6 +123,28 @@ def test_curves_where_a_number_varies_and_dots_elsewhere(site):
     assert "Seconds of a fit against wrong rows on ijcnn1" in dots
 
 
+@pytest.mark.parametrize(
+    ("seconds", "ticks"),
+    [((1.07, 17.6), ["1", "2", "5", "10", "20"]), ((0.01, 300.0), ["0.01", "0.1", "1", "10"])],
+)
+def test_seconds_are_plain_and_few_numbers(seconds, ticks):
+    found = [replace(line, rows=[line.rows[0] | {"fit_seconds": s}])
+             for line, s in zip(lines({"a": [0.9], "b": [0.8]}), seconds, strict=True)]  # fmt: skip
+    text = charts(plan.read("icd_table5"), "set 0", found)[-1]
+    told = re.findall(r"<text[^>]*>([\d.]+)</text>", text)
+    assert [number for number in told if number in ticks] == ticks
+    assert "tspan" not in text  # which powers of ten are written in
+
+
+def test_a_caption_speaks_of_the_paper_only_where_it_prints_something(site):
+    assert "marked where the paper is" in read(site, "icd_table5")
+    (line,) = lines({"a": [0.9]})
+    row = line.rows[0] | {"packages": "{}", "when": "", "machine": "", "cores": 1, "threads": 1,
+                          "python": "", "seed": 0, "limit": 1.0, "commit": ""}  # fmt: skip
+    text = experiment_page(plan.read("today"), [replace(line, rows=[row])])
+    assert "marked where the paper is" not in text
+
+
 def lines(accuracies: dict[str, list[float | None]]) -> list[Line]:
     """A line for each method and set."""
     return [
@@ -187,7 +210,7 @@ def test_a_grid_has_its_total_and_far_figures_their_reason(tmp_path):
 
 def test_failures_are_told_and_are_text(site):
     text = read(site, "dcsvm_table1")
-    assert "failed, &lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert "BCM clusters=50: failed, &lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert EVIL not in text
     assert cells(text, "BCM clusters=50")[1] == "failed"
     assert cells(text, "BCM clusters=50")[-1] == "C=32.0 clusters=50 gamma=32.0"
