@@ -45,7 +45,10 @@ def _told(lines: list[Line]) -> str:
 
 
 def _curves(experiment: Experiment, lines: list[Line]) -> list[tuple[str, str, list[Line]]]:
-    """Method, parameter and lines, of methods that vary one number; a short one is none."""
+    """Method, parameter and lines, of methods that vary one number; a short one is none.
+
+    None at all where they do not belong on one axis: other numbers, by other names.
+    """
     found = []
     for method in experiment.methods:
         own = [line for line in lines if line.method == method.name]
@@ -55,7 +58,9 @@ def _curves(experiment: Experiment, lines: list[Line]) -> list[tuple[str, str, l
         (name,) = varied
         if all(isinstance(line.parameters.get(name), int | float) for line in own):
             found.append((method.name, name, sorted(own, key=lambda ln: ln.parameters[name])))
-    return found
+    names = {name for _, name, _ in found}
+    values = {tuple(line.parameters[name] for line in own) for _, name, own in found}
+    return found if len(names) == 1 or len(values) == 1 else []
 
 
 def _draw_curves(curves: list[tuple[str, str, list[Line]]], ax) -> None:

@@ -121,6 +121,19 @@ def test_curves_where_a_number_varies_and_dots_elsewhere(site):
     dots = read(site, "icd_table5")
     assert "Accuracy on ijcnn1, ours beside the paper&#x27;s: from 71.80 % (LIBLINEAR)" in dots
     assert "Seconds of a fit against wrong rows on ijcnn1" in dots
+    assert "Accuracy on covtype against branching, parts: from" in read(site, "dcsvm_figure1")
+
+
+@pytest.mark.parametrize(("name", "pictures"), [("dcsvm_figure3", 1), ("dcsvm_figure4", 2)])
+def test_no_curves_of_tolerances_and_levels_on_one_axis(tmp_path, name, pictures):
+    runner = Runner(plan.read(name), Results(tmp_path / "x.parquet"), lambda text: None,
+                    fit=pretended)  # fmt: skip
+    schedule = Schedule([runner])
+    schedule.run()
+    text = experiment_page(runner.experiment, lines_of(schedule.rows(runner)))
+    assert text.count("<svg") == pictures
+    assert "against early" not in text
+    assert "Seconds of a fit against wrong rows" in text
 
 
 @pytest.mark.parametrize(
