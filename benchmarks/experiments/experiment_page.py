@@ -94,7 +94,13 @@ def _difference(line: Line) -> object:
 
 
 def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
+    """
+    >>> _figure(1098.2), _figure(0.00012345), _figure(None)
+    ('1,098', '0.000123', '')
+    """
+    if value is None:
+        return ""
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
 def _printed(name: str) -> Callable[[Line], object]:

@@ -85,8 +85,8 @@ def _experiments(measured: Measured) -> Html:
     for name, (experiment, lines) in measured.items():
         away = _differences(lines)
         rows.append([
-            joined([tag("a", experiment.title, href=f"{name}.html"),
-                    tag("div", experiment.source, class_="soft")]),
+            tag("td", tag("a", experiment.title, href=f"{name}.html"),
+                tag("div", experiment.source, class_="soft"), class_="wrap"),
             sum(len(line.done) for line in lines),
             len(away) or "",
             _near(away) if away else "",

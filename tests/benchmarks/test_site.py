@@ -235,6 +235,7 @@ def test_the_overview_counts_and_names_losses(site):
     assert f"<b>{len(NAMES)} of {len(plan.names())}</b>" in text
     printed = cells(text, plan.read("icd_table5").title)
     assert printed[1:4] == ["10", "10", "2"]
+    assert '<td class="wrap"><a href="icd_table5.html">' in text  # figures stay on a phone's screen
     winner = cells(text, "icd_table5, ijcnn1")
     assert winner == ["icd_table5, ijcnn1", "ICD", "94.80", "0.25", "LIBSVM+HIK", "72.00", "0.25",
                       "+22.80"]  # fmt: skip
