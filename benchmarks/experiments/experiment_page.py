@@ -141,9 +141,10 @@ def _details(lines: list[Line]) -> Iterable[Html]:
         for key, found in (line.done[0]["details"] if line.done else {}).items():
             entries = _entries(found)
             if entries:
-                header = ["", *entries[0][1]]
-                rows = [[label, *entry.values()] for label, entry in entries]
-                yield folded(f"{name}: {key}", table(header, rows, f"{key} of the first fit"))
+                told = [k for k in entries[0][1] if any(e[k] == e[k] for _, e in entries)]  # no NaN
+                rows = [[label, *(entry[k] for k in told)] for label, entry in entries]
+                caption = f"{key} of the first fit"
+                yield folded(f"{name}: {key}", table(["", *told], rows, caption))
     for line, name in named:
         for row in line.rows:
             if row["status"] != "done":

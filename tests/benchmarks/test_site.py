@@ -228,6 +228,8 @@ def test_failures_are_told_and_are_text(site):
     assert cells(text, "BCM clusters=50")[1] == "failed"
     assert cells(text, "BCM clusters=50")[-1] == "C=32.0 clusters=50 gamma=32.0"
     assert "levels of the first fit" in text
+    assert ">n_clusters</th>" in text
+    assert ">bound</th>" not in text  # not measured: nothing but NaN
 
 
 def test_the_overview_counts_and_names_losses(site):
