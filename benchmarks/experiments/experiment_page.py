@@ -74,7 +74,7 @@ def _totals(lines: list[Line]) -> Iterable[Html]:
 def _table(lines: list[Line]) -> Html:
     """Columns that are empty throughout are left out."""
     columns: dict[str, list[object]] = {"method": [
-        tag("a", label, href=f"methods.html#{anchor(line.use)}")
+        tag("td", tag("a", label, href=f"methods.html#{anchor(line.use)}"), class_="wrap")
         for line, label in zip(lines, labels(lines), strict=True)
     ]}  # fmt: skip
     columns |= {title: [cell(line) for line in lines] for title, cell in COLUMNS.items()}

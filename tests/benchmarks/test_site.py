@@ -93,6 +93,7 @@ def test_the_paper_stands_beside_what_was_measured(site):
     assert row == ["ICD", "94.80", "94.82", "-0.02", "0.25", "0.6", "0.5", "12", "0.000625",
                    "1 of 1"]  # fmt: skip
     text = read(site, "icd_table5")
+    assert '<td class="wrap"><a href="methods.html#icd">ICD</a></td>' in text  # long ones wrap
     assert '<td class="near">-0.02</td>' in text
     assert '<td class="near">+0.12</td>' in text
     assert re.search(r'<td class="warn">-\d+\.\d\d</td>', text)  # LIBSVM's, far away
