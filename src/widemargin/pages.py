@@ -45,7 +45,7 @@ th, td { padding: .2rem .7rem .2rem 0; text-align: right; white-space: nowrap;
   border-bottom: 1px solid var(--line) }
 th:first-child, td:first-child { text-align: left }
 td.text { text-align: left }
-td.wrap { white-space: normal; min-width: 9rem }
+td.wrap { white-space: normal; overflow-wrap: normal; min-width: 9rem }
 .facts td { white-space: normal }
 td.heat { padding: .2rem .7rem; background: rgb(var(--heat) / calc(var(--share) * .6)) }
 .tiles { display: flex; flex-wrap: wrap; gap: .6rem 2rem; margin: 1rem 0 }
