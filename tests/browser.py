@@ -22,7 +22,8 @@ document.getElementById("f").onload = (event) => {{
   const inner = event.target.contentWindow, root = inner.document.documentElement;
   const style = inner.getComputedStyle(inner.document.body);
   const wide = [...inner.document.querySelectorAll("body *")].filter((element) =>
-    !element.closest(".scroll, svg, details:not([open])") &&
+    (element.matches("caption") || !element.closest(".scroll, svg")) &&
+    !element.closest("details:not([open])") &&
     element.getBoundingClientRect().right > {width} + 1).map((element) => element.outerHTML);
   document.getElementById("seen").textContent = JSON.stringify({{
     width: root.scrollWidth, text: inner.document.body.innerText, wide: wide.slice(0, 3),

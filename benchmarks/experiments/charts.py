@@ -11,6 +11,7 @@ from widemargin.drawing.canvas import NAME, literal, short
 from widemargin.pages import Html, picture
 
 MOST_DOTS = 30  # lines of a chart that can still be read
+MOST_TICKS = 6  # whose numbers stand side by side on a phone
 FEWEST_ON_CURVE = 3
 MARKS = "osD^vP*X"
 
@@ -44,7 +45,10 @@ def _told(lines: list[Line]) -> str:
 
 
 def _curves(experiment: Experiment, lines: list[Line]) -> list[tuple[str, str, list[Line]]]:
-    """Method, parameter and lines, of methods that vary one number; a short one is none."""
+    """Method, parameter and lines, of methods that vary one number; a short one is none.
+
+    None at all where they do not belong on one axis: other numbers, by other names.
+    """
     found = []
     for method in experiment.methods:
         own = [line for line in lines if line.method == method.name]
@@ -54,7 +58,9 @@ def _curves(experiment: Experiment, lines: list[Line]) -> list[tuple[str, str, l
         (name,) = varied
         if all(isinstance(line.parameters.get(name), int | float) for line in own):
             found.append((method.name, name, sorted(own, key=lambda ln: ln.parameters[name])))
-    return found
+    names = {name for _, name, _ in found}
+    values = {tuple(line.parameters[name] for line in own) for _, name, own in found}
+    return found if len(names) == 1 or len(values) == 1 else []
 
 
 def _draw_curves(curves: list[tuple[str, str, list[Line]]], ax) -> None:
@@ -93,6 +99,7 @@ def _draw_dots(lines: list[Line], ax) -> None:
     ax.set_yticks(heights, [short(text, 28) for text in labels(lines)], **NAME)
     ax.set_ylim(-0.6, len(lines) - 0.4)
     ax.set_xlabel("accuracy, %")
+    ax.locator_params(axis="x", nbins=MOST_TICKS)
     ax.grid(alpha=0.25)
 
 
@@ -108,6 +115,18 @@ def _draw_times(lines: list[Line], ax) -> None:
         ax.plot(x, y, f"{mark}-", ms=6, lw=0.8, label=short(method, 24))
         highest = max(highest, *y)
     ax.set(xscale="log", xlabel="seconds of a fit", ylabel="wrong, %")
+    _plain_numbers(ax)
     ax.set_ylim(0, 1.08 * highest)
     ax.grid(alpha=0.25)
     literal(ax.legend(fontsize=7, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1)))
+
+
+def _plain_numbers(ax) -> None:
+    """On a logarithmic axis, few, and as people write them: no 3 x 10^0 beside 4 x 10^0."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = ax.get_xlim()
+    steps = [1.0, 2.0, 5.0] if high < 100 * low else [1.0]
+    ax.xaxis.set_major_locator(LogLocator(subs=steps, numticks=MOST_TICKS))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())

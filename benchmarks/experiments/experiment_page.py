@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from benchmarks.experiments.charts import charts
@@ -15,9 +15,6 @@ from widemargin.pages import Html, anchor, facts, folded, grid, joined, page, se
 
 GRID = 20  # settings of a method that make a grid, whose seconds are added
 FAR = 0.5  # points of accuracy from the paper that ask for a reason
-COLUMNS = ("method", "accuracy, %", "paper, %", "difference", "fit, s", "paper, s",
-           "predict, ms a row", "paper, ms", "fit, MB", "gap", "precision", "recall", "fits",
-           "paper, max error, %", "paper, mean error, %", "parameters")  # fmt: skip
 
 
 def experiment_page(experiment: Experiment, lines: list[Line]) -> str:
@@ -76,56 +73,82 @@ def _totals(lines: list[Line]) -> Iterable[Html]:
 
 def _table(lines: list[Line]) -> Html:
     """Columns that are empty throughout are left out."""
-    rows = [_cells(*pair) for pair in zip(lines, labels(lines), strict=True)]
-    kept = [k for k in range(len(COLUMNS)) if any(row[k] != "" for row in rows)]
+    columns: dict[str, list[object]] = {"method": [
+        tag("td", tag("a", label, href=f"methods.html#{anchor(line.use)}"), class_="wrap")
+        for line, label in zip(lines, labels(lines), strict=True)
+    ]}  # fmt: skip
+    columns |= {title: [cell(line) for line in lines] for title, cell in COLUMNS.items()}
+    kept = {title: cells for title, cells in columns.items() if any(c != "" for c in cells)}
     counts = [int(max(ln.median(name) or 0 for ln in lines)) for name in
               ("train_rows", "scored_rows")]  # fmt: skip
-    caption = (f"{counts[0]:,} rows to learn from, {counts[1]:,} to score; medians of the fits; "
-               f"marked where the paper is more than {FAR} points away")  # fmt: skip
-    return table([COLUMNS[k] for k in kept], [[row[k] for k in kept] for row in rows], caption)
+    caption = f"{counts[0]:,} rows to learn from, {counts[1]:,} to score; medians of the fits"
+    if any(line.difference is not None for line in lines):
+        caption += f"; marked where the paper is more than {FAR} points away"
+    return table(list(kept), zip(*kept.values(), strict=True), caption)
 
 
-def _cells(line: Line, label: str) -> list[object]:
-    away, kind = line.difference, "warn" if is_far(line) else "near"
-    link = tag("a", label, href=f"methods.html#{anchor(line.use)}")
-    return [
-        link,
-        line.status if line.accuracy is None else f"{line.accuracy:.2f}",
-        line.published.get("accuracy", ""),
-        "" if away is None else tag("td", f"{away:+.2f}", class_=kind),
-        _figure(line.median("fit_seconds")),
-        line.published.get("seconds", ""),
-        _figure(line.milliseconds_per_row),
-        line.published.get("test_ms", ""),
-        _figure(line.median("fit_megabytes")),
-        _figure(line.detail("gap")),
-        _figure(line.detail("precision")),
-        _figure(line.detail("recall")),
-        f"{len(line.done)} of {len(line.rows)}",
-        line.published.get("max_error", ""),
-        line.published.get("mean_error", ""),
-        tag("td", line.setting, class_="text") if line.setting else "",
-    ]
+def _difference(line: Line) -> object:
+    if line.difference is None:
+        return ""
+    return tag("td", f"{line.difference:+.2f}", class_="warn" if is_far(line) else "near")
 
 
 def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
+    """
+    >>> _figure(1098.2), _figure(0.00012345), _figure(None)
+    ('1,098', '0.000123', '')
+    """
+    if value is None:
+        return ""
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def _printed(name: str) -> Callable[[Line], object]:
+    return lambda line: line.published.get(name, "")
+
+
+def _median(name: str) -> Callable[[Line], object]:
+    return lambda line: _figure(line.median(name))
+
+
+def _detail(name: str) -> Callable[[Line], object]:
+    return lambda line: _figure(line.detail(name))
+
+
+COLUMNS: dict[str, Callable[[Line], object]] = {  # after the method's name
+    "accuracy, %": lambda ln: ln.status if ln.accuracy is None else f"{ln.accuracy:.2f}",
+    "paper, %": _printed("accuracy"),
+    "difference": _difference,
+    "fit, s": _median("fit_seconds"),
+    "paper, s": _printed("seconds"),
+    "predict, ms a row": lambda line: _figure(line.milliseconds_per_row),
+    "paper, ms": _printed("test_ms"),
+    "fit, MB": _median("fit_megabytes"),
+    "gap": _detail("gap"),
+    "precision": _detail("precision"),
+    "recall": _detail("recall"),
+    "fits": lambda line: f"{len(line.done)} of {len(line.rows)}",
+    "paper, max error, %": _printed("max_error"),
+    "paper, mean error, %": _printed("mean_error"),
+    "parameters": lambda ln: tag("td", ln.setting, class_="text") if ln.setting else "",
+}
 
 
 def _details(lines: list[Line]) -> Iterable[Html]:
     """Tables within results (levels, errors by feature), and fits that did not end."""
-    for line, name in zip(lines, labels(lines), strict=True):
+    named = list(zip(lines, labels(lines), strict=True))
+    for line, name in named:
         for key, found in (line.done[0]["details"] if line.done else {}).items():
             entries = _entries(found)
             if entries:
-                header = ["", *entries[0][1]]
-                rows = [[label, *entry.values()] for label, entry in entries]
-                yield folded(f"{name}: {key}", table(header, rows, f"{key} of the first fit"))
-    for line in lines:
+                told = [k for k in entries[0][1] if any(e[k] == e[k] for _, e in entries)]  # no NaN
+                rows = [[label, *(entry[k] for k in told)] for label, entry in entries]
+                caption = f"{key} of the first fit"
+                yield folded(f"{name}: {key}", table(["", *told], rows, caption))
+    for line, name in named:
         for row in line.rows:
             if row["status"] != "done":
-                yield tag("p", f"{line.method} {line.setting}: {row['status']}, {row['message']}",
-                          class_="soft")  # fmt: skip
+                yield tag("p", f"{name}: {row['status']}, {row['message']}", class_="soft")
 
 
 def _entries(found: Any) -> list[tuple[str, dict]]:

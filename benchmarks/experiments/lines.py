@@ -71,17 +71,22 @@ def labels(lines: list[Line]) -> list[str]:
     told = []
     for line in lines:
         own = [other.parameters for other in lines if other.method == line.method]
-        differ = [f"{k}={_short(v)}" for k, v in line.parameters.items()
-                  if any(known.get(k) != v for known in own)]  # fmt: skip
-        told.append(" ".join([line.method, *differ]))
+        differ = {k: v for k, v in line.parameters.items()
+                  if any(known.get(k) != v for known in own)}  # fmt: skip
+        told.append(f"{line.method} {short_setting(differ)}".strip())
     return told
 
 
+def short_setting(parameters: dict[str, Any]) -> str:
+    """Parameters with as many digits as tell them apart.
+
+    >>> short_setting({"C": 0.0009765625, "gamma": 1024.0, "clustering": "kmeans"})
+    'C=0.000977 gamma=1024 clustering=kmeans'
+    """
+    return " ".join(f"{k}={_short(v)}" for k, v in parameters.items())
+
+
 def _short(value: Any) -> str:
-    """
-    >>> _short(0.0009765625), _short(1024.0), _short("kmeans")
-    ('0.000977', '1024', 'kmeans')
-    """
     if isinstance(value, float):
         return f"{value:.0f}" if value.is_integer() else f"{value:.3g}"
     return str(value)

@@ -38,9 +38,9 @@ def standings(lines: list[Line]) -> list[Standing]:
     found = [[known.get((m, d)) for d in sets] for m in methods]
     score = np.array([[-np.inf if value is None else value for value in row] for row in found])
     ranks = np.apply_along_axis(rankdata, 0, -score)
-    kernel = [k for k, line in enumerate(methods) if line not in NO_KERNEL]
+    kernel = [k for k, method in enumerate(methods) if method not in NO_KERNEL]
     behind = score.max(axis=0) - score
-    short = score[kernel].max(axis=0) - score
+    behind_kernel = score[kernel].max(axis=0) - score
     return sorted(
         (
             Standing(
@@ -48,7 +48,7 @@ def standings(lines: list[Line]) -> list[Standing]:
                 rank=float(ranks[k].mean()),
                 first=int((behind[k] == 0).sum()),
                 behind=float(behind[k][np.isfinite(behind[k])].mean()),
-                near=int((short[k] <= NEAR).sum()),
+                near=int((behind_kernel[k] <= NEAR).sum()),
                 sets=int(np.isfinite(score[k]).sum()),
             )
             for k, method in enumerate(methods)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.experiments import process
 from benchmarks.experiments.environment import describe
+from benchmarks.experiments.lines import short_setting
 from benchmarks.experiments.plan import Cell, Experiment, Method, cell
 from benchmarks.experiments.store import Results
 
@@ -115,13 +116,9 @@ def line(row: dict[str, Any]) -> str:
     ...       "status": "done", "accuracy": 0.95, "fit_seconds": 1.25, "fit_megabytes": 3.0})
     'tune usps      ICD                  C=0.1                    95.00 %      1.25 s      3 MB'
     """
-    parameters = " ".join(f"{k}={_short(v)}" for k, v in row["parameters"].items())
-    head = f"{row['stage']} {row['data']:<9} {row['method']:<20} {parameters:<24}"
+    setting = short_setting(row["parameters"])
+    head = f"{row['stage']} {row['data']:<9} {row['method']:<20} {setting:<24}"
     if row["status"] != "done":
         return f"{head} {row['status']}: {row['message']}"
     told = f"{head} {100 * row['accuracy']:.2f} % {row['fit_seconds']:>9.2f} s"
     return told if row["fit_megabytes"] is None else f"{told} {row['fit_megabytes']:>6.0f} MB"
-
-
-def _short(value) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -48,12 +48,12 @@ def read_results(folder: Path) -> Measured:
 
 def overview(measured: Measured) -> str:
     every = [line for _, lines in measured.values() for line in lines]
-    away = [abs(d) for line in every if (d := line.difference) is not None]
+    away = _differences(every)
     told = {
         "experiments with results": f"{len(measured)} of {len(plan.names())}",
         "fits": sum(len(line.done) for line in every),
         "accuracies that a paper prints": len(away),
-        f"within {FAR} points of it": sum(d <= FAR for d in away),
+        f"within {FAR} points of it": _near(away),
     }
     introduction = joined([
         tag("p", "What the papers print, what is measured here, and who wins today. ",
@@ -76,16 +76,20 @@ def _differences(lines: list[Line]) -> list[float]:
     return [d for line in lines if (d := line.difference) is not None]
 
 
+def _near(differences: list[float]) -> int:
+    return sum(abs(d) <= FAR for d in differences)
+
+
 def _experiments(measured: Measured) -> Html:
     rows = []
     for name, (experiment, lines) in measured.items():
         away = _differences(lines)
         rows.append([
-            joined([tag("a", experiment.title, href=f"{name}.html"),
-                    tag("div", experiment.source, class_="soft")]),
+            tag("td", tag("a", experiment.title, href=f"{name}.html"),
+                tag("div", experiment.source, class_="soft"), class_="wrap"),
             sum(len(line.done) for line in lines),
             len(away) or "",
-            sum(abs(d) <= FAR for d in away) if away else "",
+            _near(away) if away else "",
             f"{max(away, key=abs):+.2f}" if away else "",
         ])  # fmt: skip
     header = ["experiment", "fits", "printed", f"within {FAR}", "farthest, points"]

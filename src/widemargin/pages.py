@@ -38,13 +38,15 @@ a { color: inherit }
 nav a { display: inline-block; margin: .1rem .7rem .1rem 0; color: var(--soft) }
 .soft, figcaption, caption { color: var(--soft); font-size: .9rem }
 .warn { color: var(--warn); font-weight: 600 }
-.scroll { overflow-x: auto; margin: .6rem 0 }
+.scroll { overflow-x: auto; margin: .6rem 0; container-type: inline-size }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem }
-caption { text-align: left; padding-bottom: .2rem }
+caption { text-align: left; padding-bottom: .2rem; max-width: 100cqw }
 th, td { padding: .2rem .7rem .2rem 0; text-align: right; white-space: nowrap;
   border-bottom: 1px solid var(--line) }
 th:first-child, td:first-child { text-align: left }
 td.text { text-align: left }
+td.wrap { white-space: normal; overflow-wrap: normal; min-width: 9rem }
+.facts td { white-space: normal }
 td.heat { padding: .2rem .7rem; background: rgb(var(--heat) / calc(var(--share) * .6)) }
 .tiles { display: flex; flex-wrap: wrap; gap: .6rem 2rem; margin: 1rem 0 }
 .tiles b { display: block; font-size: 1.5rem; font-weight: 600 }
@@ -100,7 +102,7 @@ def facts(content: Mapping[str, object]) -> Html:
     """Names and values, one per line."""
     rows = [tag("tr", tag("th", k, scope="row"), tag("td", shown(v), class_="text"))
             for k, v in content.items()]  # fmt: skip
-    return _scrolling(tag("table", tag("tbody", *rows)), "facts")
+    return tag("table", tag("tbody", *rows), class_="facts")
 
 
 def table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: str) -> Html:
@@ -108,11 +110,7 @@ def table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: s
     head = tag("tr", *(tag("th", name, scope="col") for name in header))
     body = [tag("tr", *map(_cell, row)) for row in rows]
     content = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *body))
-    return _scrolling(content, caption)
-
-
-def _scrolling(content: Html, label: str) -> Html:
-    return tag("div", content, class_="scroll", role="region", tabindex=0, aria_label=label)
+    return tag("div", content, class_="scroll", role="region", tabindex=0, aria_label=caption)
 
 
 def _cell(value: object) -> Html:

@@ -121,8 +121,8 @@ def dcsvm(**changes) -> KernelSVC:
     Clusters come from two-step kernel k-means on 1,000 sampled rows.  The paper prefers balanced
     ones and does not say how it gets them: here those of more than twice the average size are
     split, so that there are more (on ijcnn1 352, 76, 16 and 5).
-    A narrow kernel defeats both: a row similar to no sampled one goes to the centre of least norm
-    (on covtype, at its gamma of 32, 58 % of the rows).  ``clustering="kmeans"`` does better there.
+    Centres have the norm of rows, 1 for kernels of distances: else those of a narrow kernel that
+    are like no sampled row (on covtype, at its gamma of 32, 58 %) would all be in one cluster.
 
     C and gamma were cross-validated per data set (C = 32, gamma = 32 for covtype); both are left
     to the caller, with features scaled to [0, 1].  The paper's tolerance of 1e-3 is LIBSVM's, on

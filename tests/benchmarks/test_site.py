@@ -7,6 +7,7 @@ import pytest
 from benchmarks.competitors import COMPETITORS
 from benchmarks.experiments import plan
 from benchmarks.experiments.__main__ import main
+from benchmarks.experiments.charts import charts
 from benchmarks.experiments.cuts import cuts
 from benchmarks.experiments.experiment_page import experiment_page
 from benchmarks.experiments.lines import Line, in_order, labels, lines_of
@@ -92,6 +93,7 @@ def test_the_paper_stands_beside_what_was_measured(site):
     assert row == ["ICD", "94.80", "94.82", "-0.02", "0.25", "0.6", "0.5", "12", "0.000625",
                    "1 of 1"]  # fmt: skip
     text = read(site, "icd_table5")
+    assert '<td class="wrap"><a href="methods.html#icd">ICD</a></td>' in text  # long ones wrap
     assert '<td class="near">-0.02</td>' in text
     assert '<td class="near">+0.12</td>' in text
     assert re.search(r'<td class="warn">-\d+\.\d\d</td>', text)  # LIBSVM's, far away
@@ -120,6 +122,41 @@ def test_curves_where_a_number_varies_and_dots_elsewhere(site):
     dots = read(site, "icd_table5")
     assert "Accuracy on ijcnn1, ours beside the paper&#x27;s: from 71.80 % (LIBLINEAR)" in dots
     assert "Seconds of a fit against wrong rows on ijcnn1" in dots
+    assert "Accuracy on covtype against branching, parts: from" in read(site, "dcsvm_figure1")
+
+
+@pytest.mark.parametrize(("name", "pictures"), [("dcsvm_figure3", 1), ("dcsvm_figure4", 2)])
+def test_no_curves_of_tolerances_and_levels_on_one_axis(tmp_path, name, pictures):
+    runner = Runner(plan.read(name), Results(tmp_path / "x.parquet"), lambda text: None,
+                    fit=pretended)  # fmt: skip
+    schedule = Schedule([runner])
+    schedule.run()
+    text = experiment_page(runner.experiment, lines_of(schedule.rows(runner)))
+    assert text.count("<svg") == pictures
+    assert "against early" not in text
+    assert "Seconds of a fit against wrong rows" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ticks"),
+    [((1.07, 17.6), ["1", "2", "5", "10", "20"]), ((0.01, 300.0), ["0.01", "0.1", "1", "10"])],
+)
+def test_seconds_are_plain_and_few_numbers(seconds, ticks):
+    found = [replace(line, rows=[line.rows[0] | {"fit_seconds": s}])
+             for line, s in zip(lines({"a": [0.9], "b": [0.8]}), seconds, strict=True)]  # fmt: skip
+    text = charts(plan.read("icd_table5"), "set 0", found)[-1]
+    told = re.findall(r"<text[^>]*>([\d.]+)</text>", text)
+    assert [number for number in told if number in ticks] == ticks
+    assert "tspan" not in text  # which powers of ten are written in
+
+
+def test_a_caption_speaks_of_the_paper_only_where_it_prints_something(site):
+    assert "marked where the paper is" in read(site, "icd_table5")
+    (line,) = lines({"a": [0.9]})
+    row = line.rows[0] | {"packages": "{}", "when": "", "machine": "", "cores": 1, "threads": 1,
+                          "python": "", "seed": 0, "limit": 1.0, "commit": ""}  # fmt: skip
+    text = experiment_page(plan.read("today"), [replace(line, rows=[row])])
+    assert "marked where the paper is" not in text
 
 
 def lines(accuracies: dict[str, list[float | None]]) -> list[Line]:
@@ -187,11 +224,13 @@ def test_a_grid_has_its_total_and_far_figures_their_reason(tmp_path):
 
 def test_failures_are_told_and_are_text(site):
     text = read(site, "dcsvm_table1")
-    assert "failed, &lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert "BCM clusters=50: failed, &lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert EVIL not in text
     assert cells(text, "BCM clusters=50")[1] == "failed"
     assert cells(text, "BCM clusters=50")[-1] == "C=32.0 clusters=50 gamma=32.0"
     assert "levels of the first fit" in text
+    assert ">n_clusters</th>" in text
+    assert ">bound</th>" not in text  # not measured: nothing but NaN
 
 
 def test_the_overview_counts_and_names_losses(site):
@@ -199,6 +238,7 @@ def test_the_overview_counts_and_names_losses(site):
     assert f"<b>{len(NAMES)} of {len(plan.names())}</b>" in text
     printed = cells(text, plan.read("icd_table5").title)
     assert printed[1:4] == ["10", "10", "2"]
+    assert '<td class="wrap"><a href="icd_table5.html">' in text  # figures stay on a phone's screen
     winner = cells(text, "icd_table5, ijcnn1")
     assert winner == ["icd_table5, ijcnn1", "ICD", "94.80", "0.25", "LIBSVM+HIK", "72.00", "0.25",
                       "+22.80"]  # fmt: skip

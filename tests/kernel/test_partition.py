@@ -125,8 +125,8 @@ def test_no_cluster_of_distinct_rows_exceeds_the_cap(name, k):
 
 
 def test_rows_that_are_similar_to_no_centre_are_not_split_in_vain(monkeypatch):
-    """They all go to the centre of least norm, whichever that is: every round costs a look at
-    all rows and helps nothing."""
+    """They all go to one centre, whichever that is: every round costs a look at all rows and
+    helps nothing."""
     kernel, rows = operands("rbf", uniform(2000, 20))
     narrow = replace(kernel, gamma=1e3)
     looks = []
@@ -139,6 +139,32 @@ def test_rows_that_are_similar_to_no_centre_are_not_split_in_vain(monkeypatch):
     assert np.bincount(label).max() > 1000
     assert len(looks) <= 6
     np.testing.assert_array_equal(look(router, rows, ONE), label)
+
+
+def test_a_narrow_kernel_leaves_no_cluster_crowded():
+    """Most rows are like no sampled one; centres of other norms than 1 would send three in four
+    of them to one cluster."""
+    kernel, rows = operands("rbf", uniform(2000, 4))
+    narrow = replace(kernel, gamma=100.0)
+    how = (100, np.random.default_rng(0), ONE, "kernel_kmeans")
+    router, label = partition(narrow, rows, 16, np.arange(2000), *how)
+    assert np.bincount(label).max() <= 2 * 2000 / 16
+    np.testing.assert_array_equal(router.assign(rows, ONE), label)
+
+
+@pytest.mark.parametrize("name", BY_DISTANCE)
+def test_centres_of_rows_of_norm_1_have_norm_1(name):
+    kernel, rows = operands(name, uniform(120))
+    rng = np.random.default_rng(0)
+    router = kernel_kmeans(kernel, rows, 5, rng, ONE)
+    split = router.split(np.array([1]), rows, router.assign(rows, ONE), rng, ONE)
+    K = ONE.product(kernel, rows, rows, np.eye(120))
+    for one in (router, split):
+        norms = np.einsum("ic,ij,jc->c", one.members, K, one.members)
+        np.testing.assert_allclose(norms, one.constants, rtol=1e-12)
+        np.testing.assert_array_equal(one.constants, 1.0)
+        for c in range(one.n_clusters):  # along the mean of its rows
+            assert len(np.unique(one.members[:, c])) == 2
 
 
 @pytest.mark.parametrize("name", ["rbf", "poly"])

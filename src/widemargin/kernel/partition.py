@@ -100,21 +100,21 @@ def _kmeans(rows: Any, k: int, rng) -> np.ndarray:
 
 @dataclass(frozen=True)
 class KernelRouter:
-    """Centres in feature space, each the mean of some sampled rows.
+    """Centres in feature space, each along the mean of some sampled rows (see `_comparable`).
 
     |phi(x) - c|^2 = k(x, x) - 2 k(x, S) m_c + const_c, with m_c a column of ``members``.
     """
 
     kernel: Kernel
     sample: Any
-    members: np.ndarray  # (n_sample, k), columns sum to 1
+    members: np.ndarray  # (n_sample, k)
     constants: np.ndarray  # (k,), squared norms of the centres
 
     @classmethod
     def of(cls, kernel, sample: Any, members: np.ndarray, backend: Backend) -> KernelRouter:
         router = cls(kernel, sample, members, np.zeros(members.shape[1]))
-        inner = router._inner(sample, backend)
-        return replace(router, constants=np.einsum("ic,ic->c", members, inner))
+        members, _, constants = _comparable(kernel, members, router._inner(sample, backend))
+        return replace(router, members=members, constants=constants)
 
     @property
     def n_clusters(self) -> int:
@@ -177,13 +177,29 @@ def kernel_kmeans(kernel, rows: Any, k: int, rng, backend: Backend) -> KernelRou
     label = np.argmin(diagonal[chosen] - 2 * gram[:, chosen], axis=1)
     for _ in range(_ITERATIONS):
         members = _averages(label)
-        products = gram @ members
-        new = np.argmin(np.einsum("ic,ic->c", members, products) - 2 * products, axis=1)
+        _, products, squares = _comparable(kernel, members, gram @ members)
+        new = np.argmin(squares - 2 * products, axis=1)
         new = np.unique(new, return_inverse=True)[1]
         if np.array_equal(new, label):
             break
         label = new
     return KernelRouter.of(kernel, rows, _averages(label), backend)
+
+
+def _comparable(
+    kernel: Kernel, members: np.ndarray, products: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Centres, what sampled rows have in common with them, and their squared norms.
+
+    Where all rows have norm 1 (kernels of distances) so have centres.  A mean of rows that are not
+    alike is near 0, which is nearer than any other centre to all rows that are like none: with a
+    narrow kernel most rows would be in one cluster, though k-means gains nothing by it.
+    """
+    squares = np.einsum("ic,ic->c", members, products)
+    if not kernel.traits.by_distance:
+        return members, products, squares
+    norms = np.sqrt(squares)
+    return members / norms, products / norms, np.ones(len(norms))
 
 
 def _seed(gram, diagonal, k, rng) -> list[int]:
@@ -249,8 +265,8 @@ def partition(
 def _in_vain(largest: list[int]) -> bool:
     """Whether splitting has not made the largest cluster smaller for some rounds.
 
-    Rows that are similar to no sampled one (a narrow kernel) all go to the centre of least norm,
-    and to the next one when that is split.
+    Rows whose kernel values with all sampled ones are 0 (a very narrow kernel underflows) all go to
+    one centre, and to the next one when that is split.
     """
     return len(largest) > _PATIENCE and largest[-1] > _SMALLER * largest[-1 - _PATIENCE]
 
