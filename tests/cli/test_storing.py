@@ -255,6 +255,28 @@ def test_a_large_table_is_trained_from_disk_by_itself(wages, tmp_path):
     np.testing.assert_array_equal(one.model_.weights, two.model_.weights)
 
 
+def test_missing_values_are_learned_from_disk_as_in_memory(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((300, 5)), rng.integers(0, 2, 300)
+    X[(rng.random(300) < 0.8) & (y == 1), 2] = np.nan
+    np.savez(tmp_path / "d.npz", X=X, y=y)
+    options = ("-t", "intersection", "-e", "1e-6")
+    run("store", tmp_path / "d.npz", tmp_path / "s")
+    run("train", tmp_path / "s", tmp_path / "a", *options)
+    run("train", tmp_path / "d.npz", tmp_path / "b", *options, "--memory-limit", "1kB")
+    run("train", tmp_path / "d.npz", tmp_path / "c", *options)
+    stored, by_itself, whole = (load(tmp_path / name) for name in "abc")
+    np.testing.assert_array_equal(stored.model_.weights, by_itself.model_.weights)
+    assert stored.objective_ == pytest.approx(whole.objective_, rel=1e-5)
+    assert stored.columns_ == whole.columns_
+    found = [run_json("evaluate", tmp_path / "d.npz", tmp_path / name) for name in "abc"]
+    assert found[0]["accuracy"] == found[1]["accuracy"] == found[2]["accuracy"] > 0.8
+    said = refused("store", tmp_path / "d.npz", tmp_path / "v", "--keep", "values", status=1)
+    assert said.endswith(
+        "or learn from them with an additive kernel, such as --kernel intersection."
+    )
+
+
 def test_missing_values_of_a_large_table_are_refused_with_the_way_out(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "t.csv"

@@ -247,7 +247,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         ----------
         X : array-like, sparse matrix of shape (n_samples, n_features), or BlockStore
             Values outside the training range are clipped to it.  A store must have the bins of the
-            one that the model was fitted to.
+            one that the model was fitted to, and missing values in the same columns.
 
         Returns
         -------
@@ -256,6 +256,11 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         """
         check_is_fitted(self, "model_")
         if isinstance(X, BlockStore):
+            if X.columns != self.columns_:
+                raise ValueError(
+                    "The store has missing values in other columns than the model's data had. "
+                    "Predict the data that the store was built from."
+                )
             outputs = self.model_.decision_of_codes(X.codes, X.encoder, self.n_jobs)
             return Coding.of(self).scores(outputs)
         values, marks = self._parts(X)

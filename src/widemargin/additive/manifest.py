@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from widemargin.additive.block_files import Entry
+from widemargin.additive.columns import Columns
 from widemargin.digest import digest
 from widemargin.files import replacing
 
@@ -35,6 +36,8 @@ class Manifest:
         What they are.
     names : list of str or None
         Of the features.
+    missing : list of int
+        Features that have missing values in the data that the store was built from.
     notes : dict
         What else was known of the data: how svmlight text counts, and the label's column.
     kernel : str
@@ -57,6 +60,7 @@ class Manifest:
     classes: list = field(default_factory=list)
     kind: str = "int"
     names: list[str] | None = None
+    missing: list[int] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
     kernel: str = ""
     compressed: bool = False
@@ -75,6 +79,11 @@ class Manifest:
     def holds_values(self) -> bool:
         """Whether its blocks are of raw values."""
         return self.settings.get("keep") == "values"
+
+    @property
+    def columns(self) -> Columns:
+        """What the columns of the data are in its codes."""
+        return Columns(self.n_features, missing=frozenset(self.missing))
 
     @property
     def label_array(self) -> np.ndarray:
@@ -123,7 +132,10 @@ def _digest(content: dict) -> str:
 
 
 def _checked(content: dict) -> dict:
-    """The fields by their types; the digest says that nobody has changed them since."""
+    """The fields by their types; the digest says that nobody has changed them since.
+
+    Older stores have no missing values, and do not say so.
+    """
     entries = {name: [Entry.of(e) for e in content[name]] for name in ("raw", "blocks")}
     encoder = content["encoder"]
     found = {**content, **entries, "encoder": None if encoder is None else Entry.of(encoder)}
@@ -134,6 +146,11 @@ def _checked(content: dict) -> dict:
         or not all(isinstance(content[name], dict) for name in ("settings", "notes"))
     ):
         raise ValueError("a field has a value that it cannot have")
+    missing = content.get("missing", [])
+    if not isinstance(missing, list) or not all(type(column) is int for column in missing):
+        raise ValueError("missing is no list of columns")
+    if missing != sorted(set(missing)) or not all(0 <= j < content["n_features"] for j in missing):
+        raise ValueError("missing names a column that there is not")
     kind = _KINDS[content["kind"]]
     if not all(isinstance(label, kind) for label in content["classes"]):
         raise ValueError(f"a label is no {content['kind']}")

@@ -15,15 +15,18 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from widemargin.additive.columns import n_missing
 from widemargin.additive.manifest import Manifest
 from widemargin.additive.source import Values
 from widemargin.sklearn_private import check_sample_weight, get_feature_names
 from widemargin.validation import canonical, check_sparse
+from widemargin.warning import UnseenWarning, warn_user
 from widemargin.wording import words
 
 _NARROW = tuple(map(np.dtype, ("uint8", "uint16", "float32")))
 _TOGETHER = 1 << 14  # values compared at a time
 _COLUMNS_IN_TWO_BYTES = 1 << 16
+_MOST_NAMED = 5  # columns in a warning
 _KIND = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "text"}
 
 
@@ -144,6 +147,7 @@ def raw_blocks(chunks: Iterable, n_values: int, before: Manifest) -> Iterator[Ra
                 held, room = [], n_values
     if held:
         yield reader.block(held)
+    reader.warn_of_gaps()
 
 
 class _Reader:
@@ -158,6 +162,8 @@ class _Reader:
         self._kinds = {before.kind} if follows else set()
         self._notes = dict(before.notes)
         self._lasting = before.holds_values
+        self._missing: set[int] = set()  # columns with gaps
+        self._known_missing = before.missing
         self._n_rows = 0
 
     def piece(self, chunk) -> _Piece:
@@ -172,13 +178,15 @@ class _Reader:
                 f"The chunk that begins with row {self._n_rows} has {n} rows and {len(y)} labels."
             )
         self._check_width(X, names)
-        self._check_finite(X)
+        gaps = self._check_finite(X)
         weight = check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         label = self._numbered(y)
         self._n_rows += n
         if not np.all(weight > 0):  # rows of weight 0 are as good as absent
             present = np.flatnonzero(weight > 0)
             X, label, weight = X[present], label[present], weight[present]
+        if gaps:
+            self._missing |= set(np.flatnonzero(n_missing(X)).tolist())
         return _Piece(Values.of(X), label, weight)
 
     def _check_width(self, X, names: list[str] | None) -> None:
@@ -202,15 +210,39 @@ class _Reader:
         self._sparse, self._names = sparse, names
         self._n_features = max(d, self._n_features)
 
-    def _check_finite(self, X) -> None:
+    def _check_finite(self, X) -> bool:
+        """Whether there are gaps; codes have a place for them, infinity has none anywhere."""
         if X.dtype.kind != "f":
+            return False
+        values = Values.of(X)
+        place = values.first(lambda values: ~np.isfinite(values))
+        if place is None:
+            return False
+        if not self._lasting:
+            place = values.first(np.isinf)
+        if place is None:
+            return True
+        kind, way_out = ("NaN", words().learning) if np.isnan(X[place]) else ("infinity", "")
+        raise ValueError(
+            f"Input X contains {kind} at row {self._n_rows + place[0]}, column "
+            f"{self._called(place[1])}. Remove or impute such values first, {words().imputing}"
+            f"{way_out}."
+        )
+
+    def _called(self, column: int) -> str:
+        return words().feature(column) if self._names is None else repr(self._names[column])
+
+    def warn_of_gaps(self) -> None:
+        """A store that is there has no feature for those of columns that were complete."""
+        if not self._fixed:
             return
-        place = Values.of(X).first(lambda values: ~np.isfinite(values))
-        if place is not None:
-            column = place[1] if self._names is None else repr(self._names[place[1]])
-            raise ValueError(
-                f"Input X contains NaN or infinity at row {self._n_rows + place[0]}, column "
-                f"{column}. Remove or impute such values first, {words().imputing}."
+        new = sorted(self._missing - set(self._known_missing))
+        if new:
+            more = f" and {len(new) - _MOST_NAMED} more" if len(new) > _MOST_NAMED else ""
+            warn_user(
+                "Missing values of columns that had none when the store was built contribute "
+                f"nothing: {', '.join(map(self._called, new[:_MOST_NAMED]))}{more}.",
+                UnseenWarning,
             )
 
     def _numbered(self, y: np.ndarray) -> np.ndarray:
@@ -239,6 +271,7 @@ class _Reader:
             "n_features": self._n_features,
             "sparse": self._sparse,
             "names": self._names,
+            "missing": self._known_missing if self._fixed else sorted(self._missing),
             "notes": dict(self._notes),
             "classes": [float(c) for c in self._classes] if kind == "float" else [*self._classes],
             "kind": kind,

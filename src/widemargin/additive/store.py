@@ -13,6 +13,7 @@ import numpy as np
 
 from widemargin.additive.block_files import Entry, announce, read_ahead, read_array, read_arrays
 from widemargin.additive.codes import CodedRows, Codes
+from widemargin.additive.columns import Columns
 from widemargin.additive.encoder import Encoder
 from widemargin.additive.manifest import Manifest
 from widemargin.digest import digest
@@ -114,7 +115,8 @@ class BlockStore(Store):
             and settings is finished: blocks that are there are compared, not written again.
         chunks : iterable
             Of pairs (X, y), triples (X, y, sample_weight), or what `widemargin.stream` reads.  X
-            is dense or sparse in all of them; sparse ones may grow wider.
+            is dense or sparse in all of them; sparse ones may grow wider.  Codes have a place for
+            missing values (NaN), from which ``AdditiveSVC(missing="learn")`` learns.
         keep : {"codes", "values"}, default="codes"
             What the store is to hold: codes, for `AdditiveSVC`, or the values themselves, for
             `KernelSVC`, in the type that they have.
@@ -159,8 +161,9 @@ class BlockStore(Store):
         """The store with more rows, which are new blocks; parameters are those of `build`.
 
         Scale and bins stay as they are: values outside the range that the store was built from
-        fall in the first or last bin, as they do at prediction.  Labels may be new.  An append
-        that is interrupted leaves the store as it was, and goes on when it is called again.
+        fall in the first or last bin, as they do at prediction, and so do missing values
+        contribute nothing in columns that had none.  Labels may be new.  An append that is
+        interrupted leaves the store as it was, and goes on when it is called again.
         """
         from widemargin.additive.store_building import Steps, append
 
@@ -227,6 +230,11 @@ class BlockStore(Store):
     @property
     def feature_names(self) -> list[str] | None:
         return self._manifest.names
+
+    @property
+    def columns(self) -> Columns:
+        """Which columns of the data have missing values."""
+        return self._manifest.columns
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -325,7 +333,7 @@ class StoredCodes(CodedRows):
         assert manifest.encoder is not None
         encoder = read_encoder(folder, manifest.encoder, manifest.n_features)
         entries = manifest.blocks[: manifest.n_finished]
-        size = (sum(manifest.rows), manifest.n_features, encoder.n_codes)
+        size = (sum(manifest.rows), manifest.columns.n_features, encoder.n_codes)
         return cls(folder, entries, encoder, *size)
 
     @property

@@ -25,12 +25,13 @@ from widemargin.additive.block_files import (
     write_arrays,
 )
 from widemargin.additive.choice import SAMPLE, choose_kernel
-from widemargin.additive.codes import encode_block
+from widemargin.additive.codes import Codes, encode_block
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
+from widemargin.additive.indicators import beside
 from widemargin.additive.manifest import MANIFEST, Manifest
 from widemargin.additive.raw_blocks import RawBlock, raw_blocks
 from widemargin.additive.raw_source import RawSource, read_raw, values_of
-from widemargin.additive.source import Ranges, united
+from widemargin.additive.source import Ranges, Values, united
 from widemargin.additive.store import Told, read_encoder
 from widemargin.claim import CLAIM, Claim
 from widemargin.validation import (
@@ -240,7 +241,7 @@ class _Building:
         entry = entry_of("encoder.bin", arrays)
         write_arrays(self.folder, entry, arrays)
         first = source.block(0)
-        some = encode_block(first.rows(0, min(first.n_rows, SAMPLE)), encoder)
+        some = _encoded(first.rows(0, min(first.n_rows, SAMPLE)), encoder, self.manifest, None)
         compressed = some.index is not None
         self.update(encoder=entry, kernel=choose_kernel(first), compressed=compressed)
 
@@ -286,7 +287,7 @@ class _Building:
 def _coded(arrays: dict, encoder: Encoder, manifest: Manifest) -> dict[str, np.ndarray]:
     """The arrays of a block of codes, of those of a raw one."""
     values = values_of(arrays, manifest.n_features)
-    codes = encode_block(values, encoder, compressed=manifest.compressed)
+    codes = _encoded(values, encoder, manifest, manifest.compressed)
     coded: dict[str, np.ndarray | None] = {
         "start": codes.start,
         "index": codes.index,
@@ -295,3 +296,14 @@ def _coded(arrays: dict, encoder: Encoder, manifest: Manifest) -> dict[str, np.n
         "weight": arrays.get("weight"),
     }
     return {name: array for name, array in coded.items() if array is not None}
+
+
+def _encoded(
+    values: Values, encoder: Encoder, manifest: Manifest, compressed: bool | None
+) -> Codes:
+    """Codes of some rows: of numbers, and of those that are missing."""
+    values, marks = manifest.columns.parts_of(values)
+    codes = encode_block(values, encoder, compressed=compressed)
+    if marks is None:
+        return codes
+    return beside(codes, marks, encoder.n_codes - 1, compressed=compressed)
