@@ -118,7 +118,7 @@ def test_an_appended_gap_of_a_complete_column_contributes_nothing_with_a_warning
     X, y = with_gaps(240)
     X[130, 3] = X[140, 0] = np.nan
     store = built(tmp_path, X[:120], y[:120])
-    said = "had none when the store was built contribute nothing: 0, 3."
+    said = "had none when the store was built contribute nothing: 0; 3."
     with pytest.warns(UnseenWarning, match=said) as warned:
         longer = store.append([(X[120:], y[120:])], values_per_block=80)
     assert warned[0].filename == __file__
@@ -133,7 +133,7 @@ def test_a_store_with_other_gaps_than_the_model_is_not_predicted(tmp_path):
     X, y = with_gaps()
     model = svc(missing="learn").fit(X, y)
     store = built(tmp_path, np.nan_to_num(X), y)
-    with pytest.raises(ValueError, match="missing values in other columns"):
+    with pytest.raises(ValueError, match="missing values in other columns, than"):
         model.predict(store)
 
 
@@ -207,3 +207,99 @@ def test_a_manifest_with_other_gaps_than_its_codes_is_refused(tmp_path):
     Manifest.read(store.folder).with_(missing=[1]).write(store.folder)
     with pytest.raises(ValueError, match="damaged"):
         svc(missing="learn").fit(BlockStore(store.folder))
+
+
+# ------------------------------------------------------------------ categories
+
+
+def people(n_rows=200):
+    """Two columns of categories, one of them text, and gaps in one of each kind."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, n_rows)
+    jobs = np.where(y == 1, rng.choice(["smith", "clerk"], n_rows), "baker").astype(object)
+    jobs[rng.random(n_rows) < 0.2] = None
+    frame = pandas.DataFrame(
+        {
+            "job": jobs,
+            "age": np.where(rng.random(n_rows) < 0.2, np.nan, rng.random(n_rows) + y),
+            "town": pandas.Categorical(rng.choice(["Ulm", "Bonn"], n_rows)),
+            "pay": rng.random(n_rows),
+        }
+    )
+    return frame, y
+
+
+def built_of(folder, frame, y):
+    parts = [(frame[k : k + 30], y[k : k + 30]) for k in range(0, len(y), 30)]
+    return BlockStore.build(folder / "people", parts, values_per_block=150)
+
+
+def test_categories_have_the_codes_that_they_have_in_memory(tmp_path):
+    frame, y = people()
+    store = built_of(tmp_path, frame, y)
+    options = {"kernel": "intersection", "missing": "learn", "tol": 1e-5, "random_state": 0}
+    stored, whole = AdditiveSVC(**options).fit(store), AdditiveSVC(**options).fit(frame, y)
+    assert stored.columns_ == whole.columns_ == store.columns
+    assert store.columns.categories == {0: ("baker", "clerk", "smith"), 2: ("Bonn", "Ulm")}
+    same(store.encoder, whole.model_.encoder)
+    np.testing.assert_array_equal(stored.model_.frequency, whole.model_.frequency)
+    assert stored.objective_ == pytest.approx(whole.objective_, rel=1e-5)
+    np.testing.assert_array_equal(stored.decision_function(store), stored.decision_function(frame))
+    np.testing.assert_array_equal(whole.decision_function(store), whole.decision_function(frame))
+
+
+def test_new_categories_of_an_append_contribute_nothing_with_a_warning(tmp_path):
+    frame, y = people()
+    store, more = built_of(tmp_path, frame, y), frame[:40].copy()
+    more.loc[7, "job"] = "abbot"
+    with pytest.warns(UnseenWarning, match=r"contribute nothing: 'job', first 'abbot'\."):
+        longer = store.append([(more, y[:40])])
+    assert longer.columns == store.columns
+    model = AdditiveSVC(missing="learn", random_state=0).fit(longer)
+    with pytest.warns(UnseenWarning, match="'job' in 1 row"):
+        expected = model.decision_function(more)
+    np.testing.assert_array_equal(model.decision_function(longer)[200:], expected)
+
+
+def test_nothing_but_categories(tmp_path):
+    frame, y = people()
+    frame = frame[["job", "town"]]
+    options = {"kernel": "intersection", "missing": "learn", "tol": 1e-4, "random_state": 0}
+    store = built_of(tmp_path, frame, y)
+    stored, whole = AdditiveSVC(**options).fit(store), AdditiveSVC(**options).fit(frame, y)
+    assert stored.objective_ == pytest.approx(whole.objective_, rel=1e-4)
+    np.testing.assert_array_equal(stored.decision_function(store), stored.decision_function(frame))
+
+
+def test_a_column_keeps_its_kind(tmp_path):
+    frame, y = people()
+    late = [(frame[["age", "pay"]], y), (frame[["town", "pay"]].rename(columns={"town": "age"}), y)]
+    said = "begins with row 200 has categories in column 0, where the rows before have numbers"
+    with pytest.raises(ValueError, match=said):
+        BlockStore.build(tmp_path / "s", late)
+
+
+@pytest.mark.parametrize("wanted", [[0], None, ["job"]])
+def test_an_estimator_with_other_columns_of_categories_is_refused(wanted, tmp_path):
+    store = built_of(tmp_path, *people())
+    with pytest.raises(ValueError, match=r"categorical_features=.*Leave it at 'from_dtype'"):
+        AdditiveSVC(missing="learn", categorical_features=wanted).fit(store)
+
+
+def test_categories_are_no_values(tmp_path):
+    frame, y = people()
+    with pytest.raises(ValueError, match="could not convert string"):
+        BlockStore.build(tmp_path / "s", [(frame, y)], keep="values")
+
+
+@pytest.mark.parametrize(
+    "categories", [[[9, ["a"]]], [[0, ["a", "a"]]], [[0, [1]]], [[2, ["a"]], [0, ["a"]]], [[0]], 3]
+)
+def test_a_manifest_with_categories_that_cannot_be_is_refused(categories, tmp_path):
+    from widemargin.additive.manifest import Manifest
+
+    store = built_of(tmp_path, *people())
+    Manifest.read(store.folder).with_(categories=categories).write(store.folder)
+    with pytest.raises(ValueError, match="damaged or of another version"):
+        BlockStore(store.folder)

@@ -228,7 +228,7 @@ def wages(request, tmp_path):
 def test_a_store_of_a_table_in_pieces_is_that_of_the_whole(wages, tmp_path):
     from widemargin import read
 
-    whole = read(wages, drop=["id"])
+    whole = read(wages, drop=["id"], one_hot=False)
     BlockStore.build(tmp_path / "whole", [whole])
     run("store", wages, tmp_path / "pieces", "--drop", "id")
     contents = [
@@ -277,10 +277,40 @@ def test_missing_values_are_learned_from_disk_as_in_memory(tmp_path):
     )
 
 
-def test_missing_values_of_a_large_table_are_refused_with_the_way_out(tmp_path):
+@pytest.mark.usefixtures("small_chunks")
+def test_gaps_and_categories_of_a_large_table_are_learned_as_in_memory(wages, tmp_path):
+    from widemargin import read
+
+    table = read(wages, drop=["id"], one_hot=False)
+    frame = table.X.to_pandas()
+    rich = table.y == "rich"
+    frame.loc[rich & (np.arange(400) % 2 == 0), "age"] = np.nan
+    frame["job"] = frame["job"].astype(object).where(np.arange(400) % 7 != 0)
+    frame["label"] = table.y
+    path = wages.with_name(f"gaps{wages.suffix}")
+    frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(path)
+    options = ("-t", "intersection", "-e", "1e-6")
+    run("store", path, tmp_path / "s")
+    run("train", tmp_path / "s", tmp_path / "a", *options)
+    run("train", path, tmp_path / "b", *options, "--memory-limit", "1kB")
+    run("train", path, tmp_path / "c", *options)
+    stored, by_itself, whole = (load(tmp_path / name) for name in "abc")
+    assert stored.columns_ == whole.columns_
+    assert list(stored.columns_.categories.values()) == [("abbot", "clerk", "smith")]
+    np.testing.assert_array_equal(stored.model_.weights, by_itself.model_.weights)
+    np.testing.assert_array_equal(stored.model_.encoder.thresholds, whole.model_.encoder.thresholds)
+    assert stored.objective_ == pytest.approx(whole.objective_, rel=1e-5)
+    for model in "ac":
+        run("predict", path, tmp_path / model, tmp_path / f"{model}.txt")
+    assert (tmp_path / "a.txt").read_text() == (tmp_path / "c.txt").read_text()
+    assert run_json("evaluate", path, tmp_path / "a")["accuracy"] > 0.7
+
+
+def test_gaps_of_a_table_of_values_are_refused_with_the_way_out(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "t.csv"
     path.write_text("age,label\n" + "3,0\n4,1\n" * 50 + ",1\n")
-    said = refused("store", path, tmp_path / "s", status=1)
+    said = refused("store", path, tmp_path / "s", "--keep", "values", status=1)
     assert "row 101, column 'age': the value is missing" in said
-    assert "train on the table itself, with a larger --memory-limit" in said
+    assert "or learn from them with an additive kernel" in said
+    run("store", path, tmp_path / "s")

@@ -58,6 +58,8 @@ def _spelled(value):
     if isinstance(value, str):
         quoted = value.replace('"', '""')
         return f'"{quoted}"' if set(value) & set(',"\n') else value
+    if np.isnan(value):
+        return ""
     return repr(float(value)) if value != int(value) else str(int(value))
 
 
@@ -78,6 +80,25 @@ def same(path, **options):
         assert chunk.columns == whole.columns
         assert chunk.na == whole.na
     return whole
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "parquet"])
+def test_columns_as_they_are_with_their_gaps(kind, tmp_path):
+    columns = table()
+    columns["age"][[3, 200]] = np.nan
+    path = saved(kind, tmp_path, columns)
+    options = {"one_hot": False, "na": ["clerk"]}
+    chunks, whole = list(stream(path, **options)), read(path, **options)
+    assert len(chunks) > 3
+    together = pa.concat_tables([chunk.X for chunk in chunks]).unify_dictionaries()
+    for name in whole.X.column_names:
+        assert together[name].to_pylist() == pytest.approx(whole.X[name].to_pylist(), nan_ok=True)
+        assert together[name].type == whole.X[name].type
+    np.testing.assert_array_equal(np.concatenate([c.y for c in chunks]), whole.y)
+    assert all(chunk.columns == whole.columns for chunk in chunks)
+    assert whole.columns.missing["age"] == 2
+    assert whole.columns.missing["job"] > 20
+    assert all(chunk.feature_names.tolist() == list(columns)[:-1] for chunk in chunks)
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "parquet"])
@@ -144,8 +165,7 @@ def refusals(path, **options):
 )
 def test_what_is_refused_is_refused_in_the_same_words(change, options, tmp_path):
     streamed, whole = refusals(saved("parquet", tmp_path, table() | change), **options)
-    assert streamed.split(", or learn")[0] == whole.split(", or learn")[0]
-    assert ("learn from them in memory" in streamed) == ("learn from them with" in whole)
+    assert streamed == whole
 
 
 def test_a_missing_label_is_named_by_its_place(tmp_path):

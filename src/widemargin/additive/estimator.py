@@ -247,7 +247,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         ----------
         X : array-like, sparse matrix of shape (n_samples, n_features), or BlockStore
             Values outside the training range are clipped to it.  A store must have the bins of the
-            one that the model was fitted to, and missing values in the same columns.
+            one that the model was fitted to, and its categories and columns with missing values.
 
         Returns
         -------
@@ -258,7 +258,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         if isinstance(X, BlockStore):
             if X.columns != self.columns_:
                 raise ValueError(
-                    "The store has missing values in other columns than the model's data had. "
+                    "The store has other categories, or missing values in other columns, than the "
+                    "data of the model. "
                     "Predict the data that the store was built from."
                 )
             outputs = self.model_.decision_of_codes(X.codes, X.encoder, self.n_jobs)

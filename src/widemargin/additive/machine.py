@@ -69,6 +69,7 @@ class AdditiveMachine(Machine):
     binning: str
     scaling: str | None
     missing: str
+    categorical_features: Any
     multi_class: str
     fit_intercept: bool
     C_unit: str
@@ -112,15 +113,23 @@ class AdditiveMachine(Machine):
     def _prepare_stored(self, store: BlockStore, y, sample_weight) -> TrainingSet:
         """The same of a store, whose rows are coded already."""
         check_store_input(self, store, y, sample_weight)
-        self._check_gaps(store)
+        self._check_columns(store)
         targets = self._stored_targets(store)
         learned = learn_stored(store, targets.weight, self._settings())
         shares = BinShares.of(learned.codes, targets.weight)
         diagonal = learned.diagonal()
         return TrainingSet(store.columns, learned, diagonal, targets, shares, store, None)
 
-    def _check_gaps(self, store: BlockStore) -> None:
-        """What `check_finite` is for arrays."""
+    def _check_columns(self, store: BlockStore) -> None:
+        """A store was built with its own categories; gaps are as `check_finite` has them."""
+        wanted = self.categorical_features
+        own = isinstance(wanted, str) or (wanted is None and not store.columns.categories)
+        if not own:
+            raise ValueError(
+                f"{words().option('categorical_features', wanted)}: the columns of categories are "
+                f"those that the store {str(store.folder)!r} was built with. Leave it at "
+                "'from_dtype'."
+            )
         if store.columns.missing and self.missing != "learn":
             column = column_name(self, min(store.columns.missing))
             raise ValueError(

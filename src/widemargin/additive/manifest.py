@@ -36,8 +36,10 @@ class Manifest:
         What they are.
     names : list of str or None
         Of the features.
+    categories : list of [int, list of str]
+        Columns of categories, and those of each in the order of their first row.
     missing : list of int
-        Features that have missing values in the data that the store was built from.
+        Columns that have missing values in the data that the store was built from.
     notes : dict
         What else was known of the data: how svmlight text counts, and the label's column.
     kernel : str
@@ -60,6 +62,7 @@ class Manifest:
     classes: list = field(default_factory=list)
     kind: str = "int"
     names: list[str] | None = None
+    categories: list[tuple[int, list[str]]] = field(default_factory=list)
     missing: list[int] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
     kernel: str = ""
@@ -69,6 +72,11 @@ class Manifest:
     blocks: list[Entry] = field(default_factory=list)
     gathered: bool = False
     n_finished: int = 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was kept yet, so that it can be begun in another way."""
+        return not self.raw and not self.blocks
 
     @property
     def complete(self) -> bool:
@@ -82,8 +90,10 @@ class Manifest:
 
     @property
     def columns(self) -> Columns:
-        """What the columns of the data are in its codes."""
-        return Columns(self.n_features, missing=frozenset(self.missing))
+        """What the columns of the data are in its codes, as in memory: the order of rows is none
+        of categories."""
+        categories = {column: tuple(sorted(names)) for column, names in self.categories}
+        return Columns(self.n_features, categories, frozenset(self.missing))
 
     @property
     def label_array(self) -> np.ndarray:
@@ -134,7 +144,7 @@ def _digest(content: dict) -> str:
 def _checked(content: dict) -> dict:
     """The fields by their types; the digest says that nobody has changed them since.
 
-    Older stores have no missing values, and do not say so.
+    Older stores have neither categories nor missing values, and do not say so.
     """
     entries = {name: [Entry.of(e) for e in content[name]] for name in ("raw", "blocks")}
     encoder = content["encoder"]
@@ -146,11 +156,8 @@ def _checked(content: dict) -> dict:
         or not all(isinstance(content[name], dict) for name in ("settings", "notes"))
     ):
         raise ValueError("a field has a value that it cannot have")
-    missing = content.get("missing", [])
-    if not isinstance(missing, list) or not all(type(column) is int for column in missing):
-        raise ValueError("missing is no list of columns")
-    if missing != sorted(set(missing)) or not all(0 <= j < content["n_features"] for j in missing):
-        raise ValueError("missing names a column that there is not")
+    _check_columns("missing", content.get("missing", []), content["n_features"])
+    found["categories"] = _checked_categories(content)
     kind = _KINDS[content["kind"]]
     if not all(isinstance(label, kind) for label in content["classes"]):
         raise ValueError(f"a label is no {content['kind']}")
@@ -159,3 +166,20 @@ def _checked(content: dict) -> dict:
     if not all("label" in entry.arrays for entry in entries["blocks"] + entries["raw"]):
         raise ValueError("a block has no labels")
     return found
+
+
+def _checked_categories(content: dict) -> list[tuple[int, list[str]]]:
+    found = [(column, names) for column, names in content.get("categories", [])]
+    _check_columns("categories", [column for column, _ in found], content["n_features"])
+    for _, names in found:
+        texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        if not texts or len(set(names)) < len(names):
+            raise ValueError("categories are no texts that can be told apart")
+    return found
+
+
+def _check_columns(field: str, columns: Any, n_features: int) -> None:
+    if not isinstance(columns, list) or not all(type(column) is int for column in columns):
+        raise ValueError(f"{field} is no list of columns")
+    if columns != sorted(set(columns)) or not all(0 <= j < n_features for j in columns):
+        raise ValueError(f"{field} names a column that there is not")

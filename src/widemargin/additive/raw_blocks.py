@@ -15,18 +15,16 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from widemargin.additive.columns import n_missing
+from widemargin.additive.growing_columns import GrowingColumns
 from widemargin.additive.manifest import Manifest
 from widemargin.additive.source import Values
 from widemargin.sklearn_private import check_sample_weight, get_feature_names
 from widemargin.validation import canonical, check_sparse
-from widemargin.warning import UnseenWarning, warn_user
 from widemargin.wording import words
 
 _NARROW = tuple(map(np.dtype, ("uint8", "uint16", "float32")))
 _TOGETHER = 1 << 14  # values compared at a time
 _COLUMNS_IN_TWO_BYTES = 1 << 16
-_MOST_NAMED = 5  # columns in a warning
 _KIND = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "text"}
 
 
@@ -147,7 +145,7 @@ def raw_blocks(chunks: Iterable, n_values: int, before: Manifest) -> Iterator[Ra
                 held, room = [], n_values
     if held:
         yield reader.block(held)
-    reader.warn_of_gaps()
+    reader.columns.warn_of_news(reader.names)
 
 
 class _Reader:
@@ -155,19 +153,19 @@ class _Reader:
 
     def __init__(self, before: Manifest):
         self._fixed = follows = before.complete
-        self._n_features, self._names = before.n_features if follows else 0, before.names
+        self._n_features, self.names = before.n_features if follows else 0, before.names
         self._sparse: bool | None = before.sparse if follows else None
         # Blocks that are there already are made again, so their labels are numbered anew.
         self._classes: dict = {c: k for k, c in enumerate(before.classes)} if follows else {}
         self._kinds = {before.kind} if follows else set()
         self._notes = dict(before.notes)
         self._lasting = before.holds_values
-        self._missing: set[int] = set()  # columns with gaps
-        self._known_missing = before.missing
+        self.columns = GrowingColumns(before)
         self._n_rows = 0
 
     def piece(self, chunk) -> _Piece:
         X, y, weight, names = _taken_apart(chunk)
+        X = _checked(self.columns.numbered(X, self._n_rows))
         self._notes |= _notes(chunk)
         n = X.shape[0]
         if y is None:
@@ -186,7 +184,7 @@ class _Reader:
             present = np.flatnonzero(weight > 0)
             X, label, weight = X[present], label[present], weight[present]
         if gaps:
-            self._missing |= set(np.flatnonzero(n_missing(X)).tolist())
+            self.columns.add_gaps(X)
         return _Piece(Values.of(X), label, weight)
 
     def _check_width(self, X, names: list[str] | None) -> None:
@@ -202,12 +200,12 @@ class _Reader:
                 f"The chunk that begins with row {self._n_rows} has {d} features, the rows before "
                 f"have {self._n_features}."
             )
-        if self._sparse is not None and names != self._names:
+        if self._sparse is not None and names != self.names:
             raise ValueError(
                 f"The chunk that begins with row {self._n_rows} has other columns than the rows "
                 "before."
             )
-        self._sparse, self._names = sparse, names
+        self._sparse, self.names = sparse, names
         self._n_features = max(d, self._n_features)
 
     def _check_finite(self, X) -> bool:
@@ -230,20 +228,7 @@ class _Reader:
         )
 
     def _called(self, column: int) -> str:
-        return words().feature(column) if self._names is None else repr(self._names[column])
-
-    def warn_of_gaps(self) -> None:
-        """A store that is there has no feature for those of columns that were complete."""
-        if not self._fixed:
-            return
-        new = sorted(self._missing - set(self._known_missing))
-        if new:
-            more = f" and {len(new) - _MOST_NAMED} more" if len(new) > _MOST_NAMED else ""
-            warn_user(
-                "Missing values of columns that had none when the store was built contribute "
-                f"nothing: {', '.join(map(self._called, new[:_MOST_NAMED]))}{more}.",
-                UnseenWarning,
-            )
+        return words().feature(column) if self.names is None else repr(self.names[column])
 
     def _numbered(self, y: np.ndarray) -> np.ndarray:
         """Labels by the order in which each is first met."""
@@ -270,8 +255,8 @@ class _Reader:
         known: dict[str, Any] = {
             "n_features": self._n_features,
             "sparse": self._sparse,
-            "names": self._names,
-            "missing": self._known_missing if self._fixed else sorted(self._missing),
+            "names": self.names,
+            **self.columns.known,
             "notes": dict(self._notes),
             "classes": [float(c) for c in self._classes] if kind == "float" else [*self._classes],
             "kind": kind,
@@ -300,8 +285,13 @@ def _taken_apart(chunk) -> tuple[Any, Any, Any, list[str] | None]:
             "A chunk is a pair (X, y), a triple (X, y, sample_weight), or what widemargin.stream "
             f"reads, not {type(chunk).__name__}."
         )
+    return X, y, weight, None if names is None else [str(name) for name in names]
+
+
+def _checked(X) -> Any:
+    """A matrix of numbers."""
     check_sparse(X)
     X = check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X must hold numbers, not {X.dtype}.")
-    return canonical(X), y, weight, None if names is None else [str(name) for name in names]
+    return canonical(X)

@@ -116,7 +116,8 @@ class BlockStore(Store):
         chunks : iterable
             Of pairs (X, y), triples (X, y, sample_weight), or what `widemargin.stream` reads.  X
             is dense or sparse in all of them; sparse ones may grow wider.  Codes have a place for
-            missing values (NaN), from which ``AdditiveSVC(missing="learn")`` learns.
+            columns of categories, which data frames have, and for missing values, from which
+            ``AdditiveSVC(missing="learn")`` learns.
         keep : {"codes", "values"}, default="codes"
             What the store is to hold: codes, for `AdditiveSVC`, or the values themselves, for
             `KernelSVC`, in the type that they have.
@@ -161,9 +162,9 @@ class BlockStore(Store):
         """The store with more rows, which are new blocks; parameters are those of `build`.
 
         Scale and bins stay as they are: values outside the range that the store was built from
-        fall in the first or last bin, as they do at prediction, and so do missing values
-        contribute nothing in columns that had none.  Labels may be new.  An append that is
-        interrupted leaves the store as it was, and goes on when it is called again.
+        fall in the first or last bin, as they do at prediction; new categories, and missing values
+        in columns that had none, contribute nothing, with a warning.  Labels may be new.  An append
+        that is interrupted leaves the store as it was, and goes on when it is called again.
         """
         from widemargin.additive.store_building import Steps, append
 
@@ -233,7 +234,7 @@ class BlockStore(Store):
 
     @property
     def columns(self) -> Columns:
-        """Which columns of the data have missing values."""
+        """Which columns of the data have categories or missing values."""
         return self._manifest.columns
 
     @property
@@ -331,7 +332,7 @@ class StoredCodes(CodedRows):
     @classmethod
     def of(cls, folder: Path, manifest: Manifest) -> StoredCodes:
         assert manifest.encoder is not None
-        encoder = read_encoder(folder, manifest.encoder, manifest.n_features)
+        encoder = read_encoder(folder, manifest.encoder, manifest.columns.n_numbers)
         entries = manifest.blocks[: manifest.n_finished]
         size = (sum(manifest.rows), manifest.columns.n_features, encoder.n_codes)
         return cls(folder, entries, encoder, *size)

@@ -27,6 +27,7 @@ from widemargin.additive.block_files import (
 from widemargin.additive.choice import SAMPLE, choose_kernel
 from widemargin.additive.codes import Codes, encode_block
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
+from widemargin.additive.growing_columns import in_order
 from widemargin.additive.indicators import beside
 from widemargin.additive.manifest import MANIFEST, Manifest
 from widemargin.additive.raw_blocks import RawBlock, raw_blocks
@@ -74,8 +75,8 @@ def build(folder: Path, chunks: Iterable, settings: dict, steps: Steps) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     _refuse_other_files(folder)
     with _claimed(folder):
-        if not (folder / MANIFEST).exists():  # before blocks, which nobody would know otherwise
-            Manifest(settings).write(folder)
+        if not (folder / MANIFEST).exists() or Manifest.read(folder).empty:
+            Manifest(settings).write(folder)  # before blocks, which nobody would know otherwise
         manifest = Manifest.read(folder)
         _remove_left_overs(folder, manifest)
         _check_same(folder, manifest, settings)
@@ -240,10 +241,14 @@ class _Building:
         }
         entry = entry_of("encoder.bin", arrays)
         write_arrays(self.folder, entry, arrays)
-        first = source.block(0)
-        some = _encoded(first.rows(0, min(first.n_rows, SAMPLE)), encoder, self.manifest, None)
+        some = _encoded(self._some_rows(), encoder, self.manifest, None)
         compressed = some.index is not None
-        self.update(encoder=entry, kernel=choose_kernel(first), compressed=compressed)
+        self.update(encoder=entry, kernel=choose_kernel(source.block(0)), compressed=compressed)
+
+    def _some_rows(self) -> Values:
+        arrays = read_raw(self.folder, self.manifest.raw[0], check=False)
+        values = values_of(arrays, self.manifest.n_features)
+        return values.rows(0, min(values.n_rows, SAMPLE))
 
     def _weights(self) -> np.ndarray:
         found = [
@@ -259,7 +264,7 @@ class _Building:
     def encode(self) -> None:
         manifest = self.manifest
         assert manifest.encoder is not None
-        encoder = read_encoder(self.folder, manifest.encoder, manifest.n_features)
+        encoder = read_encoder(self.folder, manifest.encoder, manifest.columns.n_numbers)
         raw, done = manifest.raw, manifest.n_finished
         of = sum(entry.arrays["label"][1][0] for entry in raw)
         left = range(len(manifest.blocks) - done, len(raw))
@@ -301,7 +306,9 @@ def _coded(arrays: dict, encoder: Encoder, manifest: Manifest) -> dict[str, np.n
 def _encoded(
     values: Values, encoder: Encoder, manifest: Manifest, compressed: bool | None
 ) -> Codes:
-    """Codes of some rows: of numbers, and of those that are missing."""
+    """Codes of some rows: of numbers, of categories, and of what is missing."""
+    if manifest.categories:
+        values = Values.of(in_order(values.data, manifest.categories))
     values, marks = manifest.columns.parts_of(values)
     codes = encode_block(values, encoder, compressed=compressed)
     if marks is None:

@@ -27,6 +27,7 @@ from widemargin.data.svmlight import NotInPiecesError, stream_svmlight
 from widemargin.data.table_files import Asked
 from widemargin.data.table_pieces import CsvPieces, ParquetPieces, Pieces
 from widemargin.data.table_streaming import stream_table
+from widemargin.data.tables import TABLE_FORMATS
 from widemargin.wording import words
 
 _CHUNK_BYTES = 16 << 20
@@ -47,9 +48,8 @@ def stream(
     """Read a data set chunk by chunk: what `BlockStore.build` takes.
 
     svmlight text, dense .npy and .npz are read as they go, compressed or not; CSV, TSV and Parquet
-    twice, first for the types and categories of their columns.  Arrow, sparse .npz, tables with
-    ``one_hot=False`` or ``like`` those of a model, and pipes are read as a whole, and handed on in
-    chunks.
+    twice, first for the types and categories of their columns.  Arrow, sparse .npz, tables ``like``
+    those of a model, and pipes are read as a whole, and handed on in chunks.
 
     Parameters
     ----------
@@ -77,6 +77,8 @@ def stream(
     with opened(path) as file, damaged, budget:
         text = decompressed(file, budget)
         found = format or detect_format(text.peek(HEAD))
+        if found not in TABLE_FORMATS:
+            more.pop("one_hot", None)
         seekable = text is file and file.seekable()
         # Options that do not suit the format are for `read` to refuse.
         chunks: Iterator[Dataset] | None = None
@@ -114,7 +116,7 @@ def _table(
     if format not in _STREAMED or unknown or not file.seekable():
         return None
     own = Rule.of(**rule)
-    if not own.one_hot or importlib.util.find_spec("pyarrow") is None:
+    if importlib.util.find_spec("pyarrow") is None:
         return None
 
     def again() -> BinaryIO:
