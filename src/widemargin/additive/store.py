@@ -346,9 +346,11 @@ class StoredCodes(CodedRows):
         cuts = self.cuts.tolist()
         return [slice(*pair) for pair in pairwise(cuts)]
 
-    def of_blocks(self, blocks: slice) -> StoredCodes:
-        n_rows = int(self.cuts[blocks.stop] - self.cuts[blocks.start])
-        return replace(self, entries=self.entries[blocks], n_rows=n_rows, _checked=set())
+    def of_blocks(self, begin: int, end: int) -> tuple[slice, StoredCodes]:
+        """The rows of some blocks that follow each other, and their codes."""
+        rows = slice(*self.cuts[[begin, end]].tolist())
+        size = {"entries": self.entries[begin:end], "n_rows": rows.stop - rows.start}
+        return rows, replace(self, **size, _checked=set())
 
     def groups(self, groups: Sequence[Sequence[int]]) -> Iterator[Codes]:
         return read_ahead(self._load, groups)
