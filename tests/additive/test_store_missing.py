@@ -303,3 +303,19 @@ def test_a_manifest_with_categories_that_cannot_be_is_refused(categories, tmp_pa
     Manifest.read(store.folder).with_(categories=categories).write(store.folder)
     with pytest.raises(ValueError, match="damaged or of another version"):
         BlockStore(store.folder)
+
+
+def test_a_store_of_batches_of_another_program(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from widemargin import stream
+
+    frame, y = people()
+    table = pa.Table.from_pandas(frame.assign(label=y), preserve_index=False)
+    store = BlockStore.build(tmp_path / "s", stream(table.to_reader(60), one_hot=False))
+    expected = built_of(tmp_path, frame, y)
+    assert store.columns == expected.columns
+    options = {"missing": "learn", "random_state": 0}
+    models = [AdditiveSVC(**options).fit(one) for one in (store, expected)]
+    scores = [model.decision_function(frame) for model in models]
+    np.testing.assert_allclose(*scores, atol=0.1)
+    same(store.encoder, expected.encoder)

@@ -201,7 +201,7 @@ def test_columns_of_a_store_are_remembered(tmp_path):
     run("predict", table, tmp_path / "m", tmp_path / "p")
 
 
-@pytest.fixture(params=["csv", "parquet"])
+@pytest.fixture(params=["csv", "parquet", "arrow"])
 def wages(request, tmp_path):
     """A table with categories, in more than one chunk."""
     pa = pytest.importorskip("pyarrow")
@@ -218,6 +218,9 @@ def wages(request, tmp_path):
     path = tmp_path / f"wages.{request.param}"
     if request.param == "parquet":
         parquet.write_table(pa.table(columns), path, row_group_size=90)
+    elif request.param == "arrow":
+        with pa.ipc.new_stream(path, pa.table(columns).schema) as writer:
+            writer.write_table(pa.table(columns), 90)
     else:
         rows = zip(*columns.values(), strict=True)
         path.write_text("\n".join(",".join(map(str, row)) for row in [[*columns], *rows]) + "\n")
@@ -288,7 +291,8 @@ def test_gaps_and_categories_of_a_large_table_are_learned_as_in_memory(wages, tm
     frame["job"] = frame["job"].astype(object).where(np.arange(400) % 7 != 0)
     frame["label"] = table.y
     path = wages.with_name(f"gaps{wages.suffix}")
-    frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(path)
+    write = {".csv": frame.to_csv, ".parquet": frame.to_parquet, ".arrow": frame.to_feather}
+    write[path.suffix](path, **({"index": False} if path.suffix == ".csv" else {}))
     options = ("-t", "intersection", "-e", "1e-6")
     run("store", path, tmp_path / "s")
     run("train", tmp_path / "s", tmp_path / "a", *options)
@@ -304,6 +308,29 @@ def test_gaps_and_categories_of_a_large_table_are_learned_as_in_memory(wages, tm
         run("predict", path, tmp_path / model, tmp_path / f"{model}.txt")
     assert (tmp_path / "a.txt").read_text() == (tmp_path / "c.txt").read_text()
     assert run_json("evaluate", path, tmp_path / "a")["accuracy"] > 0.7
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("kernel", ["intersection", "rbf"])
+def test_tables_are_predicted_in_chunks(wages, kernel, tmp_path, monkeypatch):
+    run("train", wages, tmp_path / "m", "-t", kernel, "--drop", "id")
+    sizes, whole = [], streaming.stream_model_table
+
+    def counted(*args, **kwargs):
+        for chunk in whole(*args, **kwargs):
+            sizes.append(chunk.X.shape[0])
+            yield chunk
+
+    monkeypatch.setattr(streaming, "stream_model_table", counted)
+    in_chunks = run("predict", wages, tmp_path / "m", tmp_path / "p", "--output", "decision")
+    assert len(sizes) > 3
+    assert sum(sizes) == 400
+    found = run_json("evaluate", wages, tmp_path / "m")
+    monkeypatch.setattr(streaming, "_CHUNK_BYTES", 1 << 24)
+    at_once = run("predict", wages, tmp_path / "m", tmp_path / "q", "--output", "decision")
+    assert (tmp_path / "p").read_text() == (tmp_path / "q").read_text()
+    assert in_chunks.stdout == at_once.stdout
+    assert found["accuracy"] == run_json("evaluate", wages, tmp_path / "m")["accuracy"]
 
 
 def test_gaps_of_a_table_of_values_are_refused_with_the_way_out(tmp_path):

@@ -31,7 +31,7 @@ _SHARE = 0.5  # of the free memory, that data may take by default
 # What rows take in memory per byte of their file, about; a packed one has more in it, and a table
 # is there twice, as columns and as rows.
 _PACKED = 6.0
-_TEXT = {"svmlight": 1.5, "npy": 1.0, "csv": 3.0, "tsv": 3.0, "parquet": _PACKED}
+_TEXT = {"svmlight": 1.5, "npy": 1.0, "csv": 3.0, "tsv": 3.0, "parquet": _PACKED, "arrow": _PACKED}
 _COPIES = 3.0  # of the data, that a kernel machine has in memory beside kernel rows, about
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 

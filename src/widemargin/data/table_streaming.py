@@ -30,7 +30,7 @@ from widemargin.data.dataset import Columns, Dataset, Layout
 from widemargin.data.features import SPARSE_BELOW, Slots, matrix, named_slots
 from widemargin.data.table_files import LoadedTable
 from widemargin.data.table_pieces import Pieces
-from widemargin.data.tables import check_table, label_column, labels
+from widemargin.data.tables import check_table, dataset_of, label_column, labels
 from widemargin.data.whole_columns import table_of
 from widemargin.wording import words
 
@@ -214,6 +214,24 @@ def stream_table(pieces: Pieces, label: Any, rule: Rule, budget: Budget) -> Iter
             chunk = rows.dataset(loaded.table)
         begin += loaded.table.num_rows
         yield chunk
+
+
+def stream_model_table(
+    pieces: Pieces, label: Any, layout: Layout, rule: Rule, budget: Budget
+) -> Iterator[Dataset]:
+    """The rows of a table as a model has them, a piece at a time."""
+    found: dict[str, set[pa.DataType]] = {}
+    for loaded in pieces.tables({}):  # once more for types: a piece of CSV text may look otherwise
+        for column in loaded.table.schema:
+            found.setdefault(column.name, set()).add(column.type)
+    types, begin = {name: _common(name, kinds) for name, kinds in found.items()}, 0
+    for loaded in pieces.tables(types):
+        with _counted_from(begin):
+            chunk = dataset_of(loaded, label, layout, rule, budget)
+        begin += loaded.table.num_rows
+        yield chunk
+    if not begin:
+        raise ValueError("the table has no rows")
 
 
 def _surveyed(pieces: Pieces, types: dict[str, pa.DataType], survey: _Survey) -> _Survey:

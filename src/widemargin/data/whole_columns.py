@@ -47,5 +47,5 @@ def table_of(arrays: dict[str, np.ndarray | Text]) -> pa.Table:
 def _dictionary(text: Text) -> pa.DictionaryArray:
     import pyarrow as pa
 
-    codes = pa.array(text.codes, mask=text.codes < 0)
+    codes = pa.array(text.codes.astype(np.int32), mask=text.codes < 0)
     return pa.DictionaryArray.from_arrays(codes, pa.array(text.categories, pa.large_string()))
