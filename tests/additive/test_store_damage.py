@@ -158,3 +158,24 @@ def test_a_system_that_takes_no_hints_reads_the_same(store, monkeypatch):
     expected = svc().fit(store).objective_
     monkeypatch.delattr(os, "posix_fadvise", raising=False)
     assert svc().fit(BlockStore(store.folder)).objective_ == expected
+
+
+def test_raw_blocks_of_a_build_before_are_held_against_their_checksum(tmp_path):
+    """Those of this process are not: it has just made it."""
+
+    def stop(step, rows, of):
+        if step == "coding":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(tmp_path / "store", told=stop)
+    flipped(sorted((tmp_path / "store").glob("raw*"))[-1], 3)
+    with pytest.raises(ValueError, match=r"raw-0000\d\d.bin' is damaged: its checksum is not"):
+        build(tmp_path / "store")
+
+
+def test_a_checksum_is_made_once_for_every_block_that_is_written(tmp_path, monkeypatch):
+    made, crc32 = [], block_files._crc32
+    monkeypatch.setattr(block_files, "_crc32", lambda pieces: made.append(1) or crc32(pieces))
+    store = build(tmp_path / "store")
+    assert len(made) == 2 * len(store.codes.entries)  # raw blocks, and codes
