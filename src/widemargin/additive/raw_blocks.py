@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from widemargin.additive.block_files import Stacked
 from widemargin.additive.growing_columns import GrowingColumns
 from widemargin.additive.manifest import Manifest
-from widemargin.additive.source import Values
+from widemargin.additive.source import Ranges, Values, united
 from widemargin.sklearn_private import check_sample_weight, get_feature_names
 from widemargin.validation import canonical, check_sparse
 from widemargin.wording import words
@@ -66,14 +67,18 @@ class RawBlock:
     def n_rows(self) -> int:
         return sum(piece.values.n_rows for piece in self.pieces)
 
-    @cached_property
-    def values(self) -> Values:
-        """Raw values, in as few bytes as they need."""
+    def arrays(self) -> dict[str, np.ndarray | Stacked]:
+        """Values, in as few bytes as they need, labels and weights."""
         values = [piece.values for piece in self.pieces]
-        size = (self.n_rows, self.known["n_features"])
-        data = narrowed([v.data for v in values])
-        if not self.known["sparse"]:
-            return Values(data, None, None, *size)
+        arrays: dict[str, np.ndarray | Stacked] = {"data": narrowed([v.data for v in values])}
+        if self.known["sparse"]:
+            arrays |= self._places(values)
+        arrays["label"] = np.concatenate([piece.label for piece in self.pieces])
+        weight = np.concatenate([piece.weight for piece in self.pieces])
+        return arrays if np.all(weight == 1) else arrays | {"weight": weight}
+
+    def _places(self, values: list[Values]) -> dict[str, np.ndarray]:
+        """Where sparse values stand."""
         ends, n_stored = [np.zeros(1, np.int64)], 0
         for v in values:
             assert v.start is not None
@@ -82,21 +87,15 @@ class RawBlock:
         index = [v.index for v in values if v.index is not None]
         start = np.concatenate(ends).astype(np.result_type(*index))
         columns = np.concatenate(index, dtype=self.index_type, casting="unsafe")
-        return Values(data, columns, start, *size)
+        return {"index": columns, "start": start}
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Values, labels and weights."""
-        values = self.values
-        arrays = {"data": values.data}
-        if values.index is not None and values.start is not None:
-            arrays |= {"index": values.index, "start": values.start}
-        arrays["label"] = np.concatenate([piece.label for piece in self.pieces])
-        weight = np.concatenate([piece.weight for piece in self.pieces])
-        return arrays if np.all(weight == 1) else arrays | {"weight": weight}
+    def ranges(self) -> Ranges:
+        """Smallest and largest value of each column."""
+        return reduce(united, (piece.values.ranges() for piece in self.pieces))
 
 
-def narrowed(parts: list[np.ndarray]) -> np.ndarray:
-    """All parts as one array, of the smallest of some types that has their very numbers.
+def narrowed(parts: list[np.ndarray]) -> np.ndarray | Stacked:
+    """All parts as one, of the smallest of some types that has their very numbers.
 
     >>> narrowed([np.array([3.0, 200.0]), np.array([7.0])])
     array([  3, 200,   7], dtype=uint8)
@@ -105,7 +104,7 @@ def narrowed(parts: list[np.ndarray]) -> np.ndarray:
     kinds = [kind for kind in _NARROW if kind.itemsize < own.itemsize]
     exact = (found for kind in kinds if (found := _exactly(parts, kind)) is not None)
     found = next(exact, None)
-    return np.concatenate(parts, dtype=own) if found is None else found
+    return Stacked([part.astype(own, copy=False) for part in parts]) if found is None else found
 
 
 def _exactly(parts: list[np.ndarray], kind: np.dtype) -> np.ndarray | None:

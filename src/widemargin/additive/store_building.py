@@ -204,7 +204,7 @@ class _Building:
                 self._fresh.add(entry.file)
             elif entry != there[number]:
                 raise _OtherDataError
-            return entry, block, block.values.ranges()
+            return entry, block, block.ranges()
 
         blocks = enumerate(raw_blocks(chunks, self.steps.values_per_block, self.manifest))
         try:
