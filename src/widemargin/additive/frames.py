@@ -15,7 +15,14 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from widemargin.additive.columns import UNSEEN, Columns
-from widemargin.categories import Text, WaysOut, check_likely, is_missing, text_of
+from widemargin.categories import (
+    Text,
+    WaysOut,
+    check_likely,
+    is_missing,
+    text_of,
+    text_of_arrow,
+)
 from widemargin.validation import check_X, check_X_y, column_name
 from widemargin.warning import UnseenWarning, warn_user
 
@@ -151,10 +158,9 @@ def texts_by_dtype(X) -> dict[int, Text]:
         declared = series.dtype in (nw.Categorical, nw.Enum)
         if not declared and series.dtype not in (nw.String, nw.Object):
             continue
-        values = series.to_list()
-        if series.dtype == nw.Object and not _are_texts(values):
+        if series.dtype == nw.Object and not _are_texts(series.to_list()):
             continue
-        found[j] = text_of(values)
+        found[j] = _text(series)
         if not declared:
             check_likely(series.name, found[j], _ways_out(series.name))
     return found
@@ -193,8 +199,23 @@ def _width(X) -> int:
 def text_column(X, j: int) -> Text:
     frame = _frame(X)
     if frame is not None:
-        return text_of(frame[:, j].to_list())
+        return _text(frame[:, j])
     return text_of(np.asarray(X)[:, j].tolist())
+
+
+def _text(series: Any) -> Text:
+    """Of a series of narwhals; texts of Arrow are not taken one by one, which is slow."""
+    column = series.to_native()
+    if nw.dependencies.is_pyarrow_chunked_array(column) and _holds_texts(column.type):
+        return text_of_arrow(column)
+    return text_of(series.to_list())
+
+
+def _holds_texts(kind: Any) -> bool:
+    from pyarrow import types
+
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return types.is_string(kind) or types.is_large_string(kind)
 
 
 def places(text: Text, known: Sequence[str]) -> np.ndarray:
