@@ -55,6 +55,8 @@ class BlockStore(Store):
     shape : tuple of (n_rows, n_features)
     classes : ndarray
         The labels there are, in the order of their first row.
+    columns : Columns
+        Which columns have categories or missing values.
     nbytes : int
         Of all blocks on disk.
     settings : dict

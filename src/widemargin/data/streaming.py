@@ -74,6 +74,10 @@ def stream(
     [(2, 3)]
     """
     if is_arrow_stream(path):
+        for option, value in (("format", format), ("split", split)):
+            if value is not None:
+                said = words().option(option, value)
+                raise ValueError(f"the batches: {said} has no meaning for what is no file.")
         with Budget(max_bytes, "the batches") as budget:
             batches = stream_batches(path, label, like, Rule.of(**more), _CHUNK_BYTES, budget)
             yield from _named(batches, budget)
