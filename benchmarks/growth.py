@@ -2,6 +2,7 @@
 
 Usage: python -m benchmarks.growth          early and additive machines
        python -m benchmarks.growth exact    exact ones, as far as 10 minutes go
+       python -m benchmarks.growth deeper   early ones with smaller clusters, where these are large
 
 The slope is that of a straight line through the logarithms of rows and seconds: 1 is in proportion.
 Seconds are those of the process on its cores, which a busy machine changes less than those on the
@@ -22,6 +23,7 @@ from widemargin import AdditiveSVC, KernelSVC
 
 ROWS = (58_000, 116_000, 232_000, 464_810)
 REPEATS = 3
+DEEPER = {58_000: 2, 232_000: 3}  # one level more than early=True takes
 WORST = 2.0  # exponent by which the next exact fit is foretold
 
 
@@ -101,6 +103,23 @@ def main(part: str) -> None:
     write("growth", "Time against rows, covtype", lines, part)
 
 
+def deeper() -> None:
+    """What one level more costs and saves, where early=True has the largest clusters."""
+    X, y, X_test, y_test = data.covtype()
+    rows = []
+    for n, level in DEEPER.items():
+        for early in (True, level):
+            model = machines("")["early KernelSVC"].set_params(early=early)
+            took, wall = seconds(model, X[:n], y[:n], 1)
+            accuracy = 100 * float(np.mean(model.predict(X_test) == y_test))
+            cells = [f"{took:.2f}", f"{1e6 * took / n:.1f}", f"{wall:.2f}", f"{accuracy:.2f}"]
+            rows.append([f"{n:,}", str(early), *cells, describe(model)])
+            print(*rows[-1], file=sys.stderr, flush=True)
+    heads = ["rows", "early", "s", "us per row", "s wall", "accuracy, %", ""]
+    lines = [f"Two threads, one run each; load of the machine {os.getloadavg()[1]:.0f}.", ""]
+    write("growth", "Smaller clusters, covtype", [*lines, *table(heads, rows)], "deeper")
+
+
 EARLY = """
 `early=True` is the level nearest to 8,000 rows a cluster, and levels have 4, 16, 64 ... clusters: with
 58,000 and 232,000 rows they hold 14,500 on average, with 116,000 and 464,810 half of that. A cluster's
@@ -109,4 +128,7 @@ kernel rows grow with its square, so the former take more time per row.
 
 
 if __name__ == "__main__":
-    main("exact" if sys.argv[1:] == ["exact"] else "")
+    if sys.argv[1:] == ["deeper"]:
+        deeper()
+    else:
+        main("exact" if sys.argv[1:] == ["exact"] else "")

@@ -58,6 +58,19 @@ def test_an_early_model_is_the_one_without_a_cluster(client):
     assert ours.duality_gap_ == plain.duality_gap_
 
 
+@pytest.mark.parametrize("parameters", [{"early": 1}, {"levels": 1, "tol": 1e-2}, {"levels": 0}])
+def test_a_store_of_values_is_fitted_to_the_bits_of_arrays(client, parameters, tmp_path):
+    X, y = blobs(1500)
+    y = y if parameters == {"levels": 0} else y % 2  # pairs of classes
+    chunks = [(X[k : k + 200], y[k : k + 200]) for k in range(0, len(y), 200)]
+    options = {"keep": "values", "values_per_block": 2000}
+    store = widemargin.BlockStore.build(tmp_path / "store", chunks, **options)
+    ours = KernelSVC(client=client, C=4.0, random_state=0, **parameters).fit(store)
+    plain = widemargin.KernelSVC(C=4.0, random_state=0, **parameters).fit(X, y)
+    np.testing.assert_array_equal(ours.decision_function(X), plain.decision_function(X))
+    np.testing.assert_array_equal(ours.predict(store), plain.predict(X))
+
+
 def test_pairs_of_classes_are_solved_by_workers(client):
     X, y = blobs()
     ours = KernelSVC(client=client, C=4.0, random_state=0, levels=0).fit(X, y)

@@ -7,10 +7,13 @@ Categories are known by their text, so that a data frame and a file mean the sam
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _NEARLY_NUMBERS = 0.9  # share of a text column's values
 _MANY_CATEGORIES = 50  # that any column may have; more than these, up to half as many as rows
@@ -49,6 +52,40 @@ def text_of(values: list) -> Text:
         number[value] = -1 if missing else known.setdefault(category_name(value), len(known))
     codes = np.fromiter((number[value] for value in values), np.int64, len(values))
     return Text(codes, list(known))
+
+
+def text_of_arrow(column: pa.ChunkedArray, na: Sequence[str] = ()) -> Text:
+    """The same of a column of Arrow, less values that count as missing.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> text_of_arrow(pa.chunked_array([["b", None], ["a", "b"]]))
+    Text(codes=array([ 0, -1,  1,  0], dtype=int32), categories=['b', 'a'])
+    """
+    from pyarrow import types
+
+    if not types.is_dictionary(column.type):
+        encoded = column.cast("large_string").dictionary_encode().combine_chunks()
+        values, codes = encoded.dictionary.to_pylist(), encoded.indices.fill_null(-1).to_numpy()
+        if not set(na).intersection(values):
+            return Text(codes, values)
+    else:
+        # Not spelled out: a long text may stand for many rows.
+        parts = column.unify_dictionaries().chunks
+        values = parts[0].dictionary.cast("large_string").to_pylist()
+        codes = np.concatenate(
+            [part.indices.cast("int64").fill_null(-1).to_numpy() for part in parts]
+        )
+    # A file may hold values that no row has, and the same value twice: by their first row.
+    first, place = np.full(len(values) + 1, len(codes)), np.full(len(values) + 1, -1)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    used = np.flatnonzero(first[:-1] < len(codes))
+    number: dict[str, int] = {}
+    for k in used[np.argsort(first[used])].tolist():
+        if values[k] is not None and values[k] not in na:
+            place[k] = number.setdefault(values[k], len(number))
+    return Text(place[codes], list(number))
 
 
 def is_missing(value) -> bool:

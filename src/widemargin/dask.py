@@ -207,9 +207,10 @@ class AdditiveSVC(OnCluster, widemargin.AdditiveSVC):
 
 def _cut(shared: SharedProblem, targets: np.ndarray, n_parts: int) -> list[RowsPart]:
     """Blocks that follow each other, of about as many rows in every part."""
-    assert isinstance(shared.codes, StoredCodes)
-    ends = [0, *_ends(shared.codes.cuts, n_parts)]
-    return [RowsPart(shared.of_blocks(slice(*pair)), targets) for pair in pairwise(ends)]
+    codes = shared.codes
+    assert isinstance(codes, StoredCodes)
+    ends = [0, *_ends(codes.cuts, n_parts)]
+    return [RowsPart(shared.of_rows(*codes.of_blocks(*pair)), targets) for pair in pairwise(ends)]
 
 
 def _ends(cuts: np.ndarray, n_parts: int) -> list[int]:

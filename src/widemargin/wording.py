@@ -21,9 +21,6 @@ class Words:
 
     imputing = "for example with sklearn.impute.SimpleImputer"
     learning = ', or learn from them with AdditiveSVC(missing="learn")'
-    learning_in_memory = (
-        ', or learn from them in memory: read(..., one_hot=False), AdditiveSVC(missing="learn")'
-    )
     converging = "Increase max_iter, decrease C, or accept a larger tol."
     uncalibrated = "model.calibrated_classifiers_[0].estimator"
 

@@ -7,6 +7,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+from widemargin.additive.codes import CodedRows, Codes
+
 from .encoding import counts, each_scaling, fit, plain_codes
 
 
@@ -100,3 +102,10 @@ def test_frequency_is_the_weight_of_the_rows_with_a_code(zeros):
     expected = np.bincount(plain_codes(encoder, X).ravel(), per_value.ravel(), encoder.n_codes)
     expected[0] = 0
     assert_allclose(codes.frequency(weight), expected)
+
+
+def test_rows_of_codes_without_blocks_cannot_be_made():
+    """No method of theirs only raises."""
+    with pytest.raises(TypeError, match=r"abstract method '?groups"):
+        CodedRows()
+    assert not hasattr(Codes, "of_blocks")

@@ -19,6 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 from widemargin import AdditiveSVC, KernelSVC, explain
+from widemargin.additive.frames import text_column
+from widemargin.categories import text_of
 
 KINDS = {
     "pandas": lambda frame: frame,
@@ -424,3 +426,30 @@ def test_the_true_shape_functions_are_those_of_numbers():
     assert max(error.max for error in model.approximation_error(frame)) < 1e-3
     with pytest.raises(ValueError, match="column 'job' has categories, and no grid"):
         model.approximation_error(frame, features=[1])
+
+
+def arrow_columns():
+    texts = ["b", None, "a", "b", "c", "a"]
+    twice = pa.DictionaryArray.from_arrays(
+        pa.array([2, None, 0, 1, 3, 0]), ["a", "b", "b", "c", "d"]
+    )
+    chunks = [pa.array(texts[:2]).dictionary_encode(), pa.array(texts[2:]).dictionary_encode()]
+    return {
+        "text": pa.chunked_array([texts[:4], texts[4:]]),
+        "large": pa.chunked_array([pa.array(texts, pa.large_string())]),
+        "dictionary": pa.chunked_array(chunks),
+        "twice": pa.chunked_array([twice]),
+        "numbers": pa.chunked_array(
+            [pa.array([2.0, None, 1.0, 2.0, 3.5, 1.0]).dictionary_encode()]
+        ),
+        "nothing": pa.chunked_array([pa.array([None] * 6, pa.string())]),
+    }
+
+
+@pytest.mark.parametrize("name", ["text", "large", "dictionary", "twice", "numbers", "nothing"])
+def test_texts_of_arrow_are_those_of_their_values_one_by_one(name):
+    column = arrow_columns()[name]
+    expected = text_of(column.to_pylist())
+    found = text_column(pa.table({"a": column}), 0)
+    assert found.categories == expected.categories
+    assert found.codes.tolist() == expected.codes.tolist()

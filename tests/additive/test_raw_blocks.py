@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 
 from widemargin import BlockStore
 from widemargin.additive import store_building
-from widemargin.additive.block_files import read_ahead
+from widemargin.additive.block_files import Stacked, entry_of, read_ahead, read_arrays, write_arrays
 from widemargin.additive.codes import encode_block
 from widemargin.additive.encoder import fit_encoder
 from widemargin.additive.manifest import Manifest
@@ -21,6 +21,10 @@ from widemargin.additive.source import Values
 
 from .encoding import same
 from .problems import histograms
+
+
+def joined(array):
+    return np.concatenate(array.parts) if isinstance(array, Stacked) else array
 
 
 @given(
@@ -37,7 +41,7 @@ def test_narrowed_numbers_are_the_same_as_doubles(parts):
     """NaN too; what the core reads is always double(value)."""
     whole = np.concatenate([part.astype(np.float64) for part in parts])
     with np.errstate(invalid="ignore"):
-        found = narrowed(parts)
+        found = joined(narrowed(parts))
     np.testing.assert_array_equal(found.astype(np.float64), whole)
 
 
@@ -55,6 +59,17 @@ def test_narrowed_numbers_are_the_same_as_doubles(parts):
 )
 def test_whole_numbers_take_a_byte_or_two(values, kind):
     assert narrowed([np.asarray(values)]).dtype == kind
+
+
+def test_fractions_are_written_without_a_copy(tmp_path):
+    parts = [np.random.default_rng(k).random(5) for k in range(3)]
+    stacked = narrowed(parts)
+    assert all(mine is theirs for mine, theirs in zip(stacked.parts, parts, strict=True))
+    entry = entry_of("a", {"data": stacked, "label": np.arange(15)})
+    write_arrays(tmp_path, entry, {"data": stacked, "label": np.arange(15)})
+    found = read_arrays(tmp_path, entry, check=True)
+    np.testing.assert_array_equal(found["data"], np.concatenate(parts))
+    np.testing.assert_array_equal(found["label"], np.arange(15))
 
 
 def raw_bytes(X, folder):

@@ -31,7 +31,10 @@ def solve(store, n_parts, tol=1e-3, max_iter=3000, **parameters):
     _, shared = machine._shared_problem(training)
     targets = training.targets.coding.targets
     ends = np.linspace(0, len(shared.codes.cuts) - 1, n_parts + 1).astype(int)
-    parts = [RowsPart(shared.of_blocks(slice(a, b)), targets) for a, b in pairwise(ends.tolist())]
+    parts = [
+        RowsPart(shared.of_rows(*shared.codes.of_blocks(a, b)), targets)
+        for a, b in pairwise(ends.tolist())
+    ]
     zeros = Weights.zeros(shared, targets.shape[1])
     stopping = Stopping(tol, max_iter)
     here = PartsHere(parts)

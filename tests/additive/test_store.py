@@ -331,7 +331,7 @@ def test_a_model_with_other_bins_cannot_predict_a_store(tmp_path):
         ([(np.ones((2, 2)), [0, 1]), (sp.eye_array(2), [0, 1])], ValueError, "row 2 is sparse"),
         ([(np.ones((2, 2)), ["a", "b"]), (np.eye(2), [0, 1])], ValueError, "from row 2 on are int"),
         ([(np.ones((2, 2)), [0, np.nan])], ValueError, "labels are finite numbers"),
-        ([(np.eye(2), [0, 1]), (np.array([[1, np.nan]]), [1])], ValueError, "row 2, column 1"),
+        ([(np.eye(2), [0, 1]), (np.array([[1, np.inf]]), [1])], ValueError, "row 2, column 1"),
         ([(np.array([["a", "b"]]), [1])], ValueError, "numeric|numbers"),
     ],
 )

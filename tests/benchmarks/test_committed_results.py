@@ -30,3 +30,8 @@ def test_every_figure_far_from_the_papers_has_its_reason(name):
         if is_far(line) and not experiment.reason(line.method, line.data, line.parameters)
     ]
     assert not silent
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.md")), ids=lambda path: path.stem)
+def test_no_figure_was_typed_by_hand(path):
+    assert "by hand" not in path.read_text()

@@ -201,7 +201,7 @@ def test_columns_of_a_store_are_remembered(tmp_path):
     run("predict", table, tmp_path / "m", tmp_path / "p")
 
 
-@pytest.fixture(params=["csv", "parquet"])
+@pytest.fixture(params=["csv", "parquet", "arrow"])
 def wages(request, tmp_path):
     """A table with categories, in more than one chunk."""
     pa = pytest.importorskip("pyarrow")
@@ -218,6 +218,9 @@ def wages(request, tmp_path):
     path = tmp_path / f"wages.{request.param}"
     if request.param == "parquet":
         parquet.write_table(pa.table(columns), path, row_group_size=90)
+    elif request.param == "arrow":
+        with pa.ipc.new_stream(path, pa.table(columns).schema) as writer:
+            writer.write_table(pa.table(columns), 90)
     else:
         rows = zip(*columns.values(), strict=True)
         path.write_text("\n".join(",".join(map(str, row)) for row in [[*columns], *rows]) + "\n")
@@ -228,7 +231,7 @@ def wages(request, tmp_path):
 def test_a_store_of_a_table_in_pieces_is_that_of_the_whole(wages, tmp_path):
     from widemargin import read
 
-    whole = read(wages, drop=["id"])
+    whole = read(wages, drop=["id"], one_hot=False)
     BlockStore.build(tmp_path / "whole", [whole])
     run("store", wages, tmp_path / "pieces", "--drop", "id")
     contents = [
@@ -255,10 +258,86 @@ def test_a_large_table_is_trained_from_disk_by_itself(wages, tmp_path):
     np.testing.assert_array_equal(one.model_.weights, two.model_.weights)
 
 
-def test_missing_values_of_a_large_table_are_refused_with_the_way_out(tmp_path):
+def test_missing_values_are_learned_from_disk_as_in_memory(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((300, 5)), rng.integers(0, 2, 300)
+    X[(rng.random(300) < 0.8) & (y == 1), 2] = np.nan
+    np.savez(tmp_path / "d.npz", X=X, y=y)
+    options = ("-t", "intersection", "-e", "1e-6")
+    run("store", tmp_path / "d.npz", tmp_path / "s")
+    run("train", tmp_path / "s", tmp_path / "a", *options)
+    run("train", tmp_path / "d.npz", tmp_path / "b", *options, "--memory-limit", "1kB")
+    run("train", tmp_path / "d.npz", tmp_path / "c", *options)
+    stored, by_itself, whole = (load(tmp_path / name) for name in "abc")
+    np.testing.assert_array_equal(stored.model_.weights, by_itself.model_.weights)
+    assert stored.objective_ == pytest.approx(whole.objective_, rel=1e-5)
+    assert stored.columns_ == whole.columns_
+    found = [run_json("evaluate", tmp_path / "d.npz", tmp_path / name) for name in "abc"]
+    assert found[0]["accuracy"] == found[1]["accuracy"] == found[2]["accuracy"] > 0.8
+    said = refused("store", tmp_path / "d.npz", tmp_path / "v", "--keep", "values", status=1)
+    assert said.endswith(
+        "or learn from them with an additive kernel, such as --kernel intersection."
+    )
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_gaps_and_categories_of_a_large_table_are_learned_as_in_memory(wages, tmp_path):
+    from widemargin import read
+
+    table = read(wages, drop=["id"], one_hot=False)
+    frame = table.X.to_pandas()
+    rich = table.y == "rich"
+    frame.loc[rich & (np.arange(400) % 2 == 0), "age"] = np.nan
+    frame["job"] = frame["job"].astype(object).where(np.arange(400) % 7 != 0)
+    frame["label"] = table.y
+    path = wages.with_name(f"gaps{wages.suffix}")
+    write = {".csv": frame.to_csv, ".parquet": frame.to_parquet, ".arrow": frame.to_feather}
+    write[path.suffix](path, **({"index": False} if path.suffix == ".csv" else {}))
+    options = ("-t", "intersection", "-e", "1e-6")
+    run("store", path, tmp_path / "s")
+    run("train", tmp_path / "s", tmp_path / "a", *options)
+    run("train", path, tmp_path / "b", *options, "--memory-limit", "1kB")
+    run("train", path, tmp_path / "c", *options)
+    stored, by_itself, whole = (load(tmp_path / name) for name in "abc")
+    assert stored.columns_ == whole.columns_
+    assert list(stored.columns_.categories.values()) == [("abbot", "clerk", "smith")]
+    np.testing.assert_array_equal(stored.model_.weights, by_itself.model_.weights)
+    np.testing.assert_array_equal(stored.model_.encoder.thresholds, whole.model_.encoder.thresholds)
+    assert stored.objective_ == pytest.approx(whole.objective_, rel=1e-5)
+    for model in "ac":
+        run("predict", path, tmp_path / model, tmp_path / f"{model}.txt")
+    assert (tmp_path / "a.txt").read_text() == (tmp_path / "c.txt").read_text()
+    assert run_json("evaluate", path, tmp_path / "a")["accuracy"] > 0.7
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("kernel", ["intersection", "rbf"])
+def test_tables_are_predicted_in_chunks(wages, kernel, tmp_path, monkeypatch):
+    run("train", wages, tmp_path / "m", "-t", kernel, "--drop", "id")
+    sizes, whole = [], streaming.stream_model_table
+
+    def counted(*args, **kwargs):
+        for chunk in whole(*args, **kwargs):
+            sizes.append(chunk.X.shape[0])
+            yield chunk
+
+    monkeypatch.setattr(streaming, "stream_model_table", counted)
+    in_chunks = run("predict", wages, tmp_path / "m", tmp_path / "p", "--output", "decision")
+    assert len(sizes) > 3
+    assert sum(sizes) == 400
+    found = run_json("evaluate", wages, tmp_path / "m")
+    monkeypatch.setattr(streaming, "_CHUNK_BYTES", 1 << 24)
+    at_once = run("predict", wages, tmp_path / "m", tmp_path / "q", "--output", "decision")
+    assert (tmp_path / "p").read_text() == (tmp_path / "q").read_text()
+    assert in_chunks.stdout == at_once.stdout
+    assert found["accuracy"] == run_json("evaluate", wages, tmp_path / "m")["accuracy"]
+
+
+def test_gaps_of_a_table_of_values_are_refused_with_the_way_out(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "t.csv"
     path.write_text("age,label\n" + "3,0\n4,1\n" * 50 + ",1\n")
-    said = refused("store", path, tmp_path / "s", status=1)
+    said = refused("store", path, tmp_path / "s", "--keep", "values", status=1)
     assert "row 101, column 'age': the value is missing" in said
-    assert "train on the table itself, with a larger --memory-limit" in said
+    assert "or learn from them with an additive kernel" in said
+    run("store", path, tmp_path / "s")

@@ -11,7 +11,7 @@ import math
 import os
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +25,21 @@ _ALIGNED = 64  # bytes: arrays begin where the core likes them to
 _KINDS = "biuf"
 Key = TypeVar("Key")
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """Arrays of one type, one below the other, that are written as one without a copy."""
+
+    parts: list[np.ndarray]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.parts[0].dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (sum(map(len, self.parts)), *self.parts[0].shape[1:])
 
 
 @dataclass(frozen=True)
@@ -78,7 +93,7 @@ class Entry:
         return begin + size
 
 
-def entry_of(file: str, arrays: dict[str, np.ndarray], *, named: bool = True) -> Entry:
+def entry_of(file: str, arrays: Mapping[str, np.ndarray | Stacked], *, named: bool = True) -> Entry:
     """What a file of these arrays would have in the manifest.
 
     ``named`` gives it a digest by which the data can be told from all other.  Without that there is
@@ -103,7 +118,7 @@ def _crc32(pieces: Iterable) -> str:
     return f"{digest:08x}"
 
 
-def write_arrays(folder: Path, entry: Entry, arrays: dict[str, np.ndarray]) -> None:
+def write_arrays(folder: Path, entry: Entry, arrays: Mapping[str, np.ndarray | Stacked]) -> None:
     """Under another name first, and left to the system to bring to the disk.
 
     A kill leaves the file whole or absent.  Where a power cut does not, its checksum tells.
@@ -119,15 +134,18 @@ def write_arrays(folder: Path, entry: Entry, arrays: dict[str, np.ndarray]) -> N
         raise
 
 
-def _pieces(arrays: dict[str, np.ndarray]) -> Iterator[memoryview | bytes]:
+def _pieces(arrays: Mapping[str, np.ndarray | Stacked]) -> Iterator[memoryview | bytes]:
     """The bytes of all arrays, and what lies between them."""
     gap = b""
     for array in arrays.values():
         if gap:
             yield gap
-        content = _bytes(np.ascontiguousarray(array))
-        gap = bytes(-len(content) % _ALIGNED)
-        yield content
+        size = 0
+        for part in array.parts if isinstance(array, Stacked) else [array]:
+            content = _bytes(np.ascontiguousarray(part))
+            size += len(content)
+            yield content
+        gap = bytes(-size % _ALIGNED)
 
 
 def _bytes(array: np.ndarray) -> memoryview:

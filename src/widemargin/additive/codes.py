@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -21,7 +22,7 @@ Allocate = Callable[[str, tuple[int, ...], np.dtype], np.ndarray]
 _DENSE_ENOUGH = 0.4
 
 
-class CodedRows:
+class CodedRows(ABC):
     """Rows of codes in one block or in several, and sums over all of them."""
 
     n_rows: int
@@ -35,13 +36,9 @@ class CodedRows:
         """Where each block begins, and where the last one ends."""
         return np.array([0, self.n_rows])
 
+    @abstractmethod
     def groups(self, groups: Sequence[Sequence[int]]) -> Iterator[Codes]:
         """Blocks by their numbers, those of a group as one, one group after the other."""
-        raise NotImplementedError
-
-    def of_blocks(self, blocks: slice) -> CodedRows:
-        """Some blocks that follow each other."""
-        raise NotImplementedError
 
     def parts(self) -> Iterator[tuple[slice, Codes]]:
         """All blocks in order, and the rows that each has."""

@@ -60,7 +60,7 @@ class Columns:
     @classmethod
     def of(cls, X, categories: dict[int, tuple[str, ...]]) -> Columns:
         """Those of training data."""
-        return cls(X.shape[1], categories, frozenset(map(int, np.flatnonzero(_n_missing(X)))))
+        return cls(X.shape[1], categories, frozenset(map(int, np.flatnonzero(n_missing(X)))))
 
     @property
     def are_features(self) -> bool:
@@ -133,9 +133,15 @@ class Columns:
         before = np.concatenate([[0], np.cumsum(marks >= 0)])
         return Indicators(before[X.indptr].astype(np.int64), marks[marks >= 0], n_marks)
 
+    def parts_of(self, values: Values) -> Parts:
+        """Raw values that are there already."""
+        if self.are_features:
+            return Parts(values, None)
+        return self.parts(values.csr() if values.sparse else values.data)
+
     def newly_missing(self, X) -> dict[int, int]:
         """In how many rows columns are missing that have a value in all of the training data."""
-        counts = _n_missing(X)
+        counts = n_missing(X)
         return {int(j): int(counts[j]) for j in np.flatnonzero(counts) if j not in self.missing}
 
     def by_column(self, parts: np.ndarray) -> np.ndarray:
@@ -151,7 +157,7 @@ class Columns:
         return out
 
 
-def _n_missing(X) -> np.ndarray:
+def n_missing(X) -> np.ndarray:
     """How often each column is NaN."""
     if X.dtype.kind != "f":
         return np.zeros(X.shape[1], dtype=np.int64)

@@ -247,7 +247,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         ----------
         X : array-like, sparse matrix of shape (n_samples, n_features), or BlockStore
             Values outside the training range are clipped to it.  A store must have the bins of the
-            one that the model was fitted to.
+            one that the model was fitted to, and its categories and columns with missing values.
 
         Returns
         -------
@@ -256,6 +256,12 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         """
         check_is_fitted(self, "model_")
         if isinstance(X, BlockStore):
+            if X.columns != self.columns_:
+                raise ValueError(
+                    "The store has other categories, or missing values in other columns, than the "
+                    "data of the model. "
+                    "Predict the data that the store was built from."
+                )
             outputs = self.model_.decision_of_codes(X.codes, X.encoder, self.n_jobs)
             return Coding.of(self).scores(outputs)
         values, marks = self._parts(X)

@@ -15,7 +15,14 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from widemargin.additive.columns import UNSEEN, Columns
-from widemargin.categories import Text, WaysOut, check_likely, is_missing, text_of
+from widemargin.categories import (
+    Text,
+    WaysOut,
+    check_likely,
+    is_missing,
+    text_of,
+    text_of_arrow,
+)
 from widemargin.validation import check_X, check_X_y, column_name
 from widemargin.warning import UnseenWarning, warn_user
 
@@ -51,8 +58,8 @@ def read_training(estimator, X, y) -> tuple[Any, Any, dict[int, tuple[str, ...]]
     texts = _texts(estimator, X)
     # Sorted, so that the order of rows does not matter.
     categories = {j: tuple(sorted(text.categories)) for j, text in texts.items()}
-    codes = {j: _places(text, categories[j]) for j, text in texts.items()}
-    X, y = check_X_y(estimator, _with_codes(X, codes), y)
+    codes = {j: places(text, categories[j]) for j, text in texts.items()}
+    X, y = check_X_y(estimator, with_codes(X, codes), y)
     return X, y, categories
 
 
@@ -60,9 +67,9 @@ def read_new(estimator, X, columns: Columns):
     """Checked data as a matrix, in the categories of the training data."""
     if columns.categories:  # which are found by position
         validate_data(estimator, X, reset=False, skip_check_array=True)
-    texts = {j: _column(X, j) for j in columns.categories}
-    codes = {j: _places(text, columns.categories[j]) for j, text in texts.items()}
-    X = check_X(estimator, _with_codes(X, codes), reset=False)
+    texts = {j: text_column(X, j) for j in columns.categories}
+    codes = {j: places(text, columns.categories[j]) for j, text in texts.items()}
+    X = check_X(estimator, with_codes(X, codes), reset=False)
     unseen = {j: _unseen(texts[j], own) for j, own in codes.items() if UNSEEN in own}
     if unseen:
         warn_user(
@@ -110,7 +117,7 @@ def is_frame(X) -> bool:
 def categories_by_dtype(X) -> list[int]:
     """The columns of a data frame that ``categorical_features="from_dtype"`` makes categories."""
     frame = _frame(X)
-    return [] if frame is None else list(_texts_by_dtype(frame))
+    return [] if frame is None else list(texts_by_dtype(frame))
 
 
 def _texts(estimator, X) -> dict[int, Text]:
@@ -119,15 +126,14 @@ def _texts(estimator, X) -> dict[int, Text]:
     if wanted is None:
         return {}
     if isinstance(wanted, str):
-        frame = _frame(X)
-        return {} if frame is None else _texts_by_dtype(frame)
+        return texts_by_dtype(X)
     columns = _positions(_listed(wanted), X)
     if columns and sp.issparse(X):
         raise ValueError(
             "categorical_features needs columns that are there in every row: make X dense, or "
             "give it as a data frame."
         )
-    return {j: _column(X, j) for j in columns}
+    return {j: text_column(X, j) for j in columns}
 
 
 def _positions(wanted: Sequence, X) -> list[int]:
@@ -152,17 +158,19 @@ def _positions(wanted: Sequence, X) -> list[int]:
     return sorted({item % d for item in wanted})
 
 
-def _texts_by_dtype(frame: nw.DataFrame) -> dict[int, Text]:
-    """Categories and text; text is refused if it is not likely to be categories."""
-    found = {}
+def texts_by_dtype(X) -> dict[int, Text]:
+    """Columns of categories and text; text is refused if it is not likely to be categories."""
+    found: dict[int, Text] = {}
+    frame = _frame(X)
+    if frame is None:
+        return found
     for j, series in enumerate(frame.iter_columns()):
         declared = series.dtype in (nw.Categorical, nw.Enum)
         if not declared and series.dtype not in (nw.String, nw.Object):
             continue
-        values = series.to_list()
-        if series.dtype == nw.Object and not _are_texts(values):
+        if series.dtype == nw.Object and not _are_texts(series.to_list()):
             continue
-        found[j] = text_of(values)
+        found[j] = _text(series)
         if not declared:
             check_likely(series.name, found[j], _ways_out(series.name))
     return found
@@ -198,20 +206,35 @@ def _width(X) -> int:
     return shape[1] if len(shape) == 2 else 0
 
 
-def _column(X, j: int) -> Text:
+def text_column(X, j: int) -> Text:
     frame = _frame(X)
     if frame is not None:
-        return text_of(frame[:, j].to_list())
+        return _text(frame[:, j])
     return text_of(np.asarray(X)[:, j].tolist())
 
 
-def _places(text: Text, known: Sequence[str]) -> np.ndarray:
+def _text(series: Any) -> Text:
+    """Of a series of narwhals; texts of Arrow are not taken one by one, which is slow."""
+    column = series.to_native()
+    if nw.dependencies.is_pyarrow_chunked_array(column) and _holds_texts(column.type):
+        return text_of_arrow(column)
+    return text_of(series.to_list())
+
+
+def _holds_texts(kind: Any) -> bool:
+    from pyarrow import types
+
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return types.is_string(kind) or types.is_large_string(kind)
+
+
+def places(text: Text, known: Sequence[str]) -> np.ndarray:
     """The place of every row's category among those known: `UNSEEN`, or NaN where it is missing."""
     number = {category: float(k) for k, category in enumerate(known)}
     return np.array([*(number.get(c, UNSEEN) for c in text.categories), np.nan])[text.codes]
 
 
-def _with_codes(X, codes: dict[int, np.ndarray]):
+def with_codes(X, codes: dict[int, np.ndarray]):
     """X with some columns replaced by numbers."""
     if not codes:
         return X

@@ -53,11 +53,17 @@ class Indicators:
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
 
-def beside(codes: Codes, marks: Indicators, code: int) -> Codes:
-    """The codes of numbers, and after them those of indicators, which are ``code`` or 0."""
+def beside(codes: Codes, marks: Indicators, code: int, *, compressed: bool | None = None) -> Codes:
+    """The codes of numbers, and after them those of indicators, which are ``code`` or 0.
+
+    Compressed or not; None: what suits them best.
+    """
     p, size = codes.n_features, (codes.n_rows, codes.n_features + marks.n_features)
     joined = replace(codes, n_features=size[1])
-    if codes.index is None and not mostly_absent(codes.n_stored + len(marks.index), joined):
+    if compressed is None:
+        n_stored = codes.n_stored + len(marks.index)
+        compressed = codes.index is not None or mostly_absent(n_stored, joined)
+    if not compressed and codes.index is None:
         data = np.zeros(size, dtype=codes.data.dtype)
         data[:, :p] = codes.data
         data[marks.rows, p + marks.index] = code

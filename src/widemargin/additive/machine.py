@@ -32,6 +32,7 @@ from widemargin.machine import Machine, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
 from widemargin.stored import check_store_input
+from widemargin.validation import column_name
 from widemargin.warning import warn_user
 from widemargin.wording import words
 
@@ -67,6 +68,8 @@ class AdditiveMachine(Machine):
     n_bins: Any
     binning: str
     scaling: str | None
+    missing: str
+    categorical_features: Any
     multi_class: str
     fit_intercept: bool
     C_unit: str
@@ -110,11 +113,29 @@ class AdditiveMachine(Machine):
     def _prepare_stored(self, store: BlockStore, y, sample_weight) -> TrainingSet:
         """The same of a store, whose rows are coded already."""
         check_store_input(self, store, y, sample_weight)
+        self._check_columns(store)
         targets = self._stored_targets(store)
         learned = learn_stored(store, targets.weight, self._settings())
         shares = BinShares.of(learned.codes, targets.weight)
-        columns = Columns(store.shape[1])
-        return TrainingSet(columns, learned, learned.diagonal(), targets, shares, store, None)
+        diagonal = learned.diagonal()
+        return TrainingSet(store.columns, learned, diagonal, targets, shares, store, None)
+
+    def _check_columns(self, store: BlockStore) -> None:
+        """A store was built with its own categories; gaps are as `check_finite` has them."""
+        wanted = self.categorical_features
+        own = isinstance(wanted, str) or (wanted is None and not store.columns.categories)
+        if not own:
+            raise ValueError(
+                f"{words().option('categorical_features', wanted)}: the columns of categories are "
+                f"those that the store {str(store.folder)!r} was built with. Leave it at "
+                "'from_dtype'."
+            )
+        if store.columns.missing and self.missing != "learn":
+            column = column_name(self, min(store.columns.missing))
+            raise ValueError(
+                f"The store {str(store.folder)!r} has missing values, the first in column "
+                f"{column}. Fit it with {words().option('missing', 'learn')}."
+            )
 
     def _solve(self, training: TrainingSet, start: Dual | None) -> Dual:
         """Minimise, from the dual variables of another fit if there are any."""

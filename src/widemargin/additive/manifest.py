@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from widemargin.additive.block_files import Entry
+from widemargin.additive.columns import Columns
 from widemargin.digest import digest
 from widemargin.files import replacing
 
@@ -35,6 +36,10 @@ class Manifest:
         What they are.
     names : list of str or None
         Of the features.
+    categories : list of [int, list of str]
+        Columns of categories, and those of each in the order of their first row.
+    missing : list of int
+        Columns that have missing values in the data that the store was built from.
     notes : dict
         What else was known of the data: how svmlight text counts, and the label's column.
     kernel : str
@@ -57,6 +62,8 @@ class Manifest:
     classes: list = field(default_factory=list)
     kind: str = "int"
     names: list[str] | None = None
+    categories: list[tuple[int, list[str]]] = field(default_factory=list)
+    missing: list[int] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
     kernel: str = ""
     compressed: bool = False
@@ -67,6 +74,11 @@ class Manifest:
     n_finished: int = 0
 
     @property
+    def empty(self) -> bool:
+        """Whether nothing was kept yet, so that it can be begun in another way."""
+        return not self.raw and not self.blocks
+
+    @property
     def complete(self) -> bool:
         """Whether there is a store to read."""
         return self.n_finished > 0
@@ -75,6 +87,13 @@ class Manifest:
     def holds_values(self) -> bool:
         """Whether its blocks are of raw values."""
         return self.settings.get("keep") == "values"
+
+    @property
+    def columns(self) -> Columns:
+        """What the columns of the data are in its codes, as in memory: the order of rows is none
+        of categories."""
+        categories = {column: tuple(sorted(names)) for column, names in self.categories}
+        return Columns(self.n_features, categories, frozenset(self.missing))
 
     @property
     def label_array(self) -> np.ndarray:
@@ -123,7 +142,10 @@ def _digest(content: dict) -> str:
 
 
 def _checked(content: dict) -> dict:
-    """The fields by their types; the digest says that nobody has changed them since."""
+    """The fields by their types; the digest says that nobody has changed them since.
+
+    Older stores have neither categories nor missing values, and do not say so.
+    """
     entries = {name: [Entry.of(e) for e in content[name]] for name in ("raw", "blocks")}
     encoder = content["encoder"]
     found = {**content, **entries, "encoder": None if encoder is None else Entry.of(encoder)}
@@ -134,6 +156,8 @@ def _checked(content: dict) -> dict:
         or not all(isinstance(content[name], dict) for name in ("settings", "notes"))
     ):
         raise ValueError("a field has a value that it cannot have")
+    _check_columns("missing", content.get("missing", []), content["n_features"])
+    found["categories"] = _checked_categories(content)
     kind = _KINDS[content["kind"]]
     if not all(isinstance(label, kind) for label in content["classes"]):
         raise ValueError(f"a label is no {content['kind']}")
@@ -142,3 +166,20 @@ def _checked(content: dict) -> dict:
     if not all("label" in entry.arrays for entry in entries["blocks"] + entries["raw"]):
         raise ValueError("a block has no labels")
     return found
+
+
+def _checked_categories(content: dict) -> list[tuple[int, list[str]]]:
+    found = [(column, names) for column, names in content.get("categories", [])]
+    _check_columns("categories", [column for column, _ in found], content["n_features"])
+    for _, names in found:
+        texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        if not texts or len(set(names)) < len(names):
+            raise ValueError("categories are no texts that can be told apart")
+    return found
+
+
+def _check_columns(field: str, columns: Any, n_features: int) -> None:
+    if not isinstance(columns, list) or not all(type(column) is int for column in columns):
+        raise ValueError(f"{field} is no list of columns")
+    if columns != sorted(set(columns)) or not all(0 <= j < n_features for j in columns):
+        raise ValueError(f"{field} names a column that there is not")

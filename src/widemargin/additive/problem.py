@@ -173,13 +173,11 @@ class SharedProblem:
         small = {name: getattr(self, name).astype(dtype) for name in ("c", "diagonal")}
         return replace(self, tables=tables, **small, exact=self)
 
-    def of_blocks(self, blocks: slice) -> SharedProblem:
-        """The same of some blocks, which follow each other."""
-        cuts = self.codes.cuts
-        rows = slice(cuts[blocks.start], cuts[blocks.stop])
+    def of_rows(self, rows: slice, codes: CodedRows) -> SharedProblem:
+        """The same of some rows, which have these codes."""
         own = {name: getattr(self, name)[rows] for name in ("label", "c", "diagonal")}
-        exact = None if self.exact is None else self.exact.of_blocks(blocks)
-        return replace(self, codes=self.codes.of_blocks(blocks), **own, exact=exact)
+        exact = None if self.exact is None else self.exact.of_rows(rows, codes)
+        return replace(self, codes=codes, **own, exact=exact)
 
     def core(self, rows: list[slice], codes: Codes) -> _core.SharedProblem:
         """What the duals of some rows have in common, checked."""

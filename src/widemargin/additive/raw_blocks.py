@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,10 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from widemargin.additive.block_files import Stacked
+from widemargin.additive.growing_columns import GrowingColumns
 from widemargin.additive.manifest import Manifest
-from widemargin.additive.source import Values
+from widemargin.additive.source import Ranges, Values, united
 from widemargin.sklearn_private import check_sample_weight, get_feature_names
 from widemargin.validation import canonical, check_sparse
 from widemargin.wording import words
@@ -65,14 +67,18 @@ class RawBlock:
     def n_rows(self) -> int:
         return sum(piece.values.n_rows for piece in self.pieces)
 
-    @cached_property
-    def values(self) -> Values:
-        """Raw values, in as few bytes as they need."""
+    def arrays(self) -> dict[str, np.ndarray | Stacked]:
+        """Values, in as few bytes as they need, labels and weights."""
         values = [piece.values for piece in self.pieces]
-        size = (self.n_rows, self.known["n_features"])
-        data = narrowed([v.data for v in values])
-        if not self.known["sparse"]:
-            return Values(data, None, None, *size)
+        arrays: dict[str, np.ndarray | Stacked] = {"data": narrowed([v.data for v in values])}
+        if self.known["sparse"]:
+            arrays |= self._places(values)
+        arrays["label"] = np.concatenate([piece.label for piece in self.pieces])
+        weight = np.concatenate([piece.weight for piece in self.pieces])
+        return arrays if np.all(weight == 1) else arrays | {"weight": weight}
+
+    def _places(self, values: list[Values]) -> dict[str, np.ndarray]:
+        """Where sparse values stand."""
         ends, n_stored = [np.zeros(1, np.int64)], 0
         for v in values:
             assert v.start is not None
@@ -81,21 +87,15 @@ class RawBlock:
         index = [v.index for v in values if v.index is not None]
         start = np.concatenate(ends).astype(np.result_type(*index))
         columns = np.concatenate(index, dtype=self.index_type, casting="unsafe")
-        return Values(data, columns, start, *size)
+        return {"index": columns, "start": start}
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Values, labels and weights."""
-        values = self.values
-        arrays = {"data": values.data}
-        if values.index is not None and values.start is not None:
-            arrays |= {"index": values.index, "start": values.start}
-        arrays["label"] = np.concatenate([piece.label for piece in self.pieces])
-        weight = np.concatenate([piece.weight for piece in self.pieces])
-        return arrays if np.all(weight == 1) else arrays | {"weight": weight}
+    def ranges(self) -> Ranges:
+        """Smallest and largest value of each column."""
+        return reduce(united, (piece.values.ranges() for piece in self.pieces))
 
 
-def narrowed(parts: list[np.ndarray]) -> np.ndarray:
-    """All parts as one array, of the smallest of some types that has their very numbers.
+def narrowed(parts: list[np.ndarray]) -> np.ndarray | Stacked:
+    """All parts as one, of the smallest of some types that has their very numbers.
 
     >>> narrowed([np.array([3.0, 200.0]), np.array([7.0])])
     array([  3, 200,   7], dtype=uint8)
@@ -104,7 +104,7 @@ def narrowed(parts: list[np.ndarray]) -> np.ndarray:
     kinds = [kind for kind in _NARROW if kind.itemsize < own.itemsize]
     exact = (found for kind in kinds if (found := _exactly(parts, kind)) is not None)
     found = next(exact, None)
-    return np.concatenate(parts, dtype=own) if found is None else found
+    return Stacked([part.astype(own, copy=False) for part in parts]) if found is None else found
 
 
 def _exactly(parts: list[np.ndarray], kind: np.dtype) -> np.ndarray | None:
@@ -144,6 +144,7 @@ def raw_blocks(chunks: Iterable, n_values: int, before: Manifest) -> Iterator[Ra
                 held, room = [], n_values
     if held:
         yield reader.block(held)
+    reader.columns.warn_of_news(reader.names)
 
 
 class _Reader:
@@ -151,17 +152,19 @@ class _Reader:
 
     def __init__(self, before: Manifest):
         self._fixed = follows = before.complete
-        self._n_features, self._names = before.n_features if follows else 0, before.names
+        self._n_features, self.names = before.n_features if follows else 0, before.names
         self._sparse: bool | None = before.sparse if follows else None
         # Blocks that are there already are made again, so their labels are numbered anew.
         self._classes: dict = {c: k for k, c in enumerate(before.classes)} if follows else {}
         self._kinds = {before.kind} if follows else set()
         self._notes = dict(before.notes)
         self._lasting = before.holds_values
+        self.columns = GrowingColumns(before)
         self._n_rows = 0
 
     def piece(self, chunk) -> _Piece:
         X, y, weight, names = _taken_apart(chunk)
+        X = _checked(self.columns.numbered(X, self._n_rows))
         self._notes |= _notes(chunk)
         n = X.shape[0]
         if y is None:
@@ -172,13 +175,15 @@ class _Reader:
                 f"The chunk that begins with row {self._n_rows} has {n} rows and {len(y)} labels."
             )
         self._check_width(X, names)
-        self._check_finite(X)
+        gaps = self._check_finite(X)
         weight = check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         label = self._numbered(y)
         self._n_rows += n
         if not np.all(weight > 0):  # rows of weight 0 are as good as absent
             present = np.flatnonzero(weight > 0)
             X, label, weight = X[present], label[present], weight[present]
+        if gaps:
+            self.columns.add_gaps(X)
         return _Piece(Values.of(X), label, weight)
 
     def _check_width(self, X, names: list[str] | None) -> None:
@@ -194,24 +199,35 @@ class _Reader:
                 f"The chunk that begins with row {self._n_rows} has {d} features, the rows before "
                 f"have {self._n_features}."
             )
-        if self._sparse is not None and names != self._names:
+        if self._sparse is not None and names != self.names:
             raise ValueError(
                 f"The chunk that begins with row {self._n_rows} has other columns than the rows "
                 "before."
             )
-        self._sparse, self._names = sparse, names
+        self._sparse, self.names = sparse, names
         self._n_features = max(d, self._n_features)
 
-    def _check_finite(self, X) -> None:
+    def _check_finite(self, X) -> bool:
+        """Whether there are gaps; codes have a place for them, infinity has none anywhere."""
         if X.dtype.kind != "f":
-            return
-        place = Values.of(X).first(lambda values: ~np.isfinite(values))
-        if place is not None:
-            column = place[1] if self._names is None else repr(self._names[place[1]])
-            raise ValueError(
-                f"Input X contains NaN or infinity at row {self._n_rows + place[0]}, column "
-                f"{column}. Remove or impute such values first, {words().imputing}."
-            )
+            return False
+        values = Values.of(X)
+        place = values.first(lambda values: ~np.isfinite(values))
+        if place is None:
+            return False
+        if not self._lasting:
+            place = values.first(np.isinf)
+        if place is None:
+            return True
+        kind, way_out = ("NaN", words().learning) if np.isnan(X[place]) else ("infinity", "")
+        raise ValueError(
+            f"Input X contains {kind} at row {self._n_rows + place[0]}, column "
+            f"{self._called(place[1])}. Remove or impute such values first, {words().imputing}"
+            f"{way_out}."
+        )
+
+    def _called(self, column: int) -> str:
+        return words().feature(column) if self.names is None else repr(self.names[column])
 
     def _numbered(self, y: np.ndarray) -> np.ndarray:
         """Labels by the order in which each is first met."""
@@ -238,7 +254,8 @@ class _Reader:
         known: dict[str, Any] = {
             "n_features": self._n_features,
             "sparse": self._sparse,
-            "names": self._names,
+            "names": self.names,
+            **self.columns.known,
             "notes": dict(self._notes),
             "classes": [float(c) for c in self._classes] if kind == "float" else [*self._classes],
             "kind": kind,
@@ -267,8 +284,13 @@ def _taken_apart(chunk) -> tuple[Any, Any, Any, list[str] | None]:
             "A chunk is a pair (X, y), a triple (X, y, sample_weight), or what widemargin.stream "
             f"reads, not {type(chunk).__name__}."
         )
+    return X, y, weight, None if names is None else [str(name) for name in names]
+
+
+def _checked(X) -> Any:
+    """A matrix of numbers."""
     check_sparse(X)
     X = check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X must hold numbers, not {X.dtype}.")
-    return canonical(X), y, weight, None if names is None else [str(name) for name in names]
+    return canonical(X)

@@ -37,7 +37,7 @@ class RawSource:
 
     @property
     def n_features(self) -> int:
-        return self.manifest.n_features
+        return self.manifest.columns.n_numbers
 
     @property
     def sparse(self) -> bool:
@@ -52,8 +52,12 @@ class RawSource:
         return [entry.arrays["label"][1][0] for entry in self.manifest.raw]
 
     def block(self, number: int) -> Values:
-        entry = self.manifest.raw[number]
-        return values_of(read_raw(self.folder, entry, check=False), self.n_features)
+        """The numbers of a block, which alone decide on scale and bins."""
+        entry, manifest = self.manifest.raw[number], self.manifest
+        values = values_of(read_raw(self.folder, entry, check=False), manifest.n_features)
+        if not manifest.categories:
+            return values
+        return Values.of(values.data[:, manifest.columns.numbers])
 
     def blocks(self) -> Iterator[Values]:
         return self.each(lambda _, block: block)
@@ -66,7 +70,9 @@ class RawSource:
 
     def ranges(self) -> Ranges:
         if self.known_ranges is not None:
-            return self.known_ranges
+            low, high = self.known_ranges
+            numbers = self.manifest.columns.numbers
+            return low[numbers], high[numbers]
         return reduce(united, self.each(lambda _, block: block.ranges()))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from widemargin.additive.block_files import Entry, announce, read_ahead, read_array, read_arrays
 from widemargin.additive.codes import CodedRows, Codes
+from widemargin.additive.columns import Columns
 from widemargin.additive.encoder import Encoder
 from widemargin.additive.manifest import Manifest
 from widemargin.digest import digest
@@ -54,6 +55,8 @@ class BlockStore(Store):
     shape : tuple of (n_rows, n_features)
     classes : ndarray
         The labels there are, in the order of their first row.
+    columns : Columns
+        Which columns have categories or missing values.
     nbytes : int
         Of all blocks on disk.
     settings : dict
@@ -114,7 +117,9 @@ class BlockStore(Store):
             and settings is finished: blocks that are there are compared, not written again.
         chunks : iterable
             Of pairs (X, y), triples (X, y, sample_weight), or what `widemargin.stream` reads.  X
-            is dense or sparse in all of them; sparse ones may grow wider.
+            is dense or sparse in all of them; sparse ones may grow wider.  Codes have a place for
+            columns of categories, which data frames have, and for missing values, from which
+            ``AdditiveSVC(missing="learn")`` learns.
         keep : {"codes", "values"}, default="codes"
             What the store is to hold: codes, for `AdditiveSVC`, or the values themselves, for
             `KernelSVC`, in the type that they have.
@@ -159,7 +164,8 @@ class BlockStore(Store):
         """The store with more rows, which are new blocks; parameters are those of `build`.
 
         Scale and bins stay as they are: values outside the range that the store was built from
-        fall in the first or last bin, as they do at prediction.  Labels may be new.  An append
+        fall in the first or last bin, as they do at prediction; new categories, and missing values
+        in columns that had none, contribute nothing, with a warning.  Labels may be new.  An append
         that is interrupted leaves the store as it was, and goes on when it is called again.
         """
         from widemargin.additive.store_building import Steps, append
@@ -227,6 +233,11 @@ class BlockStore(Store):
     @property
     def feature_names(self) -> list[str] | None:
         return self._manifest.names
+
+    @property
+    def columns(self) -> Columns:
+        """Which columns of the data have categories or missing values."""
+        return self._manifest.columns
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -323,9 +334,9 @@ class StoredCodes(CodedRows):
     @classmethod
     def of(cls, folder: Path, manifest: Manifest) -> StoredCodes:
         assert manifest.encoder is not None
-        encoder = read_encoder(folder, manifest.encoder, manifest.n_features)
+        encoder = read_encoder(folder, manifest.encoder, manifest.columns.n_numbers)
         entries = manifest.blocks[: manifest.n_finished]
-        size = (sum(manifest.rows), manifest.n_features, encoder.n_codes)
+        size = (sum(manifest.rows), manifest.columns.n_features, encoder.n_codes)
         return cls(folder, entries, encoder, *size)
 
     @property
@@ -337,9 +348,11 @@ class StoredCodes(CodedRows):
         cuts = self.cuts.tolist()
         return [slice(*pair) for pair in pairwise(cuts)]
 
-    def of_blocks(self, blocks: slice) -> StoredCodes:
-        n_rows = int(self.cuts[blocks.stop] - self.cuts[blocks.start])
-        return replace(self, entries=self.entries[blocks], n_rows=n_rows, _checked=set())
+    def of_blocks(self, begin: int, end: int) -> tuple[slice, StoredCodes]:
+        """The rows of some blocks that follow each other, and their codes."""
+        rows = slice(*self.cuts[[begin, end]].tolist())
+        size = {"entries": self.entries[begin:end], "n_rows": rows.stop - rows.start}
+        return rows, replace(self, **size, _checked=set())
 
     def groups(self, groups: Sequence[Sequence[int]]) -> Iterator[Codes]:
         return read_ahead(self._load, groups)

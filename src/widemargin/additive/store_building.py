@@ -25,12 +25,14 @@ from widemargin.additive.block_files import (
     write_arrays,
 )
 from widemargin.additive.choice import SAMPLE, choose_kernel
-from widemargin.additive.codes import encode_block
+from widemargin.additive.codes import Codes, encode_block
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
+from widemargin.additive.growing_columns import in_order
+from widemargin.additive.indicators import beside
 from widemargin.additive.manifest import MANIFEST, Manifest
 from widemargin.additive.raw_blocks import RawBlock, raw_blocks
 from widemargin.additive.raw_source import RawSource, read_raw, values_of
-from widemargin.additive.source import Ranges, united
+from widemargin.additive.source import Ranges, Values, united
 from widemargin.additive.store import Told, read_encoder
 from widemargin.claim import CLAIM, Claim
 from widemargin.validation import (
@@ -73,8 +75,8 @@ def build(folder: Path, chunks: Iterable, settings: dict, steps: Steps) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     _refuse_other_files(folder)
     with _claimed(folder):
-        if not (folder / MANIFEST).exists():  # before blocks, which nobody would know otherwise
-            Manifest(settings).write(folder)
+        if not (folder / MANIFEST).exists() or Manifest.read(folder).empty:
+            Manifest(settings).write(folder)  # before blocks, which nobody would know otherwise
         manifest = Manifest.read(folder)
         _remove_left_overs(folder, manifest)
         _check_same(folder, manifest, settings)
@@ -162,6 +164,7 @@ class _Building:
     def __init__(self, folder: Path, manifest: Manifest, steps: Steps):
         self.folder, self.manifest, self.steps = folder, manifest, steps
         self._ranges: Ranges | None = None  # of raw blocks that were seen
+        self._fresh: set[str] = set()  # raw blocks of this process, whose checksum it just made
         self._written = -np.inf
 
     def run(self, chunks: Iterable) -> None:
@@ -198,9 +201,10 @@ class _Building:
             entry = entry_of(f"raw-{before + number:06}.bin", arrays, named=named)
             if number >= len(there):
                 write_arrays(self.folder, entry, arrays)
+                self._fresh.add(entry.file)
             elif entry != there[number]:
                 raise _OtherDataError
-            return entry, block, block.values.ranges()
+            return entry, block, block.ranges()
 
         blocks = enumerate(raw_blocks(chunks, self.steps.values_per_block, self.manifest))
         try:
@@ -239,10 +243,14 @@ class _Building:
         }
         entry = entry_of("encoder.bin", arrays)
         write_arrays(self.folder, entry, arrays)
-        first = source.block(0)
-        some = encode_block(first.rows(0, min(first.n_rows, SAMPLE)), encoder)
+        some = _encoded(self._some_rows(), encoder, self.manifest, None)
         compressed = some.index is not None
-        self.update(encoder=entry, kernel=choose_kernel(first), compressed=compressed)
+        self.update(encoder=entry, kernel=choose_kernel(source.block(0)), compressed=compressed)
+
+    def _some_rows(self) -> Values:
+        arrays = read_raw(self.folder, self.manifest.raw[0], check=False)
+        values = values_of(arrays, self.manifest.n_features)
+        return values.rows(0, min(values.n_rows, SAMPLE))
 
     def _weights(self) -> np.ndarray:
         found = [
@@ -258,14 +266,15 @@ class _Building:
     def encode(self) -> None:
         manifest = self.manifest
         assert manifest.encoder is not None
-        encoder = read_encoder(self.folder, manifest.encoder, manifest.n_features)
+        encoder = read_encoder(self.folder, manifest.encoder, manifest.columns.n_numbers)
         raw, done = manifest.raw, manifest.n_finished
         of = sum(entry.arrays["label"][1][0] for entry in raw)
         left = range(len(manifest.blocks) - done, len(raw))
         n_rows = of - sum(raw[k].arrays["label"][1][0] for k in left)
 
         def coded(k: int) -> tuple[int, Entry, dict]:
-            arrays = _coded(read_raw(self.folder, raw[k], check=True), encoder, manifest)
+            check = raw[k].file not in self._fresh
+            arrays = _coded(read_raw(self.folder, raw[k], check=check), encoder, manifest)
             return k, entry_of(f"block-{done + k:06}.bin", arrays, named=False), arrays
 
         for k, entry, arrays in read_ahead(coded, left, self.steps.n_threads):
@@ -286,7 +295,7 @@ class _Building:
 def _coded(arrays: dict, encoder: Encoder, manifest: Manifest) -> dict[str, np.ndarray]:
     """The arrays of a block of codes, of those of a raw one."""
     values = values_of(arrays, manifest.n_features)
-    codes = encode_block(values, encoder, compressed=manifest.compressed)
+    codes = _encoded(values, encoder, manifest, manifest.compressed)
     coded: dict[str, np.ndarray | None] = {
         "start": codes.start,
         "index": codes.index,
@@ -295,3 +304,16 @@ def _coded(arrays: dict, encoder: Encoder, manifest: Manifest) -> dict[str, np.n
         "weight": arrays.get("weight"),
     }
     return {name: array for name, array in coded.items() if array is not None}
+
+
+def _encoded(
+    values: Values, encoder: Encoder, manifest: Manifest, compressed: bool | None
+) -> Codes:
+    """Codes of some rows: of numbers, of categories, and of what is missing."""
+    if manifest.categories:
+        values = Values.of(in_order(values.data, manifest.categories))
+    values, marks = manifest.columns.parts_of(values)
+    codes = encode_block(values, encoder, compressed=compressed)
+    if marks is None:
+        return codes
+    return beside(codes, marks, encoder.n_codes - 1, compressed=compressed)

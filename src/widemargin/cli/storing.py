@@ -31,7 +31,7 @@ _SHARE = 0.5  # of the free memory, that data may take by default
 # What rows take in memory per byte of their file, about; a packed one has more in it, and a table
 # is there twice, as columns and as rows.
 _PACKED = 6.0
-_TEXT = {"svmlight": 1.5, "npy": 1.0, "csv": 3.0, "tsv": 3.0, "parquet": _PACKED}
+_TEXT = {"svmlight": 1.5, "npy": 1.0, "csv": 3.0, "tsv": 3.0, "parquet": _PACKED, "arrow": _PACKED}
 _COPIES = 3.0  # of the data, that a kernel machine has in memory beside kernel rows, about
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
@@ -43,13 +43,14 @@ def store(
     if append and keep is not None:
         raise UsageError("--keep has no meaning with --append: the store goes on as it is.")
     with _told(output) as told:
-        chunks = _chunks(data, source)
         if append:
-            made = BlockStore(folder).append(chunks, n_jobs=source.jobs, told=told)
+            there = BlockStore(folder)
+            chunks = _chunks(data, source, there.settings.get("keep", "codes"))
+            made = there.append(chunks, n_jobs=source.jobs, told=told)
         else:
-            made = BlockStore.build(
-                folder, chunks, keep=keep or "codes", n_jobs=source.jobs, told=told
-            )
+            keep = keep or "codes"
+            chunks = _chunks(data, source, keep)
+            made = BlockStore.build(folder, chunks, keep=keep, n_jobs=source.jobs, told=told)
     facts = {
         "store": str(folder),
         "rows": made.shape[0],
@@ -77,7 +78,7 @@ def store_for(
         if not output.quiet:
             print(f"{data} is larger than --memory-limit: training from {f}", file=sys.stderr)
         with _told(output) as told:
-            chunks = _chunks(data, source)
+            chunks = _chunks(data, source, keep)
             made = BlockStore.build(Path(f), chunks, keep=keep, n_jobs=source.jobs, told=told)
         yield made
 
@@ -144,8 +145,9 @@ def _expected_bytes(path: Path) -> float:
     return _TEXT.get(found, 0.0) * size
 
 
-def _chunks(data: Path, source: Source) -> Iterator[Dataset]:
-    for chunk in stream_of(source, data, **source.rule()):
+def _chunks(data: Path, source: Source, keep: str) -> Iterator[Dataset]:
+    """Codes have a place for categories and gaps; among values, a category is a number."""
+    for chunk in stream_of(source, data, one_hot=keep == "values", **source.rule()):
         if chunk.y is None:
             raise ValueError(f"{data}: no labels in it. Name their column with --label.")
         yield replace(chunk, y=labels_of(chunk))

@@ -29,9 +29,6 @@ class Options(Words):
 
     imputing = "in the file"
     learning = ", or learn from them with an additive kernel, such as --kernel intersection"
-    learning_in_memory = (
-        ", or learn from them in memory: train on the table itself, with a larger --memory-limit"
-    )
     converging = "Increase --max-iter, decrease C, or accept a larger --tol."
     uncalibrated = "train it without --probability"
 

@@ -9,15 +9,32 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 _CONTINUED = b"\xff\xff\xff\xff"
 _DICTIONARY, _ROWS = 2, 3  # kinds of messages
 _BUFFER = 16  # bytes: where it begins in the body, and its length
 
 
-def declared_bytes(stream: BinaryIO) -> int:
-    """Bytes that the buffers of a stream take in memory; the stream is left where it was.
+class Declared(NamedTuple):
+    """Bytes that the buffers of a stream take in memory: of its dictionaries, which all of its rows
+    use, and of each of its batches of rows."""
+
+    dictionaries: int
+    batches: list[int]
+
+    @property
+    def all(self) -> int:
+        return self.dictionaries + sum(self.batches)
+
+    @property
+    def at_once(self) -> int:
+        """What is there while one batch after the other is read."""
+        return self.dictionaries + max(self.batches, default=0)
+
+
+def declared_bytes(stream: BinaryIO) -> Declared:
+    """What the messages of a stream say of themselves; the stream is left where it was.
 
     Examples
     --------
@@ -27,13 +44,13 @@ def declared_bytes(stream: BinaryIO) -> int:
     >>> with pa.ipc.new_stream(file, table.schema) as writer:
     ...     writer.write_table(table)
     >>> _ = file.seek(0)
-    >>> declared_bytes(file) >= 8000
+    >>> declared_bytes(file).all >= 8000
     True
     """
     start = stream.tell()
     end = stream.seek(0, os.SEEK_END)
     stream.seek(start)
-    total = 0
+    dictionaries, batches = 0, []
     try:
         while size := _metadata_size(stream):
             if size > end - stream.tell():
@@ -42,12 +59,16 @@ def declared_bytes(stream: BinaryIO) -> int:
             body, length = stream.tell(), message.number(3, "<q")
             if not 0 <= length <= end - body:
                 raise ValueError("the Arrow stream is cut short")
-            total += length + _unpacked(message, stream, range(body, body + length))
+            size = length + _unpacked(message, stream, range(body, body + length))
+            if message.number(1, "<B") == _ROWS:
+                batches.append(size)
+            else:
+                dictionaries += size
             stream.seek(body + length)
     except struct.error:
         raise ValueError("the Arrow stream is damaged") from None
     stream.seek(start)
-    return total
+    return Declared(dictionaries, batches)
 
 
 def _metadata_size(stream: BinaryIO) -> int:

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import numpy as np
 
-from widemargin.categories import Text, WaysOut, check_likely, first_of, is_number, numbers_among
+from widemargin.categories import (
+    Text,
+    WaysOut,
+    check_likely,
+    first_of,
+    is_number,
+    numbers_among,
+    text_of_arrow,
+)
 from widemargin.data.dataset import Columns, Layout
 from widemargin.warning import warn_user
 from widemargin.wording import words
@@ -142,7 +150,7 @@ def own_array(
         return model_array(name, column, as_text=True, na=rule.na)
     if not is_text(column.type):
         return model_array(name, column, as_text=False, na=rule.na)
-    text = _text(column, rule.na)
+    text = text_of_arrow(column, rule.na)
     if name in rule.numeric:
         return _parsed(name, text, "Say {} if it stands for a missing value, or correct it")
     if not declared:
@@ -155,7 +163,7 @@ def model_array(
 ) -> np.ndarray | Text:
     """A column as a model has it: text, or numbers with NaN where they are missing."""
     if is_text(column.type):
-        text = _text(column, na)
+        text = text_of_arrow(column, na)
         return text if as_text else _parsed(name, text, "The model needs one: correct it")
     if not is_numeric(column.type):
         raise ValueError(
@@ -163,38 +171,13 @@ def model_array(
             f"numbers or text (in UTF-8), or drop it ({words().option('drop', [name])})"
         )
     if as_text:
-        return _text(column, na)
+        return text_of_arrow(column, na)
     kind = "float32" if column.type == "float32" else "float64"
     numbers = column.cast(kind, safe=False).to_numpy()
     absent = [float(word) for word in na if is_number(word)]
     if absent and np.isin(numbers, absent).any():
         numbers = np.where(np.isin(numbers, absent), np.nan, numbers)
     return numbers
-
-
-def _text(column: pa.ChunkedArray, na: Sequence[str]) -> Text:
-    from pyarrow import types
-
-    if not types.is_dictionary(column.type):
-        encoded = column.cast("large_string").dictionary_encode().combine_chunks()
-        values, codes = encoded.dictionary.to_pylist(), encoded.indices.fill_null(-1).to_numpy()
-        if not set(na).intersection(values):
-            return Text(codes, values)
-    else:
-        # Not spelled out: a long text may stand for many rows.
-        parts = column.unify_dictionaries().chunks
-        values = parts[0].dictionary.cast("large_string").to_pylist()
-        codes = np.concatenate(
-            [part.indices.cast("int64").fill_null(-1).to_numpy() for part in parts]
-        )
-    # A file may hold values that no row has, and the same value twice.
-    used, place = np.zeros(len(values) + 1, bool), np.full(len(values) + 1, -1)
-    used[codes] = True
-    number: dict[str, int] = {}
-    for k in np.flatnonzero(used[:-1]).tolist():
-        if values[k] is not None and values[k] not in na:
-            place[k] = number.setdefault(values[k], len(number))
-    return Text(place[codes], list(number))
 
 
 def _parsed(name: str, text: Text, way_out: str) -> np.ndarray:

@@ -17,18 +17,19 @@ import numpy as np
 
 from widemargin.budget import Budget
 from widemargin.data.arrays import array_header, check_matrix, npz_split, unreadable, with_label
+from widemargin.data.arrow_streams import is_arrow_stream, stream_batches
 from widemargin.data.columns import Rule, RuleOptions
 from widemargin.data.compression import decompressed
 from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.reading import detect_format, read
 from widemargin.data.streams import DAMAGE, HEAD, fill, naming_file, opened
 from widemargin.data.svmlight import NotInPiecesError, stream_svmlight
-from widemargin.data.table_files import Asked
-from widemargin.data.table_pieces import CsvPieces, ParquetPieces, Pieces
-from widemargin.data.table_streaming import stream_table
+from widemargin.data.table_pieces import ColumnPieces, CsvPieces, Pieces
+from widemargin.data.table_streaming import stream_model_table, stream_table
+from widemargin.data.tables import TABLE_FORMATS, asked_of
+from widemargin.wording import words
 
 _CHUNK_BYTES = 16 << 20
-_STREAMED = ("csv", "tsv", "parquet")
 
 
 def stream(
@@ -44,14 +45,16 @@ def stream(
 ) -> Iterator[Dataset]:
     """Read a data set chunk by chunk: what `BlockStore.build` takes.
 
-    svmlight text, dense .npy and .npz are read as they go, compressed or not; CSV, TSV and Parquet
-    twice, first for the types and categories of their columns.  Arrow, sparse .npz, tables with
-    ``one_hot=False`` or ``like`` those of a model, and pipes are read as a whole, and handed on in
-    chunks.
+    svmlight text, dense .npy and .npz are read as they go, compressed or not; CSV, TSV, Parquet and
+    Arrow twice, first for the types and categories of their columns.  Sparse .npz and tables from
+    pipes are read as a whole, and handed on in chunks.
 
     Parameters
     ----------
-    path : path or binary file
+    path : path, binary file, or Arrow's batches
+        Or what has Arrow's stream interface (a reader of pyarrow, ``scanner.to_reader()`` of its
+        data sets, a frame of polars), which is read once: its categories stay columns
+        (``one_hot=False``).
     format, label, like, split, max_bytes, n_jobs
         As in `read`.  Chunks of svmlight text are as wide as their largest index, and count from
         0 if the first of them has an index 0.
@@ -69,12 +72,23 @@ def stream(
     >>> [chunk.X.shape for chunk in stream(io.BytesIO(b"+1 1:0.5 3:2\\n-1 2:1\\n"))]
     [(2, 3)]
     """
+    if is_arrow_stream(path):
+        for option, value in (("format", format), ("split", split)):
+            if value is not None:
+                said = words().option(option, value)
+                raise ValueError(f"the batches: {said} has no meaning for what is no file.")
+        with Budget(max_bytes, "the batches") as budget:
+            batches = stream_batches(path, label, like, Rule.of(**more), _CHUNK_BYTES, budget)
+            yield from _named(batches, budget)
+        return
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "the file"
     damaged = naming_file(name, DAMAGE, "the compressed data is damaged ({}).")
     budget = Budget(max_bytes, name)
     with opened(path) as file, damaged, budget:
         text = decompressed(file, budget)
         found = format or detect_format(text.peek(HEAD))
+        if found not in TABLE_FORMATS:
+            more.pop("one_hot", None)
         seekable = text is file and file.seekable()
         # Options that do not suit the format are for `read` to refuse.
         chunks: Iterator[Dataset] | None = None
@@ -84,8 +98,8 @@ def stream(
             chunks = _npy(text, label, like, budget)
         elif found == "npz" and label is None and seekable and not more:
             chunks = _npz(file, split, budget)
-        elif like is None and split is None and (found != "parquet" or seekable):
-            chunks = _table(file, found, budget, label, more)
+        elif split is None and (found in ("csv", "tsv") or seekable):
+            chunks = _table(file, found, budget, label, like, more)
         if chunks is not None:
             begun = False
             try:
@@ -105,27 +119,31 @@ def stream(
 
 
 def _table(
-    file: BufferedReader, format: str, budget: Budget, label, rule: dict[str, Any]
+    file: BufferedReader, format: str, budget: Budget, label, like: Layout | None, rule: dict
 ) -> Iterator[Dataset] | None:
     """Chunks of a table; None where it is for `read`, or for `read` to refuse."""
     unknown = set(rule) - set(RuleOptions.__annotations__)
-    if format not in _STREAMED or unknown or not file.seekable():
+    if format not in TABLE_FORMATS or unknown or not file.seekable():
         return None
     own = Rule.of(**rule)
-    if not own.one_hot or importlib.util.find_spec("pyarrow") is None:
+    width_unknown = like is not None and like.n_features is None
+    if width_unknown or importlib.util.find_spec("pyarrow") is None:
         return None
 
     def again() -> BinaryIO:
         file.seek(0)
         return decompressed(file, budget)
 
-    if format == "parquet":
-        pieces: Pieces = ParquetPieces(file, _CHUNK_BYTES, budget)
+    layout = Layout() if like is None else like
+    layout = replace(layout, na=own.na or layout.na)
+    if format in ("parquet", "arrow"):
+        pieces: Pieces = ColumnPieces(file, format, _CHUNK_BYTES, budget)
+    else:
+        delimiters = "\t" if format == "tsv" else ",;"
+        pieces = CsvPieces(again, delimiters, asked_of(own, layout), _CHUNK_BYTES, budget)
+    if like is None:
         return _named(stream_table(pieces, label, own, budget), budget)
-    asked = Asked(na=own.na, text_columns=lambda names: own.categorical)
-    delimiters = "\t" if format == "tsv" else ",;"
-    pieces = CsvPieces(again, delimiters, asked, _CHUNK_BYTES, budget)
-    return _named(stream_table(pieces, label, own, budget), budget)
+    return _named(stream_model_table(pieces, label, layout, own, budget), budget)
 
 
 def _named(chunks: Iterator[Dataset], budget: Budget) -> Iterator[Dataset]:

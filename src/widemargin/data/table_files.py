@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from widemargin.budget import Budget
-from widemargin.data.arrow_messages import declared_bytes
+from widemargin.data.arrow_messages import Declared, declared_bytes
 from widemargin.data.streams import BLOCK, RawStream, whole
 
 if TYPE_CHECKING:
@@ -139,9 +139,35 @@ def _in_batches(file: ParquetFile, rows: int, budget: Budget) -> pa.Table:
 
 
 def _load_arrow(stream: BinaryIO, budget: Budget) -> tuple[pa.Table, pa.Schema]:
-    """An Arrow file is a stream with a head and an index, which nobody needs who reads all."""
-    from pyarrow import ipc
+    budget.hold(_to_arrow_messages(stream).all, "its columns take")
+    reader = _arrow_reader(stream, budget)
+    return reader.read_all(), reader.schema
 
+
+def arrow_batches(stream: BinaryIO, n_bytes: int, budget: Budget) -> Iterator[LoadedTable]:
+    """Some rows at a time; in memory are those of one batch of the file."""
+    budget.check(_to_arrow_messages(stream).at_once, "some of its rows take")
+    return in_pieces(_arrow_reader(stream, budget), n_bytes, budget)
+
+
+def in_pieces(reader: pa.RecordBatchReader, n_bytes: int, budget: Budget) -> Iterator[LoadedTable]:
+    """Batches cut into tables of about so many bytes as numbers."""
+    import pyarrow as pa
+
+    categorical = _dictionaries(reader.schema)
+    step = max(1, min(_MOST_ROWS, n_bytes // (8 * max(1, len(reader.schema)))))
+    for batch in reader:
+        budget.check(batch.nbytes, "some of its rows take")
+        table = pa.Table.from_batches([batch])
+        table.validate(full=True)
+        for begin in range(0, table.num_rows, step):
+            yield LoadedTable(_without_index(table.slice(begin, step)), True, categorical)
+
+
+def _to_arrow_messages(stream: BinaryIO) -> Declared:
+    """Go where the first of them begins: a file is a stream with a head and an index, which nobody
+    needs who reads all."""
+    stream.seek(0)
     if stream.read(len(_ARROW_FILE)) == _ARROW_FILE:
         stream.seek(-len(_ARROW_FILE), os.SEEK_END)
         if stream.read() != _ARROW_FILE:
@@ -149,10 +175,15 @@ def _load_arrow(stream: BinaryIO, budget: Budget) -> tuple[pa.Table, pa.Schema]:
         stream.seek(_ARROW_FILE_HEAD)
     else:
         stream.seek(0)
-    budget.hold(declared_bytes(stream), "its columns take")
+    return declared_bytes(stream)
+
+
+def _arrow_reader(stream: BinaryIO, budget: Budget) -> pa.RecordBatchReader:
+    from pyarrow import ipc
+
     reader = ipc.open_stream(stream)
     _check_columns(len(reader.schema), _COLUMN, budget)
-    return reader.read_all(), reader.schema
+    return reader
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""CSV and Parquet files piece by piece, as often as needed: a piece is a table of some rows."""
+"""Files of tables piece by piece, as often as needed: a piece is a table of some rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from widemargin.budget import Budget
-from widemargin.data.table_files import Asked, CsvForm, LoadedTable, parquet_batches
+from widemargin.data.table_files import (
+    Asked,
+    CsvForm,
+    LoadedTable,
+    arrow_batches,
+    parquet_batches,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,13 +71,15 @@ def whole_records(text: bytes, stream: BinaryIO, n_bytes: int, budget: Budget) -
 
 
 @dataclass(frozen=True)
-class ParquetPieces:
-    """A Parquet file, which can be jumped about in."""
+class ColumnPieces:
+    """A Parquet or Arrow file, which can be jumped about in, and has the types of its columns."""
 
     file: BinaryIO
+    format: str
     n_bytes: int
     budget: Budget
 
     def tables(self, types: Mapping[str, pa.DataType]) -> Iterator[LoadedTable]:
         self.file.seek(0)
-        return parquet_batches(self.file, self.n_bytes, self.budget)
+        batches = parquet_batches if self.format == "parquet" else arrow_batches
+        return batches(self.file, self.n_bytes, self.budget)

@@ -101,20 +101,26 @@ def read_table(
         layout = replace(layout, columns=[str(c) for c in columns])
     own = Rule.of(**rule)
     layout = replace(layout, na=own.na or layout.na)
-    known = layout.columns if isinstance(layout.columns, list) else []
     if layout.n_features is None and not own.one_hot:
         layout = replace(layout, categorical=())
-    asked = Asked(
-        na=layout.na,
-        text_columns=lambda names: [*own.categorical, *_texts(layout, known, names)],
-    )
+    asked = asked_of(own, layout)
     faults = (ValueError, OSError, csv.Error, ArrowException)
     budget = Budget.of(max_bytes, name)
     with opened(file) as stream, naming_file(name, faults), budget:
-        return _dataset(load_table(stream, format, asked, budget), label, layout, own, budget)
+        return dataset_of(load_table(stream, format, asked, budget), label, layout, own, budget)
 
 
-def _dataset(loaded: LoadedTable, label, layout: Layout, rule: Rule, budget: Budget) -> Dataset:
+def asked_of(rule: Rule, layout: Layout) -> Asked:
+    """What the rule and a model say of a CSV file."""
+    known = layout.columns if isinstance(layout.columns, list) else []
+    return Asked(
+        na=layout.na,
+        text_columns=lambda names: [*rule.categorical, *_texts(layout, known, names)],
+    )
+
+
+def dataset_of(loaded: LoadedTable, label, layout: Layout, rule: Rule, budget: Budget) -> Dataset:
+    """Labels and features of a table that was read, or of some of its rows."""
     table, n_features = loaded.table, layout.n_features
     names = table.column_names
     check_table(table)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def own_columns(table: pa.Table, rule: Rule, declared: Collection[str]) -> tuple[pa.Table, Columns]:
     """Columns as the rule has them, and how each was taken."""
     arrays = own_arrays(table, rule, declared)
-    return _table(arrays), columns_taken(arrays, rule)
+    return table_of(arrays), columns_taken(arrays, rule)
 
 
 def model_columns(table: pa.Table, model: list[str], layout: Layout, file: str) -> pa.Table:
@@ -35,10 +35,10 @@ def model_columns(table: pa.Table, model: list[str], layout: Layout, file: str) 
     assert layout.categorical is not None
     texts, names = {model[j] for j in layout.categorical}, table.column_names
     check_columns(names, model, [c for c in model if c not in names], layout, file)
-    return _table({c: model_array(c, table[c], as_text=c in texts, na=layout.na) for c in model})
+    return table_of({c: model_array(c, table[c], as_text=c in texts, na=layout.na) for c in model})
 
 
-def _table(arrays: dict[str, np.ndarray | Text]) -> pa.Table:
+def table_of(arrays: dict[str, np.ndarray | Text]) -> pa.Table:
     import pyarrow as pa
 
     return pa.table({c: _dictionary(a) if isinstance(a, Text) else a for c, a in arrays.items()})
@@ -47,5 +47,5 @@ def _table(arrays: dict[str, np.ndarray | Text]) -> pa.Table:
 def _dictionary(text: Text) -> pa.DictionaryArray:
     import pyarrow as pa
 
-    codes = pa.array(text.codes, mask=text.codes < 0)
+    codes = pa.array(text.codes.astype(np.int32), mask=text.codes < 0)
     return pa.DictionaryArray.from_arrays(codes, pa.array(text.categories, pa.large_string()))

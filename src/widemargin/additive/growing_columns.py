@@ -1,0 +1,110 @@
+"""Columns of data that comes in chunks: categories by number as they are met, and gaps.
+
+A store that is there has its categories and the columns with gaps; what is new in rows that are
+appended to it contributes nothing, as it does at prediction.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from widemargin.additive.columns import UNSEEN, n_missing
+from widemargin.additive.frames import places, text_column, texts_by_dtype, with_codes
+from widemargin.additive.manifest import Manifest
+from widemargin.categories import Text
+from widemargin.warning import UnseenWarning, warn_user
+
+_MOST_NAMED = 5  # columns in a warning
+
+
+class GrowingColumns:
+    """What the columns of a store are, as far as its chunks were seen."""
+
+    def __init__(self, before: Manifest):
+        self._before, self._fixed = before, before.complete
+        self._numbers: dict[int, dict[str, int]] | None = None  # of categories, by column
+        if self._fixed:
+            self._numbers = {
+                j: {name: k for k, name in enumerate(names)} for j, names in before.categories
+            }
+        self._missing: set[int] = set()
+        self._unseen: dict[int, str] = {}
+
+    def numbered(self, X: Any, begin: int) -> Any:
+        """X with numbers for its categories; stores of values have no place for such."""
+        if self._before.holds_values:
+            return X
+        texts = texts_by_dtype(X)
+        if self._numbers is None:
+            self._numbers = {j: {} for j in texts}
+        other = sorted(set(texts) - set(self._numbers))
+        if other:
+            raise ValueError(
+                f"The chunk that begins with row {begin} has categories in column {other[0]}, "
+                "where the rows before have numbers."
+            )
+        width = X.shape[1] if self._numbers else 0
+        own = {j: texts.get(j) or text_column(X, j) for j in self._numbers if j < width}
+        return with_codes(X, {j: self._places(j, text) for j, text in own.items()})
+
+    def _places(self, column: int, text: Text) -> np.ndarray:
+        assert self._numbers is not None
+        known = self._numbers[column]
+        for category in text.categories:
+            if not self._fixed:
+                known.setdefault(category, len(known))
+            elif category not in known:
+                self._unseen.setdefault(column, category)
+        return places(text, list(known))
+
+    def add_gaps(self, X: Any) -> None:
+        self._missing |= set(np.flatnonzero(n_missing(X)).tolist())
+
+    @property
+    def known(self) -> dict[str, list]:
+        """What a manifest has of them."""
+        if self._fixed:
+            return {"categories": self._before.categories, "missing": self._before.missing}
+        categories = [(j, list(known)) for j, known in sorted((self._numbers or {}).items())]
+        return {"categories": categories, "missing": sorted(self._missing)}
+
+    def warn_of_news(self, names: list[str] | None) -> None:
+        """Of what a store that is there has no feature for."""
+        if not self._fixed:
+            return
+
+        def called(column: int) -> str:
+            return str(column) if names is None else repr(names[column])
+
+        new = sorted(self._missing - set(self._before.missing))
+        self._warn("Missing values of columns that had none", [called(j) for j in new])
+        unseen = [f"{called(j)}, first {text!r}" for j, text in sorted(self._unseen.items())]
+        self._warn("Categories that there were not", unseen)
+
+    def _warn(self, what: str, where: list[str]) -> None:
+        if where:
+            more = f" and {len(where) - _MOST_NAMED} more" if len(where) > _MOST_NAMED else ""
+            warn_user(
+                f"{what} when the store was built contribute nothing: "
+                f"{'; '.join(where[:_MOST_NAMED])}{more}.",
+                UnseenWarning,
+            )
+
+
+def in_order(data: np.ndarray, categories: list[tuple[int, list[str]]]) -> np.ndarray:
+    """Dense rows with the numbers that categories have where these are sorted.
+
+    >>> in_order(np.array([[0.0, 7], [1, 8], [np.nan, 9], [-1, 9]]), [(0, ["b", "a"])])[:, 0]
+    array([ 1.,  0., nan, -1.])
+    """
+    if not categories:
+        return data
+    data = data.astype(np.float64)
+    for column, names in categories:
+        rank = np.full(len(names) + 1, float(UNSEEN))
+        rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+        known = ~np.isnan(data[:, column])
+        data[known, column] = rank[data[known, column].astype(np.int64)]
+    return data

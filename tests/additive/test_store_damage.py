@@ -1,0 +1,181 @@
+"""Stores with damaged files: each is found, named and refused."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from widemargin import BlockStore
+from widemargin.additive import block_files
+from widemargin.additive.manifest import MANIFEST
+
+from .helpers import svc
+from .store_helpers import build, chunks, data
+
+
+@pytest.fixture
+def store(tmp_path):
+    return build(tmp_path / "store")
+
+
+def test_values_have_a_name_by_content_and_codes_a_checksum(tmp_path):
+    """A checkpoint of `KernelSVC` is known by the values it belongs to."""
+    for keep, length in (("values", 32), ("codes", 8)):
+        entries = build(tmp_path / keep, keep=keep)._manifest.blocks
+        assert all(len(entry.digest) == length for entry in entries)
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["older", "now"])
+def test_damage_is_found_by_the_digest_of_older_stores_and_by_the_checksum(named, store):
+    from widemargin.additive.block_files import entry_of, read_arrays
+    from widemargin.additive.manifest import Manifest
+
+    folder, manifest = store.folder, Manifest.read(store.folder)
+    read = [read_arrays(folder, entry, check=True) for entry in manifest.blocks]
+    told = zip(manifest.blocks, read, strict=True)
+    blocks = [entry_of(entry.file, arrays, named=named) for entry, arrays in told]
+    manifest.with_(blocks=blocks).write(folder)
+    BlockStore(folder).verify()
+    path = folder / blocks[0].file
+    content = bytearray(path.read_bytes())
+    content[7] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"damaged: its checksum is not {blocks[0].digest}"):
+        BlockStore(folder).verify()
+
+
+def flipped(path, at):
+    bytes_ = bytearray(path.read_bytes())
+    bytes_[at] ^= 1
+    path.write_bytes(bytes_)
+
+
+@pytest.mark.parametrize("at", [0, -1], ids=["codes", "labels"])
+def test_a_damaged_block_is_named_and_refused(at, store):
+    path = store.folder / store.codes.entries[3].file
+    flipped(path, at)
+    again = BlockStore(store.folder)
+    with pytest.raises(ValueError, match=r"block-000003.bin' is damaged|a label is no class"):
+        svc().fit(again)
+    with pytest.raises(ValueError, match=r"block-000003.bin' is damaged: its checksum is not"):
+        again.verify()
+    with pytest.raises(ValueError, match=r"block-000003.bin' is damaged"):
+        svc().fit(*data()).decision_function(again)
+
+
+def test_a_truncated_block_is_named(store):
+    path = store.folder / store.codes.entries[2].file
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match=r"block-000002.bin' is damaged: it has"):
+        svc().fit(BlockStore(store.folder))
+
+
+def test_a_block_that_is_gone_is_named(store):
+    (store.folder / store.codes.entries[2].file).unlink()
+    with pytest.raises(FileNotFoundError, match=r"block-000002.bin"):
+        svc().fit(BlockStore(store.folder))
+
+
+def test_damaged_bins_are_refused(store):
+    flipped(store.folder / "encoder.bin", 5)
+    with pytest.raises(ValueError, match=r"encoder.bin' is damaged"):
+        BlockStore(store.folder)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
+def test_a_truncated_manifest_is_refused(share, store):
+    path = store.folder / MANIFEST
+    text = path.read_text()
+    path.write_text(text[: int(share * len(text))])
+    with pytest.raises(ValueError, match=r"manifest.json' is damaged or of another version"):
+        BlockStore(store.folder)
+    with pytest.raises(ValueError, match=r"manifest.json' is damaged or of another version"):
+        store.append(chunks())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"schema": "widemargin block store 99"}, {"n_features": 7}, {"kind": "pickle"}, {"blocks": 3}],
+)
+def test_a_manifest_that_somebody_changed_is_refused(change, store):
+    path = store.folder / MANIFEST
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(ValueError, match="damaged or of another version"):
+        BlockStore(store.folder)
+
+
+def test_a_folder_that_is_no_store(tmp_path):
+    with pytest.raises(ValueError, match=r"is no store: there is no manifest.json in it"):
+        BlockStore(tmp_path)
+
+
+def replace_block(store, change):
+    """A store made by hand: its second block changed, with the right checksum."""
+    from widemargin.additive.block_files import entry_of, read_arrays, write_arrays
+    from widemargin.additive.manifest import Manifest
+
+    entry = store.codes.entries[1]
+    arrays = change(read_arrays(store.folder, entry, check=True))
+    changed = entry_of(entry.file, arrays)
+    write_arrays(store.folder, changed, arrays)
+    manifest = Manifest.read(store.folder)
+    blocks = [changed if e.file == changed.file else e for e in manifest.blocks]
+    manifest.with_(blocks=blocks).write(store.folder)
+
+
+def out_of_range(arrays):
+    arrays["data"].flat[0] = 255
+    return arrays
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (out_of_range, r"damaged: a code is out of range .*block-000001.bin"),
+        (lambda a: a | {"data": a["data"].astype(np.uint16)}, r"000001.* not of the type of the"),
+        (lambda a: a | {"data": a["data"][:, :-1]}, r"000001.* not of the type of the others"),
+        (lambda a: a | {"data": a["data"][:-1]}, r"000001.* has not as many rows as labels"),
+    ],
+    ids=["range", "type", "width", "rows"],
+)
+def test_codes_that_cannot_be_are_refused_though_their_checksum_is_right(change, said, store):
+    replace_block(store, change)
+    with pytest.raises(ValueError, match=said):
+        svc().fit(BlockStore(store.folder))
+
+
+def test_a_block_that_is_cut_short_while_it_is_read(store, monkeypatch):
+    path = store.folder / store.codes.entries[1].file
+    with open(path, "rb+") as file:
+        file.truncate(path.stat().st_size - 8)
+    monkeypatch.setattr(block_files, "_check_size", lambda path, entry: None)
+    with pytest.raises(ValueError, match=r"000001.bin' is damaged: it was cut short while"):
+        store.verify()
+
+
+def test_a_system_that_takes_no_hints_reads_the_same(store, monkeypatch):
+    expected = svc().fit(store).objective_
+    monkeypatch.delattr(os, "posix_fadvise", raising=False)
+    assert svc().fit(BlockStore(store.folder)).objective_ == expected
+
+
+def test_raw_blocks_of_a_build_before_are_held_against_their_checksum(tmp_path):
+    """Those of this process are not: it has just made it."""
+
+    def stop(step, rows, of):
+        if step == "coding":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(tmp_path / "store", told=stop)
+    flipped(sorted((tmp_path / "store").glob("raw*"))[-1], 3)
+    with pytest.raises(ValueError, match=r"raw-0000\d\d.bin' is damaged: its checksum is not"):
+        build(tmp_path / "store")
+
+
+def test_a_checksum_is_made_once_for_every_block_that_is_written(tmp_path, monkeypatch):
+    made, crc32 = [], block_files._crc32
+    monkeypatch.setattr(block_files, "_crc32", lambda pieces: made.append(1) or crc32(pieces))
+    store = build(tmp_path / "store")
+    assert len(made) == 2 * len(store.codes.entries)  # raw blocks, and codes

@@ -1,0 +1,54 @@
+"""Two writers on one store: the second is refused, and a lock ends with its process."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from widemargin.claim import Claim
+
+from .store_helpers import BUILD, build, chunks, content
+
+
+@pytest.fixture
+def store(tmp_path):
+    return build(tmp_path / "store")
+
+
+def test_a_second_writer_is_refused(store, tmp_path):
+    with (
+        Claim(store.folder, "The store", "writer"),
+        pytest.raises(BlockingIOError, match=r"The store .* is in use by process \d+"),
+    ):
+        store.append(chunks())
+    (tmp_path / "new").mkdir()
+    with (
+        Claim(tmp_path / "new", "The store", "writer"),
+        pytest.raises(BlockingIOError, match="Wait until that writer ends"),
+    ):
+        build(tmp_path / "new")
+    build(tmp_path / "new")
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years")
+    with pytest.raises(ValueError, match="other files in it"):
+        build(tmp_path)
+    assert content(tmp_path) == {"thesis.tex": b"years"}
+
+
+def test_the_lock_ends_with_the_process(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", BUILD, tmp_path / "s"],
+                               stdout=subprocess.PIPE)  # fmt: skip
+    process.stdout.readline()
+    with pytest.raises(BlockingIOError, match=f"process {process.pid}"):
+        build(tmp_path / "s")
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    started = time.monotonic()
+    with pytest.raises(ValueError, match="begun with other data"):
+        build(tmp_path / "s", [(np.ones((50, 20)), np.zeros(50))] * 3)
+    assert time.monotonic() - started < 30
