@@ -62,12 +62,12 @@ std::vector<float> make_table(int rank) {
 // All that a fit writes.
 struct State {
   std::vector<float> weights, coef, bias;
-  std::vector<std::uint8_t> shrunk;
+  std::vector<std::uint8_t> fate;
   std::vector<Account> accounts;
 
   bool operator==(const State& other) const {
     return weights == other.weights && coef == other.coef && bias == other.bias &&
-           shrunk == other.shrunk && accounts.size() == other.accounts.size() &&
+           fate == other.fate && accounts.size() == other.accounts.size() &&
            std::memcmp(accounts.data(), other.accounts.data(), accounts.size() * sizeof(Account)) ==
                0;
   }
@@ -107,7 +107,7 @@ State fit(const Data& data, const std::vector<float>& table, int rank, LossKind 
                 seconds,
                 bounds.data(),
                 bounds.data() + kLanes,
-                state.shrunk.data(),
+                state.fate.data(),
                 &state.accounts.back(),
                 n_threads,
                 &crowded};

@@ -203,9 +203,12 @@ std::int64_t pass_crammer_singer(const Rows& rows, const SharedArg& shared, cons
     dual.account(sweep.account, violation);
     if (!kDescend) continue;
     if (violation > 0) {
-      if (dual.solve()) dual.write(i);
+      if (dual.solve()) {
+        dual.write(i);
+        sweep.fate[i] = kMoved;
+      }
     } else if (dual.at_rest(sweep.shrink_max[0])) {
-      sweep.shrunk[i] = 1;
+      sweep.fate[i] = kRests;
     }
   }
   return at;

@@ -191,7 +191,10 @@ std::int64_t descend(const Rows& rows, Cells cells, const BoxArg& box, BoxDual<C
     const Lanes next = dual.minimiser(s);
     const Lanes delta = next - s.coef;
     if (any(delta != Lanes{})) {
-      if (team.leads()) store(dual.coef + i * Dual::kWidth, next);
+      if (team.leads()) {
+        store(dual.coef + i * Dual::kWidth, next);
+        sweep.fate[i] = kMoved;
+      }
       const Lanes moved = dual.damping * delta;
       dual.bias += dual.bias_value * moved;
       if constexpr (fused) {
@@ -201,7 +204,7 @@ std::int64_t descend(const Rows& rows, Cells cells, const BoxArg& box, BoxDual<C
         cells.update(row, moved);
       }
     } else if (team.leads() && dual.at_rest(s, sweep.shrink_max, sweep.shrink_min)) {
-      sweep.shrunk[i] = 1;
+      sweep.fate[i] = kRests;
     }
     // As found: an estimate of the gap that certify() will confirm.
     if (team.leads()) dual.account(book, s);

@@ -71,13 +71,17 @@ struct Account {
   double pg_max[kLanes], pg_min[kLanes];  // LIBLINEAR's: of the projected gradient in a_i = y_i b_i
 };
 
+// What a sweep says of a row; 0 where neither is so.
+constexpr std::uint8_t kRests = 1;  // at a bound in every lane, and firmly
+constexpr std::uint8_t kMoved = 2;  // in some lane
+
 // Some rows in turn: those that `order` names, or without it the rows begin .. end themselves.
 struct Sweep {
   const std::int32_t* order;
   std::int64_t begin, end;
   double seconds;                         // return after about this long
   const double *shrink_max, *shrink_min;  // [lanes], last sweep's extremes
-  std::uint8_t* shrunk;                   // [n_rows], set to 1 where every lane rests at a bound
+  std::uint8_t* fate;                     // [n_rows], set to kRests or kMoved
   Account* account;
   int n_threads = 1;  // at most, and results do not depend on it; more than 1 only where no row
                       // follows itself

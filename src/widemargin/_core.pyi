@@ -11,6 +11,8 @@ CodedRows = tuple[npt.NDArray[np.int64], Places, Codes]
 # ------------------------------------------------------------------ the module
 
 LANES: int
+RESTS: int
+MOVED: int
 PANEL: int
 
 def instruction_sets() -> list[str]: ...
@@ -98,7 +100,7 @@ class _Dual:
         begin: int,
         seconds: float,
         shrink: npt.NDArray[np.float64],
-        shrunk: npt.NDArray[np.uint8],
+        fate: npt.NDArray[np.uint8],
         account: npt.NDArray[np.float64],
     ) -> int: ...
     def certify(self, begin: int, seconds: float, account: npt.NDArray[np.float64]) -> int: ...

@@ -8,7 +8,7 @@ import reference
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import AdditiveSVC
+from widemargin import AdditiveSVC, _core
 from widemargin.additive import solver
 from widemargin.additive.solver import Stopping, minimise
 from widemargin.duality import GAP, LOSS, PG_MAX, PG_MIN, QUADRATIC
@@ -41,16 +41,18 @@ class PlainProblem:
     def parts(self, groups):
         return (self for _ in groups)
 
-    def sweep(self, order, begin, bounds, shrunk, account):
+    def sweep(self, order, begin, bounds, fate, account):
         end = min(begin + 7, len(order))
         for i in order[begin:end]:
             gradient = self.account(i, account)
             self.visited.append(i)
             if self.alpha[i] == 0 and gradient > bounds[0, 0]:
-                shrunk[i] = 1
+                fate[i] = _core.RESTS
             else:
                 step = gradient / (self.Q[i, i] + 0.5 / self.c)
-                self.alpha[i] = max(self.alpha[i] - step, 0.0)
+                before, self.alpha[i] = self.alpha[i], max(self.alpha[i] - step, 0.0)
+                if self.alpha[i] != before:
+                    fate[i] = _core.MOVED
         return end
 
     def certify(self, begin, account):
@@ -92,10 +94,10 @@ class Blocks:
     def __init__(self, problem, rows):
         self.problem, self.rows, self.n_rows = problem, rows, len(rows)
 
-    def sweep(self, order, begin, bounds, shrunk, account):
+    def sweep(self, order, begin, bounds, fate, account):
         everywhere = np.zeros(self.problem.n_rows, dtype=np.uint8)
         end = self.problem.sweep(self.rows[order], begin, bounds, everywhere, account)
-        shrunk |= everywhere[self.rows]
+        fate |= everywhere[self.rows]
         return end
 
     def certify(self, begin, account):
@@ -157,11 +159,43 @@ def test_a_sweep_mixes_the_samples_of_some_blocks_at_a_time_and_other_ones_in_th
 def test_blocks_whose_samples_are_all_shrunk_are_not_asked_for():
     problem = blocked()
     samples = solver.ActiveSamples(problem)
-    samples._shrunk[:25] = 1
+    samples._fate[:25] = _core.RESTS
     samples.shrink(np.zeros((5, 16)))
     samples.sweep(np.random.default_rng(0), Control())
     assert problem.asked == [(3,)]
     assert sorted(problem.visited) == list(range(25, 40))
+
+
+def test_samples_that_move_are_visited_again_and_fewer_are_visited_in_all():
+    class Far(PlainProblem):
+        """Nine in ten samples stay where they are."""
+
+        def sweep(self, order, begin, bounds, fate, account):
+            end = super().sweep(order, begin, bounds, fate, account)
+            fate[np.arange(self.n_rows) % 10 > 0] = 0
+            return end
+
+    whole = plain()
+    problem = Far(whole.Q, whole.c)
+    samples = solver.ActiveSamples(problem)
+    rng = np.random.default_rng(0)
+    samples.sweep(rng, Control())
+    problem.visited.clear()
+    n = samples.visit_again(2, rng, Control())
+    assert n == len(problem.visited) > 0
+    assert set(problem.visited) <= set(range(0, 40, 10))
+
+
+def test_of_blocks_on_disk_nothing_is_visited_again():
+    problem = blocked()
+    assert all(record.get("again", 0) == 0 for record in run(problem).history)
+
+
+def test_what_a_certificate_was_made_of_is_not_touched_after_it():
+    problem = plain()
+    outcome = run(problem, max_iter=3)
+    again = solver.measure(problem, Control())
+    assert again.gap[0] == outcome.certificate.gap[0]
 
 
 def test_a_start_at_the_optimum_needs_no_sweep():

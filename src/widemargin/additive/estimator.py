@@ -108,7 +108,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     ----------
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        Sweeps of the slowest batch (0 where a warm start was within ``tol`` already).
+        Sweeps of the slowest batch (0 where a warm start was within ``tol`` already); visits to
+        samples that moved, between two sweeps, are not counted.
     duality_gap_ : float
         Largest relative duality gap among the binary problems (NaN without symmetric tables).
     converged_ : bool
@@ -131,7 +132,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     feature_importances_ : ndarray of shape (n_features_in_,)
         The mean of |contribution| of each feature over the training data.
     history_ : list of list of dict
-        Per batch of classes, one record per sweep, with the seconds since the first began.
+        Per batch of classes, one record per sweep: ``active`` samples in it, those visited
+        ``again`` after it, and the seconds since the first began.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X was a data frame, or the command line's table.

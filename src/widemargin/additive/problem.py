@@ -204,9 +204,9 @@ class Part:
     n_rows: int
     core: _core.BoxDual | _core.SimplexDual
 
-    def sweep(self, order, begin: int, bounds, shrunk, account) -> int:
+    def sweep(self, order, begin: int, bounds, fate, account) -> int:
         """Coordinate descent along ``order`` from ``begin``, for a while; where to go on."""
-        return self.core.sweep(order, begin, SLICE_SECONDS, bounds, shrunk, account)
+        return self.core.sweep(order, begin, SLICE_SECONDS, bounds, fate, account)
 
     def certify(self, begin: int, account) -> int:
         """Add up what all samples from ``begin`` say at fixed weights, for a while; likewise."""

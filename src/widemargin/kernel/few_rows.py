@@ -104,11 +104,10 @@ class FewRows:
     def __init__(self, data: KernelRows, memory: Memory, sharing: Sequence[Variables] = ()):
         self.data = data if data.exact is None else data.in_double()
         self._diagonal = self.data.kernel.diagonal(self.data.rows)
-        self._place, self._in_order, kept = np.arange(len(data)), True, self.data
-        if sharing:
-            order = _neighbours(len(data), sharing)
-            self._in_order = bool(np.all(order == self._place))
-            self._place, kept = np.argsort(order), self.data[order]  # of each row in the matrix
+        order = _neighbours(len(data), sharing) if sharing else np.arange(len(data))
+        self._in_order = bool(np.all(order == np.arange(len(data))))
+        self._place = np.argsort(order)  # of each row in the matrix
+        kept = self.data if self._in_order else self.data[order]
         self._kept = KeptRows.of_data(kept, memory)
         if sharing or len(data) <= AT_ONCE:
             self._kept.compute_all()
