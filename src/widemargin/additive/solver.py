@@ -3,8 +3,8 @@
 A random sweep over the active samples, shrinking, and a stop that is only believed after a pass
 over every sample at fixed weights.  What a sweep is belongs to the problem.
 
-At large C a few samples have far to go while the others wait.  So after a sweep those that moved
-are visited again, and of them those that moved again, which saves a fifth of all visits
+A few samples have far to go while the others wait.  So after a sweep those that moved are visited
+again, and of them those that moved again, which saves nearly a fifth of all visits
 (benchmarks/results/fewer_visits.md).
 
 Samples may come in blocks of which few are in memory at once.  A sweep then takes some of them at
