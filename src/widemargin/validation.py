@@ -206,9 +206,11 @@ def canonical(X):
 
 def sample_weights(sample_weight, X, y=None, class_weight=None) -> np.ndarray:
     """Weight of each sample, times that of its class; 0 means absent."""
-    weight = check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True, ensure_same_device=False
-    )
+    weight = np.ones(X.shape[0])
+    if sample_weight is not None:
+        weight = check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, ensure_same_device=False
+        )
     if class_weight is None:
         return weight
     present = weight > 0  # a class without weight has no balanced share
