@@ -69,7 +69,7 @@ def worst_mistakes(
     >>> from sklearn.datasets import load_iris
     >>> from widemargin import AdditiveSVC
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> worst = worst_mistakes(AdditiveSVC(random_state=0).fit(X, y), X, y)[0]
+    >>> worst = worst_mistakes(AdditiveSVC(tol=1e-6, random_state=0).fit(X, y), X, y)[0]
     >>> worst.truth, worst.predicted, [reason.name for reason in worst.reasons][:2]
     (1, 2, ['petal width (cm)', 'petal length (cm)'])
     >>> bool(abs(sum(reason.contribution for reason in worst.reasons) - worst.lead) < 1e-5)
