@@ -198,6 +198,19 @@ def test_what_a_certificate_was_made_of_is_not_touched_after_it():
     assert again.gap[0] == outcome.certificate.gap[0]
 
 
+def test_an_estimate_of_nothing_left_does_not_end_a_fit_that_the_judge_does_not_believe():
+    """The sums of a sweep may say that nothing is left to gain, however often they are wrong."""
+
+    class Blind(PlainProblem):
+        def sweep(self, order, begin, bounds, fate, account):
+            return super().sweep(order, begin, bounds, fate, np.zeros_like(account))
+
+    whole = plain()
+    outcome = run(Blind(whole.Q, whole.c), max_iter=4)
+    assert [record["estimate"] for record in outcome.history] == [0.0] * 4
+    assert (outcome.n_iter, outcome.converged) == (4, False)
+
+
 def test_a_start_at_the_optimum_needs_no_sweep():
     problem = plain()
     run(problem)

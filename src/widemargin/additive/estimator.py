@@ -261,8 +261,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
             if X.columns != self.columns_:
                 raise ValueError(
                     "The store has other categories, or missing values in other columns, than the "
-                    "data of the model. "
-                    "Predict the data that the store was built from."
+                    "data of the model. Predict the data that the store was built from."
                 )
             outputs = self.model_.decision_of_codes(X.codes, X.encoder, self.n_jobs)
             return Coding.of(self).scores(outputs)

@@ -116,8 +116,7 @@ def is_frame(X) -> bool:
 
 def categories_by_dtype(X) -> list[int]:
     """The columns of a data frame that ``categorical_features="from_dtype"`` makes categories."""
-    frame = _frame(X)
-    return [] if frame is None else list(texts_by_dtype(frame))
+    return list(texts_by_dtype(X))
 
 
 def _texts(estimator, X) -> dict[int, Text]:

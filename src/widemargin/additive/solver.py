@@ -150,7 +150,7 @@ def minimise(
             samples.shrink(account)
         if problem.symmetric and epoch < stopping.max_iter:
             # The next sweep may be the last if the estimate goes on falling as it does.
-            ends = estimate * min(estimate / last, 1.0) <= worthwhile
+            ends = estimate * min(estimate, last) <= worthwhile * last
             record["again"] = samples.visit_again(1 if ends else _AGAIN, rng, control)
         last = estimate
     assert certificate is not None
@@ -204,7 +204,7 @@ class ActiveSamples:
         return account
 
     def visit_again(self, times: int, rng: np.random.Generator, control: Control) -> int:
-        """Those that the last sweep moved, so often as they go on moving; returns the visits.
+        """Those that the last sweep moved, as often as they go on moving; returns the visits.
 
         Not of several blocks: those would be read again.
         """
