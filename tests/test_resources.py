@@ -1,5 +1,6 @@
-"""The shared limits on threads of other libraries: nothing leaves them on."""
+"""What a fit borrows and gives back: memory, and the threads of other libraries."""
 
+import gc
 import sys
 import threading
 
@@ -93,6 +94,28 @@ def test_concurrent_fits_leave_the_threads_of_other_libraries_as_they_were():
     for worker in workers:
         worker.join()
     assert threads("blas") + threads("openmp") == before
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        AdditiveSVC("chi2"),
+        AdditiveSVC("chi2", multi_class="crammer_singer"),
+        KernelSVC(),
+        KernelSVC(levels=1, branching=2, early=True),
+    ],
+    ids=repr,
+)
+def test_the_memory_of_a_fit_does_not_wait_for_the_garbage_collector(model):
+    X, y = small(200)
+    model.set_params(random_state=0).fit(X, y)  # imports and caches
+    gc.collect()
+    gc.disable()
+    try:
+        model.fit(X, y).predict(X)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def interrupted_at(line, action):

@@ -137,14 +137,16 @@ class Judge:
     model's.
     """
 
-    problem: BoxProblem | SimplexProblem  # the last that was measured
-
     def __init__(self, exact: BatchTask, found: BoxProblem | SimplexProblem, control: Control):
         self._exact, self._found, self._control = exact, found, control
 
-    def __call__(self) -> Certificate:
+    @cached_property
+    def problem(self) -> BoxProblem | SimplexProblem:
+        """Where it stood when it was last measured."""
         weights = self._exact.shared.tables.weights(self._exact.targets.shape[1])
-        self.problem = self._exact.problem(weights)
+        return self._exact.problem(weights)
+
+    def __call__(self) -> Certificate:
         self.problem.start(self._found.coef, self._control)
         return measure(self.problem, self._control)
 

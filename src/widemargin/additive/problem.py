@@ -7,7 +7,7 @@ The solver asks them for sweeps and certificates, and knows nothing of tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -232,11 +232,21 @@ class _DualProblem:
     """A problem that is swept some blocks of rows at a time."""
 
     shared: SharedProblem
+    weights: np.ndarray
+    bias: np.ndarray
     coef: np.ndarray  # what is used of the core's own
     _lane_coef: np.ndarray
-    _dual: Callable[[_core.SharedProblem, np.ndarray], _core.BoxDual | _core.SimplexDual]
-    _feasible: Callable[[np.ndarray], np.ndarray]
     _last: Part | None = None
+
+    def _dual(
+        self, core: _core.SharedProblem, coef: np.ndarray
+    ) -> _core.BoxDual | _core.SimplexDual:
+        """The core's dual of some rows, which have these variables."""
+        raise NotImplementedError
+
+    def _feasible(self, coef: np.ndarray, rows: slice) -> np.ndarray:
+        """Variables of these rows, brought to where the dual allows them."""
+        raise NotImplementedError
 
     @property
     def n_rows(self) -> int:
@@ -259,12 +269,17 @@ class _DualProblem:
         return bool(np.any(self.coef))
 
     def start(self, coef: np.ndarray, control: Control) -> None:
-        """Begin at the variables of another fit, in slices that can be interrupted."""
-        self.coef[...] = self._feasible(coef)
-        for part in self.parts([(k,) for k in range(len(self.cuts) - 1)]):
+        """Begin at these variables, in slices that can be interrupted."""
+        if self.started:
+            self.weights[...], self.bias[...] = 0, 0
+        blocks = [(k,) for k in range(len(self.cuts) - 1)]
+        for first, part in zip(self.cuts.tolist(), self.parts(blocks), strict=False):
             for begin in range(0, part.n_rows, _ROWS_PER_SLICE):
                 control.check()
-                part.core.accumulate(begin, min(begin + _ROWS_PER_SLICE, part.n_rows))
+                end = min(begin + _ROWS_PER_SLICE, part.n_rows)
+                rows = slice(first + begin, first + end)
+                self.coef[rows] = self._feasible(coef[rows], rows)
+                part.core.accumulate(begin, end)
 
     def parts(self, groups: Sequence[Sequence[int]]) -> Iterator[Part]:
         """The duals of some blocks at a time; variables of several are put back after each.
@@ -296,22 +311,21 @@ class BoxProblem(_DualProblem):
         lanes, dtype = shared.layout.lanes, shared.layout.dtype
         self.shared, self.targets, self.weights = shared, targets, weights[0]
         self.n_problems = targets.shape[1]
-        padded = aligned((len(targets), lanes), dtype)  # 0 in lanes without a problem
-        padded[:, : self.n_problems] = targets
+        self._padded = aligned((len(targets), lanes), dtype)  # 0 in lanes without a problem
+        self._padded[:, : self.n_problems] = targets
         self.bias, self._lane_coef = aligned(lanes, dtype), aligned((self.n_rows, lanes), dtype)
         self.coef = self._lane_coef[:, : self.n_problems]
+        self._n_threads = n_threads
 
-        def dual(core: _core.SharedProblem, coef: np.ndarray) -> _core.BoxDual:
-            made = _core.BoxDual(core, padded, self.weights, coef, self.bias, n_threads)
-            made.damping = self.damping
-            return made
+    def _dual(self, core: _core.SharedProblem, coef: np.ndarray) -> _core.BoxDual:
+        dual = _core.BoxDual(core, self._padded, self.weights, coef, self.bias, self._n_threads)
+        dual.damping = self.damping
+        return dual
 
-        self._dual = dual
-
-    def _feasible(self, coef: np.ndarray) -> np.ndarray:
-        """A starting point brought into the box."""
-        shared = self.shared
-        return np.clip(coef, *shared.loss.bounds(self.targets[shared.label], shared.c[:, None]))
+    def _feasible(self, coef: np.ndarray, rows: slice) -> np.ndarray:
+        """Into the box."""
+        label, c = self.shared.label[rows], self.shared.c[rows]
+        return np.clip(coef, *self.shared.loss.bounds(self.targets[label], c[:, None]))
 
 
 class SimplexProblem(_DualProblem):
@@ -322,26 +336,28 @@ class SimplexProblem(_DualProblem):
     def __init__(
         self, shared: SharedProblem, targets: np.ndarray, weights: np.ndarray, n_threads: int = 1
     ):
-        dtype, blocks, n_classes = shared.layout.dtype, len(weights), len(targets)
-        self.shared, self.weights = shared, weights
+        dtype, blocks = shared.layout.dtype, len(weights)
+        self.shared, self.weights, self._n_classes = shared, weights, len(targets)
         self.bias = aligned((blocks, LANES), dtype)
         self._lane_coef = aligned((self.n_rows, blocks, LANES), dtype)
-        self.coef = self._lane_coef.reshape(self.n_rows, -1)[:, :n_classes]
-        self._dual = lambda core, coef: _core.SimplexDual(
-            core, n_classes, weights, coef, self.bias, n_threads
-        )
+        self.coef = self._lane_coef.reshape(self.n_rows, -1)[:, : self._n_classes]
+        self._n_threads = n_threads
 
-    def _feasible(self, coef: np.ndarray) -> np.ndarray:
-        """A starting point brought into the feasible set of each sample, or to zero."""
-        rows, label = np.arange(len(coef)), self.shared.label
+    def _dual(self, core: _core.SharedProblem, coef: np.ndarray) -> _core.SimplexDual:
+        more = self.bias, self._n_threads
+        return _core.SimplexDual(core, self._n_classes, self.weights, coef, *more)
+
+    def _feasible(self, coef: np.ndarray, rows: slice) -> np.ndarray:
+        """Into the simplex of each sample, or to zero."""
+        each, label = np.arange(len(coef)), self.shared.label[rows]
         others = coef.astype(np.float64)
-        others[rows, label] = 0
+        others[each, label] = 0
         total = -others.sum(axis=1)
         rounding = 1e-4 * np.abs(coef).max(axis=1)
-        bad = (others.max(axis=1) > 0) | (np.abs(total - coef[rows, label]) > rounding)
-        largest = self.shared.loss.largest(self.shared.c)
+        bad = (others.max(axis=1) > 0) | (np.abs(total - coef[each, label]) > rounding)
+        largest = self.shared.loss.largest(self.shared.c[rows])
         above = total > largest
         share = np.where(bad, 0.0, np.where(above, largest / np.where(above, total, 1.0), 1.0))
         feasible = others * share[:, None]
-        feasible[rows, label] = -feasible.sum(axis=1)  # of zero sum, to the last bit or so
+        feasible[each, label] = -feasible.sum(axis=1)  # of zero sum, to the last bit or so
         return feasible
