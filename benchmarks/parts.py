@@ -35,7 +35,7 @@ def rounds(store: BlockStore, n_parts: int) -> int:
     targets = training.targets.coding.targets
     ends = np.linspace(0, len(shared.codes.cuts) - 1, n_parts + 1).astype(int).tolist()
     parts = PartsHere(
-        [RowsPart(shared.of_blocks(slice(*pair)), targets) for pair in pairwise(ends)]
+        [RowsPart(shared.of_rows(*shared.codes.of_blocks(*pair)), targets) for pair in pairwise(ends)]
     )
     start, n = Weights.zeros(shared, targets.shape[1]), targets.shape[1]
     _, outcome = minimise_in_rounds(parts, start, n, Stopping(TOL, 1000), SEED, Control())
