@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -67,7 +68,7 @@ def additive(name: str) -> AdditiveSVC:
     return AdditiveSVC(name, n_jobs=2, random_state=SEED)
 
 
-FITS: dict[str, tuple[Callable, object]] = {
+FITS: dict[str, tuple[Callable, Any]] = {
     "covtype, 30,000 rows": (partial(data.covtype, 30_000), kernel(32.0, 32.0)),
     "ijcnn1": (data.ijcnn1_dense, kernel(32.0, 2.0)),
     "MNIST, round digits": (data.mnist_round, kernel(2.0, 0.02)),

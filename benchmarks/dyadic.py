@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from statistics import median
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -61,7 +62,7 @@ class DyadicCode(TransformerMixin, BaseEstimator):
         return found
 
 
-def measured(fit) -> tuple[float, object]:
+def measured(fit) -> tuple[float, Any]:
     """Median seconds of this process's own work: the machine may be busy; and the last model."""
     seconds = []
     for _ in range(REPEATS):

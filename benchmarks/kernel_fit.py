@@ -84,7 +84,8 @@ def covtype() -> list[str]:
 
 def ijcnn1() -> list[str]:
     bars = "4 times SVC, 3 times intelex, 98.6 %"
-    return compare("ijcnn1", 32.0, 2.0, *data.ijcnn1_dense(), bars, (False, True))
+    X, y, X_test, y_test = data.ijcnn1_dense()
+    return compare("ijcnn1", 32.0, 2.0, X, y, X_test, y_test, bars, (False, True))
 
 
 def mnist() -> list[str]:

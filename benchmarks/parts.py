@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import tempfile
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 
 from benchmarks import data
 from benchmarks.report import SEED, table, write
 from widemargin import AdditiveSVC, BlockStore
-from widemargin.additive.rounds import PartsHere, RowsPart, Weights, minimise_in_rounds
+from widemargin.additive.rounds import PartsHere, Weights, minimise_in_rounds
 from widemargin.additive.solver import Stopping
+from widemargin.dask import _cut
 from widemargin.engine import Control
 
 PARTS = (1, 2, 4, 8)
@@ -33,10 +33,7 @@ def rounds(store: BlockStore, n_parts: int) -> int:
     training = machine._prepare_stored(store, None, None)
     _, shared = machine._shared_problem(training)
     targets = training.targets.coding.targets
-    ends = np.linspace(0, len(shared.codes.cuts) - 1, n_parts + 1).astype(int).tolist()
-    parts = PartsHere(
-        [RowsPart(shared.of_rows(*shared.codes.of_blocks(*pair)), targets) for pair in pairwise(ends)]
-    )
+    parts = PartsHere(_cut(shared, targets, n_parts))
     start, n = Weights.zeros(shared, targets.shape[1]), targets.shape[1]
     _, outcome = minimise_in_rounds(parts, start, n, Stopping(TOL, 1000), SEED, Control())
     assert outcome.converged
