@@ -121,3 +121,26 @@ def test_a_warm_start_is_made_in_the_task_and_can_be_interrupted(
     slices = -(-len(X) // 7)
     with pytest.raises(InterruptedError):
         solve_batch(tasks[0], Interrupted(slices - 1))
+
+
+@each_machine
+def test_a_certificate_does_not_depend_on_how_many_rows_are_judged_at_a_time(
+    monkeypatch, n_classes, multi_class
+):
+    X, y = histograms(n_classes)
+    model = svc(multi_class=multi_class, tol=1e-2)
+    together = model.fit(X, y).fit_record_, model.model_.weights.copy()
+    monkeypatch.setattr(problem, "_ROWS_PER_SLICE", 7)
+    apart = model.fit(X, y).fit_record_, model.model_.weights
+    np.testing.assert_array_equal(apart[1], together[1])
+    assert apart[0].gap == pytest.approx(together[0].gap, rel=1e-9)
+    assert apart[0].objective == pytest.approx(together[0].objective, rel=1e-12)
+
+
+def test_bounds_in_single_precision_are_not_above_the_true_ones():
+    c = np.random.default_rng(0).lognormal(sigma=9, size=1000)
+    rounded = problem._rounded_down(c, np.float32)
+    assert rounded.dtype == np.float32
+    assert np.all(rounded <= c)
+    assert np.all(np.nextafter(rounded, np.float32(np.inf)) > c)
+    np.testing.assert_array_equal(problem._rounded_down(c, np.float64), c)

@@ -109,3 +109,14 @@ def test_rows_of_codes_without_blocks_cannot_be_made():
     with pytest.raises(TypeError, match=r"abstract method '?groups"):
         CodedRows()
     assert not hasattr(Codes, "of_blocks")
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("n_rows", [1, 7, 40, 100])
+def test_slices_are_all_rows_in_the_same_memory(container, n_rows):
+    codes = fit(container(counts("float32", shape=(40, 9))), scaling="global")[1]
+    slices = list(codes.slices(n_rows))
+    assert [rows.start for rows, _ in slices] == list(range(0, 40, n_rows))
+    assert_array_equal(np.vstack([part.toarray() for _, part in slices]), codes.toarray())
+    assert all(np.shares_memory(part.data, codes.data) for _, part in slices if part.data.size)
+    assert all(part.core is not None for _, part in slices)  # which checks them

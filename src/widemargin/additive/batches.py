@@ -6,15 +6,21 @@ the model will have them, or in another process, which sends them back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from widemargin.additive.problem import LANES, BoxProblem, SharedProblem, SimplexProblem
-from widemargin.additive.solver import Outcome, Stopping, measure, minimise
+from widemargin.additive.problem import (
+    LANES,
+    BoxProblem,
+    SharedProblem,
+    SimplexProblem,
+    aligned,
+)
+from widemargin.additive.solver import Outcome, Stopping, measured_sums, minimise
 from widemargin.duality import Certificate
 from widemargin.engine import Control, Threads, run_tasks
 from widemargin.history import continued
@@ -122,33 +128,53 @@ def solve_batch(
         outcome = minimise(problem, task.stopping, rng, control)
         return BatchSolution(weights, problem.bias, problem.coef, outcome)
     judge = Judge(task.in_double(), problem, control)
-    outcome = minimise(problem, task.stopping, rng, control, judge)
-    exact = judge.problem
+    outcome, coef = minimise(problem, task.stopping, rng, control, judge), problem.coef
     if outcome.converged and outcome.certificate.relative_gap.max() > task.stopping.tol:
-        outcome = _go_on(outcome, exact, task.stopping, rng, control)
-    weights[...] = exact.weights.reshape(weights.shape)
-    return BatchSolution(weights, exact.bias, exact.coef, outcome)
+        exact = judge.problem()
+        outcome, coef = _go_on(outcome, exact, task.stopping, rng, control), exact.coef
+    weights[...] = judge.weights
+    return BatchSolution(weights, judge.bias, coef, outcome)
 
 
 class Judge:
     """Measures where a problem stands in double precision, from its variables alone.
 
     Single precision adds up rounding errors in its weights; these are made afresh, and are the
-    model's.
+    model's.  Variables are taken in double precision a few rows at a time: of all rows they would
+    be most of a fit's memory.
     """
 
     def __init__(self, exact: BatchTask, found: BoxProblem | SimplexProblem, control: Control):
         self._exact, self._found, self._control = exact, found, control
-
-    @cached_property
-    def problem(self) -> BoxProblem | SimplexProblem:
-        """Where it stood when it was last measured."""
-        weights = self._exact.shared.tables.weights(self._exact.targets.shape[1])
-        return self._exact.problem(weights)
+        self.weights = exact.shared.tables.weights(exact.targets.shape[1])
+        self.bias = aligned(found.bias.shape, np.float64)
 
     def __call__(self) -> Certificate:
-        self.problem.start(self._found.coef, self._control)
-        return measure(self.problem, self._control)
+        self.weights[...], self.bias[...] = 0, 0
+        for rows, problem in self._slices():
+            problem.start(self._found.coef[rows], self._control)
+        sums = measured_sums(self._placed_slices(), self._control)
+        return Certificate.from_account(sums, self._found.n_problems)
+
+    def problem(self) -> BoxProblem | SimplexProblem:
+        """All rows at once, where they stood when they were last measured."""
+        problem = self._of(self._exact.shared)
+        problem.place(self._found.coef)
+        return problem
+
+    def _of(self, shared: SharedProblem) -> BoxProblem | SimplexProblem:
+        problem = replace(self._exact, shared=shared).problem(self.weights)
+        problem.bias = self.bias
+        return problem
+
+    def _slices(self) -> Iterator[tuple[slice, BoxProblem | SimplexProblem]]:
+        for rows, shared in self._exact.shared.slices():
+            yield rows, self._of(shared)
+
+    def _placed_slices(self) -> Iterator[BoxProblem | SimplexProblem]:
+        for rows, problem in self._slices():
+            problem.place(self._found.coef[rows])
+            yield problem
 
 
 def _go_on(

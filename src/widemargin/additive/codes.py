@@ -45,6 +45,16 @@ class CodedRows(ABC):
         rows = [slice(begin, end) for begin, end in pairwise(self.cuts.tolist())]
         return zip(rows, self.groups([(k,) for k in range(len(rows))]), strict=True)
 
+    def slices(self, n_rows: int) -> Iterator[tuple[slice, Codes]]:
+        """All rows in order, at most so many of a block at a time."""
+        for rows, block in self.parts():
+            if block.n_rows <= n_rows:
+                yield rows, block
+                continue
+            for begin in range(0, block.n_rows, n_rows):
+                end = min(begin + n_rows, block.n_rows)
+                yield slice(rows.start + begin, rows.start + end), block.of_rows(begin, end)
+
     def frequency(self, row_weight: np.ndarray) -> np.ndarray:
         """Total weight of the rows that hold each code, with code 0 (absent) counted as none."""
         count = np.zeros(self.n_codes)
@@ -88,6 +98,15 @@ class Codes(CodedRows):
 
     def groups(self, groups: Sequence[Sequence[int]]) -> Iterator[Codes]:
         return (self for _ in groups)
+
+    def of_rows(self, begin: int, end: int) -> Codes:
+        """Some of them, in the same memory."""
+        if self.index is None or self.start is None:
+            return replace(self, data=self.data[begin:end], n_rows=end - begin)
+        start = self.start[begin : end + 1]
+        stored = slice(int(start[0]), int(start[-1]))
+        data, index = self.data[stored], self.index[stored]
+        return replace(self, data=data, index=index, start=start - start[0], n_rows=end - begin)
 
     def __getstate__(self) -> dict:
         """Without the core's view, which belongs to this process."""

@@ -170,8 +170,14 @@ class SharedProblem:
     def rounded(self, tables: CoreTables) -> SharedProblem:
         """In the precision of its tables; this one is what it is certified by."""
         dtype = tables.layout.dtype
-        small = {name: getattr(self, name).astype(dtype) for name in ("c", "diagonal")}
-        return replace(self, tables=tables, **small, exact=self)
+        c: np.ndarray = _rounded_down(self.c, dtype)
+        diagonal: np.ndarray = self.diagonal.astype(dtype)
+        return replace(self, tables=tables, c=c, diagonal=diagonal, exact=self)
+
+    def slices(self) -> Iterator[tuple[slice, SharedProblem]]:
+        """The same of a few rows at a time."""
+        for rows, codes in self.codes.slices(_ROWS_PER_SLICE):
+            yield rows, self.of_rows(rows, codes)
 
     def of_rows(self, rows: slice, codes: CodedRows) -> SharedProblem:
         """The same of some rows, which have these codes."""
@@ -194,6 +200,12 @@ class SharedProblem:
     @property
     def layout(self) -> Layout:
         return self.tables.layout
+
+
+def _rounded_down(c: np.ndarray, dtype: type) -> np.ndarray:
+    """So that what is feasible in less precision is feasible."""
+    near: np.ndarray = c.astype(dtype)
+    return np.where(near > c, np.nextafter(near, dtype(0)), near)
 
 
 @dataclass(frozen=True)
@@ -269,17 +281,18 @@ class _DualProblem:
         return bool(np.any(self.coef))
 
     def start(self, coef: np.ndarray, control: Control) -> None:
-        """Begin at these variables, in slices that can be interrupted."""
-        if self.started:
-            self.weights[...], self.bias[...] = 0, 0
-        blocks = [(k,) for k in range(len(self.cuts) - 1)]
-        for first, part in zip(self.cuts.tolist(), self.parts(blocks), strict=False):
+        """Begin at these variables: add them to the weights, in slices that can be interrupted."""
+        self.place(coef)
+        for part in self.parts([(k,) for k in range(len(self.cuts) - 1)]):
             for begin in range(0, part.n_rows, _ROWS_PER_SLICE):
                 control.check()
-                end = min(begin + _ROWS_PER_SLICE, part.n_rows)
-                rows = slice(first + begin, first + end)
-                self.coef[rows] = self._feasible(coef[rows], rows)
-                part.core.accumulate(begin, end)
+                part.core.accumulate(begin, min(begin + _ROWS_PER_SLICE, part.n_rows))
+
+    def place(self, coef: np.ndarray) -> None:
+        """Be at these variables, whose weights are there."""
+        for begin in range(0, self.n_rows, _ROWS_PER_SLICE):
+            rows = slice(begin, begin + _ROWS_PER_SLICE)
+            self.coef[rows] = self._feasible(coef[rows], rows)
 
     def parts(self, groups: Sequence[Sequence[int]]) -> Iterator[Part]:
         """The duals of some blocks at a time; variables of several are put back after each.

@@ -133,7 +133,7 @@ def refresh(part: RowsPart, state: PartState) -> tuple[PartState, Weights]:
 def certify(part: RowsPart, state: PartState, weights: Weights) -> tuple[PartState, np.ndarray]:
     """These rows' sums of a certificate, in double precision."""
     problems = part.in_double().problems(state.coef, weights)
-    return state, np.stack([measured_sums(problem, Control()) for _, problem in problems])
+    return state, np.stack([measured_sums([problem], Control()) for _, problem in problems])
 
 
 # ------------------------------------------------------------------ what is done where parts meet

@@ -41,6 +41,8 @@ class BinShares:
         total: np.ndarray = np.zeros(0)
         for rows, block in codes.parts():
             start, code, weight = map(np.asarray, _core.count_cells(block.core, row_weight[rows]))
+            if block.n_rows == codes.n_rows:
+                return cls._packed(start, code, weight / row_weight.sum(), n)
             own = np.repeat(np.arange(codes.n_features), np.diff(start)) * n + code
             key, number = np.unique(np.append(key, own), return_inverse=True)
             total = np.bincount(number, np.append(total, weight), len(key))

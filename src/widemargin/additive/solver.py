@@ -17,7 +17,7 @@ together hide from each other; of four blocks it takes no more than if all were 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -159,18 +159,23 @@ def minimise(
 
 def measure(problem: Problem, control: Control) -> Certificate:
     """A pass over all samples at fixed weights."""
-    return Certificate.from_account(measured_sums(problem, control), problem.n_problems)
+    return Certificate.from_account(measured_sums([problem], control), problem.n_problems)
 
 
-def measured_sums(problem: Problem, control: Control) -> np.ndarray:
-    """What such a pass adds up."""
+def measured_sums(problems: Iterable[Problem], control: Control) -> np.ndarray:
+    """What such a pass adds up, over the samples of one problem after the other."""
     account = np.zeros((N_SUMS, _LANES))
+    for problem in problems:
+        _add_sums(problem, account, control)
+    return account
+
+
+def _add_sums(problem: Problem, account: np.ndarray, control: Control) -> None:
     for part in problem.parts([(k,) for k in range(len(problem.cuts) - 1)]):
         begin = 0
         while begin < part.n_rows:
             control.check()
             begin = part.certify(begin, account)
-    return account
 
 
 class ActiveSamples:
