@@ -72,6 +72,35 @@ class Pair:
         return f"{self.first.name} \N{MULTIPLICATION SIGN} {self.second.name}"
 
 
+@dataclass(frozen=True)
+class PairsTold:
+    """What people want to know of pairs: a sentence, and a table of those that explain anything."""
+
+    verdict: str
+    header: tuple[str, ...]
+    rows: list[list[str]]
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair]) -> PairsTold:
+        """
+        >>> PairsTold.of([]).verdict
+        'No pair of columns stands out of the noise: a general kernel has little to gain here.'
+        """
+        rows = [
+            [pair.name, share, "yes" if pair.stands_out else "no"]
+            for pair in pairs
+            if pair.strength > 0 and (share := f"{100 * pair.strength:.2f} %") != "0.00 %"
+        ]
+        verdict = (
+            "A sum over columns cannot see these interactions: add a column for each pair that "
+            "stands out, or try KernelSVC."
+            if any(pair.stands_out for pair in pairs)
+            else "No pair of columns stands out of the noise: a general kernel has little to gain "
+            "here."
+        )
+        return cls(verdict, ("pair", "explains of what is left", "stands out of noise"), rows)
+
+
 def missed_pairs(
     model, X, y, *, most: int = 10, names: Sequence[str] | None = None, random_state=0
 ) -> list[Pair]:

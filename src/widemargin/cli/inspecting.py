@@ -23,7 +23,7 @@ from widemargin.data import Dataset
 from widemargin.data.ranges import is_range_file, read_range
 from widemargin.libsvm.predictors import ForeignClassifier
 from widemargin.machine import changed_and_default_parameters
-from widemargin.pairs import Pair, missed_pairs
+from widemargin.pairs import Pair, PairsTold, missed_pairs
 from widemargin.persistence import Header, MissingKernelError, read_header
 from widemargin.terms import explain
 
@@ -158,12 +158,11 @@ def _pairs(fitted, memory: Memory, drawing: Drawing, data: Dataset | None) -> li
     pairs = missed_pairs(fitted, densified_for(fitted, data.X), y, names=memory.names)
     if not pairs:
         raise ValueError("The model has one column: there are no pairs.")
-    rows = [
-        [pair.name, f"{100 * pair.strength:.2f} %", "yes" if pair.stands_out else "no"]
-        for pair in pairs
-    ]
-    print_table(["pair", "explains of what is left", "stands out of noise"], rows)
-    return pairs
+    told = PairsTold.of(pairs)
+    if told.rows:
+        print_table(list(told.header), told.rows)
+    print(told.verdict)
+    return pairs[: max(1, len(told.rows))]
 
 
 def _term(fitted, memory: Memory, word: str) -> str:
