@@ -86,7 +86,7 @@ def stream(
     budget = Budget(max_bytes, name)
     with opened(path) as file, damaged, budget:
         text = decompressed(file, budget)
-        found = format or detect_format(text.peek(HEAD))
+        found = format or detect_format(text.peek(HEAD), name)
         if found not in TABLE_FORMATS:
             more.pop("one_hot", None)
         seekable = text is file and file.seekable()
