@@ -168,6 +168,11 @@ def test_text_in_utf_16_is_named(code):
         read(io.BytesIO(text.encode(code)))
 
 
+def test_a_binary_file_is_not_shown_as_text():
+    with refused("the file: a binary file, of none of the formats svmlight, csv, tsv, "):
+        read(io.BytesIO(b"scene15/,\xff\x00\x01;\n" * 30))
+
+
 def test_a_model_is_no_data(tmp_path):
     save(AdditiveSVC().fit(X, [0, 1]), tmp_path / "m")
     for reads in (read, lambda path: next(stream(path))):

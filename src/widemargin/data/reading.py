@@ -141,7 +141,7 @@ def read(
         # The others jump about in the file.
         content = text if text is file and file.seekable() else whole(text, budget)
         if found == "npz":
-            return read_npz(content, split=split, name=name, max_bytes=budget)
+            return read_npz(content, split=split, like=like, name=name, max_bytes=budget)
         if found == "npy":
             return read_npy(content, label=label, like=like, name=name, max_bytes=budget)
         return read_table(content, found, **known)
@@ -180,4 +180,8 @@ def detect_format(head: bytes, name: str = "the file") -> str:
         return "svmlight"
     if b"\t" in line and b"," not in line:
         return "tsv"
-    return "csv" if re.search(rb"[,;]", line) else "svmlight"
+    if not re.search(rb"[,;]", line):
+        return "svmlight"
+    if b"\0" in head:
+        raise ValueError(f"{name}: a binary file, of none of the formats {', '.join(FORMATS)}.")
+    return "csv"
