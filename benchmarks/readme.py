@@ -189,7 +189,13 @@ def phrases() -> list[str]:
     speeds = [_number(row[7]) for row in rows.rows[1:]]
     covtype, ijcnn1, mnist = (max(_number(row[3]), 0.0) for row in cost.rows[1:4])
     slowest = min(_number(row[3]) for row in load.rows[1:])
+    fashion = Result("fashion_fit")
+    faster = _times(fashion.number("fit against LinearSVC", column=1))
+    gain = fashion.number("accuracy against LinearSVC", column=1)
+    longer = _kernel_row("kernel_fit_ijcnn1", "", "KernelSVC, fit_intercept=True")[1]
     return [
+        f"{faster} faster than `LinearSVC` and is {gain:.1f} points more accurate",
+        f"on ijcnn1 `SVC` needs {longer} as long as `KernelSVC`",
         f"[{min(shares[1:]):.0f} to {max(shares):.0f} % of the core's multiply-add peak]"
         f"({peak.link}) ({shares[0]:.0f} % at rank 1)",
         f"[{covtype:.0f}, {ijcnn1:.0f} and {mnist:.0f} %]({cost.link})",

@@ -70,6 +70,15 @@ def test_links_lead_somewhere(document, committed):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_prose_is_no_wider_than_usual(document):
+    """Tables, pictures, programs and what a program wrote are as wide as they are."""
+    text = FENCED.sub("", document.read_text(encoding="utf-8"))
+    text = re.sub(r"<!-- drawn .*?<!-- end", "", text, flags=re.DOTALL)
+    prose = [line for line in text.splitlines() if not line.startswith(("|", "    ", "!["))]
+    assert [line for line in prose if len(line) > 110] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
 def test_python_blocks_run_in_order(document, here):
     """One block after the other, with the data X, y and a fitted model to begin with."""
     text = document.read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC, missed_pairs
+from widemargin.pairs import PairsTold
 from widemargin.term_bins import TermBins, term_values
 from widemargin.terms import MISSING, NEITHER, Term
 
@@ -223,3 +224,14 @@ def test_pairs_of_frames_with_categories_and_missing_values():
     assert pairs[0].name == "job \N{MULTIPLICATION SIGN} age"
     assert pairs[0].stands_out
     assert pairs[0].bins[1][-1] == MISSING
+
+
+def test_few_rows_are_no_proof_that_nothing_is_missed():
+    """Two columns of which only the product counts, on 60 rows and on 2,000."""
+    X = np.random.default_rng(3).uniform(-1, 1, (2000, 3))
+    y = X[:, 0] * X[:, 1] > 0
+    model = AdditiveSVC(random_state=0).fit(X, y)
+    few, many = (PairsTold.of(missed_pairs(model, X[:n], y[:n])) for n in (60, 2000))
+    assert "too few to tell" in few.verdict
+    assert many.verdict.startswith("A sum over columns cannot see")
+    assert many.rows[0][2] == "yes"

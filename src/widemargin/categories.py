@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _NEARLY_NUMBERS = 0.9  # share of a text column's values
 _MANY_CATEGORIES = 50  # that any column may have; more than these, up to half as many as rows
 _SHOWN = 60  # characters of a value in a message
+_WITH_COMMA = re.compile(r"[ \t]*[+-]?[0-9]+(,[0-9]+)+(\.[0-9]*)?[ \t]*")
 _NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
 
 
@@ -161,6 +162,15 @@ def check_likely_tally(name: str, found: Tally, ways: WaysOut) -> None:
         raise ValueError(
             f"column {name!r}: it comes as text, but all of its values are numbers. Say "
             f"{ways.numeric}, {ways.categorical} or {ways.drop}"
+        )
+    with_comma = [value for value in others if _WITH_COMMA.fullmatch(value)]
+    n_meant = n_numbers + sum(found.rows[value] for value in with_comma)
+    if with_comma and n_meant >= _NEARLY_NUMBERS * n_present:
+        value = min(with_comma, key=lambda other: found.first[other])
+        raise ValueError(
+            f"column {name!r}: {value[:_SHOWN]!r} in row {found.first[value]} is a number with a "
+            "comma. Write decimals with a point and thousands with nothing between them; or say "
+            f"{ways.categorical} if these are categories, or {ways.drop}"
         )
     if n_numbers >= _NEARLY_NUMBERS * n_present > 0:
         value = min(others, key=lambda other: found.first[other])

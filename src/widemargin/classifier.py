@@ -36,6 +36,7 @@ class MarginClassifier(ClassifierMixin):
 
     def _targets(self, X, y, sample_weight) -> Targets:
         """Leave out samples of weight 0; at least two classes must remain."""
+        _check_one_kind(y)
         check_classification_targets(y)
         weight = sample_weights(sample_weight, X, y, self.class_weight)
         present = np.flatnonzero(weight > 0)
@@ -75,3 +76,16 @@ class MarginClassifier(ClassifierMixin):
         coding = Coding(self.multi_class, len(classes))
         label = label.astype(np.int32, copy=False)
         return Targets(X, weight, present, label, coding, {"classes_": classes})
+
+
+def _check_one_kind(y) -> None:
+    """Labels that can be put in an order: NumPy's own error does not say what is wrong."""
+    labels = np.asarray(y)
+    if labels.dtype.kind != "O":
+        return
+    kinds = {type(label).__name__ for label in labels if not isinstance(label, str)}
+    if kinds and any(isinstance(label, str) for label in labels):
+        raise ValueError(
+            f"y has labels that are text beside others ({', '.join(sorted(kinds))}). Make all of "
+            "them text, or all numbers, and leave out rows without one."
+        )

@@ -30,7 +30,7 @@ from widemargin.pages import (
     tiles,
     write_page,
 )
-from widemargin.pairs import missed_pairs
+from widemargin.pairs import PairsTold, missed_pairs
 from widemargin.plots import (
     plot_convergence,
     plot_importance,
@@ -269,16 +269,10 @@ def _pairs(subject: Subject) -> tuple[str, Html]:
         )
         for pair in outstanding[:_MOST_PAIRS]
     ]
-    rows = [[p.name, f"{100 * p.strength:.2f} %", "yes" if p.stands_out else "no"] for p in pairs]
-    header = ["pair", "explains of what is left", "stands out of noise"]
-    said = (
-        "No pair of columns stands out of the noise: a general kernel has little to gain here."
-        if not outstanding
-        else "A sum over columns cannot see these interactions: add a column for each pair, or "
-        "try KernelSVC."
-    )
-    listed = table(header, rows, "Measured on rows that the patterns were not learned from")
-    return section(title, tag("p", said), grid(*maps), listed)
+    told = PairsTold.of(pairs)
+    measured = "Measured on rows that the patterns were not learned from"
+    listed = [table(told.header, told.rows, measured)] if told.rows else []
+    return section(title, tag("p", told.verdict), grid(*maps), *listed)
 
 
 def _mistakes(subject: Subject) -> tuple[str, Html]:

@@ -28,6 +28,7 @@ from widemargin.term_bins import TermBins, term_values
 from widemargin.terms import Explanation, Term, explain
 
 SIGNIFICANT = 0.01
+_WORTH_A_TRY = 0.02  # strength that noise seldom has, unless of few rows
 _MOST_ROWS, _FEWEST_ROWS = 20_000, 40
 _MOST_TERMS = 2000
 _MOST_BINS = 8
@@ -70,6 +71,43 @@ class Pair:
     @property
     def name(self) -> str:
         return f"{self.first.name} \N{MULTIPLICATION SIGN} {self.second.name}"
+
+
+@dataclass(frozen=True)
+class PairsTold:
+    """What people want to know of pairs: a sentence, and a table of those that explain anything."""
+
+    verdict: str
+    header: tuple[str, ...]
+    rows: list[list[str]]
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair]) -> PairsTold:
+        """
+        >>> PairsTold.of([]).verdict
+        'No pair of columns stands out of the noise: a general kernel has little to gain here.'
+        """
+        rows = [
+            [pair.name, share, "yes" if pair.stands_out else "no"]
+            for pair in pairs
+            if pair.strength > 0 and (share := f"{100 * pair.strength:.2f} %") != "0.00 %"
+        ]
+        if any(pair.stands_out for pair in pairs):
+            verdict = (
+                "A sum over columns cannot see these interactions: add a column for each pair that "
+                "stands out, or try KernelSVC."
+            )
+        elif any(pair.strength > _WORTH_A_TRY for pair in pairs):
+            verdict = (
+                "No pair of columns stands out of the noise, but the rows are too few to tell: "
+                "seek on more of them, or try KernelSVC."
+            )
+        else:
+            verdict = (
+                "No pair of columns stands out of the noise: a general kernel has little to gain "
+                "here."
+            )
+        return cls(verdict, ("pair", "explains of what is left", "stands out of noise"), rows)
 
 
 def missed_pairs(

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-_UNSAID = object()
+UNSAID = object()
 
 
 class Words:
@@ -20,13 +20,19 @@ class Words:
     """
 
     imputing = "for example with sklearn.impute.SimpleImputer"
-    learning = ', or learn from them with AdditiveSVC(missing="learn")'
-    converging = "Increase max_iter, decrease C, or accept a larger tol."
     uncalibrated = "model.calibrated_classifiers_[0].estimator"
 
-    def option(self, name: str, value: Any = _UNSAID) -> str:
+    @property
+    def learning(self) -> str:
+        return ', or learn from them with AdditiveSVC(missing="learn")'
+
+    @property
+    def converging(self) -> str:
+        return "Increase max_iter, decrease C, or accept a larger tol."
+
+    def option(self, name: str, value: Any = UNSAID) -> str:
         """A parameter by its name, with a value or without one."""
-        return f"{name}=" if value is _UNSAID else f"{name}={value!r}"
+        return f"{name}=" if value is UNSAID else f"{name}={value!r}"
 
     def scaling(self, sparse: bool) -> str:
         """How to scale features; sparse ones without filling in their zeros."""

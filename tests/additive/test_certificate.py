@@ -110,7 +110,7 @@ def test_tables_without_symmetry_stop_on_the_violation_and_claim_no_gap(approxim
 
 
 def test_convergence_warning_gives_the_gap_and_advice():
-    advice = r"relative duality gap of 0\.\d+, above tol=1e-11\. Increase max_iter, decrease C"
+    advice = r"gap of 0\.\d+, above the tolerance of 1e-11\. Increase max_iter, decrease C"
     with pytest.warns(ConvergenceWarning, match=advice):
         svc(max_iter=2).fit(*histograms(3))
 

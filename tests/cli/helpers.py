@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from typer.main import get_command
 
 from widemargin import load
 from widemargin.cli.app import app
-from widemargin.cli.arguments import with_long_options
+from widemargin.cli.arguments import LIBSVM_SWITCHES, with_long_options
 
 DIGITS, DIGIT = (array[:500] for array in load_digits(return_X_y=True))
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -41,8 +42,28 @@ def run(*words, status: int = 0) -> Result:
     with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as stop:
         PROGRAM(arguments, prog_name="widemargin")
     result = Result(out.getvalue(), err.getvalue())
+    assert unknown_options(arguments, result.stderr) == [], result.stderr
     assert stop.value.code == status, result.output
     return result
+
+
+def options_of(command: str) -> set[str]:
+    """As they are written, the short ones too."""
+    known = PROGRAM.commands[command].params
+    found = {word for option in known for word in (*option.opts, *option.secondary_opts)}
+    return found | {word for word, long in LIBSVM_SWITCHES.items() if f"--{long}" in found}
+
+
+def unknown_options(arguments: list[str], said: str) -> list[str]:
+    """Options in errors and warnings that neither the command has nor one that is named with it."""
+    running = next((word for word in arguments if word in PROGRAM.commands), None)
+    told = re.findall(r"^(?:error|warning): (.*)", said, re.MULTILINE)
+    named = re.findall(r"(?:(\w+) )?(?<![\w-])(--[a-zA-Z][\w-]*|-[a-zA-Z]\b)", "\n".join(told))
+    return [
+        option
+        for before, option in named
+        if option not in options_of(before if before in PROGRAM.commands else running)
+    ]
 
 
 def run_json(*words):

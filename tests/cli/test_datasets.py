@@ -224,6 +224,11 @@ def test_parts_of_an_npz_file():
     found = run_json("evaluate", "a.npz", "m", "--split", "test")
     assert found["accuracy"] == machine.score(TWO[1::2], SIGN[1::2])
     assert "X_other" in refused("train", "a.npz", "--split", "other", status=1)
+    assert run("train", "a.npz", "m").stderr == ""
+    said = "warning: a.npz: X_train is read. --split test reads X_test.\n"
+    assert run("evaluate", "a.npz", "m").stderr == said
+    assert said in run("predict", "a.npz", "m").stderr
+    assert run("evaluate", "a.npz", "m", "--split", "train").stderr == ""
 
 
 def test_a_model_from_python_predicts_files(iris):

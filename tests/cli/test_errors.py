@@ -190,7 +190,7 @@ def test_errors_speak_of_options():
 def test_errors_of_export_speak_of_options(iris):
     run("train", iris, "m", "--multi-class", "ovr")
     said = refused("export", "m", "out", status=1)
-    assert "Fit with --multi-class ovo, or use export --to onnx." in said
+    assert "Fit with train --multi-class ovo, or use export --to onnx." in said
     run("train", iris, "m", "-t", "laplacian")
     assert "--kernel laplacian is none of LIBSVM's" in refused("export", "m", "out", status=1)
 
@@ -229,8 +229,8 @@ def test_warnings_are_one_line_on_standard_error(two):
     result = run("train", two, "m", "--max-iter", 1, "-e", 1e-9, "-t", "chi2")
     (line,) = result.stderr.splitlines()
     said = str(caught[0].message)
-    for name, option in (("max_iter", "--max-iter"), ("tol", "--tol")):
-        said = said.replace(f"{name}=", f"{option} ").replace(f" {name}", f" {option}")
+    for name, option in ((" max_iter,", " --max-iter,"), (" C,", " --C,"), (" tol.", " --tol.")):
+        said = said.replace(name, option)
     assert line == f"warning: {said}"
     assert "model " in result.stdout
 

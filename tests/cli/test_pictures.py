@@ -46,16 +46,34 @@ def test_one_class_of_several(iris, drawn):
 
 def test_pairs_are_printed_and_drawn(crossed, drawn):
     printed = run("plot", "m", "pairs.svg", "--what", "pairs", "--data", crossed).stdout
-    header, first, second, third, path = printed.splitlines()
+    header, first, *others, verdict, path = printed.splitlines()
     assert header.split("  ")[0] == "pair"
     assert first.startswith("a \N{MULTIPLICATION SIGN} c")
-    assert [line.rsplit(maxsplit=1)[1] for line in (first, second, third)] == ["yes", "no", "no"]
+    assert first.endswith("yes")
+    assert all(line.endswith("no") for line in others)
+    assert verdict.startswith("A sum over columns cannot see these interactions: ")
     assert path == "pairs.svg"
     axis = drawn["plot_pairs"].axes[0]
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("a", "c")
     assert "rows of same than the model says" in axis.get_title()
     run("plot", "m", "p.png", "--what", "pairs", "--data", crossed, "--class", "other")
     assert "rows of other than the model says" in drawn["plot_pairs"].axes[0].get_title()
+
+
+def test_pairs_that_explain_nothing_are_no_rows(drawn):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (2000, 3)).round(4)
+    y = (X.sum(axis=1) + rng.normal(0, 0.5, 2000) > 0).astype(int)
+    data = table("sums.csv", {**dict(zip("abc", X.T, strict=True)), "label": y})
+    run("train", data, "m", "-t", "intersection", "-q")
+    printed = run("plot", "m", "pairs.png", "--what", "pairs", "--data", data).stdout
+    assert "0.00 %" not in printed
+    *_, verdict, path = printed.splitlines()
+    assert verdict == (
+        "No pair of columns stands out of the noise: a general kernel has little to gain here."
+    )
+    assert path == "pairs.png"
+    assert drawn["plot_pairs"].axes  # a picture was asked for
 
 
 def test_what_pairs_need(crossed):

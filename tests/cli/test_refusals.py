@@ -67,11 +67,11 @@ def test_what_the_parser_refuses_is_misuse_too(two, words):
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["--Cs", "1:10"], "--Cs"), (["-c", "1,x"], "--Cs"), (["-c", "0,1"], "--C 0.0"),
+        (["--Cs", "1:10"], "--Cs"), (["-c", "1,x"], "--Cs"), (["-c", "0,1"], "--Cs 0.0"),
         (["-c", "1:10:0"], "--Cs"), (["-c", "-1:10:3"], "--Cs"), (["-c", "0:1:2"], "--Cs"),
-        (["-c", ""], "--Cs"), (["-g", "0"], "--gamma 0.0"), (["-t", "chi2", "-g", "1"], "--gammas"),
-        (["-p", "-1"], "--powers"), (["-t", "power_mean", "-p", "2"], "p=2"),
-        (["-t", "rbf,none"], "--kernel none"), (["-t", ""], "--kernel"),
+        (["-c", ""], "--Cs"), (["-g", "0"], "--gammas 0.0"), (["-p", "-1"], "--powers"),
+        (["-t", "chi2", "-g", "1"], "--gammas"), (["-t", "power_mean", "-p", "2"], "p=2"),
+        (["-t", "rbf,none"], "--kernels none"), (["-t", ""], "--kernels"),
         (["-t", "rbf,precomputed"], "rbf,precomputed"), (["-w5", "1"], "--weight 5=1"),
         (["--multi-class", "ovo"], "chi2"), (["--scale", "x"], "--scale x"),
         (["-t", "precomputed", "--scale", "minmax"], "--scale minmax"),

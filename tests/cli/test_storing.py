@@ -78,9 +78,9 @@ def test_a_store_of_values_is_for_kernels_that_are_not_additive(iris, tmp_path):
     np.testing.assert_array_equal(stored.dual_coef_, whole.dual_coef_)
     said = refused("train", tmp_path / "s", "-t", "chi2", status=1)
     assert "holds values" in said
-    assert "Build one with --keep codes." in said
+    assert "Build one with store --keep codes." in said
     run("store", iris, tmp_path / "c")
-    assert "Build one with --keep values." in refused(
+    assert "Build one with store --keep values." in refused(
         "train", tmp_path / "c", "-t", "rbf", status=1
     )
     said = refused("store", iris, tmp_path / "s", "--keep", "values", "--append")
@@ -276,7 +276,7 @@ def test_missing_values_are_learned_from_disk_as_in_memory(tmp_path):
     assert found[0]["accuracy"] == found[1]["accuracy"] == found[2]["accuracy"] > 0.8
     said = refused("store", tmp_path / "d.npz", tmp_path / "v", "--keep", "values", status=1)
     assert said.endswith(
-        "or learn from them with an additive kernel, such as --kernel intersection."
+        "or learn from them with an additive kernel, such as train --kernel intersection."
     )
 
 

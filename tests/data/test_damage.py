@@ -87,5 +87,7 @@ def test_arbitrary_bytes(head, rest):
     if head == b"\x28\xb5\x2f\xfd":
         pytest.importorskip("pyarrow")
     content = head + rest
-    found = detect_format(content)
+    found = "svmlight"
+    with suppress(ValueError):  # what is certainly none
+        found = detect_format(content)
     outcome(content, format=found if found in ("npz", "npy") else "svmlight")

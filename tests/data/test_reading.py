@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from widemargin.data import Dataset, read
+from widemargin import AdditiveSVC, save
+from widemargin.data import Dataset, read, stream
 from widemargin.data.reading import detect_format
 
 from .helpers import assert_same, each_wrapping, refused, saved
@@ -158,6 +159,25 @@ def test_named_pipe(tmp_path):
 )
 def test_detection(head, format):
     assert detect_format(head) == format
+
+
+@pytest.mark.parametrize("code", ["utf-16", "utf-16-le", "utf-32"])
+def test_text_in_utf_16_is_named(code):
+    text = "\ufeff" * code.endswith("le") + "a,label\n1,x\n2,y\n"
+    with refused("the file: its text is in UTF-16. Save it in UTF-8."):
+        read(io.BytesIO(text.encode(code)))
+
+
+def test_a_binary_file_is_not_shown_as_text():
+    with refused("the file: a binary file, of none of the formats svmlight, csv, tsv, "):
+        read(io.BytesIO(b"scene15/,\xff\x00\x01;\n" * 30))
+
+
+def test_a_model_is_no_data(tmp_path):
+    save(AdditiveSVC().fit(X, [0, 1]), tmp_path / "m")
+    for reads in (read, lambda path: next(stream(path))):
+        with refused(f"{tmp_path / 'm'}: a model (a safetensors file), not data."):
+            reads(tmp_path / "m")
 
 
 def test_long_first_line(tmp_path):

@@ -61,6 +61,21 @@ def test_a_question_mark_among_numbers_is_refused_with_the_ways_out():
     )
 
 
+@pytest.mark.parametrize("pay", [["1,5", "2", "-0,25"], ["1,234", "12", "1,234,567.5"]])
+def test_numbers_with_commas_are_refused_with_the_ways_out(pay):
+    rows = "".join(f"{pay[i % 3]};{i % 2}\n" for i in range(30))
+    with pytest.raises(ValueError) as caught:
+        read(f"pay;label\n{rows}", name="pay.csv")
+    assert str(caught.value) == (
+        f"pay.csv: column 'pay': {pay[0]!r} in row 1 is a number with a comma. Write decimals with "
+        "a point and thousands with nothing between them; or say categorical=['pay'] if these are "
+        "categories, or drop=['pay']"
+    )
+    assert read(f"pay;label\n{rows}", categorical=["pay"]).X.shape == (30, 3)
+    others = "".join(f"{('a, b', *pay)[i % 4]};{i % 2}\n" for i in range(30))
+    assert read(f"pay;label\n{others}").X.shape == (30, 4)
+
+
 @pytest.mark.parametrize(("every", "refused"), [(10, True), (9, False)])
 def test_nine_in_ten_are_nearly_all(every, refused):
     ages = with_question_mark(every)

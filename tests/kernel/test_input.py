@@ -252,7 +252,9 @@ def test_numpy_scalars_are_numbers(two):
 def test_too_few_blocks_warn_with_the_gap(two):
     with pytest.warns(ConvergenceWarning, match="relative duality gap of ") as caught:
         model = svc(max_iter=1, tol=1e-6).fit(*two)
-    assert f"gap of {model.duality_gap_:.2g}, above tol=1e-06" in str(caught[0].message)
+    assert f"gap of {model.duality_gap_:.2g}, above the tolerance of 1e-06" in str(
+        caught[0].message
+    )
     assert caught[0].filename == __file__
     assert model.n_iter_ == 1
     assert model.duality_gap_ > 1e-6

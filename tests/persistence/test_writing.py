@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from safetensors import SafetensorError
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
 
 from widemargin import AdditiveSVC, load, save
 from widemargin.persistence import container
@@ -281,3 +283,11 @@ def test_a_model_that_would_not_load_is_not_written(name, path, older):
         save(UNLOADABLE[name](), path)
     assert path.read_bytes() == older
     assert os.listdir(path.parent) == [path.name]
+
+
+def test_of_a_search_the_best_is_named(path):
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(AdditiveSVC(), {"C": [1.0]}, cv=2).fit(X, y)
+    with pytest.raises(TypeError, match="not GridSearchCV; save its best_estimator_"):
+        save(search, path)
+    save(search.best_estimator_, path)

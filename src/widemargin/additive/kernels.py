@@ -203,9 +203,10 @@ def resolve_kernel(kernel) -> ScalarKernel:
     """The kernel object a ``kernel=`` parameter stands for."""
     if isinstance(kernel, str):
         if kernel not in KERNELS:
+            names = ", ".join(map(repr, KERNELS))
             raise ValueError(
-                f"kernel={kernel!r} is not known. Use one of {', '.join(KERNELS)}, "
-                f"PowerMean(p), or a vectorised function of two arrays.{machine_of_kernel(kernel)}"
+                f"kernel={kernel!r} is not known. Use 'auto', one of {names}, PowerMean(p), or a "
+                f"vectorised function of two arrays.{machine_of_kernel(kernel)}"
             )
         return KERNELS[kernel]
     if isinstance(kernel, ScalarKernel):

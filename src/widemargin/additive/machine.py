@@ -225,13 +225,11 @@ class AdditiveMachine(Machine):
                 ConvergenceWarning,
             )
         elif not self.converged_:
-            sweeps, way_out = str(self.n_iter_), "It was told to stop."
-            if self.n_iter_ >= self.max_iter:
-                sweeps = words().option("max_iter", self.max_iter)
-                way_out = words().converging
+            used_up = self.n_iter_ >= self.max_iter
             warn_user(
-                f"AdditiveSVC stopped after {sweeps} sweeps with a {what} of {reached:.2g}, above "
-                f"{words().option('tol', float(self.tol))}. {way_out}",
+                f"AdditiveSVC stopped after {self.n_iter_} sweeps with a {what} of {reached:.2g}, "
+                f"above the tolerance of {float(self.tol):g}. "
+                f"{words().converging if used_up else 'It was told to stop.'}",
                 ConvergenceWarning,
             )
 

@@ -101,13 +101,14 @@ def common(
     output.show_traceback = traceback
     commands = {
         name: {
-            word.removeprefix("--").lower(): parameter
+            word.removeprefix("--"): parameter
             for parameter in command.params
             for word in parameter.opts
             if word.startswith("--")
         }
         for name, command in context.command.commands.items()  # type: ignore[attr-defined]
     }
+    output.running, output.options = context.invoked_subcommand, commands
     exit_status_on_error(_set_defaults)(context, config, commands)
 
 

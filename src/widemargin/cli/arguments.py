@@ -18,7 +18,7 @@ class UsageError(ValueError):
 
 
 # LIBSVM's switches, which alone would mean something else to a parser: -h is help.
-_SWITCHES = {"-b": "probability", "-h": "shrinking"}
+LIBSVM_SWITCHES = {"-b": "probability", "-h": "shrinking"}
 
 
 def with_long_options(words: list[str]) -> list[str]:
@@ -39,8 +39,8 @@ def with_long_options(words: list[str]) -> list[str]:
         label = re.fullmatch(r"-w([^=]+)", word)
         if label and rest and re.fullmatch(r"[0-9.eE+-]+", rest[0]):
             out += ["--weight", f"{label[1]}={rest.pop(0)}"]
-        elif word in _SWITCHES and rest and rest[0] in ("0", "1"):
-            out.append(f"--{'no-' * (rest.pop(0) == '0')}{_SWITCHES[word]}")
+        elif word in LIBSVM_SWITCHES and rest and rest[0] in ("0", "1"):
+            out.append(f"--{'no-' * (rest.pop(0) == '0')}{LIBSVM_SWITCHES[word]}")
         else:
             out.append(word)
     return out + words[end:]
@@ -112,7 +112,7 @@ def read_config(path: Path | None, commands: Mapping[str, Mapping[str, Any]]) ->
     """Defaults of options from a TOML file, a table per command; unknown names are refused.
 
     Without a path, ``widemargin.toml`` in the current folder if it is there.  ``commands`` has the
-    options of each command, by their long names in small letters.
+    options of each command, by their long names.
     """
     if path is None:
         path = Path(CONFIG)
@@ -130,8 +130,9 @@ def read_config(path: Path | None, commands: Mapping[str, Mapping[str, Any]]) ->
                 f"{', '.join(sorted(commands))}."
             )
         defaults[command] = {}
+        options = {word.lower(): option for word, option in commands[command].items()}
         for name, value in table.items():
-            option = commands[command].get(name.replace("_", "-").lower())
+            option = options.get(name.replace("_", "-").lower())
             if option is None:
                 raise UsageError(f"{path}: {command} has no option {name!r}.")
             defaults[command][option.name] = _as_words(value, option)

@@ -23,7 +23,7 @@ from widemargin.data import Dataset
 from widemargin.data.ranges import is_range_file, read_range
 from widemargin.libsvm.predictors import ForeignClassifier
 from widemargin.machine import changed_and_default_parameters
-from widemargin.pairs import Pair, missed_pairs
+from widemargin.pairs import Pair, PairsTold, missed_pairs
 from widemargin.persistence import Header, MissingKernelError, read_header
 from widemargin.terms import explain
 
@@ -42,37 +42,55 @@ def info(model: Path, as_json: bool, max_bytes: int | None) -> None:
     header = read_header(model, max_bytes=max_bytes)
     if as_json:
         print_json(header.content)
-        return
-    facts: dict[str, Any] = {
-        "file": str(model),
+    elif isinstance(fitted, ForeignClassifier):
+        print_facts({"file": str(model), **_words(header.content)})
+    else:
+        machine = None if header.record is None else machine_of(fitted)
+        facts = _of_file(model, header) | _of_training(header)
+        print_facts(facts | _of_machine(machine) | _remembered(header))
+
+
+def _of_file(path: Path, header: Header) -> dict[str, Any]:
+    facts = {
+        "file": str(path),
         "machine": " after ".join(reversed(header.kinds)),
         "format": header.format,
         "written by": f"widemargin {header.package}",
         "features": header.n_features,
     }
-    if isinstance(fitted, ForeignClassifier):
-        print_facts({"file": str(model), **_words(header.content)})
-        return
     if "calibration" in header.content:
         facts["probabilities"] = header.content["calibration"]["method"]
-    if header.record is not None:
-        record, labels = header.record, header.classes or []
-        facts["classes"] = ", ".join(map(str, labels[:10])) + ", ..." * (len(labels) > 10)
-        facts |= {"rows": record.n_rows, "seconds": record.seconds}
-        facts |= {"duality gap": record.gap, "iterations": record.n_iter}
-        machine = machine_of(fitted)
-        if isinstance(machine, KernelSVC):
-            facts["support vectors"] = len(machine.support_)
-            facts["gamma"] = machine.gamma_
-        if isinstance(machine, AdditiveSVC):
-            facts["kernel"] = machine.kernel_
-        if machine is not None:
-            changed, same = (
-                ", ".join(f"{name}={value}" for name, value in part.items())
-                for part in changed_and_default_parameters(machine)
-            )
-            facts |= {"parameters": changed or "all default", "defaults": same}
-    print_facts(facts | _remembered(header))
+    return facts
+
+
+def _of_training(header: Header) -> dict[str, Any]:
+    """Nothing of a scaler, which has no record of one."""
+    if header.record is None:
+        return {}
+    record, labels = header.record, header.classes or []
+    return {
+        "classes": ", ".join(map(str, labels[:10])) + ", ..." * (len(labels) > 10),
+        "rows": record.n_rows,
+        "seconds": record.seconds,
+        "duality gap": record.gap,
+        "iterations": record.n_iter,
+    }
+
+
+def _of_machine(machine) -> dict[str, Any]:
+    """What a fitted machine has found, and how it was set; nothing where there is none."""
+    if machine is None:
+        return {}
+    facts: dict[str, Any] = {}
+    if isinstance(machine, KernelSVC):
+        facts = {"support vectors": len(machine.support_), "gamma": machine.gamma_}
+    if isinstance(machine, AdditiveSVC):
+        facts = {"kernel": machine.kernel_}
+    changed, same = (
+        ", ".join(f"{name}={value}" for name, value in part.items())
+        for part in changed_and_default_parameters(machine)
+    )
+    return facts | {"parameters": changed or "all default", "defaults": same}
 
 
 def _words(content: dict[str, Any]) -> dict[str, Any]:
@@ -158,12 +176,11 @@ def _pairs(fitted, memory: Memory, drawing: Drawing, data: Dataset | None) -> li
     pairs = missed_pairs(fitted, densified_for(fitted, data.X), y, names=memory.names)
     if not pairs:
         raise ValueError("The model has one column: there are no pairs.")
-    rows = [
-        [pair.name, f"{100 * pair.strength:.2f} %", "yes" if pair.stands_out else "no"]
-        for pair in pairs
-    ]
-    print_table(["pair", "explains of what is left", "stands out of noise"], rows)
-    return pairs
+    told = PairsTold.of(pairs)
+    if told.rows:
+        print_table(list(told.header), told.rows)
+    print(told.verdict)
+    return pairs[: max(1, len(told.rows))]
 
 
 def _term(fitted, memory: Memory, word: str) -> str:

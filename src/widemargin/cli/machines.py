@@ -13,6 +13,7 @@ from widemargin import AdditiveSVC, KernelSVC, PowerMean, papers
 from widemargin.additive import kernels as additive_kernels
 from widemargin.cli.arguments import UsageError, number_or_text
 from widemargin.kernel import kernels as general_kernels
+from widemargin.wording import words
 
 ADDITIVE = (*additive_kernels.KERNELS, "power_mean", "auto")
 # A name that both machines know is the additive kernel; KernelSVC's then has "exp_" before it.
@@ -60,8 +61,8 @@ def kernel_name(word: str) -> str:
     name = LIBSVM_KERNELS.get(word, word.replace("-", "_"))
     if name not in KERNELS:
         raise UsageError(
-            f"--kernel {word}: not one of {', '.join(KERNELS)}, nor LIBSVM's 0 to 4 (linear, poly, "
-            "rbf, sigmoid, precomputed)."
+            f"{words().option('kernel', word)}: not one of {', '.join(KERNELS)}, nor LIBSVM's 0 to "
+            "4 (linear, poly, rbf, sigmoid, precomputed)."
         )
     return name
 
@@ -88,7 +89,8 @@ def make_estimator(kernel: str, options: dict[str, Any], preset: str | None = No
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if kernel not in _KERNELS_OF.get(name, KERNELS):
-            raise UsageError(f"--{name.replace('_', '-')} has no meaning with --kernel {kernel}.")
+            option = words().option
+            raise UsageError(f"{option(name)} has no meaning with {option('kernel', kernel)}.")
     if weights := given.pop("weight", None):
         given["class_weight"] = class_weights(weights)
     if "early" in given:
@@ -99,7 +101,7 @@ def make_estimator(kernel: str, options: dict[str, Any], preset: str | None = No
             warnings.simplefilter("ignore")
             machine._check_params()
     except (ValueError, TypeError) as error:
-        raise UsageError(f"--kernel {kernel}: {error}") from None
+        raise UsageError(f"{words().option('kernel', kernel)}: {error}") from None
     return machine
 
 
@@ -161,8 +163,9 @@ def make_scaler(name: str | None, kernel: str | None = None):
     """A scikit-learn scaler by its short name, or None."""
     if name in (None, "none"):
         return None
+    option = words().option
     if kernel == "precomputed":
-        raise UsageError(f"--scale {name} has no meaning with --kernel precomputed.")
+        raise UsageError(f"{option('scale', name)} has no meaning with {option('kernel', kernel)}.")
     if name not in SCALERS:
-        raise UsageError(f"--scale {name}: not one of none, {', '.join(SCALERS)}.")
+        raise UsageError(f"{option('scale', name)}: not one of none, {', '.join(SCALERS)}.")
     return SCALERS[name]()

@@ -11,7 +11,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 show_traceback = False
 command_line = ""  # of this run
+running: str | None = None  # the command
+options: Mapping[str, Container[str]] = {}  # of every command, by their long names
 
 
 def exit_status_on_error(command: Callable) -> Callable:
@@ -41,7 +43,7 @@ def exit_status_on_error(command: Callable) -> Callable:
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             warnings.showwarning = _only_once(UnscaledWarning)
             try:
-                with speaking(Options()):
+                with speaking(Options(running, options)):
                     command(*args, **kwargs)
                 sys.stdout.flush()
             except typer.Exit:

@@ -138,7 +138,7 @@ def _expected_bytes(path: Path) -> float:
         head = file.read(HEAD)
     if head.startswith(_COMPRESSED):
         return _PACKED * size
-    found = detect_format(head)
+    found = detect_format(head, str(path))
     if found == "npz" and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             return max((m.file_size for m in archive.infolist()), default=0)

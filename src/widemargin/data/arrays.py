@@ -17,6 +17,7 @@ from numpy.lib import format as npy
 from widemargin.budget import Budget, TooLargeError
 from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.streams import fill, one_line
+from widemargin.warning import warn_user
 from widemargin.wording import words
 
 _SPARSE = ("data", "indices", "indptr", "shape")
@@ -29,13 +30,15 @@ def read_npz(
     file: BinaryIO,
     *,
     split: str | None = None,
+    like: Layout | None = None,
     name: str = "npz file",
     max_bytes: int | Budget | None = None,
 ) -> Dataset:
     """Arrays X and y of an .npz file, or X_train and y_train (``split="train"`` or "test").
 
     X may be sparse, as the arrays that `scipy.sparse.save_npz` writes of compressed rows or
-    columns; with y among them or without.  Arrays of other names are not looked at.  What the
+    columns; with y among them or without.  Arrays of other names are not looked at.  X_train that
+    nobody asked for is a warning where the data is to be ``like`` other data: of a model.  What the
     arrays take by their own account is held against ``max_bytes`` before they are unpacked.
 
     Examples
@@ -50,7 +53,7 @@ def read_npz(
     with Budget.of(max_bytes, name) as budget:
         with unreadable(name, "npz"):
             archive = _Archive(file, budget)
-        suffix = npz_split(archive.members, split)
+        suffix = npz_split(archive.members, split, None if like is None else name)
         if suffix == "" and all(key in archive.members for key in _SPARSE):
             parts = [archive.array(key) for key in _SPARSE]
             X = _sparse(parts, archive.optional("format"), budget)
@@ -65,10 +68,15 @@ def read_npz(
         return check_matrix(X, archive.optional(f"y{suffix}"), name)
 
 
-def npz_split(members: Collection[str], split: str | None) -> str:
-    """What follows X and y in the names of the arrays that are wanted."""
+def npz_split(members: Collection[str], split: str | None, new: str | None = None) -> str:
+    """What follows X and y in the names of the arrays that are wanted.
+
+    ``new`` names a file for a model that is there: its training rows are taken with a word.
+    """
     if split is None and "X" not in members and "X_train" in members:
         split = "train"
+        if new is not None and "X_test" in members:
+            warn_user(f"{new}: X_train is read. {words().option('split', 'test')} reads X_test.")
     return "" if split is None else f"_{split}"
 
 

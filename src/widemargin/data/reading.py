@@ -33,6 +33,7 @@ _FORMATS_OF = {
     **dict.fromkeys(RULE, TABLE_FORMATS),
 }
 _LEAST_HEAD = 4096
+_SAFETENSORS = re.compile(rb"(?s).{6}\0\0\{\"")
 _SVMLIGHT_LINE = re.compile(rb"[^\s:,;]+([ \t]+(qid|[0-9]+):[^\s:,;]+)*[ \t]*(#.*)?")
 
 
@@ -88,8 +89,8 @@ def read(
     numeric, categorical, drop : list of str
         Tables: columns that are taken as numbers or as categories (one 0/1 feature per value),
         whatever they look like, or left out. By default numbers are numbers and text is categories;
-        text of which nine values in ten are numbers, or with more than 50 values and one for every
-        other row, is refused until one of these says what it is.
+        text of which nine values in ten are numbers (perhaps with commas: 1,5), or with more than
+        50 values and one for every other row, is refused until one of these says what it is.
     na : list of str
         Tables: values that count as missing, such as "?", beside empty ones, NA, null and nan.
     dtype, n_jobs
@@ -123,7 +124,7 @@ def read(
         head = text.peek(HEAD)
         if len(head) < HEAD and not head.removeprefix(b"\xef\xbb\xbf").strip():
             raise ValueError(f"{name}: no rows in it, it is empty.")
-        found = format or detect_format(head)
+        found = format or detect_format(head, name)
         rule = {key: more.get(key) for key in RULE}
         n_features = more.get("n_features")
         _check_options(found, name, label=label, split=split, n_features=n_features, **rule)
@@ -140,7 +141,7 @@ def read(
         # The others jump about in the file.
         content = text if text is file and file.seekable() else whole(text, budget)
         if found == "npz":
-            return read_npz(content, split=split, name=name, max_bytes=budget)
+            return read_npz(content, split=split, like=like, name=name, max_bytes=budget)
         if found == "npy":
             return read_npy(content, label=label, like=like, name=name, max_bytes=budget)
         return read_table(content, found, **known)
@@ -156,8 +157,8 @@ def _check_options(found: str, name: str, **options) -> None:
             )
 
 
-def detect_format(head: bytes) -> str:
-    """The format of a file that begins like this.
+def detect_format(head: bytes, name: str = "the file") -> str:
+    """The format of a file that begins like this; what is none of them by accident is refused.
 
     Examples
     --------
@@ -167,6 +168,10 @@ def detect_format(head: bytes) -> str:
     for magic, found in _MAGIC.items():
         if head.startswith(magic):
             return found
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise ValueError(f"{name}: its text is in UTF-16. Save it in UTF-8.")
+    if _SAFETENSORS.match(head):
+        raise ValueError(f"{name}: a model (a safetensors file), not data.")
     lines = [line.strip() for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     line = next((line for line in lines if line and not line.startswith(b"#")), b"")
     cut = line is lines[-1] and len(head) >= _LEAST_HEAD  # the last token may not be whole
@@ -175,4 +180,8 @@ def detect_format(head: bytes) -> str:
         return "svmlight"
     if b"\t" in line and b"," not in line:
         return "tsv"
-    return "csv" if re.search(rb"[,;]", line) else "svmlight"
+    if not re.search(rb"[,;]", line):
+        return "svmlight"
+    if b"\0" in head:
+        raise ValueError(f"{name}: a binary file, of none of the formats {', '.join(FORMATS)}.")
+    return "csv"

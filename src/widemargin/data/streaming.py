@@ -86,7 +86,7 @@ def stream(
     budget = Budget(max_bytes, name)
     with opened(path) as file, damaged, budget:
         text = decompressed(file, budget)
-        found = format or detect_format(text.peek(HEAD))
+        found = format or detect_format(text.peek(HEAD), name)
         if found not in TABLE_FORMATS:
             more.pop("one_hot", None)
         seekable = text is file and file.seekable()
@@ -97,7 +97,7 @@ def stream(
         elif found == "npy" and split is None and not more:
             chunks = _npy(text, label, like, budget)
         elif found == "npz" and label is None and seekable and not more:
-            chunks = _npz(file, split, budget)
+            chunks = _npz(file, split, like, budget)
         elif split is None and (found in ("csv", "tsv") or seekable):
             chunks = _table(file, found, budget, label, like, more)
         if chunks is not None:
@@ -199,12 +199,14 @@ def _npy(file: BinaryIO, label, like: Layout | None, budget: Budget) -> Iterator
         yield with_label(table, label, like, budget)
 
 
-def _npz(file: BinaryIO, split: str | None, budget: Budget) -> Iterator[Dataset] | None:
+def _npz(
+    file: BinaryIO, split: str | None, like: Layout | None, budget: Budget
+) -> Iterator[Dataset] | None:
     """Chunks of a dense X beside all of y; None where there is no dense X."""
     with unreadable(budget.name, "npz"):
         archive = zipfile.ZipFile(file)
         members = {m.filename.removesuffix(".npy"): m for m in archive.infolist()}
-    suffix = npz_split(members, split)
+    suffix = npz_split(members, split, None if like is None else budget.name)
     if f"X{suffix}" not in members:
         return None
     return _npz_chunks(archive, members, suffix, budget)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
@@ -144,25 +144,39 @@ def dataset_of(loaded: LoadedTable, label, layout: Layout, rule: Rule, budget: B
         inputs = inputs.rename_columns(layout.columns)
     # A column without values takes no memory in a file, whatever its length.
     budget.check(8 * inputs.num_rows * inputs.num_columns, "its features take")
-    X: Any
     if n_features is None:
-        if layout.categorical is None:
-            X, features, taken = own_features(inputs, rule, loaded.categorical, budget)
-        else:
-            X, taken = own_columns(inputs, rule, loaded.categorical)
-            features = X.column_names
-        texts = np.array(features, dtype=object)
-        return Dataset(X, y, texts, label_name=target, columns=taken, na=rule.na)
+        found = _by_rule(inputs, rule, loaded.categorical, layout, budget)
+    else:
+        found = _like_model(inputs, n_features, layout, budget)
+    return replace(found, y=y, label_name=target)
+
+
+def _by_rule(
+    inputs: pa.Table, rule: Rule, declared: Collection[str], layout: Layout, budget: Budget
+) -> Dataset:
+    """Columns of which no model knows."""
+    X: Any
+    if layout.categorical is None:
+        X, features, taken = own_features(inputs, rule, declared, budget)
+    else:
+        X, taken = own_columns(inputs, rule, declared)
+        features = X.column_names
+    return Dataset(X, None, np.array(features, dtype=object), columns=taken, na=rule.na)
+
+
+def _like_model(inputs: pa.Table, n_features: int, layout: Layout, budget: Budget) -> Dataset:
+    """Columns as a model has them."""
     model = layout.columns
     if not isinstance(model, list):
         model = _all_columns(inputs.column_names, n_features)
     # A model may have learned from missing values, and still have a feature per category.
     has_whole = layout.categorical or set(model) <= set(inputs.column_names)
+    X: Any
     if layout.categorical is None or not has_whole:
         X = model_features(inputs, model, layout, budget)
     else:
         X = model_columns(inputs, model, layout, budget.name)
-    return Dataset(X, y, np.array(model, dtype=object), label_name=target, na=layout.na)
+    return Dataset(X, None, np.array(model, dtype=object), na=layout.na)
 
 
 def check_table(table: pa.Table) -> None:

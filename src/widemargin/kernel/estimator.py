@@ -226,15 +226,33 @@ class KernelSVC(MarginClassifier, KernelMachine):
         return tags
 
     def _check_params(self) -> None:
+        self._check_kernel()
+        self._check_division()
+        self._check_early()
+        check_number("C", self.C, above=0, finite=True)
+        check_choice("multi_class", self.multi_class, MULTI_CLASS)
+        check_number("tol", self.tol, above=0)
+        check_number("max_iter", self.max_iter, low=1, integer=True)
+        check_number_or_auto("cache_size", self.cache_size, above=0, finite=True)
+        if self.checkpoint is not None and not isinstance(self.checkpoint, (str, os.PathLike)):
+            raise TypeError(f"checkpoint must be a path or None, got {self.checkpoint!r}.")
+        check_bool("warm_start", self.warm_start)
+        check_choice("on_interrupt", self.on_interrupt, ("raise", "keep"))
+        check_n_jobs(self.n_jobs)
+        if not isinstance(self.verbose, bool):
+            check_number("verbose", self.verbose, low=0)
+
+    def _check_kernel(self) -> None:
         if not callable(self.kernel):
             check_choice("kernel", self.kernel, KERNELS, machine_of_kernel(self.kernel))
-        check_number("C", self.C, above=0, finite=True)
         if isinstance(self.gamma, str):
             check_choice("gamma", self.gamma, ("scale", "auto"))
         else:
             check_number("gamma", self.gamma, above=0, high=LARGEST, finite=True)
         check_number("degree", self.degree, low=0, high=2**31 - 1, integer=True)
         check_number("coef0", self.coef0, low=-LARGEST, high=LARGEST, finite=True)
+
+    def _check_division(self) -> None:
         check_number_or_auto("levels", self.levels, low=0, high=20, integer=True)
         check_number("branching", self.branching, low=2, integer=True)
         check_choice("clustering", self.clustering, CLUSTERINGS)
@@ -244,6 +262,14 @@ class KernelSVC(MarginClassifier, KernelMachine):
                 "'kernel_kmeans'."
             )
         check_number("sample_size", self.sample_size, low=2, integer=True)
+        check_number("level_tol", self.level_tol, above=0, finite=True)
+        if isinstance(self.record_levels, str):
+            check_choice("record_levels", self.record_levels, ("exact",))
+        else:
+            check_bool("record_levels", self.record_levels)
+
+    def _check_early(self) -> None:
+        """An early model, and what does not go with one."""
         if not isinstance(self.early, (bool, np.bool_)):
             check_number("early", self.early, low=1, high=20, integer=True)
         if self.early and self.clustering == "random":
@@ -265,22 +291,6 @@ class KernelSVC(MarginClassifier, KernelMachine):
                 f"{option('fit_intercept', True)} needs the whole problem, which an early model "
                 f"does not solve. Use {option('early', False)} or {option('fit_intercept', False)}."
             )
-        check_choice("multi_class", self.multi_class, MULTI_CLASS)
-        check_number("tol", self.tol, above=0)
-        check_number("level_tol", self.level_tol, above=0, finite=True)
-        check_number("max_iter", self.max_iter, low=1, integer=True)
-        check_number_or_auto("cache_size", self.cache_size, above=0, finite=True)
-        if self.checkpoint is not None and not isinstance(self.checkpoint, (str, os.PathLike)):
-            raise TypeError(f"checkpoint must be a path or None, got {self.checkpoint!r}.")
-        check_bool("warm_start", self.warm_start)
-        check_choice("on_interrupt", self.on_interrupt, ("raise", "keep"))
-        if isinstance(self.record_levels, str):
-            check_choice("record_levels", self.record_levels, ("exact",))
-        else:
-            check_bool("record_levels", self.record_levels)
-        check_n_jobs(self.n_jobs)
-        if not isinstance(self.verbose, bool):
-            check_number("verbose", self.verbose, low=0)
 
     def _problems(self, targets: Targets) -> list[Variables]:
         return binary_problems(targets.label, targets.coding, self.C * targets.weight)

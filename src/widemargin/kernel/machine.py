@@ -351,7 +351,7 @@ class KernelMachine(Machine):
         if not self.converged_:
             warn_user(
                 f"KernelSVC stopped with a relative duality gap of {self.duality_gap_:.2g}, above "
-                f"{words().option('tol', float(self.tol))}. "
+                f"the tolerance of {float(self.tol):g}. "
                 f"{'It was told to stop.' if stopped else words().converging}",
                 ConvergenceWarning,
             )

@@ -159,9 +159,10 @@ def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     if type(model) in SCALERS:
         return pack_part(model)
     if type(model) is not _estimators().get(kind):
+        within = "; save its best_estimator_" if hasattr(model, "best_estimator_") else ""
         raise TypeError(
             f"save() takes {', '.join(_estimators())} or a Pipeline of {', '.join(PART_NAMES)} and "
-            f"one of them, not {kind}."
+            f"one of them, not {kind}{within}."
         )
     return _pack_machine(kind, model)
 

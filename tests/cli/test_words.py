@@ -1,0 +1,67 @@
+"""An option that a message names is one that can be typed: of this command, or after its own."""
+
+import inspect
+
+import pytest
+
+from widemargin import AdditiveSVC, BlockStore, KernelSVC, read
+from widemargin.cli.words import Options
+
+from .helpers import PROGRAM, options_of, refused, run, unknown_options, write_lines
+
+COMMANDS = [*PROGRAM.commands]
+LONG = {
+    name: {word.removeprefix("--") for word in options_of(name) if word.startswith("--")}
+    for name in COMMANDS
+}
+PARAMETERS = sorted(
+    {
+        name
+        for function in (AdditiveSVC, KernelSVC, read, BlockStore.build)
+        for name in inspect.signature(function).parameters
+    }
+    | {"folds", "power", "preset", "probability", "scale", "scoring", "drop", "na"}
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("value", [[], [True], [2.0], [["a", "b"]], [False]])
+def test_every_parameter_in_every_command(command, value):
+    words = Options(command, LONG)
+    said = [words.option(name, *value) for name in PARAMETERS]
+    said += [words.learning, words.converging, words.uncalibrated]
+    said += [words.scaling(sparse=True), words.function("export_onnx")]
+    for text in said:
+        assert unknown_options([command], f"error: {text}") == []
+        assert "--" in text or "=" in text
+
+
+def test_what_the_check_of_messages_finds():
+    assert unknown_options(["tune"], "error: --kernel a, -t b and --C 1") == ["--kernel", "--C"]
+    assert unknown_options(["tune"], "error: train --kernel a\nnot --kernel") == []
+    assert unknown_options(["tune"], "warning: tune --kernel a") == ["--kernel"]
+    assert unknown_options(["easy"], "error: a-b, 1 - 2, -1, x--tol") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["tune", "--kernels", "rbv"], "--kernels rbv: not one of "),
+        (["tune", "--Cs", "-1"], "--Cs -1.0 is out of range"),
+        (["tune", "-t", "precomputed", "--scale", "minmax"], "with --kernels precomputed."),
+        (["tune", "-t", "rbf", "--gammas", "-1"], "--gammas -1.0 is out of range"),
+        (["scale", "--method", "mean"], "--method mean: not one of none, "),
+        (["easy", "--scoring", "neg_log_loss"], "that have them (train --probability)."),
+    ],
+)
+def test_commands_whose_options_have_names_of_their_own(two, words, said):
+    command, *options = words
+    assert said in refused(command, two, *options)
+
+
+def test_gaps_in_a_table_that_is_tuned():
+    write_lines("a.csv", "a,label", *(f"{k if k else ''},{k % 2}" for k in range(20)))
+    said = refused("tune", "a.csv", "-t", "rbf,chi2", status=1)
+    assert said.endswith("with an additive kernel, such as --kernels intersection")
+    said = run("tune", "a.csv", "-t", "chi2", "--Cs", "1", "--max-iter", "1", "-e", "1e-9").output
+    assert "Increase --max-iter, decrease --Cs, or accept a larger --tol." in said
