@@ -13,7 +13,7 @@ from statistics import median
 from benchmarks.experiments.lines import Line, lines_of
 from benchmarks.experiments.ranks import NEAR, standings
 from benchmarks.experiments.store import Results, opened
-from benchmarks.report import RESULTS, table
+from benchmarks.report import RESULTS, rows_of, table
 
 README = Path(__file__).parents[1] / "README.md"
 MARK = "<!-- {name}: python -m benchmarks.readme -->"
@@ -27,12 +27,10 @@ class Result:
         self.link = f"benchmarks/results/{name}.md"
         self.text = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
         self.rows: list[list[str]] = []
-        for line in self.text.splitlines():
-            if line.startswith("|") and not line.startswith("|---"):
-                cells = [cell.strip() for cell in line.strip("|").split("|")]
-                if not cells[0] and self.rows and len(self.rows[-1]) == len(cells):
-                    cells[0] = self.rows[-1][0]
-                self.rows.append(cells)
+        for cells in rows_of(self.text):
+            if not cells[0] and self.rows and len(self.rows[-1]) == len(cells):
+                cells[0] = self.rows[-1][0]
+            self.rows.append(cells)
 
     def row(self, *beginnings: str) -> list[str]:
         """The first row whose first cells begin so."""
