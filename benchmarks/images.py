@@ -89,6 +89,21 @@ def scene15():
 
 def caltech101(n_train: int = 15, n_test: int = 20, seed: int = 0):
     """The same of 101 kinds of objects: 15 images each to learn from, 20 to score (PmSVM, 5.4)."""
+    sides = caltech101_images(n_train, n_test, seed)
+    return tuple(
+        np.array(part)
+        for side in ("train", "test")
+        for part in (
+            [_shares(centrist(image)) for _, image in sides[side]],
+            [label for label, _ in sides[side]],
+        )
+    )
+
+
+def caltech101_images(
+    n_train: int = 15, n_test: int = 20, seed: int = 0
+) -> dict[str, list[tuple[str, np.ndarray]]]:
+    """Kinds and pixels of the images to learn from ("train") and to score ("test")."""
     names: dict[str, list[str]] = {}
     with tarfile.open(folder() / "caltech101.tar") as archive:
         for name in archive.getnames():
@@ -99,12 +114,11 @@ def caltech101(n_train: int = 15, n_test: int = 20, seed: int = 0):
     for label in sorted(names):
         chosen = rng.permutation(sorted(names[label]))[: n_train + n_test]
         side |= {name: "train" if k < n_train else "test" for k, name in enumerate(chosen)}
-    found: dict[str, tuple[list, list]] = {"train": ([], []), "test": ([], [])}
+    found: dict[str, list[tuple[str, np.ndarray]]] = {"train": [], "test": []}
     for name, image in read_images(folder() / "caltech101.tar"):
         if name in side:
-            found[side[name]][0].append(_shares(centrist(image)))
-            found[side[name]][1].append(Path(name).parts[-2])
-    return tuple(np.array(part) for part_of in ("train", "test") for part in found[part_of])
+            found[side[name]].append((Path(name).parts[-2], image))
+    return found
 
 
 def _shares(counts: np.ndarray) -> np.ndarray:
