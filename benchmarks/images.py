@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -65,13 +65,16 @@ def centrist(image: np.ndarray) -> np.ndarray:
     return np.concatenate(parts).astype(np.uint16)
 
 
-def read_images(path: Path) -> Iterator[tuple[str, np.ndarray]]:
-    """Names and grey pixels of the JPEG files in a tar file, in its order."""
+def read_images(
+    path: Path, wanted: Collection[str] | None = None
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Names and grey pixels of the JPEG files in a tar file, in its order: all, or those wanted."""
     from PIL import Image
 
     with tarfile.open(path) as archive:
         for member in archive:
-            file = archive.extractfile(member) if member.name.endswith(".jpg") else None
+            asked = member.name.endswith(".jpg") and (wanted is None or member.name in wanted)
+            file = archive.extractfile(member) if asked else None
             if file is not None:
                 with Image.open(io.BytesIO(file.read())) as image:
                     yield member.name, np.asarray(image.convert("L"))
@@ -115,9 +118,8 @@ def caltech101_images(
         chosen = rng.permutation(sorted(names[label]))[: n_train + n_test]
         side |= {name: "train" if k < n_train else "test" for k, name in enumerate(chosen)}
     found: dict[str, list[tuple[str, np.ndarray]]] = {"train": [], "test": []}
-    for name, image in read_images(folder() / "caltech101.tar"):
-        if name in side:
-            found[side[name]].append((Path(name).parts[-2], image))
+    for name, image in read_images(folder() / "caltech101.tar", side):
+        found[side[name]].append((Path(name).parts[-2], image))
     return found
 
 

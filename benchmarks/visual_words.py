@@ -4,7 +4,7 @@ SIFT of every patch of 16 x 16 pixels (4 x 4 cells of 8 directions; Lowe 2004) o
 nearest of 2,000 words that k-means finds in patches of training images, and counts of words in the
 31 windows of `benchmarks.images`: 62,000 features.  The paper's are made by libHIK ("use both, use
 one-class SVM, and grid step size 2"), with a codebook that cannot be had.  Here the grid is every
-fourth pixel of images reduced to 220 pixels.
+sixth pixel of images reduced to 220 pixels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.images import caltech101_images, windows
 
 CELL, CELLS, DIRECTIONS = 4, 4, 8  # pixels of a cell's side, cells of a patch's, directions
 PATCH = CELL * CELLS
-STEP, WORDS, SAMPLED = 4, 2000, 60  # pixels; words; patches of an image that make the codebook
+STEP, WORDS, SAMPLED = 6, 2000, 60  # pixels; words; patches of an image that make the codebook
 FAINT = 8.0  # norms below which a patch has no directions worth the name
 
 
