@@ -82,8 +82,7 @@ def _table(lines: list[Line]) -> Html:
     counts = [int(max(ln.median(name) or 0 for ln in lines)) for name in
               ("train_rows", "scored_rows")]  # fmt: skip
     caption = f"{counts[0]:,} rows to learn from, {counts[1]:,} to score; medians of the fits"
-    loads = [(line.detail("load") or 0.0, line.rows[0]["cores"]) for line in lines]
-    busy = [load for load, cores in loads if load > cores]
+    busy = [line.detail("load") or 0.0 for line in lines if line.is_busy]
     if busy:
         caption += (f"; seconds of {len(busy)} of {len(lines)} lines are those of a busy machine "
                     f"(load {max(busy):.1f} at most)")  # fmt: skip
