@@ -23,7 +23,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from benchmarks import data
 from benchmarks.many_classes import dense
-from benchmarks.report import RESULTS, SEED, one_thread, table, write
+from benchmarks.report import SEED, kept_rows, one_thread, table, write
 from widemargin import AdditiveSVC, KernelSVC
 from widemargin.easy import CS, FOLDS, Easy
 from widemargin.selection import sample_rows
@@ -145,14 +145,13 @@ def main(names: list[str]) -> None:
 
 def kept() -> dict[tuple[str, int, int], list[str]]:
     """Rows of the table as it is, which a run that was stopped has left."""
-    path, found = RESULTS / "easy.md", {}
-    lines = path.read_text().splitlines() if path.exists() else []
+    rows, found = kept_rows("easy"), {}
     for task in TASKS:
         name, n_rows, _ = task
-        start = f"| {name}, " + ("" if name in FEW else f"{n_rows:,} x ")
-        own = [line for line in lines if line.startswith(start)]
+        start = f"{name}, " + ("" if name in FEW else f"{n_rows:,} x ")
+        own = [row for row in rows if row[0].startswith(start)]
         if own:
-            found[task] = own[0].strip("| ").split(" | ")
+            found[task] = own[0]
     return found
 
 

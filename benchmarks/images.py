@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -65,13 +65,16 @@ def centrist(image: np.ndarray) -> np.ndarray:
     return np.concatenate(parts).astype(np.uint16)
 
 
-def read_images(path: Path) -> Iterator[tuple[str, np.ndarray]]:
-    """Names and grey pixels of the JPEG files in a tar file, in its order."""
+def read_images(
+    path: Path, wanted: Collection[str] | None = None
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Names and grey pixels of the JPEG files in a tar file, in its order: all, or those wanted."""
     from PIL import Image
 
     with tarfile.open(path) as archive:
         for member in archive:
-            file = archive.extractfile(member) if member.name.endswith(".jpg") else None
+            asked = member.name.endswith(".jpg") and (wanted is None or member.name in wanted)
+            file = archive.extractfile(member) if asked else None
             if file is not None:
                 with Image.open(io.BytesIO(file.read())) as image:
                     yield member.name, np.asarray(image.convert("L"))
@@ -89,6 +92,21 @@ def scene15():
 
 def caltech101(n_train: int = 15, n_test: int = 20, seed: int = 0):
     """The same of 101 kinds of objects: 15 images each to learn from, 20 to score (PmSVM, 5.4)."""
+    sides = caltech101_images(n_train, n_test, seed)
+    return tuple(
+        np.array(part)
+        for side in ("train", "test")
+        for part in (
+            [_shares(centrist(image)) for _, image in sides[side]],
+            [label for label, _ in sides[side]],
+        )
+    )
+
+
+def caltech101_images(
+    n_train: int = 15, n_test: int = 20, seed: int = 0
+) -> dict[str, list[tuple[str, np.ndarray]]]:
+    """Kinds and pixels of the images to learn from ("train") and to score ("test")."""
     names: dict[str, list[str]] = {}
     with tarfile.open(folder() / "caltech101.tar") as archive:
         for name in archive.getnames():
@@ -99,12 +117,10 @@ def caltech101(n_train: int = 15, n_test: int = 20, seed: int = 0):
     for label in sorted(names):
         chosen = rng.permutation(sorted(names[label]))[: n_train + n_test]
         side |= {name: "train" if k < n_train else "test" for k, name in enumerate(chosen)}
-    found: dict[str, tuple[list, list]] = {"train": ([], []), "test": ([], [])}
-    for name, image in read_images(folder() / "caltech101.tar"):
-        if name in side:
-            found[side[name]][0].append(_shares(centrist(image)))
-            found[side[name]][1].append(Path(name).parts[-2])
-    return tuple(np.array(part) for part_of in ("train", "test") for part in found[part_of])
+    found: dict[str, list[tuple[str, np.ndarray]]] = {"train": [], "test": []}
+    for name, image in read_images(folder() / "caltech101.tar", side):
+        found[side[name]].append((Path(name).parts[-2], image))
+    return found
 
 
 def _shares(counts: np.ndarray) -> np.ndarray:

@@ -1,15 +1,20 @@
 """Which defaults KernelSVC should have: pairs of classes or one against the others, with or without
 an intercept.  Test accuracy of every set at hand at C = 1 and 10 and gamma="scale", beside SVC.
+
+``python -m benchmarks.kernel_defaults`` measures all sets; names of sets measure these again, and
+keep the rows of the others.
 """
 
 from __future__ import annotations
+
+import sys
 
 import numpy as np
 from sklearn.svm import SVC
 
 from benchmarks import data
 from benchmarks.many_classes import SETS, dense, images
-from benchmarks.report import SEED, table, write
+from benchmarks.report import SEED, rows_by_set, table, write
 from widemargin import KernelSVC
 
 ROWS, TEST_ROWS = 6000, 5000  # at most, chosen at random, so that SVC ends
@@ -52,9 +57,13 @@ def accuracies(name: str, load, C: float) -> list[str]:
     return row
 
 
-def main() -> None:
+def main(names: list[str]) -> None:
     sets = {name: load for name, (load, _) in SETS.items()} | MORE
-    rows = [accuracies(name, load, C) for name, load in sets.items() for C in (1.0, 10.0)]
+    known = rows_by_set("kernel_defaults") if names else {}
+    rows = []
+    for name, load in sets.items():
+        again = not names or name in names
+        rows += [accuracies(name, load, C) for C in (1.0, 10.0)] if again else known[name]
     columns = ["data", "C", "SVC", *CHOICES, "first agrees with SVC, %"]
     numbers = np.array([[float(cell or "nan") for cell in row[2:7]] for row in rows])
     below = numbers[:, 1:] - numbers[:, :1]
@@ -68,4 +77,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
@@ -48,6 +49,30 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """
     lined = [f"| {' | '.join(cells)} |" for cells in (columns, *rows)]
     return [lined[0], "|" + "---|" * len(columns), *lined[1:]]
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """The cells of every line of the tables in a text, heads included.
+
+    >>> rows_of("| data | C |\\n|---|---|\\n| letter | |")
+    [['data', 'C'], ['letter', '']]
+    """
+    lines = [line for line in text.splitlines() if line[:1] == "|" and line[:4] != "|---"]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def kept_rows(name: str) -> list[list[str]]:
+    """What the tables of a result have already; nothing where there is no such result."""
+    path = RESULTS / f"{name}.md"
+    return rows_of(path.read_text(encoding="utf-8")) if path.exists() else []
+
+
+def rows_by_set(name: str) -> dict[str, list[list[str]]]:
+    """The same by data set, where first cells are "letter, 15,000 x 16" or "letter, 6,000 rows"."""
+    found: dict[str, list[list[str]]] = {}
+    for cells in kept_rows(name):
+        found.setdefault(re.sub(r", [\d,]+ (rows|x [\d,]+)$", "", cells[0]), []).append(cells)
+    return found
 
 
 def accuracy(model, X, y) -> str:

@@ -29,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     try:
         experiments = [plan.read(name) for name in _wanted(options.names)]
+        _check_again(options.again, experiments)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -51,6 +52,10 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="threads of all fits at once")
     parser.add_argument("--budget", type=float, default=inf, help="stop after so many seconds")
     parser.add_argument("--limit", type=float, help="seconds per fit, instead of the file's")
+    parser.add_argument(
+        "--again", action="append", default=[], metavar="NAME",
+        help="forget the fits of this data set or method first; can be given more than once",
+    )  # fmt: skip
     parser.add_argument("--out", type=Path, help="folder of the results")
     parser.add_argument("--site", type=Path, help="write pages of all results to this folder")
     options = parser.parse_args(arguments)
@@ -69,6 +74,13 @@ def _wanted(names: list[str]) -> list[str]:
     return list(dict.fromkeys(n for name in names for n in (rest if name == "all" else [name])))
 
 
+def _check_again(names: list[str], experiments: list[plan.Experiment]) -> None:
+    known = {name for e in experiments for name in (*e.data, *(m.name for m in e.methods))}
+    if not known.issuperset(names):
+        wrong = next(name for name in names if name not in known)
+        raise ValueError(f"--again {wrong!r}: there are {', '.join(sorted(known))}.")
+
+
 def _changed(experiment: plan.Experiment, options: argparse.Namespace) -> plan.Experiment:
     if options.quick:
         experiment = plan.quickened(experiment)
@@ -80,6 +92,8 @@ def run(experiments: list[plan.Experiment], folder: Path, options: argparse.Name
     folder.mkdir(parents=True, exist_ok=True)
     with Claim(folder, f"The folder {str(folder)!r}", "run of experiments"):
         kept = [Results(folder / f"{experiment.name}.parquet") for experiment in experiments]
+        for results in kept:
+            results.forget(options.again)
         runners = [
             Runner(experiment, results, partial(print, flush=True), extend=not options.quick)
             for experiment, results in zip(experiments, kept, strict=True)

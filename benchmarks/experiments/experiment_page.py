@@ -82,6 +82,10 @@ def _table(lines: list[Line]) -> Html:
     counts = [int(max(ln.median(name) or 0 for ln in lines)) for name in
               ("train_rows", "scored_rows")]  # fmt: skip
     caption = f"{counts[0]:,} rows to learn from, {counts[1]:,} to score; medians of the fits"
+    busy = [line.detail("load") or 0.0 for line in lines if line.is_busy]
+    if busy:
+        caption += (f"; seconds of {len(busy)} of {len(lines)} lines are those of a busy machine "
+                    f"(load {max(busy):.1f} at most)")  # fmt: skip
     if any(line.difference is not None for line in lines):
         caption += f"; marked where the paper is more than {FAR} points away"
     return table(list(kept), zip(*kept.values(), strict=True), caption)

@@ -44,6 +44,12 @@ class Line:
         return float(np.median(values)) if values else None
 
     @property
+    def is_busy(self) -> bool:
+        """Whether more processes than cores ran when it was timed; older fits do not tell."""
+        load = self.detail("load")
+        return load is not None and load > self.rows[0]["cores"]
+
+    @property
     def accuracy(self) -> float | None:
         """In per cent."""
         share = self.median("accuracy")

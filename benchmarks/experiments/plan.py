@@ -3,7 +3,7 @@
 One TOML file per table or figure in ``tables/``:
 
     title, source, note        what it is, and which table of which paper
-    data                       names of functions in benchmarks/data.py or images.py
+    data                       functions in benchmarks/data.py, images.py or visual_words.py
     rows, test_rows, scale     at most so many rows, chosen at random; [low, high] per feature
     seeds, repeats, threads    one fit for each seed and repeat
     limit                      seconds after which a fit is killed

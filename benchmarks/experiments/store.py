@@ -8,6 +8,7 @@ as well: its journals become Parquet on the next one.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -59,20 +60,36 @@ class Results:
             file.write(json.dumps(row) + "\n")
         return opened(row)
 
+    def forget(self, names: Collection[str]) -> None:
+        """Drop the fits of data sets or methods of these names: the next run makes them anew."""
+        kept = {
+            k: row for k, row in self.rows.items() if not {row["data"], row["method"]} & {*names}
+        }
+        if len(kept) < len(self.rows):
+            self.rows = kept
+            self._write()
+
     def collect(self) -> Path:
         """Put the journal into the Parquet file; where pyarrow is missing, it stays what it is."""
         if not self.journal.exists():
             return self.path
+        return self._write()
+
+    def _write(self) -> Path:
+        """All rows to one file, Parquet where it can be written, and the other one away."""
         try:
             import pyarrow as pa
             import pyarrow.parquet as pq
-        except ImportError:
+        except ImportError:  # then there is no Parquet file: it could not have been read
+            lines = "".join(json.dumps(row) + "\n" for row in self.rows.values())
+            with replacing(self.journal) as file:
+                file.write_text(lines, encoding="utf-8")
             return self.journal
         schema = pa.schema({name: getattr(pa, kind)() for name, kind in SCHEMA.items()})
         table = pa.Table.from_pylist(list(self.rows.values()), schema=schema)
         with replacing(self.path) as file:
             pq.write_table(table, file)
-        self.journal.unlink()
+        self.journal.unlink(missing_ok=True)
         return self.path
 
 

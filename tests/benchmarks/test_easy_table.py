@@ -16,8 +16,7 @@ def table(tmp_path, monkeypatch):
         )
         return [many, "90.00 (31 s)", *["89.00 (1 s)"] * 4, "-0.75"]
 
-    for module in (easy, report):
-        monkeypatch.setattr(module, "RESULTS", tmp_path)
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
     monkeypatch.setattr(easy, "compare", compare)
     monkeypatch.setattr(easy, "one_thread", lambda: None)
     return tmp_path / "easy.md", compared

@@ -20,6 +20,7 @@ def test_a_fit_is_measured_in_a_process_of_its_own():
     assert found["peak_megabytes"] > 50
     assert found["fit_megabytes"] < found["peak_megabytes"]
     assert found["details"]["gap"] < 1e-3
+    assert found["details"]["load"] >= 0
     assert found["train_rows"] == 300
 
 

@@ -99,3 +99,22 @@ def test_without_pyarrow_the_journal_is_what_is_kept(tmp_path, monkeypatch):
     assert Results(tmp_path / "here.parquet").find(DIGITS, 1.0)["status"] == "done"
     monkeypatch.undo()
     assert Results(tmp_path / "here.parquet").collect() == results.path
+
+
+@pytest.mark.parametrize("name", ["digits", "ICD"])
+@pytest.mark.parametrize("journal", [False, True])
+def test_fits_of_a_set_or_a_method_are_made_again(tmp_path, monkeypatch, name, journal):
+    results = Results(tmp_path / "here.parquet")
+    other = replace(DIGITS, data="usps", method="fm-HI")
+    for cell in (DIGITS, other):
+        results.keep(cell, {"status": "done", "limit": 1.0})
+    if journal:
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+    results.collect()
+    Results(results.path).forget([name])
+    left = Results(results.path)
+    assert left.find(DIGITS, 1.0) is None
+    assert left.find(other, 1.0)["status"] == "done"
+    before = left.path.stat().st_mtime_ns if left.path.exists() else None
+    left.forget(["nobody"])  # changes nothing
+    assert before == (left.path.stat().st_mtime_ns if left.path.exists() else None)

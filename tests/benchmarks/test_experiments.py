@@ -76,6 +76,8 @@ def test_an_experiment_that_is_not_there_and_the_list(capsys):
         with pytest.raises(SystemExit):
             main(["icd_table5", *wrong])
         assert f"{wrong[0]} 0: use " in capsys.readouterr().err
+    assert main(["icd_table5", "--again", "usps"]) == 2
+    assert "--again 'usps': there are ICD, " in capsys.readouterr().err
     assert main([]) == 0
     assert "icd_table5 " in capsys.readouterr().out
 

@@ -157,6 +157,12 @@ def test_a_caption_speaks_of_the_paper_only_where_it_prints_something(site):
                           "python": "", "seed": 0, "limit": 1.0, "commit": ""}  # fmt: skip
     text = experiment_page(plan.read("today"), [replace(line, rows=[row])])
     assert "marked where the paper is" not in text
+    assert "busy" not in text.split("<table")[-1]
+    crowded = replace(line, rows=[row | {"details": {"load": 2.5}}])
+    text = experiment_page(plan.read("today"), [crowded])
+    assert "seconds of 1 of 1 lines are those of a busy machine (load 2.5 at most)" in text
+    roomy = replace(line, rows=[row | {"cores": 4, "details": {"load": 2.5}}])
+    assert "(load 2.5 at most)" not in experiment_page(plan.read("today"), [roomy])
 
 
 def lines(accuracies: dict[str, list[float | None]]) -> list[Line]:
