@@ -14,9 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from widemargin import BlockStore, KernelSVC
-from widemargin.additive.manifest import MANIFEST
 from widemargin.cli.arguments import UsageError
-from widemargin.cli.datasets import labels_of, stream_of
+from widemargin.cli.datasets import is_store, labels_of, stream_of
 from widemargin.cli.memory import Memory
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import print_facts, print_json
@@ -98,10 +97,6 @@ def memory_of(store: BlockStore) -> Memory:
     memory = Memory(layout)
     call_features(memory.called)
     return memory
-
-
-def is_store(path: Path) -> bool:
-    return (path / MANIFEST).is_file()
 
 
 def goes_to_disk(data: Path, limit: str | None, machine, *, possible: bool) -> bool:
