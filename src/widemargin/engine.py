@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Executor, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -166,14 +166,12 @@ def _by_itself(function: Callable, task: Any) -> Any:
 def _elsewhere(function: Callable, tasks: Sequence, executor: Executor, on_result) -> list:
     """Every task on its way at once; those not begun are withdrawn when one fails."""
     sent = list(tasks)
-    futures = [executor.submit(_by_itself, function, task) for task in sent]
+    futures = {executor.submit(_by_itself, function, task): task for task in sent}
     try:
-        wait(futures, return_when=FIRST_EXCEPTION)
-        results = [future.result() for future in futures]
+        for future in as_completed(futures):
+            on_result(futures[future], future.result())
     except BaseException:
         for future in futures:
             future.cancel()
         raise
-    for task, result in zip(sent, results, strict=True):
-        on_result(task, result)
-    return results
+    return [future.result() for future in futures]
