@@ -151,6 +151,25 @@ def test_a_worker_that_is_killed_changes_nothing(client, cluster):
     assert victim not in client.run(os.getpid).values()
 
 
+def test_a_killed_worker_leaves_its_rows_on_disk_to_another(client, tmp_path, monkeypatch):
+    """The store has a name that means something only here: workers began in another folder."""
+    monkeypatch.chdir(tmp_path)
+    X, y = blobs(12000)
+    chunks = [(X[k : k + 1000], y[k : k + 1000]) for k in range(0, len(y), 1000)]
+    store = widemargin.BlockStore.build("store", chunks, keep="values", values_per_block=8000)
+    parameters = {"early": 2, "levels": 3, "C": 8.0, "random_state": 0}
+    plain = widemargin.KernelSVC(**parameters).fit(store)
+    victim = next(iter(client.run(os.getpid).values()))
+    killer = threading.Timer(1.0, os.kill, (victim, signal.SIGKILL))
+    killer.start()
+    model = KernelSVC(client=client, **parameters).fit(store)
+    killer.join()
+    np.testing.assert_array_equal(model.dual_coef_, plain.dual_coef_)
+    assert model.duality_gap_ == plain.duality_gap_
+    assert not list((tmp_path / "store").glob("grouped-*"))
+    client.wait_for_workers(2, timeout=60)
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     X, y = load_digits(return_X_y=True)

@@ -3,7 +3,7 @@
 import multiprocessing
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
@@ -117,3 +117,18 @@ def test_a_control_of_its_own_never_stops():
     control = Control()
     control.check()
     assert control.epoch("anything") is False
+
+
+def test_a_result_from_elsewhere_is_handed_over_before_the_others_end():
+    """So that what a checkpoint has of a cluster's fit does not wait for its slowest task."""
+    handed = threading.Event()
+
+    def task(k, control):
+        return k if k == 1 else handed.wait(timeout=30)
+
+    def on_result(k, result):
+        if k == 1:
+            handed.set()
+
+    with ThreadPoolExecutor(2) as pool:
+        assert run_tasks(task, [0, 1], pool, on_result=on_result) == [True, 1]

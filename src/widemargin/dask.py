@@ -2,7 +2,8 @@
 
 What a fit is made of are tasks already (engine.py): clusters and problems of `KernelSVC`, batches
 of classes of `AdditiveSVC`.  Here workers solve them, and another worker those of one that is lost.
-Nothing else differs, and neither does the model.  A `BlockStore` is fitted in parts of its rows.
+Nothing else differs, and neither does the model.  A `BlockStore` of codes is fitted in parts of its
+rows; of one of values, workers read the rows of their tasks.
 """
 
 from __future__ import annotations
@@ -124,9 +125,11 @@ def _of_part(part: Any, model: Any, method: str) -> np.ndarray:
 class KernelSVC(OnCluster, widemargin.KernelSVC):
     """`widemargin.KernelSVC` whose clusters and binary problems are solved by Dask's workers.
 
-    Levels of clusters (``early``, ``levels``) and pairs of classes are shared out.  Rows are
-    brought together where the fit was called, since every cluster may need any of them, and go to
-    workers with their tasks; the last pass over one large problem stays here.
+    Levels of clusters (``early``, ``levels``) and pairs of classes are shared out; the last pass
+    over one large problem stays here.  Rows are brought together where the fit was called, since
+    every cluster may need any of them, and go to workers with their tasks.  Those of a `BlockStore`
+    in a folder that all workers see do not: workers find their clusters, and read the rows of a
+    cluster, from there.
 
     Parameters
     ----------

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Executor, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from joblib import cpu_count, effective_n_jobs
 
 from widemargin.progress import NoProgress
+from widemargin.resources import one_blas_thread
 
 RETRIES = 10  # of a task whose worker was lost
 _PATIENCE = 10.0  # seconds to wait for threads that were told to stop
@@ -156,17 +157,21 @@ def _in_threads(solve: Callable, n: int, stop: threading.Event, n_threads: int) 
     return results
 
 
+def _by_itself(function: Callable, task: Any) -> Any:
+    """In another process, with one thread of BLAS as here: the last bits may depend on it."""
+    with one_blas_thread():
+        return function(task, Control())
+
+
 def _elsewhere(function: Callable, tasks: Sequence, executor: Executor, on_result) -> list:
     """Every task on its way at once; those not begun are withdrawn when one fails."""
     sent = list(tasks)
-    futures = [executor.submit(function, task, Control()) for task in sent]
+    futures = {executor.submit(_by_itself, function, task): task for task in sent}
     try:
-        wait(futures, return_when=FIRST_EXCEPTION)
-        results = [future.result() for future in futures]
+        for future in as_completed(futures):
+            on_result(futures[future], future.result())
     except BaseException:
         for future in futures:
             future.cancel()
         raise
-    for task, result in zip(sent, results, strict=True):
-        on_result(task, result)
-    return results
+    return [future.result() for future in futures]

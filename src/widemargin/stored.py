@@ -52,7 +52,7 @@ class Store(ABC):
 class ArrayInFile:
     """Where the bytes of an array lie."""
 
-    file: Path | Unnamed
+    file: Path | Scratch
     begin: int
     dtype: str
     shape: tuple[int, ...]
@@ -72,11 +72,16 @@ class ArrayInFile:
 
 
 @contextmanager
-def _opened(file: Path | Unnamed) -> Iterator[int]:
-    if isinstance(file, Unnamed):
+def _opened(file: Path | Scratch) -> Iterator[int]:
+    if isinstance(file, Scratch):
         yield file.file.fileno()
         return
-    with open(file, "rb") as opened:
+    try:
+        opened = open(file, "rb")  # noqa: SIM115
+    except FileNotFoundError as error:
+        said = "No such file here; workers have to see the folder of a store, under the same name"
+        raise FileNotFoundError(error.errno, said, str(file)) from None
+    with opened:
         yield opened.fileno()
 
 
@@ -176,18 +181,21 @@ class StoredMatrix:
     def max(self, axis: int) -> np.ndarray:
         return np.max([_filled(part.max(axis=axis)) for _, part in self.parts()], axis=0)
 
-    def grouped(self, order: np.ndarray, group: np.ndarray) -> StoredMatrix:
+    def grouped(
+        self, order: np.ndarray, group: np.ndarray, *, shared: bool = False
+    ) -> StoredMatrix:
         """The rows in another order, in which those of a group lie beside each other.
 
         In one pass: a block's rows of one group are written where that group has come to.  The
-        file has no name, and is gone when nobody holds the matrix any more.
+        file is gone when nobody here holds the matrix any more; it has a name only if it is
+        ``shared`` with other processes.
         """
         length = self._row_lengths()
         at = np.zeros(len(self) + 1, dtype=np.int64)
         np.cumsum(length[order], out=at[1:])
         first = np.searchsorted(group[order], np.arange(int(group.max(initial=0)) + 1))
         with naming(self.folder):
-            writer = _Writer(Unnamed(self.folder), int(at[-1]), self.dtype, self.sparse)
+            writer = _Writer(Scratch(self.folder, shared), int(at[-1]), self.dtype, self.sparse)
             for rows, values in self.parts():
                 own = np.argsort(group[rows], kind="stable")
                 values, groups = values[own], group[rows][own]
@@ -214,11 +222,23 @@ def _filled(row) -> np.ndarray:
     return row.toarray().ravel() if sp.issparse(row) else row
 
 
-class Unnamed:
-    """A file without a name in a folder, as long as anybody has this object."""
+class Scratch:
+    """A file in a folder, as long as anybody in this process has this object.
 
-    def __init__(self, folder: Path):
-        self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+    It has no name, so that even a kill leaves nothing of it, unless it is ``shared``: then copies
+    of this object in other processes are its name.
+    """
+
+    def __init__(self, folder: Path, shared: bool = False):
+        if shared:
+            self.file: Any = tempfile.NamedTemporaryFile(  # noqa: SIM115
+                dir=folder, prefix="grouped-", suffix=".tmp"
+            )
+        else:
+            self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+
+    def __reduce__(self):
+        return Path, (self.file.name,)
 
     def __del__(self) -> None:
         if hasattr(self, "file"):
@@ -228,7 +248,7 @@ class Unnamed:
 class _Writer:
     """Rows to their places in a file: values, and where rows are compressed their indices."""
 
-    def __init__(self, file: Unnamed, n_values: int, dtype: np.dtype, sparse: bool):
+    def __init__(self, file: Scratch, n_values: int, dtype: np.dtype, sparse: bool):
         self._file, self._n_values, self._dtype = file, n_values, np.dtype(dtype)
         self._sparse = sparse
         self._index_at = n_values * self._dtype.itemsize

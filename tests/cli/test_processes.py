@@ -1,6 +1,7 @@
 """What only a process of its own can show: signals, pipes, limits, imports, completion."""
 
 import ctypes
+import gzip
 import json
 import os
 import pty
@@ -112,6 +113,54 @@ def test_easy_speaks_before_scikit_learn_is_imported():
 
 
 # ------------------------------------------------------------------ pipes and limits
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 300))
+    job = rng.choice(["smith", "clerk", "nurse"], 300)
+    label = np.where(a + b + (job == "clerk") > 0, "yes", "no")
+    rows = (f"{x},{y},{j},{k}\n" for x, y, j, k in zip(a, b, job, label, strict=True))
+    Path("table.csv").write_text("a,b,job,label\n" + "".join(rows))
+    return Path("table.csv")
+
+
+def from_pipe(content: bytes, *words) -> str:
+    """``widemargin WORDS`` with so much on its standard input, which is a pipe."""
+    command = [*PYTHON, *map(str, words)]
+    found = subprocess.run(command, input=content, capture_output=True, check=False)
+    assert found.returncode == 0, found.stderr
+    return found.stdout.decode()
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_tables_come_from_pipes_as_from_files(packed, table):
+    content = packed(table.read_bytes())
+    process("train", table, "m")
+    expected = process("predict", table, "m").stdout
+    assert len(expected.splitlines()) == 300
+    assert from_pipe(content, "predict", "-", "m") == expected
+    assert from_pipe(content, "predict", "/dev/stdin", "m") == expected
+    measured = json.loads(from_pipe(content, "evaluate", "-", "m", "--json"))
+    assert measured["rows"] == 300
+    from_pipe(content, "train", "-", "m2")
+    assert process("predict", table, "m2").stdout == expected
+
+
+@pytest.mark.parametrize("kernel", ["intersection", "rbf"])
+def test_a_pipe_is_trained_from_disk_within_a_limit(kernel, table):
+    """As one cannot know how much will come."""
+    options = ("-t", kernel, "-e", "1e-6", "--memory-limit", "2GB")
+    command = [*PYTHON, "train", "-", "piped", *options]
+    content = table.read_bytes()
+    found = subprocess.run(command, input=content, capture_output=True, check=False)
+    assert b"/dev/stdin may be larger than --memory-limit: training from" in found.stderr
+    process("train", table, "whole", *options)
+    piped, whole = (load(name) for name in ("piped", "whole"))
+    assert piped.objective_ == pytest.approx(whole.objective_, rel=1e-5)
+    predicted = [process("predict", table, name).stdout for name in ("piped", "whole")]
+    assert predicted[0] == predicted[1]
 
 
 def test_a_pipe_that_closes(model):

@@ -1,7 +1,12 @@
 """Tables in pieces: the chunks are together what `read` has of the whole file."""
 
+import errno
 import gzip
 import io
+import os
+import shutil
+import tempfile
+import threading
 
 import numpy as np
 import pytest
@@ -317,3 +322,59 @@ def test_what_a_model_lacks_is_said_once_for_the_file(tmp_path):
     with pytest.raises(ValueError, match="columns 'age' are missing") as whole:
         read(path, like=model)
     assert str(streamed.value) == str(whole.value)
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "arrow", "arrows"])
+@pytest.mark.parametrize("known", [False, True], ids=["new", "like a model's"])
+def test_tables_from_pipes_come_in_pieces(kind, known, tmp_path, monkeypatch):
+    """Which are those of the file, from a copy that is gone at the end."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "copies"))
+    (tmp_path / "copies").mkdir()
+    path = saved(kind, tmp_path, table())
+    layout = read(path, label="label").layout if known else None
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(path.read_bytes(),))
+    writer.start()
+    named = list(stream(tmp_path / "pipe", label="label", like=layout))
+    writer.join()
+    opened = list(stream(OnlyRead(path.read_bytes()), label="label", like=layout))
+    of_file = list(stream(path, label="label", like=layout))
+    assert len(of_file) > 3
+    for chunks in (named, opened):
+        for one, other in zip(chunks, of_file, strict=True):
+            np.testing.assert_array_equal(full(one.X), full(other.X))
+            np.testing.assert_array_equal(one.y, other.y)
+    assert not list((tmp_path / "copies").iterdir())
+
+
+def test_what_a_pipe_cannot_have_is_refused_as_of_a_file(tmp_path):
+    """Not as an empty file, which it would be if it were opened once more."""
+    os.mkfifo(tmp_path / "pipe")
+    content = b"1 1:0.5\n" * 3
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,))
+    writer.start()
+    with pytest.raises(ValueError, match="label='y' has no meaning for svmlight"):
+        list(stream(tmp_path / "pipe", label="y"))
+    writer.join()
+
+
+def test_a_full_disk_names_the_folder_of_the_copy(monkeypatch, tmp_path):
+    def full_disk(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(shutil, "copyfileobj", full_disk)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        list(stream(OnlyRead(b"a,b\n1,2\n"), label="b"))
+    assert caught.value.filename == str(tmp_path)
+
+
+class OnlyRead:
+    """The least that a file can be."""
+
+    def __init__(self, content: bytes):
+        self.read = io.BytesIO(content).read
+
+
+def full(X):
+    return X.toarray() if sp.issparse(X) else X

@@ -226,7 +226,7 @@ def test_rows_are_routed_alike_in_parts_and_whatever_the_order_of_the_sample(mon
     expected = np.argmin(router.constants - 2 * K @ router.members, axis=1)
     ordered = router.by_centre()
     assert np.all(np.diff(ordered.members.argmax(axis=1)) >= 0)
-    monkeypatch.setattr(partition_module, "_ROWS_AT_ONCE", 70)
+    monkeypatch.setattr(partition_module, "ROWS_AT_ONCE", 70)
     for one in (router, ordered):
         np.testing.assert_array_equal(one.assign(rows, ONE), expected)
 

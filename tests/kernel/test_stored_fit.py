@@ -1,6 +1,8 @@
 """`KernelSVC` from a store: the fit of the same rows in memory, and never all of them at once."""
 
+import multiprocessing
 import pickle
+from concurrent.futures import Executor, ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from widemargin import BlockStore, KernelSVC
-from widemargin.kernel import lazy_rows
+from widemargin.kernel import lazy_rows, spread
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.lazy_rows import LazyRows
@@ -177,14 +179,100 @@ def test_names_and_a_path_of_C(tmp_path):
         assert stored.feature_names_in_.tolist() == ["a", "b", "c"]
 
 
-def test_rows_on_disk_go_to_another_process_as_rows(tmp_path):
+@pytest.mark.parametrize("some", [[5, 1, 600], range(200, 500), []], ids=["some", "run", "none"])
+def test_rows_on_disk_go_to_another_process_by_number(some, tmp_path):
     X, y = wide_points(700)
     matrix = built(tmp_path, X, y).matrix()
     rows = LazyRows.on_disk(make_kernel("rbf", 1.0, 0.0, 3, matrix), matrix)
-    some = np.array([5, 1, 600])
-    there = pickle.loads(pickle.dumps(LazyRows(rows.kernel, matrix, some, rows.known[some])))
-    assert not there.stored
+    some = np.array(some, dtype=np.int64)
+    there = pickle.loads(pickle.dumps(rows.chosen(some)))
+    assert there.stored
+    assert_array_equal(there.number, some)
     assert_array_equal(there[:].data, rows[some].data)
+    assert_array_equal(there.taken().norms, rows[some].norms)
+
+
+class Counted(Executor):
+    """Processes, and the bytes that go to them and come from them."""
+
+    def __init__(self, pool):
+        self._pool, self.bytes, self.names = pool, 0, []
+
+    def submit(self, function, *arguments):
+        future = self._pool.submit(function, *arguments)
+        self.bytes += len(pickle.dumps((function, arguments)))
+        self.names.append(type(arguments[-1]).__name__)
+        self.bytes += len(pickle.dumps(future.result()))
+        return future
+
+
+class Elsewhere(KernelSVC):
+    """Solves its clusters, and pairs of classes, in other processes."""
+
+    pool = None
+
+    def _executor(self):
+        return self.pool
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("parameters", "n_classes"),
+    [
+        ({"early": 1}, 2),
+        ({"levels": 1, "tol": 1e-2}, 2),
+        ({"early": 1, "clustering": "kernel_kmeans"}, 2),
+        ({"levels": 0, "multi_class": "ovo"}, 4),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("most_rows", [2048], indirect=True)  # as in those processes
+def test_other_processes_read_their_own_rows(
+    parameters, n_classes, layout, processes, tmp_path, monkeypatch
+):
+    """Rows of 300 values; what travels is numbers of rows, dual variables, centres, labels."""
+    monkeypatch.setattr(spread, "VALUES", 1)
+    monkeypatch.setattr(spread, "ROWS_AT_ONCE", 1024)
+    X, y = wide_points(2400, n_classes)
+    X = layout(np.tile(X, (1, 25)))
+    store = built(tmp_path, X, y)
+    settings = {"random_state": 0, "gamma": 0.01, "sample_size": 40, **parameters}
+    there = Elsewhere(**settings)
+    there.pool = Counted(processes)
+    same_model(there.fit(store), KernelSVC(**settings).fit(store))
+    kinds = {"ProblemTask"} if parameters.get("levels") == 0 else {"AssignTask", "ClusterTask"}
+    assert set(there.pool.names) == kinds
+    assert there.pool.bytes < store.nbytes / 4
+    assert not list(tmp_path.glob("grouped-*"))
+
+
+def test_only_a_file_that_is_shared_has_a_name(tmp_path):
+    X, y = wide_points(700)
+    matrix = built(tmp_path, X, y).matrix()
+    label = np.arange(700) % 3
+    order = np.argsort(label, kind="stable")
+    matrix.grouped(order, label)
+    assert not list(tmp_path.glob("grouped-*"))
+    grouped = matrix.grouped(order, label, shared=True)
+    assert len(list(tmp_path.glob("grouped-*.tmp"))) == 1
+    assert_array_equal(pickle.loads(pickle.dumps(grouped))[5:9], X[order][5:9])
+    del grouped
+    assert not list(tmp_path.glob("grouped-*"))
+
+
+def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path):
+    X, y = wide_points(700)
+    matrix = built(tmp_path / "store", X, y).matrix()
+    (tmp_path / "store").rename(tmp_path / "elsewhere")
+    with pytest.raises(FileNotFoundError, match="workers have to see the folder") as caught:
+        matrix[:3]
+    assert caught.value.filename.startswith(str(tmp_path / "store"))
 
 
 @pytest.mark.parametrize(

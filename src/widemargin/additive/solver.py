@@ -10,8 +10,8 @@ again, and of them those that moved again, which saves nearly a fifth of all vis
 Samples may come in blocks of which few are in memory at once.  A sweep then takes some of them at
 a time, chosen anew in every sweep, and their samples in random order.  One block at a time (Yu,
 Hsieh, Chang and Lin, KDD 2010) takes ten times as many sweeps, since samples that always come
-together hide from each other; of four blocks it takes no more than if all were in memory
-(benchmarks/results/out_of_core.md).
+together hide from each other; of four blocks it takes about as many as in memory without second
+visits, which several blocks do not get (benchmarks/results/out_of_core.md).
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class BlockStore(Store):
     """
 
     def __init__(self, folder: str | os.PathLike):
-        self.folder = Path(folder)
+        self.folder = Path(folder).absolute()  # of a worker's own, too
         self._manifest = Manifest.read(self.folder)
         if not self._manifest.complete:
             raise ValueError(

@@ -15,14 +15,15 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from widemargin import AdditiveSVC, load
+from widemargin import AdditiveSVC, BlockStore, load
+from widemargin.additive.manifest import MANIFEST
 from widemargin.calibration import uncalibrated
 from widemargin.cli.arguments import UsageError
 from widemargin.cli.memory import Memory, existing_model
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import printable
 from widemargin.cli.words import call_features
-from widemargin.data import Dataset, stream
+from widemargin.data import Dataset, Layout, stream
 from widemargin.data.ranges import is_range_file
 from widemargin.persistence import Header, read_header
 from widemargin.resources import free_memory
@@ -54,6 +55,8 @@ def read_training(
 
 def read_like_training(path: Path, source: Source, header: Header) -> Dataset:
     """New data with the features that a model knows, in their order."""
+    if is_store(path):
+        raise UsageError(f"{path}: a store; this command takes a file.")
     memory = Memory.recalled(header)
     call_features(memory.called)
     (data,) = _like_training(iter([source.read(path, like=memory.layout)]), path, memory, header)
@@ -68,10 +71,51 @@ def stream_of(source: Source, path: Path, **more) -> Iterator[Dataset]:
 
 
 def stream_like_training(path: Path, source: Source, header: Header) -> Iterator[Dataset]:
-    """The same in chunks, as they are read."""
+    """The same in chunks, as they are read; of a store, block by block."""
     memory = Memory.recalled(header)
     call_features(memory.called)
+    if is_store(path):
+        return _like_training(_stored(path, memory, header), path, memory, header)
     return _like_training(stream_of(source, path, like=memory.layout), path, memory, header)
+
+
+def is_store(path: Path) -> bool:
+    return (path / MANIFEST).is_file()
+
+
+def _stored(path: Path, memory: Memory, header: Header) -> Iterator[Dataset]:
+    """The rows of a store; of one of codes as they are, which a machine of the same bins takes."""
+    store = BlockStore(path)
+    label = store.classes[store.labels()]
+    if store.settings.get("keep") != "values":
+        if header.kinds != ("AdditiveSVC",):
+            raise UsageError(
+                f"{path}: a store of codes, which only an additive model without a scaling takes. "
+                "Give the file that it was built from, or a store made with --keep values."
+            )
+        yield Dataset(store, label)  # type: ignore[arg-type]
+        return
+    order = _order_in(store, memory.layout)
+    for rows, X in store.matrix().parts():
+        yield Dataset(X if order is None else X[:, order], label[rows])
+
+
+def _order_in(store: BlockStore, layout: Layout) -> list[int] | None:
+    """Where a store of values has the features of a model; None where they are in their order."""
+    way_out = "Give the file that it was built from."
+    base = {store.notes.get("zero_based"), layout.zero_based}
+    if base == {True, False}:
+        raise UsageError(
+            f"{store.folder}: its features are not counted from {int(not layout.zero_based)}, as "
+            f"those of the model are. {way_out}"
+        )
+    own, wanted = store.feature_names, layout.columns
+    if own is None or not isinstance(wanted, list) or own == wanted:
+        return None
+    if sorted(own) != sorted(wanted):
+        raise UsageError(f"{store.folder}: its features are not those of the model. {way_out}")
+    place = {name: j for j, name in enumerate(own)}
+    return [place[name] for name in wanted]
 
 
 def _like_training(

@@ -25,11 +25,17 @@ def machine_option(*names: str, help: str):
 
 # ------------------------------------------------------------------ files
 
+
+def _or_stdin(path: Path) -> Path:
+    return Path("/dev/stdin") if str(path) == "-" else path
+
+
 Data = Annotated[
     Path,
     typer.Argument(
         help="svmlight/LIBSVM text (also .gz, .bz2, .xz, .zst), "
-        "CSV, TSV, Parquet, Arrow, .npz or .npy"
+        "CSV, TSV, Parquet, Arrow, .npz or .npy; - is the standard input",
+        callback=_or_stdin,
     ),
 ]
 Model = Annotated[Path, typer.Argument(help="A model that train, tune or easy wrote")]

@@ -14,9 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from widemargin import BlockStore, KernelSVC
-from widemargin.additive.manifest import MANIFEST
 from widemargin.cli.arguments import UsageError
-from widemargin.cli.datasets import labels_of, stream_of
+from widemargin.cli.datasets import is_store, labels_of, stream_of
 from widemargin.cli.memory import Memory
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import print_facts, print_json
@@ -76,7 +75,8 @@ def store_for(
         return
     with TemporaryDirectory(prefix=f".{model.name[:40]}.", suffix=".store", dir=model.parent) as f:
         if not output.quiet:
-            print(f"{data} is larger than --memory-limit: training from {f}", file=sys.stderr)
+            size = "may be" if _is_pipe(data) else "is"
+            print(f"{data} {size} larger than --memory-limit: training from {f}", file=sys.stderr)
         with _told(output) as told:
             chunks = _chunks(data, source, keep)
             made = BlockStore.build(Path(f), chunks, keep=keep, n_jobs=source.jobs, told=told)
@@ -99,10 +99,6 @@ def memory_of(store: BlockStore) -> Memory:
     return memory
 
 
-def is_store(path: Path) -> bool:
-    return (path / MANIFEST).is_file()
-
-
 def goes_to_disk(data: Path, limit: str | None, machine, *, possible: bool) -> bool:
     """Whether DATA is a store, or larger than the limit where it is ``possible`` to use one."""
     without = "without --scale, --folds and --probability."
@@ -110,8 +106,14 @@ def goes_to_disk(data: Path, limit: str | None, machine, *, possible: bool) -> b
         raise UsageError(f"{data}: a store is trained {without}")
     if limit is not None and not possible:
         raise UsageError(f"--memory-limit is for training {without}")
-    copies = _COPIES if isinstance(machine, KernelSVC) else 1.0
-    return is_store(data) or (possible and copies * _expected_bytes(data) > bytes_of(limit))
+    copies, most = _COPIES if isinstance(machine, KernelSVC) else 1.0, bytes_of(limit)
+    if is_store(data) or (limit is not None and _is_pipe(data)):  # which may have any size
+        return True
+    return possible and copies * _expected_bytes(data) > most
+
+
+def _is_pipe(path: Path) -> bool:
+    return path.exists() and not (path.is_file() or path.is_dir())
 
 
 def bytes_of(limit: str | None) -> float:

@@ -6,11 +6,13 @@ import csv
 import importlib.util
 import math
 import os
+import shutil
 import zipfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from io import BufferedReader
+from tempfile import SpooledTemporaryFile, gettempdir
 from typing import IO, Any, BinaryIO
 
 import numpy as np
@@ -22,14 +24,16 @@ from widemargin.data.columns import Rule, RuleOptions
 from widemargin.data.compression import decompressed
 from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.reading import detect_format, read
-from widemargin.data.streams import DAMAGE, HEAD, fill, naming_file, opened
+from widemargin.data.streams import BLOCK, DAMAGE, HEAD, RawStream, fill, naming_file, opened
 from widemargin.data.svmlight import NotInPiecesError, stream_svmlight
 from widemargin.data.table_pieces import ColumnPieces, CsvPieces, Pieces
 from widemargin.data.table_streaming import stream_model_table, stream_table
 from widemargin.data.tables import TABLE_FORMATS, asked_of
+from widemargin.files import naming
 from widemargin.wording import words
 
 _CHUNK_BYTES = 16 << 20
+_IN_ONE_PASS = ("svmlight", "npy")  # formats whose first rows need no others
 
 
 def stream(
@@ -46,8 +50,8 @@ def stream(
     """Read a data set chunk by chunk: what `BlockStore.build` takes.
 
     svmlight text, dense .npy and .npz are read as they go, compressed or not; CSV, TSV, Parquet and
-    Arrow twice, first for the types and categories of their columns.  Sparse .npz and tables from
-    pipes are read as a whole, and handed on in chunks.
+    Arrow twice, first for the types and categories of their columns, and so is a copy of what comes
+    from a pipe, in a temporary file.  Sparse .npz is read as a whole, and handed on in chunks.
 
     Parameters
     ----------
@@ -84,9 +88,11 @@ def stream(
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "the file"
     damaged = naming_file(name, DAMAGE, "the compressed data is damaged ({}).")
     budget = Budget(max_bytes, name)
-    with opened(path) as file, damaged, budget:
-        text = decompressed(file, budget)
+    with opened(path) as given, damaged, budget, ExitStack() as copies:
+        file, text = given, decompressed(given, budget)
         found = format or detect_format(text.peek(HEAD), name)
+        if not given.seekable() and found not in _IN_ONE_PASS:
+            file = text = copies.enter_context(_copied(text))
         if found not in TABLE_FORMATS:
             more.pop("one_hot", None)
         seekable = text is file and file.seekable()
@@ -112,10 +118,21 @@ def stream(
                     raise
         if file.seekable():
             file.seek(0)
-        source = path if isinstance(path, (str, os.PathLike)) else file
+        named = isinstance(path, (str, os.PathLike)) and given.seekable()
+        source = path if named else file if file.seekable() else text
         options: dict[str, Any] = {"label": label, "like": like, "split": split, **more}
         data = read(source, format=format, max_bytes=max_bytes, n_jobs=n_jobs, **options)
     yield from _slices(data)
+
+
+@contextmanager
+def _copied(text: BinaryIO) -> Iterator[BufferedReader]:
+    """What a pipe has, so that it can be read twice; where there is much of it, on disk."""
+    with SpooledTemporaryFile(_CHUNK_BYTES) as copy:
+        with naming(gettempdir()):
+            shutil.copyfileobj(text, copy, BLOCK)
+        copy.seek(0)
+        yield BufferedReader(RawStream(copy), HEAD)
 
 
 def _table(

@@ -56,6 +56,10 @@ class Backend(Protocol):
         """The number of each row's nearest centre in input space."""
         ...
 
+    def assign(self, router: Any, rows: Any) -> np.ndarray:
+        """The cluster to which a `Router` sends each of many rows."""
+        ...
+
     def active_set(
         self, problem: Problem, ids: np.ndarray, alpha: np.ndarray, cache_bytes: float
     ) -> ActiveSet:
@@ -139,6 +143,9 @@ class Host(Tiles):
 
         self.tiles(len(rows), tile)
         return nearest
+
+    def assign(self, router: Any, rows: Any) -> np.ndarray:
+        return router.assign(rows, self)
 
     def active_set(
         self, problem: Problem, ids: np.ndarray, alpha: np.ndarray, cache_bytes: float

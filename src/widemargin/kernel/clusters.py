@@ -28,7 +28,10 @@ class ClusterPart:
 
 @dataclass(frozen=True)
 class ClusterTask:
-    """A cluster to solve: arrays and a kernel, all that another process needs."""
+    """A cluster to solve: arrays and a kernel, all that another process needs.
+
+    Of rows on disk it has the numbers; whoever solves the cluster reads them.
+    """
 
     name: str
     number: int
@@ -51,11 +54,11 @@ class ClusterSolution(NamedTuple):
 def solve_cluster(task: ClusterTask, control: Control, backend: Backend) -> list[ClusterSolution]:
     """Every problem on the rows of one cluster, from the variables of the level below."""
     control.check()
-    backend = backend.copy()
+    backend, data = backend.copy(), task.data.taken()
     problems = [part.variables for part in task.parts]
-    sharing = problems if shares_rows(len(task.data), problems) else ()
+    sharing = problems if shares_rows(len(data), problems) else ()
     solutions = []
-    with closing(SeveralProblems(task.data, backend, task.settings, sharing)) as several:
+    with closing(SeveralProblems(data, backend, task.settings, sharing)) as several:
         for part in task.parts:
             if len(part.numbers) == 0:
                 solutions.append(ClusterSolution(part.numbers, np.empty(0), 0.0, 0.0, 0, False))
@@ -102,7 +105,7 @@ class ClusterTasks(Sequence):
             mine = variables[numbers[cluster]]
             mine = replace(mine, row=self._position[mine.row])
             parts.append(ClusterPart(numbers[cluster], mine, alpha[numbers[cluster]]))
-        own = self.data[self.members[cluster]]
+        own = self.data.chosen(self.members[cluster])
         return ClusterTask(self.name(cluster), cluster, own, parts, self.settings)
 
 

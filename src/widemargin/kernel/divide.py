@@ -143,7 +143,7 @@ def _run_level(state: FitState, division: Division, level: int) -> None:
     at_once = _at_once(np.bincount(label), division, share)
     # What the next level starts from needs no certificate.
     own = data.levels if plan.early == level else replace(data.levels, exact=None)
-    own = own.regrouped(label)
+    own = own.regrouped(label, shared=not isinstance(services.executor, Threads))
     tasks = _tasks(state, division, level, label, own, settings)
     found = _solve_clusters(state, tasks, services, at_once)
     for solutions in found:

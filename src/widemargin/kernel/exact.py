@@ -6,14 +6,16 @@ of the first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.lazy_rows import LazyRows, in_memory
+from widemargin.kernel.lazy_rows import LazyRows, chosen, in_memory, taken
 from widemargin.kernel.wrapped import ShiftedKernel
 from widemargin.stored import StoredMatrix
 
@@ -48,11 +50,14 @@ class KernelRows:
         exact = None if self.exact is None else self.exact.shifted(constant)
         return KernelRows(ShiftedKernel(self.kernel, constant), self.rows, exact)
 
-    def regrouped(self, label: np.ndarray) -> KernelRows:
-        """Rows on disk in an order in which each cluster is read at once; others as they are."""
+    def regrouped(self, label: np.ndarray, *, shared: bool = False) -> KernelRows:
+        """Rows on disk in an order in which each cluster is read at once; others as they are.
+
+        Where they are ``shared``, other processes can read them too.
+        """
         if not (isinstance(self.rows, LazyRows) and self.rows.stored):
             return self
-        rows, exact = self.rows.regrouped(label), self.exact
+        rows, exact = self.rows.regrouped(label, shared=shared), self.exact
         if exact is not None:
             known = rows.known if exact.rows.kernel.dtype == rows.kernel.dtype else None
             lazy = replace(rows, kernel=exact.rows.kernel, known=known)
@@ -63,9 +68,20 @@ class KernelRows:
         return len(self.rows)
 
     def __getitem__(self, which) -> KernelRows:
-        rows, exact = self.rows[which], self.exact
+        return self._of(itemgetter(which))
+
+    def chosen(self, which) -> KernelRows:
+        """Some rows, of which those on disk are not read yet: `taken` does that, anywhere."""
+        return self._of(lambda rows: chosen(rows, which))
+
+    def taken(self) -> KernelRows:
+        """Rows on disk in memory, unless they are too many."""
+        return self._of(taken)
+
+    def _of(self, some: Callable[[Any], Any]) -> KernelRows:
+        rows, exact = some(self.rows), self.exact
         if exact is not None:  # which may have the very same rows
-            exact = replace(exact, rows=rows) if exact.rows is self.rows else exact[which]
+            exact = replace(exact, rows=rows) if exact.rows is self.rows else exact._of(some)
         return replace(self, rows=rows, exact=exact)
 
     def diagonal(self) -> np.ndarray:

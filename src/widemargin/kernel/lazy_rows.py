@@ -22,7 +22,8 @@ FEW = 1 << 12  # rows that always do; a multiple of those of a panel, so that no
 class LazyRows:
     """Some rows of the training data, by number.
 
-    A slice of them is prepared, and so are few others; more stay as they are.
+    A slice of them is prepared, and so are few others; more stay as they are.  Rows on disk go to
+    another process by number, and are read there.
     """
 
     kernel: Kernel
@@ -47,10 +48,18 @@ class LazyRows:
         return len(self.number)
 
     def __getitem__(self, which) -> Any:
+        some = self.chosen(which)
+        return some.prepared() if isinstance(which, slice) else some.taken()
+
+    def chosen(self, which) -> LazyRows:
+        """Some of them, of which none is read."""
         known = None if self.known is None else self.known[which]
-        some = replace(self, number=self.number[which], known=known)
-        few = isinstance(which, slice) or len(some) <= FEW
-        return some.prepared() if few or (some.stored and not some.many) else some
+        return replace(self, number=self.number[which], known=known)
+
+    def taken(self) -> Any:
+        """Prepared, unless they are too many."""
+        few = len(self) <= FEW or (self.stored and not self.many)
+        return self.prepared() if few else self
 
     @property
     def stored(self) -> bool:
@@ -74,16 +83,39 @@ class LazyRows:
         rows = self.kernel.prepare(X)
         return rows if self.known is None else replace(rows, norms=self.known)
 
-    def regrouped(self, label: np.ndarray) -> LazyRows:
+    def regrouped(self, label: np.ndarray, *, shared: bool) -> LazyRows:
         """Read from a file in which the rows of a cluster lie beside each other."""
         order = np.argsort(label, kind="stable")
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        return replace(self, X=self.X.grouped(order, label), number=place)
+        return replace(self, X=self.X.grouped(order, label, shared=shared), number=place)
 
     def __reduce__(self):
         """Another process gets no other rows."""
-        return LazyRows, (self.kernel, self.X[self.number], np.arange(len(self)), self.known)
+        if not self.stored:
+            return LazyRows, (self.kernel, self.X[self.number], np.arange(len(self)), self.known)
+        return _on_disk, (self.kernel, self.X, _as_range(self.number), self.known)
+
+
+def _as_range(number: np.ndarray) -> np.ndarray | range:
+    """Numbers that follow each other, as those of a cluster do, in few bytes."""
+    run = range(int(number[0]), int(number[0]) + len(number)) if len(number) else range(0)
+    return run if np.array_equal(number, run) else number
+
+
+def _on_disk(kernel: Kernel, X: StoredMatrix, number: np.ndarray | range, known: Any) -> LazyRows:
+    return LazyRows(kernel, X, np.asarray(number, dtype=np.int64), known)
+
+
+def chosen(rows: Any, which) -> Any:
+    """Some of the rows, of which those on disk are not read yet."""
+    on_disk = isinstance(rows, LazyRows) and rows.stored
+    return rows.chosen(which) if on_disk else rows[which]
+
+
+def taken(rows: Any) -> Any:
+    """Prepared, unless they are too many."""
+    return rows.taken() if isinstance(rows, LazyRows) else rows
 
 
 def in_memory(rows: Any) -> Any:

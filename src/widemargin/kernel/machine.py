@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from widemargin.digest import digest
+from widemargin.engine import Threads
 from widemargin.kernel.backend import Host
 from widemargin.kernel.certificate import is_definite
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint
@@ -40,6 +41,7 @@ from widemargin.kernel.precision import Prepared, check_sums, in_range, predicts
 from widemargin.kernel.problem import quadratic_value
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
+from widemargin.kernel.spread import Spread
 from widemargin.kernel.training import TrainingSet
 from widemargin.kernel.warm_start import Dual, Duals
 from widemargin.machine import FitRecord, Machine, recorded
@@ -120,12 +122,16 @@ class KernelMachine(Machine):
         if self._has_intercept():
             constant = float(np.average(levels.diagonal(), weights=given)) or 1.0
             whole = levels.shifted(constant)
-        host = Host(effective_n_jobs(self.n_jobs))
+        host = self._host()
         if several:
             shared = host.share_rows(whole.kernel, rows, self._cache_bytes(len(rows)))
             whole = KernelRows(*shared, whole.exact)
         data = TrainingRows(levels, whole)
         return TrainingSet(data, gamma, constant, targets, host, several, X, y)
+
+    def _host(self) -> Host:
+        executor, n_threads = self._executor(), effective_n_jobs(self.n_jobs)
+        return Host(n_threads) if isinstance(executor, Threads) else Spread(n_threads, executor)
 
     def _has_intercept(self) -> bool:
         return not self.early if self.fit_intercept == "auto" else bool(self.fit_intercept)

@@ -29,7 +29,7 @@ _ITERATIONS = 20
 _SLACK = 2.0  # the cap, in units of the average size
 _ROUNDS = 20  # of splitting; what still exceeds the cap then has identical rows
 _PATIENCE, _SMALLER = 3, 0.9  # rounds in which the largest cluster has to become so much smaller
-_ROWS_AT_ONCE = 1 << 14  # whose distances to all centres are in memory
+ROWS_AT_ONCE = 1 << 14  # whose distances to all centres are in memory
 _SAMPLED_AT_ONCE = 64
 _KMEANS_ROWS = 20  # sampled rows per centre of plain k-means, at least
 
@@ -123,8 +123,8 @@ class KernelRouter:
     def assign(self, rows: Any, backend: Backend) -> np.ndarray:
         """In double precision (see `Host.nearest`)."""
         label = np.empty(len(rows), dtype=np.int64)
-        for begin in range(0, len(rows), _ROWS_AT_ONCE):
-            part = slice(begin, begin + _ROWS_AT_ONCE)
+        for begin in range(0, len(rows), ROWS_AT_ONCE):
+            part = slice(begin, begin + ROWS_AT_ONCE)
             inner = self._inner(rows[part], backend)
             label[part] = np.argmin(self.constants - 2 * inner, axis=1)
         return label
@@ -246,7 +246,7 @@ def partition(
         router = PointRouter(_kmeans(sample, k, rng))
     else:
         router = kernel_kmeans(kernel, sample, k, rng, backend).by_centre()
-    label = router.assign(rows, backend)
+    label = backend.assign(router, rows)
     largest: list[int] = []  # cluster, in each round
     for _ in range(_ROUNDS):
         router, label = _without_empty(router, label)
@@ -258,7 +258,7 @@ def partition(
         split = router.split(crowded, rows, label, rng, backend)
         if split.n_clusters == router.n_clusters:
             break
-        router, label = split, split.assign(rows, backend)
+        router, label = split, backend.assign(split, rows)
     return _without_empty(router, label)
 
 

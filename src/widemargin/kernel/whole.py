@@ -49,18 +49,26 @@ class ProblemTask:
         dtype = np.float64 if are_few(n) else self.data.kernel.dtype
         return float(np.dtype(dtype).itemsize) * n**2
 
-    def own_rows(self) -> KernelRows:
+    def on_own_rows(self) -> ProblemTask:
+        """With no rows but its own, of which those on disk are not read yet."""
+        own = replace(self.variables, row=np.arange(len(self.variables)))
         every = len(self.variables) == len(self.data)
-        return self.data if every else self.data[self.variables.row]
+        data = self.data if every else self.data.chosen(self.variables.row)
+        return replace(self, variables=own, data=data)
 
 
 def solve_problem(task: ProblemTask, control: Control, backend: Backend) -> Solution:
     """On a copy of its rows, with nothing shared."""
     control.check()
-    backend = backend.copy()
-    own = replace(task.variables, row=np.arange(len(task.variables)))
-    with closing(SeveralProblems(task.own_rows(), backend, task.settings)) as several:
-        return several.solve(own, task.alpha, control.step, control.show)
+    backend, own = backend.copy(), task.on_own_rows()
+    data = own.data if own.data is task.data else own.data.taken()
+    with closing(SeveralProblems(data, backend, task.settings)) as several:
+        return several.solve(own.variables, task.alpha, control.step, control.show)
+
+
+def _solve_elsewhere(task: ProblemTask, control: Control, backend: Backend) -> Solution:
+    """One that has come with its own rows, or with their numbers."""
+    return solve_problem(replace(task, data=task.data.taken()), control, backend)
 
 
 def _solve_shared(task: ProblemTask, control: Control, several: SeveralProblems) -> Solution:
@@ -106,7 +114,10 @@ class Whole:
         small = order[len(large) :]
         settings = replace(self.settings, cache_bytes=share)
         beside = [replace(self.tasks[k], settings=settings) for k in small]
-        if any(are_few(len(task.variables)) for task in beside):
+        function = solve_problem
+        if not isinstance(self.executor, Threads):
+            function, beside = _solve_elsewhere, [task.on_own_rows() for task in beside]
+        elif any(are_few(len(task.variables)) for task in beside):
             prepared = self.data.in_double()  # once for all of them
             beside = [task.on_few_rows(prepared) for task in beside]
         most = max((needed[k] for k in small), default=share)
@@ -115,6 +126,6 @@ class Whole:
         alone = [self.tasks[k] for k in large]
         found = self._run(partial(solve_problem, backend=self.backend), alone, Threads(1))
         share_of = self.backend.for_tasks(at_once)
-        found += self._run(partial(solve_problem, backend=share_of), beside, executor)
+        found += self._run(partial(function, backend=share_of), beside, executor)
         by_number = dict(zip(large + small, found, strict=True))
         return [by_number[k] for k in range(len(found))]
