@@ -88,8 +88,3 @@ def caltech101_words(words: int = WORDS, step: int = STEP):
     X_test = scaler.transform(X_test)
     X_test.data = np.minimum(X_test.data, 1)
     return scaler.transform(X), y, X_test, y_test
-
-
-def caltech101_words_coarse():
-    """The same with a quarter of the patches: what a grid is worth."""
-    return caltech101_words(step=2 * STEP)
