@@ -149,7 +149,9 @@ def test_easy_chooses_trains_on_all_rows_and_reports(kind):
     assert len(kernels) >= 6
     assert {kernel for kernel, _ in kernels} == {"linear", "chi2", "intersection", "rbf"}
     assert found["best"] == found["trials"][0]
-    assert found["best"]["accuracy"] == max(t["accuracy"] for t in found["trials"]) > 0.9
+    most = max(t["folds"] for t in found["trials"])  # those of fewer folds may be there by chance
+    met = [t["accuracy"] for t in found["trials"] if t["folds"] == most]
+    assert found["best"]["accuracy"] == max(met) > 0.9
     fitted = load(name)
     machine = fitted[-1] if found["best"]["kernel"] == "rbf" else fitted
     assert machine.fit_record_.n_rows == 100

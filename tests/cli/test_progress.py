@@ -77,7 +77,7 @@ def test_the_bar_is_far_from_its_end_while_the_gap_is_large():
     """Whatever the share of max_iter that is done: what stood at 67 % for a minute."""
     bar = Watched(Paper())
     machine = AdditiveSVC("chi2", C=1e4, tol=1e-4, max_iter=30, random_state=0)
-    with pytest.warns(UserWarning, match="stopped after max_iter"):
+    with pytest.warns(UserWarning, match="stopped after 30 sweeps"):
         machine.set_callbacks(bar).fit(DIGITS, DIGIT)
     *_, (_, how_far, said), _, _ = bar.seen  # the last epoch, before the ends
     gap = machine.history_[0][-1]["estimate"]

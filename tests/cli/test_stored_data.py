@@ -51,7 +51,7 @@ def test_a_store_that_a_model_cannot_take_says_what_to_do():
     run("train", "t.csv", "whole", "-t", "chi2", "-q")  # of categories as they are
     said = refused("predict", "codes", "kernel", status=2)
     assert "codes: a store of codes, which only an additive model" in said
-    assert "or a store made with --keep values." in said
+    assert "or one that store --keep values has made." in said
     said = refused("evaluate", "values", "whole", status=2)
     assert "its features are not those of the model. Give the file that it was built from." in said
     said = refused("report", "kernel", "values", status=2)

@@ -91,7 +91,7 @@ def _stored(path: Path, memory: Memory, header: Header) -> Iterator[Dataset]:
         if header.kinds != ("AdditiveSVC",):
             raise UsageError(
                 f"{path}: a store of codes, which only an additive model without a scaling takes. "
-                "Give the file that it was built from, or a store made with --keep values."
+                "Give the file that it was built from, or one that store --keep values has made."
             )
         yield Dataset(store, label)  # type: ignore[arg-type]
         return
