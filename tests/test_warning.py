@@ -41,7 +41,7 @@ def indefinite(x, y):
 
 
 MACHINES = [
-    (AdditiveSVC(max_iter=1, tol=1e-9, random_state=0), "stopped after max_iter=1"),
+    (AdditiveSVC(max_iter=1, tol=1e-9, random_state=0), "stopped after 1 sweep "),
     (KernelSVC(max_iter=1, tol=1e-6), "stopped with a relative duality gap"),
 ]
 
@@ -70,7 +70,7 @@ def test_fit_within_scikit_learns_own_estimators(machine, message):
 
 def test_fit_with_callbacks():
     machine = AdditiveSVC(max_iter=1, tol=1e-9, random_state=0).set_callbacks(ProgressBar())
-    with warns_here("stopped after max_iter=1", ConvergenceWarning):
+    with warns_here("stopped after 1 sweep ", ConvergenceWarning):
         machine.fit(TWO, SIGN)
 
 

@@ -226,9 +226,10 @@ class AdditiveMachine(Machine):
             )
         elif not self.converged_:
             used_up = self.n_iter_ >= self.max_iter
+            sweeps = f"{self.n_iter_} sweep{'s' * (self.n_iter_ != 1)}"
             warn_user(
-                f"AdditiveSVC stopped after {self.n_iter_} sweeps with a {what} of {reached:.2g}, "
-                f"above the tolerance of {float(self.tol):g}. "
+                f"AdditiveSVC stopped after {sweeps} with a {what} of {reached:.2g}, above the "
+                f"tolerance of {float(self.tol):g}. "
                 f"{words().converging if used_up else 'It was told to stop.'}",
                 ConvergenceWarning,
             )
