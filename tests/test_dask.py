@@ -17,6 +17,7 @@ import widemargin
 
 pytest.importorskip("distributed")
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
@@ -27,9 +28,16 @@ from widemargin.dask import AdditiveSVC, KernelSVC, PartsOnCluster
 
 @pytest.fixture(scope="module")
 def cluster():
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    ) as cluster:
+    """Two workers, which come back whenever they are killed.
+
+    Some seconds after a worker was lost a LocalCluster gives up one that is not there; a worker
+    that is killed twice within them is not there then.
+    """
+    own = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
+        LocalCluster(**own) as cluster,
+    ):
         yield cluster
 
 
