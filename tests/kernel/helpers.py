@@ -310,3 +310,12 @@ def working_set(call):
 def minimised(call):
     """The gain of a step on the block of such a call."""
     return working_set(call).minimise(call["q"], call["block"], call["tol"], call["coef"])
+
+
+class Elsewhere(KernelSVC):
+    """Solves its clusters, and pairs of classes, in the processes of a pool."""
+
+    pool = None
+
+    def _executor(self):
+        return self.pool

@@ -17,7 +17,7 @@ from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.lazy_rows import LazyRows
 from widemargin.stored import StoredMatrix
 
-from .helpers import points
+from .helpers import Elsewhere, points
 
 
 def wide_points(n=2200, n_classes=2, layout=np.asarray):
@@ -204,15 +204,6 @@ class Counted(Executor):
         self.names.append(type(arguments[-1]).__name__)
         self.bytes += len(pickle.dumps(future.result()))
         return future
-
-
-class Elsewhere(KernelSVC):
-    """Solves its clusters, and pairs of classes, in other processes."""
-
-    pool = None
-
-    def _executor(self):
-        return self.pool
 
 
 @pytest.fixture(scope="module")

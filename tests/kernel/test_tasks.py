@@ -19,19 +19,10 @@ from widemargin.kernel.problems import binary_problems
 from widemargin.kernel.solver import SolverSettings
 from widemargin.multiclass import Coding
 
-from .helpers import mostly_zero, points
+from .helpers import Elsewhere, mostly_zero, points
 
 LABEL = np.arange(120) % 3
 pytestmark = pytest.mark.parametrize("most_rows", [2048], indirect=True)  # as elsewhere
-
-
-class Elsewhere(KernelSVC):
-    """Solves its clusters in other processes."""
-
-    pool = None
-
-    def _executor(self):
-        return self.pool
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ The solver asks them for sweeps and certificates, and knows nothing of tables.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -240,7 +241,7 @@ def _put_back(taken: np.ndarray, array: np.ndarray, rows: list[slice]) -> None:
             array[r] = part
 
 
-class _DualProblem:
+class _DualProblem(ABC):
     """A problem that is swept some blocks of rows at a time."""
 
     shared: SharedProblem
@@ -250,15 +251,15 @@ class _DualProblem:
     _lane_coef: np.ndarray
     _last: Part | None = None
 
+    @abstractmethod
     def _dual(
         self, core: _core.SharedProblem, coef: np.ndarray
     ) -> _core.BoxDual | _core.SimplexDual:
         """The core's dual of some rows, which have these variables."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _feasible(self, coef: np.ndarray, rows: slice) -> np.ndarray:
         """Variables of these rows, brought to where the dual allows them."""
-        raise NotImplementedError
 
     @property
     def n_rows(self) -> int:
