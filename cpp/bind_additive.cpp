@@ -1,5 +1,4 @@
 // Bindings of the additive solver: tables, losses, and the two duals with their sweeps.
-#include <algorithm>
 #include <new>
 
 #include "checked_rows.hpp"
@@ -153,8 +152,8 @@ class Dual {
     nb::gil_scoped_release release;
     require(all_within(s.order + begin, end - begin, shared_.n_rows()),
             "order names a row out of range");
-    const std::int32_t *from = s.order + begin, *to = s.order + end;
-    s.n_threads = std::adjacent_find(from, to) == to ? patience_.threads(n_threads_) : 1;
+    s.distinct = all_distinct(s.order + begin, end - begin, shared_.n_rows());
+    s.n_threads = s.distinct ? patience_.threads(n_threads_) : 1;
     bool crowded = false;
     s.crowded = &crowded;
     const std::int64_t at = loops().descend(shared_.arg(), arg_, s);
@@ -285,8 +284,8 @@ void decide(const Rows& rows, const Tables& tables, const Array& weights, std::i
 template <class D>
 nb::class_<D> bind_dual(nb::module_& m, const char* name, const char* doc) {
   return nb::class_<D>(m, name, doc)
-      .def("sweep", &D::sweep, "order"_a, "begin"_a, "seconds"_a, "shrink"_a,
-           "fate"_a.noconvert(), "account"_a.noconvert(),
+      .def("sweep", &D::sweep, "order"_a, "begin"_a, "seconds"_a, "shrink"_a, "fate"_a.noconvert(),
+           "account"_a.noconvert(),
            "Descend along order[begin:]; returns the position reached when the time is up.")
       .def("certify", &D::certify, "begin"_a, "seconds"_a, "account"_a.noconvert(),
            "The sums of a sweep at fixed weights, over rows from begin; returns the row reached.")

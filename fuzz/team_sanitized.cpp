@@ -19,7 +19,7 @@ using namespace widemargin;
 
 namespace {
 
-constexpr std::int64_t kRows = 450, kFeatures = 301, kCodes = 9;
+constexpr std::int64_t kCodes = 9;
 constexpr int kClasses = 3;
 
 void check(bool condition, const char* what) {
@@ -32,18 +32,24 @@ std::mt19937 random_bits(0);
 double uniform() { return std::uniform_real_distribution<double>()(random_bits); }
 
 struct Data {
+  std::int64_t n_rows, n_features;
   std::vector<std::uint8_t> codes;
   std::vector<std::int32_t> label;
   std::vector<std::int64_t> offset;
   std::vector<float> c, diagonal, targets;
 
-  Data() : c(kRows, 0.05F), diagonal(kRows, 200), targets(kClasses * kLanes) {
-    for (std::int64_t i = 0; i < kRows; ++i) {
+  Data(std::int64_t rows, std::int64_t features)
+      : n_rows(rows),
+        n_features(features),
+        c(std::size_t(rows), 0.05F),
+        diagonal(std::size_t(rows), float(features) * 2 / 3),
+        targets(kClasses * kLanes) {
+    for (std::int64_t i = 0; i < n_rows; ++i) {
       label.push_back(std::int32_t(i % kClasses));
-      for (std::int64_t j = 0; j < kFeatures; ++j)
+      for (std::int64_t j = 0; j < n_features; ++j)
         codes.push_back(std::uint8_t((random_bits() % 7 + std::size_t(label.back() * j)) % kCodes));
     }
-    for (std::int64_t j = 0; j <= kFeatures; ++j) offset.push_back(j * kCodes);
+    for (std::int64_t j = 0; j <= n_features; ++j) offset.push_back(j * kCodes);
     for (int k = 0; k < kClasses; ++k)
       for (int l = 0; l < kClasses; ++l) targets[std::size_t(k * kLanes + l)] = k == l ? 1 : -1;
   }
@@ -76,14 +82,16 @@ struct State {
 // Sweeps in slices of no time at all or of any length, a certificate, and a start from the result.
 State fit(const Data& data, const std::vector<float>& table, int rank, LossKind loss, int n_threads,
           double seconds) {
-  const std::int64_t n_weights = kFeatures * (rank > 0 ? rank : kCodes) * kLanes;
+  const std::int64_t n_rows = data.n_rows;
+  const std::int64_t n_weights = data.n_features * (rank > 0 ? rank : kCodes) * kLanes;
   State state{std::vector<float>(std::size_t(n_weights)),
-              std::vector<float>(kRows * kLanes),
+              std::vector<float>(std::size_t(n_rows * kLanes)),
               std::vector<float>(kLanes),
-              std::vector<std::uint8_t>(kRows),
+              std::vector<std::uint8_t>(std::size_t(n_rows)),
               {}};
   const SharedArg shared{
-      {IndexType::dense, CodeType::u8, data.codes.data(), nullptr, nullptr, kRows, kFeatures},
+      {IndexType::dense, CodeType::u8, data.codes.data(), nullptr, nullptr, n_rows,
+       data.n_features},
       {false, rank, kLanes, kCodes, table.data(), table.data(), data.offset.data()},
       loss,
       data.label.data(),
@@ -92,7 +100,7 @@ State fit(const Data& data, const std::vector<float>& table, int rank, LossKind 
       0.5};
   const BoxArg box{data.targets.data(), state.weights.data(), state.coef.data(), state.bias.data()};
   const AdditiveLoops& loops = WIDEMARGIN_ISA::additive_float;
-  std::vector<std::int32_t> order(kRows);
+  std::vector<std::int32_t> order(state.fate.size());
   std::iota(order.begin(), order.end(), 0);
   std::vector<double> bounds(2 * kLanes, 0.01);
   std::fill(bounds.begin() + kLanes, bounds.end(), -0.01);
@@ -103,32 +111,37 @@ State fit(const Data& data, const std::vector<float>& table, int rank, LossKind 
     bool crowded = false;
     Sweep sweep{order.data(),
                 0,
-                kRows,
+                n_rows,
                 seconds,
                 bounds.data(),
                 bounds.data() + kLanes,
                 state.fate.data(),
                 &state.accounts.back(),
+                true,
                 n_threads,
                 &crowded};
-    while (sweep.begin < kRows)
+    while (sweep.begin < n_rows)
       sweep.begin = (sweeps ? loops.box.descend : loops.box.certify)(shared, box, sweep);
   }
-  loops.box.accumulate(shared, box, 0, kRows, n_threads);
+  loops.box.accumulate(shared, box, 0, n_rows, n_threads);
   return state;
+}
+
+void check_threads(const Data& data, int rank) {
+  const LossKind loss = rank > 0 ? LossKind::squared_hinge : LossKind::hinge;
+  const std::vector<float> table = make_table(rank);
+  const State alone = fit(data, table, rank, loss, 1, 1e9);
+  check(alone.accounts.back().gap[0] > 0, "a gap");
+  check(alone == fit(data, table, rank, loss, 2, 1e9), "the same bits");
+  check(alone == fit(data, table, rank, loss, 5, 0.0), "the same bits in slices");
 }
 
 }  // namespace
 
 int main() {
-  const Data data;
-  for (const int rank : {0, 16}) {
-    const LossKind loss = rank > 0 ? LossKind::squared_hinge : LossKind::hinge;
-    const std::vector<float> table = make_table(rank);
-    const State alone = fit(data, table, rank, loss, 1, 1e9);
-    check(alone.accounts.back().gap[0] > 0, "a gap");
-    check(alone == fit(data, table, rank, loss, 2, 1e9), "the same bits");
-    check(alone == fit(data, table, rank, loss, 5, 0.0), "the same bits in slices");
-  }
+  const Data wide(450, 301), narrow(2400, 9);
+  check_threads(wide, 0);
+  check_threads(wide, 16);
+  check_threads(narrow, 16);  // in halves
   std::puts("the same bits with any number of threads, no finding");
 }

@@ -159,6 +159,9 @@ struct AnyRows {
     if (rows.start) return {this, i, rows.start[i + 1] - rows.start[i]};
     return {this, i, share.to() - share.from()};
   }
+  void prefetch_place(std::int64_t i) const {
+    if (rows.start) __builtin_prefetch(rows.start + i);
+  }
 };
 
 template <class T, int kWidth>

@@ -25,15 +25,7 @@ class GroupSums {  // no std containers in files compiled per ISA
   Account* of_row(std::int64_t row) { return sums_ + row / kRowsPerSum; }
 
   void add_to(Account& total) const {
-    for (std::int64_t g = 0; g < n_; ++g)
-      for (int l = 0; l < kLanes; ++l) {
-        const Account& a = sums_[g];
-        total.loss[l] += a.loss[l];
-        total.quadratic[l] += a.quadratic[l];
-        total.gap[l] += a.gap[l];
-        if (a.pg_max[l] > total.pg_max[l]) total.pg_max[l] = a.pg_max[l];
-        if (a.pg_min[l] < total.pg_min[l]) total.pg_min[l] = a.pg_min[l];
-      }
+    for (std::int64_t g = 0; g < n_; ++g) add(total, sums_[g]);
   }
 
  private:

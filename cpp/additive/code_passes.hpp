@@ -26,6 +26,17 @@ inline bool all_within(const std::int32_t* values, std::int64_t n, std::int64_t 
   return n <= 0 || top < bound;
 }
 
+// Whether no number comes twice, all of them below the bound.
+inline bool all_distinct(const std::int32_t* values, std::int64_t n, std::int64_t bound) {
+  std::vector<bool> met(std::size_t(bound), false);
+  bool distinct = true;
+  for (std::int64_t k = 0; k < n; ++k) {
+    distinct = distinct && !met[std::size_t(values[k])];
+    met[std::size_t(values[k])] = true;
+  }
+  return distinct;
+}
+
 // f(codes) with the type of the codes.
 template <class F>
 auto with_codes(const RowsArg& rows, F&& f) {
@@ -128,14 +139,15 @@ inline void close_book(double* book, std::int64_t n_codes, CellCounts& out) {
 // A book for every feature: where there are fewer pages than values.
 inline CellCounts count_in_books(const RowsArg& rows, std::int64_t n_codes,
                                  const double* row_weight) {
-  std::vector<double> books(std::size_t(rows.n_features * n_codes));
+  const std::int64_t apart = n_codes + 8;  // a power of two would put all books in one set of lines
+  std::vector<double> books(std::size_t(rows.n_features * apart));
   for_each_row(rows, [&](std::int64_t i, std::int64_t size, auto feature, const auto* code) {
     for (std::int64_t k = 0; k < size; ++k)
-      books[std::size_t(feature(k) * n_codes + code[k])] += row_weight[i];
+      books[std::size_t(feature(k) * apart + code[k])] += row_weight[i];
   });
   CellCounts out{{0}, {}, {}};
   for (std::int64_t j = 0; j < rows.n_features; ++j)
-    close_book(books.data() + j * n_codes, n_codes, out);
+    close_book(books.data() + j * apart, n_codes, out);
   return out;
 }
 

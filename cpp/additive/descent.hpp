@@ -103,6 +103,13 @@ struct BoxDual {
     return s;
   }
 
+  WIDEMARGIN_INLINE void prefetch(std::int64_t i) const {
+    __builtin_prefetch(label + i);
+    __builtin_prefetch(coef + i * kWidth, 1);
+    __builtin_prefetch(c + i);
+    __builtin_prefetch(diagonal + i);
+  }
+
   // As its features say, without the constant one.
   WIDEMARGIN_INLINE void decide(Sample& s, Lanes decision) const {
     s.decision = decision + bias_value * bias;
@@ -112,10 +119,14 @@ struct BoxDual {
   // The exact minimiser along one coordinate.  A row of zeros has no curvature under the hinge:
   // a huge step sends it to its bound, as dividing by zero would.
   WIDEMARGIN_INLINE Lanes minimiser(const Sample& s) const {
-    const T curvature = damping * s.diagonal + s.ridge;
-    const T step = curvature > 0 ? T(1) / curvature : T(1e30);
+    const T step = curvature(s) > 0 ? T(1) / curvature(s) : T(1e30);
     return loss.clipped(Lanes(s.coef - s.gradient * step), s.target, s.c);
   }
+  // What the dual objective gains by a step.
+  WIDEMARGIN_INLINE Lanes gain(const Sample& s, Lanes delta) const {
+    return -delta * (s.gradient + T(0.5) * curvature(s) * delta);
+  }
+  WIDEMARGIN_INLINE T curvature(const Sample& s) const { return damping * s.diagonal + s.ridge; }
 
   // LIBLINEAR's variable and its gradient, a = y b and y times that of b; 0 in an empty lane.
   struct Unsigned {
@@ -152,6 +163,40 @@ struct BoxDual {
   }
 };
 
+// The coefficients that steps were taken from, in the sweep's order, and what the steps gain in the
+// dual objective: enough to take a part of them back.
+template <class T>
+struct Steps {
+  T* was;  // [rows of the sweep][lanes]
+  T gain[kLanes];
+};
+
+// One thread, which remembers its steps where somebody wants to know them.
+template <class Lanes, class T>
+class Alone {
+ public:
+  explicit Alone(Steps<T>* steps) : steps_(steps) {}
+  ~Alone() {
+    if (steps_) store(steps_->gain, gain_);
+  }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+  static constexpr bool leads() { return true; }
+  static constexpr bool is_crowded() { return false; }
+  WIDEMARGIN_INLINE Lanes total(Lanes whole, bool&) { return whole; }
+  template <class Sample>
+  WIDEMARGIN_INLINE void note(std::int64_t row, const Sample& s, Lanes gain) {
+    if (!steps_) return;
+    store(steps_->was + row * std::int64_t(sizeof(Lanes) / sizeof(T)), s.coef);
+    gain_ += gain;
+  }
+
+ private:
+  Steps<T>* steps_;
+  Lanes gain_{};
+};
+
 // Visit order[begin, end) once.  Returns the position reached: `end`, or earlier when the time
 // is up, and calling again from there continues the sweep as if it had not been cut.
 //
@@ -169,11 +214,18 @@ std::int64_t descend(const Rows& rows, Cells cells, const BoxArg& box, BoxDual<C
   typename Rows::Row pending{};  // fused only: the row whose update is still to be written
   Lanes pending_delta{};
 
+  constexpr int ahead = Rows::dense ? 2 : 4;  // a few values take less time than memory
   std::int64_t at = sweep.begin;
   for (bool last = false; at < sweep.end && !last; ++at) {
     const std::int64_t i = sweep.order[at];
     const auto row = rows[i];
-    if (at + 2 < sweep.end) rows[sweep.order[at + 2]].prefetch();
+    // What the next rows need lies anywhere: their places first, then values and samples, then the
+    // weights of their features.
+    if (at + 2 * ahead < sweep.end) rows.prefetch_place(sweep.order[at + 2 * ahead]);
+    if (at + ahead < sweep.end) {
+      rows[sweep.order[at + ahead]].prefetch();
+      dual.prefetch(sweep.order[at + ahead]);
+    }
     if (at + 1 < sweep.end) cells.prefetch(rows[sweep.order[at + 1]]);
     clock.count(row.size * cells.cost());
     last = (at + 1 - sweep.begin) % kRowsPerSum == 0 && (clock.is_up() || team.is_crowded());
@@ -190,6 +242,7 @@ std::int64_t descend(const Rows& rows, Cells cells, const BoxArg& box, BoxDual<C
 
     const Lanes next = dual.minimiser(s);
     const Lanes delta = next - s.coef;
+    team.note(at - sweep.begin, s, dual.gain(s, delta));
     if (any(delta != Lanes{})) {
       if (team.leads()) {
         store(dual.coef + i * Dual::kWidth, next);

@@ -29,14 +29,43 @@ inline int useful_threads(int n_threads, std::int64_t n_vectors) {
   return most < n_threads ? int(most > 1 ? most : 1) : n_threads;
 }
 
-class Alone {
+// Waits for other threads, whom it gives the core if they are late.
+class Waiting {
  public:
-  static constexpr bool leads() { return true; }
-  static constexpr bool is_crowded() { return false; }
-  template <class Lanes>
-  WIDEMARGIN_INLINE Lanes total(Lanes whole, bool&) {
-    return whole;
+  // Looks so often, some 20 ns each, before it offers the core.
+  explicit Waiting(int spins) : spins_(spins) {}
+
+  // Whether so much time went by in waiting for threads without a core that one would be faster.
+  bool is_crowded() const { return crowded_; }
+
+  template <class Ready>
+  WIDEMARGIN_INLINE void until(Ready&& ready) {
+    for (int spins = 0; !ready(); ++spins) {
+      if (spins == spins_) return until_late(ready);
+      relax();
+    }
   }
+
+ private:
+  // Who is late has no core: offer this one.
+  template <class Ready>
+  void until_late(Ready&& ready) {
+    const double since = Clock::now();
+    while (!ready()) sched_yield();
+    const double now = Clock::now();
+    late_ += now - since;
+    crowded_ = late_ > 0.01 && late_ > 0.4 * (now - begun_);
+  }
+  static void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+  }
+  int spins_;
+  bool crowded_ = false;
+  double begun_ = Clock::now(), late_ = 0;
 };
 
 // A sum on its way.  Every line of the cache carries a ticket of its own: with one for all, the
@@ -86,8 +115,10 @@ class Member {
   Member(Board<T>& board, int who, int n) : board_(board), who_(who), n_(n) {}
 
   bool leads() const { return who_ == 0; }
-  // Whether so much time went by in waiting for threads without a core that one would be faster.
-  bool is_crowded() const { return crowded_; }
+  bool is_crowded() const { return waiting_.is_crowded(); }
+
+  template <class Sample>
+  static void note(std::int64_t, const Sample&, Lanes) {}
 
   // The sum of everybody's part, and whether the leader says that this row is the last.
   WIDEMARGIN_INLINE Lanes total(Lanes part, bool& last) {
@@ -98,7 +129,7 @@ class Member {
     slots[who_].put(numbers, 2 * row_ + (last ? 1 : 0));
     Lanes sums[kMostParts];
     for (int m = 0; m < n_; ++m) {
-      await(slots[m]);
+      waiting_.until([&] { return slots[m].has(row_); });
       slots[m].get(numbers);
       sums[m] = load<Lanes>(numbers);
     }
@@ -107,32 +138,9 @@ class Member {
   }
 
  private:
-  void await(const Slot<T>& slot) {
-    for (int spins = 0; !slot.has(row_); ++spins) {
-      if (spins == kSpins) return await_late(slot);
-      relax();
-    }
-  }
-  // A sum that is late is late because its thread has no core: offer it this one.
-  void await_late(const Slot<T>& slot) {
-    const double since = Clock::now();
-    while (!slot.has(row_)) sched_yield();
-    const double now = Clock::now();
-    late_ += now - since;
-    crowded_ = late_ > 0.01 && late_ > 0.4 * (now - begun_);
-  }
-  static void relax() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ __volatile__("yield");
-#endif
-  }
-  static constexpr int kSpins = 200;  // some 4 us, ten times what an exchange takes
   Board<T>& board_;
   int who_, n_;
-  bool crowded_ = false;
-  double begun_ = Clock::now(), late_ = 0;
+  Waiting waiting_{200};  // ten times what an exchange takes
   std::uint64_t row_ = 0;
 };
 

@@ -71,6 +71,16 @@ struct Account {
   double pg_max[kLanes], pg_min[kLanes];  // LIBLINEAR's: of the projected gradient in a_i = y_i b_i
 };
 
+inline void add(Account& total, const Account& more) {
+  for (int l = 0; l < kLanes; ++l) {
+    total.loss[l] += more.loss[l];
+    total.quadratic[l] += more.quadratic[l];
+    total.gap[l] += more.gap[l];
+    if (more.pg_max[l] > total.pg_max[l]) total.pg_max[l] = more.pg_max[l];
+    if (more.pg_min[l] < total.pg_min[l]) total.pg_min[l] = more.pg_min[l];
+  }
+}
+
 // What a sweep says of a row; 0 where neither is so.
 constexpr std::uint8_t kRests = 1;  // at a bound in every lane, and firmly
 constexpr std::uint8_t kMoved = 2;  // in some lane
@@ -83,8 +93,8 @@ struct Sweep {
   const double *shrink_max, *shrink_min;  // [lanes], last sweep's extremes
   std::uint8_t* fate;                     // [n_rows], set to kRests or kMoved
   Account* account;
-  int n_threads = 1;  // at most, and results do not depend on it; more than 1 only where no row
-                      // follows itself
+  bool distinct = false;    // no row comes twice
+  int n_threads = 1;        // at most, and results do not depend on it
   bool* crowded = nullptr;  // set where fewer threads would have been faster, or null
 };
 

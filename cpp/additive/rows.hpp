@@ -27,6 +27,7 @@ struct DenseRows {
   explicit DenseRows(const RowsArg& a)
       : codes(static_cast<const Code*>(a.codes)), n_features(a.n_features) {}
   Row operator[](std::int64_t i) const { return {codes + i * n_features, n_features, 0}; }
+  void prefetch_place(std::int64_t) const {}
 };
 
 template <class Index, class Code>
@@ -38,12 +39,15 @@ struct SparseRows {
     std::int64_t size;
     std::int64_t feature(std::int64_t k) const { return index[k]; }
     std::int64_t code(std::int64_t k) const { return codes[k]; }
+    // The first line in any case: most rows have no other, and then there is nothing to decide.
     void prefetch() const {
       const char* p = reinterpret_cast<const char*>(index);
-      for (std::int64_t b = 0; b < size * std::int64_t(sizeof(Index)); b += 64)
+      __builtin_prefetch(p);
+      for (std::int64_t b = 64; b < size * std::int64_t(sizeof(Index)); b += 64)
         __builtin_prefetch(p + b);
       p = reinterpret_cast<const char*>(codes);
-      for (std::int64_t b = 0; b < size * std::int64_t(sizeof(Code)); b += 64)
+      __builtin_prefetch(p);
+      for (std::int64_t b = 64; b < size * std::int64_t(sizeof(Code)); b += 64)
         __builtin_prefetch(p + b);
     }
   };
@@ -57,6 +61,7 @@ struct SparseRows {
   Row operator[](std::int64_t i) const {
     return {index + start[i], codes + start[i], start[i + 1] - start[i]};
   }
+  void prefetch_place(std::int64_t i) const { __builtin_prefetch(start + i); }
 };
 
 }  // namespace WIDEMARGIN_ISA

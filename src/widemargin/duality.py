@@ -36,7 +36,7 @@ class Certificate:
             primal=0.5 * a[QUADRATIC] + a[LOSS],
             gap=a[GAP],
             # LIBLINEAR's three parts at once: PGmax - PGmin <= tol, |PGmax| and |PGmin| <= tol.
-            violation=np.max([a[PG_MAX] - a[PG_MIN], np.abs(a[PG_MAX]), np.abs(a[PG_MIN])], axis=0),
+            violation=np.maximum(a[PG_MAX] - a[PG_MIN], np.abs(a[PG_MAX : PG_MIN + 1]).max(axis=0)),
         )
 
     @property

@@ -32,7 +32,7 @@ def shared_problem(X, y, layout, loss="squared_hinge", **settings):
     )
 
 
-@pytest.mark.parametrize("shape", [3, (5, 7), (2, 3, 16)])
+@pytest.mark.parametrize("shape", [(3,), (5, 7), (2, 3, 16)])
 @each_dtype
 def test_aligned_arrays_are_zeros_that_start_on_a_cache_line(shape, dtype):
     a = aligned(shape, dtype)

@@ -95,9 +95,11 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     n_jobs : int or None, default=None
         Threads, over batches of 16 classes and over blocks of rows in prediction.  Threads that
         batches leave over work inside them: on the features of long dense rows (342 or more at
-        rank 3, 64 at rank 16), in teams of 2, 4, 8 or 16, no more than there are cores; and on
-        certificates.  Sweeps over compressed rows, of two classes and of Crammer-Singer have one
-        thread per batch.  Results do not depend on it.
+        rank 3, 64 at rank 16), in teams of 2, 4, 8 or 16, no more than there are cores; on shorter
+        or compressed rows and two classes in pairs, each with a half of some thousand rows; and on
+        certificates.  Sweeps of rows with fewer than 24 values times rank, of very many features,
+        of Crammer-Singer and of tables that are unary or not symmetric have one thread per batch.
+        Results do not depend on it.
     random_state : int, RandomState or None, default=None
         Seed of the sweeps' order.
     verbose : int, default=0

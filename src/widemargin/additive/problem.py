@@ -7,6 +7,7 @@ The solver asks them for sweeps and certificates, and knows nothing of tables.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,11 +30,11 @@ _ROWS_PER_SLICE = 4096
 # ------------------------------------------------------------------ arrays as the loops want them
 
 
-def aligned(shape, dtype) -> np.ndarray:
+def aligned(shape: tuple[int, ...], dtype) -> np.ndarray:
     """Zeros that start on a cache line: a vector across two lines costs twice."""
-    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
     buffer = np.zeros(n_bytes + 64, dtype=np.uint8)
-    offset = -buffer.ctypes.data % 64
+    offset = -buffer.__array_interface__["data"][0] % 64
     return buffer[offset : offset + n_bytes].view(dtype).reshape(shape)
 
 
@@ -327,7 +328,7 @@ class BoxProblem(_DualProblem):
         self.n_problems = targets.shape[1]
         self._padded = aligned((len(targets), lanes), dtype)  # 0 in lanes without a problem
         self._padded[:, : self.n_problems] = targets
-        self.bias, self._lane_coef = aligned(lanes, dtype), aligned((self.n_rows, lanes), dtype)
+        self.bias, self._lane_coef = aligned((lanes,), dtype), aligned((self.n_rows, lanes), dtype)
         self.coef = self._lane_coef[:, : self.n_problems]
         self._n_threads = n_threads
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Protocol
 
 import numpy as np
@@ -205,8 +206,12 @@ class ActiveSamples:
     def sweep(self, rng: np.random.Generator, control: Control) -> np.ndarray:
         """Visit the active samples in random order; what they add up."""
         account = self._visit(self.active, self._bounds, rng, control)
-        self._moved = self.active[self._fate[self.active] == _core.MOVED]
+        self._moved = self._who_moved()
         return account
+
+    def _who_moved(self) -> np.ndarray:
+        """In the last visit: nobody else has a fate."""
+        return np.flatnonzero(self._fate == _core.MOVED).astype(np.int32)
 
     def visit_again(self, times: int, rng: np.random.Generator, control: Control) -> int:
         """Those that the last sweep moved, as often as they go on moving; returns the visits.
@@ -219,7 +224,7 @@ class ActiveSamples:
         for _ in range(times):
             self._visit(samples, self._no_bounds(), rng, control)
             visits += len(samples)
-            samples = samples[self._fate[samples] == _core.MOVED]
+            samples = self._who_moved()
         self._fate[:] = 0
         return visits
 
@@ -230,16 +235,19 @@ class ActiveSamples:
 
         Blocks without one of them are not asked for.
         """
-        account, cuts = np.zeros((N_SUMS, _LANES)), self._problem.cuts
-        ends = np.searchsorted(samples, cuts)
+        account = np.zeros((N_SUMS, _LANES))
+        ends = samples.searchsorted(self._problem.cuts.astype(samples.dtype)).tolist()
+        cuts = self._problem.cuts.tolist()
         blocks = [k for k in rng.permutation(len(cuts) - 1).tolist() if ends[k] < ends[k + 1]]
         n = self._problem.at_once
         groups = [blocks[i : i + n] for i in range(0, len(blocks), n)]
         for group, part in zip(groups, self._problem.parts(groups), strict=True):
-            chosen = [samples[ends[k] : ends[k + 1]] for k in group]
-            first = np.cumsum([0] + [cuts[k + 1] - cuts[k] for k in group])  # of each block here
-            shift = [np.int32(at - cuts[k]) for k, at in zip(group, first, strict=False)]
-            rows = np.concatenate([c + by for c, by in zip(chosen, shift, strict=True)])
+            first = list(accumulate((cuts[k + 1] - cuts[k] for k in group), initial=0))
+            chosen = [
+                samples[ends[k] : ends[k + 1]] + np.int32(at - cuts[k])  # as they are numbered here
+                for k, at in zip(group, first, strict=False)
+            ]
+            rows = np.concatenate(chosen)
             order, begin = _core.shuffled(rows, int(rng.integers(1 << 63))), 0
             fate = np.zeros(part.n_rows, dtype=np.uint8)
             while begin < len(order):
@@ -251,7 +259,7 @@ class ActiveSamples:
 
     def shrink(self, account: np.ndarray) -> None:
         """Without those that the last sweep found at rest; its extremes bound the next one."""
-        left = self.active[self._fate[self.active] != _core.RESTS]
+        left = self.active.compress(self._fate.take(self.active) != _core.RESTS)
         if len(left) == 0:  # none would move: look at all of them again
             left = np.arange(self._problem.n_rows, dtype=np.int32)
         self.active = left
@@ -265,8 +273,8 @@ class ActiveSamples:
 
     def _no_bounds(self) -> np.ndarray:
         """Bounds that no gradient passes; an empty lane (gradient 0) always counts as at rest."""
-        bounds = np.stack([np.full(_LANES, np.inf), np.full(_LANES, -np.inf)])
-        bounds[0, self._problem.n_problems :] = -np.inf
+        bounds = np.full((2, _LANES), -np.inf)
+        bounds[0, : self._problem.n_problems] = np.inf
         return bounds
 
 

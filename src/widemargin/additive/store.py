@@ -193,7 +193,8 @@ class BlockStore(Store):
         """Raw values by row, for a kernel machine; every block is held against its checksum."""
         if self._codes is not None:
             raise ValueError(
-                f"The store {str(self.folder)!r} holds codes, for additive kernels. Build one with "
+                f"The store {str(self.folder)!r} holds codes, for additive kernels. Train with "
+                f"such a kernel ({words().additive}), or build one with "
                 f"{words().option('keep', 'values')}."
             )
         self.verify()
