@@ -129,16 +129,21 @@ class WorkingSet {
     return nb::make_tuple(vector_to_numpy(std::move(chosen.block)), chosen.violation, chosen.gap);
   }
 
-  double minimise(const Output& q, const Array& block, double tol, const Output& coef) const {
-    return with_type(q.dtype(), [&](auto zero) {
+  double minimise(const Array& pool, const Array& slots, const Array& block, double tol,
+                  const Output& q, const Output& coef) const {
+    require(q.dtype() == pool.dtype(), "q must have the type of the pool");
+    return with_type(pool.dtype(), [&](auto zero) {
       using T = decltype(zero);
+      const auto rows = rows_at<T>(pool, slots);
+      require(std::int64_t(pool.shape(1)) >= arg_.n, "a row of the pool is too short");
       const auto n = std::int64_t(block.size()), size = padded_size(n);
-      T* values = pointer<T>(q, size * size, "q must be square, of the block's size padded to 8");
+      require(std::int64_t(rows.size()) == n, "there must be a slot per variable of the block");
+      T* room = pointer<T>(q, size * size, "q must be square, of the block's size padded to 8");
       const auto* numbers = pointer<std::int64_t>(block, n, "block must be int64");
       check_numbers(numbers, n, "a variable is out of range");
       double* change = pointer<double>(coef, n, "coef must be float64, one per block variable");
       nb::gil_scoped_release release;
-      return minimise_working_set(arg_, loops_of<T>(), values, numbers, n, tol, change);
+      return minimise_working_set(arg_, loops_of<T>(), rows, numbers, tol, room, change);
     });
   }
 
@@ -181,23 +186,20 @@ class WorkingSet {
   std::vector<std::int64_t> last_;  // the last block of `descend`
 };
 
-void py_gather(const Array& pool, const Array& slots, const Array& columns, const Array& row_sign,
-               const Array& column_sign, const Matrix& out) {
+void py_gather(const Array& pool, const Array& slots, const Array& columns, const Matrix& out) {
   require_rows(out, "out must have contiguous rows that do not overlap");
   require(out.dtype() == pool.dtype(), "out must have the type of the pool");
   with_type(pool.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const auto rows = rows_at<T>(pool, slots);
-    const auto n_rows = std::int64_t(rows.size()), n = std::int64_t(columns.size());
+    const auto n = std::int64_t(columns.size());
     const auto* at = pointer<std::int64_t>(columns, n, "columns must be int64");
     for (std::int64_t j = 0; j < n; ++j)
       require(at[j] >= 0 && at[j] < std::int64_t(pool.shape(1)), "a column is out of range");
-    const double* by_row = pointer<double>(row_sign, n_rows, "row_sign: float64, one per slot");
-    const double* by_column = pointer<double>(column_sign, n, "column_sign: one per column");
-    require(std::int64_t(out.shape(0)) == n_rows && std::int64_t(out.shape(1)) == n,
+    require(out.shape(0) == rows.size() && std::int64_t(out.shape(1)) == n,
             "out must have a row per slot and a column per column");
     nb::gil_scoped_release release;
-    gather(rows, at, by_row, by_column, matrix_arg<T>(out));
+    gather(rows, at, matrix_arg<T>(out));
   });
 }
 
@@ -255,8 +257,8 @@ void bind_working_set(nb::module_& m) {
            "gradient"_a.noconvert(), "sign"_a, "upper"_a, "diagonal"_a)
       .def("select", &WorkingSet::select, "last"_a, "size"_a,
            "The next block, the largest projected gradient, and the duality gap.")
-      .def("minimise", &WorkingSet::minimise, "q"_a.noconvert(), "block"_a, "tol"_a,
-           "coef"_a.noconvert(),
+      .def("minimise", &WorkingSet::minimise, "pool"_a, "slots"_a, "block"_a, "tol"_a,
+           "q"_a.noconvert(), "coef"_a.noconvert(),
            "Minimise over a block; coef becomes sign times change.  Returns the gain.")
       .def("descend", &WorkingSet::descend, "kept"_a, "dual"_a, "tol"_a, "inner_tol"_a,
            "max_steps"_a, "size"_a,
@@ -269,8 +271,8 @@ void bind_working_set(nb::module_& m) {
            "gradient += sign * sum_k coef_k pool[slots_k], for some columns.");
   m.def("add_rows", &py_add_rows, "pool"_a, "slots"_a, "coef"_a, "sign"_a, "begin"_a, "end"_a,
         "out"_a.noconvert(), "out += sign * sum_k coef_k pool[slots_k], for some columns.");
-  m.def("gather", &py_gather, "pool"_a, "slots"_a, "columns"_a, "row_sign"_a, "column_sign"_a,
-        "out"_a.noconvert(), "out[k, j] = row_sign[k] column_sign[j] pool[slots[k], columns[j]]");
+  m.def("gather", &py_gather, "pool"_a, "slots"_a, "columns"_a, "out"_a.noconvert(),
+        "out[k, j] = pool[slots[k], columns[j]]");
   m.def("compact_rows", &py_compact_rows, "buffer"_a.noconvert(), "slots"_a, "columns"_a,
         "old_stride"_a, "new_stride"_a,
         "Rows of a flat buffer, reduced to some rows and columns in place.");

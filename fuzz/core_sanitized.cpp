@@ -127,8 +127,8 @@ void solve(Descend&& descend_once, Certify&& certify_all, int n_problems) {
   for (int sweep = 0; sweep < 2000 && gap > 1e-3; ++sweep) {
     shuffle(order, std::uint64_t(sweep));
     Account account{};
-    Sweep s{order.data(),  0,       kRows, 1.0, never.data(), never.data() + kLanes,
-            fate.data(), &account};
+    Sweep s{order.data(),          0,           kRows,   1.0, never.data(),
+            never.data() + kLanes, fate.data(), &account};
     check(descend_once(s) == kRows, "a sweep over all rows");
     Account certificate{};
     s.order = nullptr;
@@ -169,7 +169,8 @@ void solve_box(const Data& data, LossKind loss) {
   const Called<Layout, Shape> any_rows(p.shared.rows);
   solve(
       [&](const Sweep& s) {
-        return descend(rows, cells, box, BoxDual<Cells>(p.shared, box), s, Alone());
+        Alone<typename Cells::Lanes, T> alone(nullptr);
+        return descend(rows, cells, box, BoxDual<Cells>(p.shared, box), s, alone);
       },
       [&](const Sweep& s) {
         return certify(any_rows, any_cells, BoxDual<Any>(p.shared, box), s, 3);
@@ -272,17 +273,13 @@ void kernel(std::int64_t n, std::int64_t n_features) {
     const Selection chosen = select_working_set(v, last.data(), std::int64_t(last.size()), 16);
     gap = chosen.gap;
     last = chosen.block;
-    const auto m = std::int64_t(last.size());
-    const std::int64_t size = padded_size(m);
+    const std::int64_t size = padded_size(std::int64_t(last.size()));
     std::vector<T> q(std::size_t(size * size));
     std::vector<const T*> kernel_rows;
-    std::vector<double> block_sign, coef(last.size());
-    for (const auto i : last)
-      kernel_rows.push_back(K.data() + i * n), block_sign.push_back(sign[i]);
-    gather<T>(kernel_rows, last.data(), block_sign.data(), block_sign.data(),
-              {q.data(), m, m, size});
-    check(minimise_working_set(v, loops<T>(), q.data(), last.data(), m, 0.1 * chosen.violation,
-                               coef.data()) >= 0,
+    std::vector<double> coef(last.size());
+    for (const auto i : last) kernel_rows.push_back(K.data() + i * n);
+    check(minimise_working_set(v, loops<T>(), kernel_rows, last.data(), 0.1 * chosen.violation,
+                               q.data(), coef.data()) >= 0,
           "a step that gains");
     add_signed_rows(loops<T>(), kernel_rows, coef.data(), sign.data(), 0, n, gradient.data());
   }

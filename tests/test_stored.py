@@ -122,7 +122,7 @@ def test_a_full_disk_names_the_folder(tmp_path, monkeypatch):
 def test_a_store_holds_codes_or_values(tmp_path):
     codes = stored(tmp_path / "codes", some_rows(), keep="codes")
     values = stored(tmp_path / "values", some_rows())
-    with pytest.raises(ValueError, match=r"holds codes, .* Build one with keep='values'"):
+    with pytest.raises(ValueError, match=r"\(AdditiveSVC\), or build one with keep='values'"):
         codes.matrix()
     with pytest.raises(ValueError, match=r"holds values, .* Build one with keep='codes'"):
         AdditiveSVC().fit(values)

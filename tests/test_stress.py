@@ -60,6 +60,31 @@ def hunted(check, tmp_path):
     return failure
 
 
+FOUND = {  # by long runs, and mended since
+    "norms hid a gap of variables up to 1e12": (
+        "certificate",
+        Data(rows=36, classes=4, seed=117, zeros=0.5, scale=100.0, signed=False, weights="extreme"),
+        {"kernel": "rbf", "gamma": "auto"},
+    ),
+    "squared norms near the largest number of single precision": (
+        "convergence",
+        Data(rows=3, seed=6, scale=1e13, uneven=1e6),
+        {"kernel": "sigmoid", "gamma": "auto"},
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("what", FOUND)
+def test_what_was_found_once_is_right(what):
+    check, data, parameters = FOUND[what]
+    X, y, w = data.arrays()
+    model = KernelSVC(
+        fit_intercept=False, max_iter=100, multi_class="ovr", random_state=0, **parameters
+    ).fit(X, y, w)
+    checks.CHECKS[check].function(model, X, y, w)
+
+
 def test_a_gap_that_is_claimed_too_small_is_found_and_reproduced(monkeypatch, tmp_path):
     true = KernelSVC.duality_gap_
     wrong = property(lambda model: true.fget(model) / 3)

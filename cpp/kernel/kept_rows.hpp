@@ -83,7 +83,7 @@ Descended descend(const VariablesArg& v, const KernelLoopsOf<T>& loops, KeptRows
                   double dual, const Limits& limits, std::vector<std::int64_t>& last) {
   std::vector<const T*> rows;
   std::unique_ptr<T[]> q;  // a vector would fill it with zeros first
-  std::vector<double> coef, sign;
+  std::vector<double> coef;
   for (std::int64_t step = 0, room = 0;; ++step) {
     Selection chosen = select_working_set(v, last.data(), std::int64_t(last.size()), limits.size);
     const double primal = std::max(dual + chosen.gap, std::numeric_limits<double>::min());
@@ -95,15 +95,11 @@ Descended descend(const VariablesArg& v, const KernelLoopsOf<T>& loops, KeptRows
     const auto n = std::int64_t(last.size()), size = padded_size(n);
     if (size > room) q.reset(new T[std::size_t((room = size) * size)]);
     coef.resize(std::size_t(n));
-    sign.clear();
     rows.clear();
-    for (const auto i : last) {
-      rows.push_back(kept.row(i));
-      sign.push_back(v.sign[i]);
-    }
-    gather(rows, last.data(), sign.data(), sign.data(), MatrixArg<T>{q.get(), n, n, size});
+    for (const auto i : last) rows.push_back(kept.row(i));
     const double tol = limits.inner_tol * chosen.violation;
-    const double gain = minimise_working_set(v, loops, q.get(), last.data(), n, tol, coef.data());
+    const double gain =
+        minimise_working_set(v, loops, rows, last.data(), tol, q.get(), coef.data());
     if (!(gain > 0)) return found;
     dual += gain;
     add_signed_rows(loops, rows, coef.data(), v.sign, 0, v.n, v.gradient);

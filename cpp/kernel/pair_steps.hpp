@@ -1,6 +1,8 @@
 // The quadratic programme of one working set, by steps of two variables.
 #pragma once
 
+#include <vector>
+
 #include "kernel/problem.hpp"
 #include "kernel/vectors.hpp"
 
@@ -40,7 +42,7 @@ inline Doubles projected(Doubles a, Doubles g, Doubles upper) {
 template <class T>
 class PairSteps {
  public:
-  explicit PairSteps(const WorkingSetArg<T>& w) : w_(w) {}
+  explicit PairSteps(const WorkingSetArg<T>& w) : w_(w), written_(std::size_t(w.size), 0) {}
 
   std::int64_t solve() {
     std::int64_t steps = 0;
@@ -61,7 +63,19 @@ class PairSteps {
   }
 
  private:
-  const T* row(std::int64_t i) const { return w_.q + i * w_.size; }
+  // Row i of Q, gathered when a step first asks for it: half of the variables never move, and what
+  // is gathered lies far apart in memory.
+  const T* row(std::int64_t i) {
+    T* q = w_.q + i * w_.size;
+    if (written_[std::size_t(i)]) return q;
+    const std::int64_t n = i < w_.n ? w_.n : 0;  // the padding is never chosen, but for NaN
+    for (std::int64_t j = 0; j < n; ++j)
+      q[j] = T(w_.sign[i] * w_.sign[j]) * w_.rows[i][w_.block[j]];
+    for (std::int64_t j = n; j < w_.size; ++j) q[j] = 0;
+    written_[std::size_t(i)] = 1;
+    return q;
+  }
+
   double violation(std::int64_t i) const {
     const double g = w_.gradient[i];
     if (w_.alpha[i] <= 0) return g < 0 ? -g : 0;
@@ -90,7 +104,7 @@ class PairSteps {
 
   // The partner with the largest decrease of the unconstrained two-variable step, among those
   // that may move in its direction; i itself stands for a step of one variable.
-  std::int64_t partner(std::int64_t i) const {
+  std::int64_t partner(std::int64_t i) {
     const double qii = w_.diagonal[i], gi = w_.gradient[i];
     const T* qi = row(i);
     Doubles best{};
@@ -119,7 +133,7 @@ class PairSteps {
     return to < 0 ? -a : to > w_.upper[i] ? w_.upper[i] - a : step;
   }
 
-  void minimise_pair(std::int64_t i, std::int64_t j, double* di, double* dj) const {
+  void minimise_pair(std::int64_t i, std::int64_t j, double* di, double* dj) {
     const double qii = w_.diagonal[i], gi = w_.gradient[i];
     if (i == j) {
       *di = clipped(i, -gi / qii);
@@ -159,6 +173,7 @@ class PairSteps {
   }
 
   const WorkingSetArg<T>& w_;
+  std::vector<char> written_;  // which rows of q
 };
 
 }  // namespace WIDEMARGIN_ISA

@@ -62,9 +62,11 @@ struct VariablesArg {
 // A working set of them, as the loops take it.
 template <class T>
 struct WorkingSetArg {
-  std::int64_t size;  // a multiple of 8, padded with variables whose upper bound is 0
-  const T* q;         // [size][size]
-  const double *diagonal, *upper;
+  std::int64_t n, size;       // size: a multiple of 8, padded with variables whose upper bound is 0
+  const T* const* rows;       // the kernel row of each, over all variables of the problem
+  const std::int64_t* block;  // their numbers among these
+  T* q;                       // [size][size], room for Q
+  const double *sign, *diagonal, *upper;
   double *alpha, *gradient;  // gradient of the whole problem at these variables
   double tol;                // stop when no projected gradient exceeds it
   std::int64_t max_steps;

@@ -26,14 +26,13 @@ void add_signed_rows(const KernelLoopsOf<T>& loops, std::vector<const T*> rows, 
   for (std::int64_t j = begin; j < end; ++j) out[j] += sign[j] * sums[std::size_t(j - begin)];
 }
 
-// out[k][j] = row_sign[k] column_sign[j] rows[k][columns[j]]
+// out[k][j] = rows[k][columns[j]]
 template <class T>
-void gather(const std::vector<const T*>& rows, const std::int64_t* columns, const double* row_sign,
-            const double* column_sign, const MatrixArg<T>& out) {
+void gather(const std::vector<const T*>& rows, const std::int64_t* columns,
+            const MatrixArg<T>& out) {
   T* to = out.values;
   for (std::int64_t k = 0; k < out.n_rows; ++k, to += out.row_stride)
-    for (std::int64_t j = 0; j < out.n_columns; ++j)
-      to[j] = T(row_sign[k] * column_sign[j]) * rows[std::size_t(k)][columns[j]];
+    for (std::int64_t j = 0; j < out.n_columns; ++j) to[j] = rows[std::size_t(k)][columns[j]];
 }
 
 // Row k of the new stride is row slots[k] of the old one, reduced to some columns.  Both lists

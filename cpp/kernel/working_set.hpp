@@ -80,27 +80,33 @@ inline Selection select_working_set(const VariablesArg& v, const std::int64_t* l
 inline std::int64_t padded_size(std::int64_t n) { return (n + 7) / 8 * 8; }
 
 // Minimises over a block of n variables: alpha changes, the gradient is left for the rows to be
-// added, and coef becomes sign times change.  q holds Q of the block in its first rows and columns
-// and has room for padded_size(n) of each.  Returns by how much the objective fell:
+// added, and coef becomes sign times change.  rows are the block's kernel rows, q has room for Q of
+// padded_size(n) variables.  Returns by how much the objective fell:
 // f(a + d) - f(a) = d'(g_before + g_after) / 2 for a quadratic function.
 template <class T>
-double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops, T* q,
-                            const std::int64_t* block, std::int64_t n, double tol, double* coef) {
+double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops,
+                            const std::vector<const T*>& rows, const std::int64_t* block,
+                            double tol, T* q, double* coef) {
+  const auto n = std::int64_t(rows.size());
   if (n == 0) return 0.0;
   const std::int64_t size = padded_size(n);
   const auto room = std::size_t(size);
   std::vector<double> alpha(room, 0.0), gradient(room, 1.0), upper(room, 0.0), diagonal(room, 1.0);
+  std::vector<double> sign(rows.size());
   for (std::int64_t k = 0; k < n; ++k) {
     alpha[std::size_t(k)] = v.alpha[block[k]];
     gradient[std::size_t(k)] = v.gradient[block[k]];
     upper[std::size_t(k)] = v.upper[block[k]];
     diagonal[std::size_t(k)] = v.diagonal[block[k]];
+    sign[std::size_t(k)] = v.sign[block[k]];
   }
-  for (std::int64_t i = 0; i < size; ++i)
-    for (std::int64_t j = i < n ? n : 0; j < size; ++j) q[i * size + j] = 0;
   WorkingSetArg<T> w{};
+  w.n = n;
   w.size = size;
+  w.rows = rows.data();
+  w.block = block;
   w.q = q;
+  w.sign = sign.data();
   w.diagonal = diagonal.data();
   w.upper = upper.data();
   w.alpha = alpha.data();

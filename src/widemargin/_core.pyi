@@ -191,9 +191,11 @@ class WorkingSet:
     ) -> tuple[npt.NDArray[np.int64], float, float]: ...
     def minimise(
         self,
-        q: Numbers,
+        pool: Numbers,
+        slots: npt.NDArray[np.int64],
         block: npt.NDArray[np.int64],
         tol: float,
+        q: Numbers,
         coef: npt.NDArray[np.float64],
     ) -> float: ...
     def descend(
@@ -230,8 +232,6 @@ def gather(
     pool: Numbers,
     slots: npt.NDArray[np.int64],
     columns: npt.NDArray[np.int64],
-    row_sign: npt.NDArray[np.float64],
-    column_sign: npt.NDArray[np.float64],
     out: Numbers,
 ) -> None: ...
 def compact_rows(

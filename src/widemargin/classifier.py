@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from widemargin.categories import is_missing
 from widemargin.multiclass import Coding, Targets
 from widemargin.validation import sample_weights
 
@@ -36,13 +37,19 @@ class MarginClassifier(ClassifierMixin):
 
     def _targets(self, X, y, sample_weight) -> Targets:
         """Leave out samples of weight 0; at least two classes must remain."""
-        _check_one_kind(y)
-        check_classification_targets(y)
+        only_classes = np.asarray(y).dtype.kind in "biuU"  # and no numbers to fit a curve to
+        if not only_classes:
+            _check_one_kind(y)
+            check_classification_targets(y)
         weight = sample_weights(sample_weight, X, y, self.class_weight)
-        present = np.flatnonzero(weight > 0)
-        if len(present) < len(weight):
+        present, n_rows = (weight > 0).nonzero()[0], len(weight)
+        if len(present) < n_rows:
             X, y, weight = X[present], np.asarray(y)[present], weight[present]
         classes, label = np.unique(y, return_inverse=True)
+        if only_classes and 2 * len(classes) > len(label):
+            check_classification_targets(y)  # which warns of so many
+        left_out = " (samples of weight 0 do not count)" if len(present) < n_rows else ""
+        self._check_classes(classes, left_out)
         return self._coded_targets(X, classes, label, weight, present)
 
     def _stored_targets(self, store) -> Targets:
@@ -58,6 +65,7 @@ class MarginClassifier(ClassifierMixin):
                 "a store without them, or use a small weight."
             )
         order = np.flatnonzero(total > 0)[np.argsort(store.classes[total > 0])]
+        self._check_classes(store.classes[order])
         place = np.zeros(len(total), dtype=np.int32)
         place[order] = np.arange(len(order))
         if self.class_weight is not None:
@@ -65,12 +73,14 @@ class MarginClassifier(ClassifierMixin):
         present = np.arange(0)  # all of them: nobody asks which
         return self._coded_targets(store, store.classes[order], place[label], weight, present)
 
-    def _coded_targets(self, X, classes, label, weight, present) -> Targets:
+    def _check_classes(self, classes: np.ndarray, note: str = "") -> None:
         if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes, but the data has "
-                f"{len(classes)} class: {classes.tolist()!r} (samples of weight 0 do not count)."
+                f"{len(classes)} class: {classes.tolist()!r}{note}."
             )
+
+    def _coded_targets(self, X, classes, label, weight, present) -> Targets:
         if len(label) > np.iinfo(np.int32).max:
             raise ValueError(f"{len(label)} rows are more than the 2^31 - 1 that fit supports.")
         coding = Coding(self.multi_class, len(classes))
@@ -83,9 +93,15 @@ def _check_one_kind(y) -> None:
     labels = np.asarray(y)
     if labels.dtype.kind != "O":
         return
+    without = [i for i, label in enumerate(labels) if is_missing(label)]
+    if without:
+        raise ValueError(
+            f"y has no label in {len(without)} of {len(labels)} rows, the first of them row "
+            f"{without[0]}. Leave these rows out."
+        )
     kinds = {type(label).__name__ for label in labels if not isinstance(label, str)}
     if kinds and any(isinstance(label, str) for label in labels):
         raise ValueError(
             f"y has labels that are text beside others ({', '.join(sorted(kinds))}). Make all of "
-            "them text, or all numbers, and leave out rows without one."
+            "them text, or all numbers."
         )

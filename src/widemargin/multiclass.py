@@ -53,7 +53,7 @@ class Coding:
             return 2 * np.eye(self.n_classes) - 1
         pairs = np.zeros((self.n_classes, self.n_classes * (self.n_classes - 1) // 2))
         for output, (i, j) in enumerate(combinations(range(self.n_classes), 2)):
-            pairs[[i, j], output] = -1, 1
+            pairs[i, output], pairs[j, output] = -1.0, 1.0
         return pairs
 
     @property

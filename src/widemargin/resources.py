@@ -73,8 +73,8 @@ _PATIENCE = 1.0  # seconds for a lock that is held for less than a millisecond
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _libraries(user_api: str) -> list:
+    return ThreadpoolController().select(user_api=user_api).lib_controllers
 
 
 def _set_threads(library: Any, n: int) -> None:
@@ -102,8 +102,8 @@ class _Limit:
         try:
             (self._holders.add if holds else self._holders.discard)(number)
             if self._holders and not self._before:
-                libraries = _controller().select(user_api=self._user_api).lib_controllers
                 # Known before anything changes, so that it can be restored whatever happens.
+                libraries = _libraries(self._user_api)
                 self._before = [(library, library.get_num_threads()) for library in libraries]
                 for library, _ in self._before:
                     _set_threads(library, 1)

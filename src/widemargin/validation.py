@@ -23,10 +23,12 @@ _MOST_FEATURES = (1 << 32) - 1
 
 def check_choice(name: str, value, choices, more: str = "") -> None:
     """``value`` is one of ``choices``; ``more`` is said after them otherwise."""
-    if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
+    known = value in choices if isinstance(value, str) else any(value is c for c in choices)
+    if not known:
         listed = ", ".join(repr(c) for c in choices)
         said = words().option(name, value)
-        raise ValueError(f"{said} is not known. Use one of {listed}.{more}")
+        one_of = "one of " * (len(choices) > 1)
+        raise ValueError(f"{said} is not known. Use {one_of}{listed}.{more}")
 
 
 # Machines do not know each other: this is what each says of the other's kernels.
@@ -95,24 +97,50 @@ def _options(estimator) -> dict:
 
 def check_X(estimator, X, *, reset: bool):
     """scikit-learn's checks without its float64 copy, and non-finite values named by place."""
-    check_sparse(X)
-    with naming_columns(X):
-        X = validate_data(estimator, X, reset=reset, **_options(estimator))
-        _check_numbers(X)
+    if not _is_plain(estimator, X, None if reset else estimator.n_features_in_):
+        check_sparse(X)
+        with naming_columns(X):
+            X = validate_data(estimator, X, reset=reset, **_options(estimator))
+            _check_numbers(X)
+    elif reset:
+        estimator.n_features_in_ = X.shape[1]
     check_finite(estimator, X)
     return canonical(X)
 
 
 def check_X_y(estimator, X, y):
     """The same for training data."""
-    check_sparse(X)
     given = y
-    with naming_columns(X):
-        X, y = validate_data(estimator, X, y, **_options(estimator))
-        _check_numbers(X)
+    if _is_plain(estimator, X) and _is_plain_y(y, X):
+        estimator.n_features_in_ = X.shape[1]
+    else:
+        check_sparse(X)
+        with naming_columns(X):
+            X, y = validate_data(estimator, X, y, **_options(estimator))
+            _check_numbers(X)
     check_finite(estimator, X)
     _remember_label(estimator, given)
     return canonical(X), y
+
+
+def _is_plain(estimator, X, n_features: int | None = None) -> bool:
+    """Whether X is what scikit-learn's checks would leave it, with so many features if any.
+
+    They look for data frames of every kind, which takes longer than a small fit.
+    """
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.size > 0
+        and X.dtype.kind in "biuf"
+        and n_features in (None, X.shape[1])
+        and not hasattr(estimator, "feature_names_in_")  # whose absence is worth a warning
+    )
+
+
+def _is_plain_y(y, X: np.ndarray) -> bool:
+    """The same of labels that cannot be anything but classes."""
+    return type(y) is np.ndarray and y.shape == X.shape[:1] and y.dtype.kind in "biuU"
 
 
 def _remember_label(estimator, y) -> None:
@@ -217,13 +245,14 @@ def sample_weights(sample_weight, X, y=None, class_weight=None) -> np.ndarray:
     y = np.asarray(y)[present]
     classes, label = np.unique(y, return_inverse=True)
     if isinstance(class_weight, str):
-        check_choice("class_weight", class_weight, ("balanced",))
+        more = " Or give weights in a dict, by class."
+        check_choice("class_weight", class_weight, ("balanced",), more)
         by_class = compute_class_weight(
             class_weight, classes=classes, y=y, sample_weight=weight[present]
         )
     else:  # scikit-learn would take the text "1" for a number
         by_class = _weights_by_name(class_weight, classes)
-    for c, w in zip(classes, by_class, strict=True):
+    for c, w in zip(classes.tolist(), by_class, strict=True):
         if not (np.isfinite(w) and w >= 0):
             raise ValueError(f"class_weight of class {c!r} must be finite and not negative: {w:g}.")
     weight = weight.copy()  # the caller's own array, perhaps
@@ -246,23 +275,34 @@ def _weights_by_name(class_weight: dict, classes: np.ndarray) -> np.ndarray:
     return np.array([class_weight.get(c, 1.0) for c in labels], dtype=np.float64)
 
 
-def check_unscaled(estimator, X) -> None:
+def check_unscaled(estimator, X, way_out: str) -> None:
     """Warn if one feature's spread makes a kernel of distances blind to the others."""
     if X.shape[1] < 2:
         return
     low, high = column_ranges(X)
     with np.errstate(over="ignore"):
         spread = high - low
-    typical = float(np.median(spread[spread > 0])) if np.any(spread > 0) else 0.0
+    if spread.max() <= UNSCALED_RATIO * spread.min():
+        return
+    typical = median(spread[spread > 0])
     widest = int(np.argmax(spread))
     if spread[widest] <= UNSCALED_RATIO * typical:
         return
     warn_user(
         f"Feature {column_name(estimator, widest)} ranges from {low[widest]:g} to "
         f"{high[widest]:g}, {UNSCALED_RATIO} times as wide as the median feature or more, and will "
-        f"outweigh the others. Scale the features first, {words().scaling(sp.issparse(X))}.",
+        f"outweigh the others. Scale the features first, {way_out}.",
         UnscaledWarning,
     )
+
+
+def median(values: np.ndarray) -> float:
+    """As NumPy's, which takes several times as long for few values; 0 of none."""
+    n = len(values)
+    if n == 0:
+        return 0.0
+    ordered = np.partition(values, ((n - 1) // 2, n // 2))
+    return float((ordered[(n - 1) // 2] + ordered[n // 2]) / 2)
 
 
 def column_ranges(X) -> tuple[np.ndarray, np.ndarray]:
@@ -309,10 +349,11 @@ def check_finite(estimator, X) -> None:
     values = X.data if sp.issparse(X) else X
     if values.dtype.kind != "f":
         return
-    allow_nan = get_tags(estimator).input_tags.allow_nan
     for begin in range(0, len(values), _ROWS_AT_A_TIME):
         part = values[begin : begin + _ROWS_AT_A_TIME]
-        finite = ~np.isinf(part) if allow_nan else np.isfinite(part)
+        finite = np.isfinite(part)
+        if not finite.all() and get_tags(estimator).input_tags.allow_nan:
+            finite |= np.isnan(part)
         if finite.all():
             continue
         at = np.argwhere(~finite)[0]

@@ -14,6 +14,10 @@ class UnscaledWarning(UserWarning):
     """One feature is so wide that a kernel of distances is blind to the others."""
 
 
+class RareClassWarning(UserWarning):
+    """A class has fewer rows than a cross-validation has folds."""
+
+
 class UnseenWarning(UserWarning):
     """New data has categories, or gaps, that the training data did not have."""
 

@@ -23,6 +23,11 @@ class Words:
     uncalibrated = "model.calibrated_classifiers_[0].estimator"
 
     @property
+    def additive(self) -> str:
+        """A machine with an additive kernel."""
+        return "AdditiveSVC"
+
+    @property
     def learning(self) -> str:
         return ', or learn from them with AdditiveSVC(missing="learn")'
 

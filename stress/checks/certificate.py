@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from stress import truth
-from stress.checks.bits import SINGLE
+from stress.checks.bits import rounding
 from stress.compare import certifies
 from stress.reference import reference
 from widemargin import AdditiveSVC
@@ -92,8 +92,10 @@ def decisions(model, X, y, w=None) -> None:
         return  # the variables are on the other side of the table
     problem = truth.problem_of(model, X, y, w)
     rows = np.flatnonzero(truth.weights(model, y, w) > 0)
-    expected, size = problem.K @ problem.coef, np.abs(problem.K) @ np.abs(problem.coef)
-    room = (SINGLE if model.tol >= 1e-4 else DOUBLE) * (1 + size)
+    expected = problem.K @ problem.coef
+    # An intercept is a sum of its own, as large as what it may take off again.
+    size = (np.abs(problem.K) @ np.abs(problem.coef)).max(axis=0)
+    room = rounding(model, X, y, w) if model.tol >= 1e-4 else DOUBLE * (1 + size)
     off = np.abs(model.decision_function(X)[rows].reshape(len(rows), -1) - expected)
     assert np.all(off <= room), f"decisions are not those of the variables: by {off.max():g}"
 

@@ -284,20 +284,23 @@ def shrinking_problem(seed, C, monkeypatch, n=300, block=32, **changes):
 
 
 def block_problem(n, n_all, dtype=np.float64, seed=0):
-    """n of a problem's variables, in a padded block, and the gradient of all at a start."""
+    """Q, and a step on a block of n of its variables from a start; slots are out of order."""
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(n_all, n_all + 2))
     sign = rng.choice([-1.0, 1.0], n_all)
-    Q = sign[:, None] * (A @ A.T / n_all).astype(dtype) * sign
+    K = (A @ A.T / n_all).astype(dtype)
+    Q = sign[:, None] * K * sign
     block = np.sort(rng.permutation(n_all)[:n])
+    slots = rng.permutation(n)
+    pool = np.full((n, n_all + 3), np.nan, dtype)  # longer than the variables are many
+    pool[slots, :n_all] = K[block]
     size = -(-n // 8) * 8
-    q = np.full((size, size), 99, dtype)  # the padding is the core's business
-    q[:n, :n] = Q[np.ix_(block, block)]
+    q = np.full(size * size, np.nan, dtype)  # what is in it is the core's business
     upper = rng.uniform(0.1, 2.0, n_all)
     alpha = upper * rng.choice([0.0, 0.5, 1.0], n_all)
-    call = {"q": q, "block": block, "sign": sign, "alpha": alpha, "gradient": Q @ alpha - 1,
-            "upper": upper, "diagonal": np.diag(Q).copy(), "tol": 1e-10,
-            "coef": np.full(n, np.nan)}  # fmt: skip
+    call = {"pool": pool, "slots": slots, "q": q, "block": block, "sign": sign,
+            "alpha": alpha, "gradient": Q @ alpha - 1, "upper": upper,
+            "diagonal": np.diag(Q).copy(), "tol": 1e-10, "coef": np.full(n, np.nan)}  # fmt: skip
     return Q.astype(np.float64), call
 
 
@@ -309,7 +312,8 @@ def working_set(call):
 
 def minimised(call):
     """The gain of a step on the block of such a call."""
-    return working_set(call).minimise(call["q"], call["block"], call["tol"], call["coef"])
+    names = ("pool", "slots", "block", "tol", "q", "coef")
+    return working_set(call).minimise(*(call[name] for name in names))
 
 
 class Elsewhere(KernelSVC):

@@ -29,8 +29,8 @@ def select(last, size, **variables):
     return _core.WorkingSet(**variables).select(last, size)
 
 
-def minimise(q, block, tol, coef, **variables):
-    return _core.WorkingSet(**variables).minimise(q, block, tol, coef)
+def minimise(pool, slots, block, tol, q, coef, **variables):
+    return _core.WorkingSet(**variables).minimise(pool, slots, block, tol, q, coef)
 
 
 def add_to_gradient(pool, slots, coef, begin, end, **variables):
@@ -77,8 +77,7 @@ def good_call(name, dtype=np.float32):
                    "upper": np.ones(4), "diagonal": np.ones(4), "last": np.array([0, 3]),
                    "size": 2},
         "gather": {"pool": np.ones((3, 5)), "slots": np.array([0, 2]),
-                   "columns": np.array([4, 0, 1]), "row_sign": np.ones(2),
-                   "column_sign": np.ones(3), "out": np.zeros((2, 3))},
+                   "columns": np.array([4, 0, 1]), "out": np.zeros((2, 3))},
         "compact_rows": {"buffer": np.arange(20.0), "slots": np.array([1, 3]),
                          "columns": np.array([0, 2, 4]), "old_stride": 5, "new_stride": 4},
         "widen_rows": {"buffer": np.arange(20.0), "n_rows": 3, "old_stride": 4, "new_stride": 6},
@@ -167,13 +166,11 @@ REFUSED = {
         ({"slots": np.array([0, 3])}, ValueError, "a slot is out of range"),
         ({"slots": np.array([0, -1])}, ValueError, "a slot is out of range"),
         ({"slots": np.array([0, 1], np.int32)}, ValueError, "slots must be int64"),
-        ({"slots": np.array([0])}, ValueError, "row_sign: float64, one per slot"),
+        ({"slots": np.array([0])}, ValueError, "a row per slot"),
         ({"columns": np.array([4, 5, 1])}, ValueError, "a column is out of range"),
         ({"columns": np.array([4, -1, 1])}, ValueError, "a column is out of range"),
-        ({"columns": np.array([4, 0])}, ValueError, "column_sign: one per column"),
+        ({"columns": np.array([4, 0])}, ValueError, "a column per column"),
         ({"columns": np.zeros(3, np.uint64)}, ValueError, "columns must be int64"),
-        ({"row_sign": np.ones(2, int)}, ValueError, "row_sign: float64"),
-        ({"column_sign": np.ones(3, np.float32)}, ValueError, "column_sign"),
         ({"out": np.zeros((3, 3))}, ValueError, "a row per slot"),
         ({"out": np.zeros((2, 2))}, ValueError, "a row per slot"),
         ({"out": np.zeros((3, 2)).T}, ValueError, "contiguous rows"),
@@ -216,14 +213,19 @@ REFUSED = {
     "minimise": [
         ({"q": np.ones((8, 7))}, ValueError, "q must be square"),
         ({"q": np.ones((7, 7))}, ValueError, "q must be square"),
-        ({"q": np.ones((8, 8), int)}, ValueError, "float32 or float64"),
+        ({"q": np.ones((8, 8), np.float32)}, ValueError, "the type of the pool"),
+        ({"pool": np.ones((7, 9), int), "q": np.ones((8, 8), int)}, ValueError, "float32 or"),
+        ({"pool": np.ones((7, 8))}, ValueError, "a row of the pool is too short"),
+        ({"pool": np.ones(63)}, ValueError, "pool must be a matrix"),
+        ({"slots": np.arange(1, 8)}, ValueError, "a slot is out of range"),
+        ({"slots": np.arange(6)}, ValueError, "a slot per variable"),
         ({"q": np.ones((8, 16))[:, ::2]}, TypeError, "incompatible"),
         ({"q": read_only(np.ones((8, 8)))}, TypeError, "incompatible"),
         ({"block": np.arange(3, 10)}, ValueError, "a variable is out of range"),
         ({"block": np.arange(-1, 6)}, ValueError, "a variable is out of range"),
         ({"block": np.arange(7.0)}, ValueError, "block must be int64"),
-        ({"block": np.arange(9)}, ValueError, "q must be square"),
-        ({"block": np.arange(6)}, ValueError, "coef must be float64"),
+        ({"block": np.arange(9)}, ValueError, "a slot per variable"),
+        ({"block": np.arange(6), "slots": np.arange(6)}, ValueError, "coef must be float64"),
         ({"sign": np.ones(7)}, ValueError, "sign must be float64"),
         ({"diagonal": np.ones(7)}, ValueError, "diagonal must be float64"),
         ({"diagonal": np.ones(9, np.float32)}, ValueError, "diagonal must be"),

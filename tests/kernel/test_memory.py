@@ -1,8 +1,10 @@
 """Memory: how much is free, buffers that are used again, and what happens when there is little."""
 
 import os
+import pickle
 import subprocess
 import sys
+import time
 import weakref
 from pathlib import Path
 
@@ -11,9 +13,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from widemargin import resources
+from widemargin.kernel import tiles
 from widemargin.kernel.backend import Host
 from widemargin.kernel.cache import LEAST_SLOTS, RowCache
-from widemargin.kernel.tiles import Memory, allocate
+from widemargin.kernel.tiles import CommonMemory, Memory, allocate
 
 from .helpers import assert_same_function, counting, laid_out, svc
 
@@ -88,6 +91,27 @@ def test_a_buffer_that_was_given_back_is_taken_again():
     assert third.shape == (60,)
     memory.give(third)
     assert len(memory.take(100, 0, np.float32)) == 100  # the whole buffer came back, not a part
+
+
+def test_tasks_that_have_travelled_hand_buffers_on_to_each_other(monkeypatch):
+    monkeypatch.setattr(tiles, "IDLE", 600)
+    one, other = (pickle.loads(pickle.dumps(Host(1))) for _ in range(2))
+    buffer = one.memory.take(1000, 0, np.float32)
+    one.memory.give(buffer)
+    assert np.shares_memory(other.copy().memory.take(900, 0, np.float32), buffer)
+
+
+def test_a_worker_without_tasks_gives_its_buffers_back(monkeypatch):
+    monkeypatch.setattr(tiles, "IDLE", 0.05)
+    memory = CommonMemory()
+    buffer = memory.take(1000, 0, np.float32)
+    gone = weakref.ref(buffer)
+    memory.give(buffer)
+    del buffer
+    deadline = time.monotonic() + 20
+    while gone() is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(("size", "dtype"), [(101, np.float32), (50, np.float64)])

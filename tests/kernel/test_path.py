@@ -9,6 +9,9 @@ from sklearn.callback import ProgressBar
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
+from widemargin.kernel import few_rows, several
+from widemargin.kernel.cache import CachingKernel
+
 from .helpers import assert_same_function, counting, each_size, points, svc
 
 # ------------------------------------------------------------------ paths
@@ -50,6 +53,28 @@ def test_a_path_computes_each_kernel_row_once(n_classes):
     for C in (0.1, 1.0, 10.0):
         svc(kernel, tol=1e-6, C=C).fit(numbered, y)
     assert len(computed) > 1.5 * once
+
+
+def test_pairs_of_classes_along_a_path_keep_kernel_rows_each_for_itself(monkeypatch):
+    """They are solved side by side, and threads once wrote to each other's kernel rows."""
+    monkeypatch.setattr(few_rows, "MOST_ROWS", 100)
+    seen, original = [], several.solve
+
+    def spy(problem, *more):
+        seen.append(problem.kernel)
+        return original(problem, *more)
+
+    monkeypatch.setattr(several, "solve", spy)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 120)).astype(np.float32), np.arange(600) % 3
+    found = []
+    for n_jobs in (1, 2):
+        path = svc(gamma="scale", multi_class="ovo", n_jobs=n_jobs).fit_path(X, y, [0.5, 2.0])
+        found.append([model.decision_function(X) for model in path])
+    np.testing.assert_array_equal(*found)
+    assert all(isinstance(kernel, CachingKernel) for kernel in seen)
+    assert len({id(kernel) for kernel in seen}) == 6  # three pairs, with either number of threads
+    assert len(seen) == 12
 
 
 def test_a_path_takes_fewer_blocks_than_separate_fits(two):

@@ -15,6 +15,8 @@ from widemargin.kernel.cache import RowCache
 from widemargin.kernel.problem import Problem
 
 WORKING_SET = 1024
+FIRST_SET = 256  # without a start: rows chosen before a model is there seldom end in it
+GROWTH = 1.25  # of the working set from one step to the next
 INNER_TOL = 0.1  # of the current violation: looser needs more steps, tighter more inner ones
 
 
@@ -74,6 +76,7 @@ class HostActiveSet:
         self.n_added = 0
         self.violation = 0.0
         self._working_set = np.empty(0, dtype=np.int64)
+        self._size: float = WORKING_SET if self.alpha.any() else min(FIRST_SET, WORKING_SET)
         size = min(WORKING_SET, len(problem)) + 8
         self._scratch: np.ndarray = np.empty(size**2, dtype=cache.kernel.dtype)
         self._bind()
@@ -96,18 +99,23 @@ class HostActiveSet:
         self.cache.add(slots, (self.alpha * self.sign)[support], self._core)
 
     def select(self) -> float:
-        size = min(WORKING_SET, len(self), -(-self.cache.n_slots // 2))
+        size = min(int(self._size), len(self), -(-self.cache.n_slots // 2))
+        self._size = min(GROWTH * self._size, WORKING_SET)
         self._working_set, self.violation, gap = self._core.select(self._working_set, size)
         return gap
 
     def step(self) -> float:
         chosen = self._working_set
         size = -(-len(chosen) // 8) * 8
-        q = self._scratch[: size * size].reshape(size, size)
-        slots = self.cache.slots(chosen)
-        self.cache.gather(slots, chosen, self.sign[chosen], q[: len(chosen), : len(chosen)])
-        coef = np.empty(len(chosen))
-        gain = self._core.minimise(q, chosen, INNER_TOL * self.violation, coef)
+        slots, coef = self.cache.slots(chosen), np.empty(len(chosen))
+        gain = self._core.minimise(
+            self.cache.pool,
+            slots,
+            chosen,
+            INNER_TOL * self.violation,
+            self._scratch[: size * size],
+            coef,
+        )
         self.n_added += int(np.count_nonzero(coef))
         self.cache.add(slots, coef, self._core)
         return gain

@@ -11,7 +11,7 @@ from widemargin.kernel.active_set import ActiveSet, HostActiveSet
 from widemargin.kernel.cache import SHARED_FROM, SHARED_MEMORY, TILE_ROWS, CachingKernel, RowCache
 from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.problem import Problem
-from widemargin.kernel.tiles import Memory, Tiles
+from widemargin.kernel.tiles import COMMON, Memory, Tiles
 
 _FEW = 4  # outputs summed in double precision; more are a matrix product
 
@@ -75,7 +75,8 @@ class Host(Tiles):
     n_threads : int
         Results do not depend on it.
     memory : Memory, default=None
-        Buffers of earlier problems.  A copy in another process begins with none.
+        Buffers of earlier problems.  Copies in another process share buffers there, so that
+        memory is not new to a worker with every task.
     """
 
     def __init__(self, n_threads: int = 1, memory: Memory | None = None):
@@ -83,7 +84,7 @@ class Host(Tiles):
         self.memory = memory or Memory()
 
     def __reduce__(self):
-        return Host, (self.n_threads,)
+        return _elsewhere, (self.n_threads,)
 
     def for_tasks(self, n_at_once: int) -> Host:
         return Host(max(1, self.n_threads // n_at_once))
@@ -162,3 +163,8 @@ class Host(Tiles):
             inner = self.product(problem.kernel, rows, rows[support], coef)[:, 0]
             active.gradient += active.sign * inner
         return active
+
+
+def _elsewhere(n_threads: int) -> Host:
+    """In the process of a worker."""
+    return Host(n_threads, COMMON)

@@ -121,16 +121,6 @@ class RowCache:
         """Columns or rows for one thread: what is done at once is done without Python."""
         return -(-n // (self.tiles.n_threads * multiple)) * multiple
 
-    def gather(self, slots, numbers: np.ndarray, sign: np.ndarray, out: np.ndarray) -> None:
-        """Write sign_i sign_j k_ij of some variables, which have these slots, to ``out``."""
-        pool = self.pool
-
-        def tile(begin, end):
-            own = slice(begin, end)
-            _core.gather(pool, slots[own], numbers, sign[own], sign, out[own])
-
-        self.tiles.tiles(len(slots), tile, self._share(len(slots), 1))
-
     def shrink(self, keep: np.ndarray) -> None:
         """Keep some variables (their numbers, ascending), renumbered from 0."""
         kept = np.zeros(len(self.rows), dtype=bool)
@@ -257,8 +247,7 @@ class CachingKernel(WrappedKernel):
         if a.slots is None:
             self.kernel.fill(a.left, self._rows[b.number], out)
         else:
-            one, many = np.ones(len(a)), np.ones(len(b))
-            _core.gather(self._pool, a.slots, b.number, one, many, out)
+            _core.gather(self._pool, a.slots, b.number, out)
 
     def diagonal(self, a: RowNumbers) -> np.ndarray:
         return self.kernel.diagonal(self._rows[a.number])

@@ -38,7 +38,7 @@ from widemargin.kernel.partition import Router, partition
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
-from widemargin.kernel.whole import ProblemTask, Whole
+from widemargin.kernel.whole import PathRows, ProblemTask, Whole
 from widemargin.progress import NoProgress, Progress
 from widemargin.resources import one_blas_thread
 
@@ -76,11 +76,13 @@ class TrainingRows:
     """The rows of a fit with their kernel: as the levels see them, and as the whole problem does.
 
     The two may differ: a penalised intercept would make all clusters alike, so the levels do
-    without it; and along a path of C the whole problem shares kernel rows with the next one.
+    without it; and along a path of C the whole problem shares kernel rows with the next one.  Pairs
+    of classes, which are solved side by side, do so each on its own: ``path`` has their rows.
     """
 
     levels: KernelRows
     whole: KernelRows
+    path: PathRows | None = None
 
 
 @dataclass
@@ -288,7 +290,8 @@ def _run_whole(state: FitState, division: Division) -> None:
     data = division.data.whole
     left = [(k, v) for k, v in enumerate(problems) if found[k] is None]
     todo = [ProblemTask(k, v, start(k), data, settings) for k, v in left]
-    whole = Whole(todo, data, settings, services.backend, services.executor, watch, keep)
+    path = division.data.path
+    whole = Whole(todo, data, settings, services.backend, services.executor, watch, keep, path)
     found |= {task.number: s for task, s in zip(todo, whole.solve(), strict=True)}
     state.solutions = list(found.values())  # type: ignore[arg-type]
     state.n_iter = max([state.n_iter, *(s.n_iter for s in state.solutions)])
@@ -329,7 +332,7 @@ def support_of(state: FitState, problems: list[Variables], n: int) -> np.ndarray
     used = np.zeros(n, dtype=bool)
     for variables, alpha in zip(problems, state.alphas, strict=True):
         used[variables.row[alpha > 0]] = True
-    return np.flatnonzero(used)
+    return used.nonzero()[0]
 
 
 def auto_levels(
@@ -345,9 +348,9 @@ def auto_levels(
     """
     largest = max(len(variables) for variables in problems)
     levels = round(np.log(max(largest / AUTO_ROWS, 1)) / np.log(plan.branching))
-    rng = np.random.default_rng([plan.seed, 0])
     if levels == 0:
         return 0
+    rng = np.random.default_rng([plan.seed, 0])
     with backend:
         while levels > 0:
             if kernel.cost * _coupling(kernel, rows, levels, plan, rng, backend) <= AUTO_COUPLING:

@@ -105,4 +105,4 @@ class KernelRows:
 
 def _size(X) -> int:
     """Values that are stored; of a sparse matrix, with their indices."""
-    return int(2 * X.nnz if sp.issparse(X) else np.prod(np.shape(X)))
+    return 2 * X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1]

@@ -17,7 +17,7 @@ from widemargin import _core
 from widemargin.history import continued
 from widemargin.kernel.active_set import INNER_TOL
 from widemargin.kernel.exact import KernelRows
-from widemargin.kernel.problem import Solution, away_from_zero
+from widemargin.kernel.problem import TINY, Solution, away_from_zero
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.tiles import Memory
@@ -28,7 +28,6 @@ WORKING_SET = 128  # smaller than elsewhere: kernel rows are all that costs here
 START_TOL = 1e-2
 _STEPS = 16  # between two looks at whether to stop
 _TILE = 128
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 def are_few(n_rows: int) -> bool:
@@ -79,8 +78,8 @@ class KeptRows:
 
     def part(self, row: np.ndarray) -> KeptRows:
         """Those of some rows, where all are there."""
-        own, one = KeptRows(len(row), self.pool.dtype, self.memory), np.ones(len(row))
-        _core.gather(self.pool, row, row, one, one, own.pool)
+        own = KeptRows(len(row), self.pool.dtype, self.memory)
+        _core.gather(self.pool, row, row, own.pool)
         own.core.add(np.arange(len(row)))
         return own
 
@@ -103,11 +102,11 @@ class FewRows:
 
     def __init__(self, data: KernelRows, memory: Memory, sharing: Sequence[Variables] = ()):
         self.data = data if data.exact is None else data.in_double()
-        self._diagonal = self.data.kernel.diagonal(self.data.rows)
-        order = _neighbours(len(data), sharing) if sharing else np.arange(len(data))
-        self._in_order = bool(np.all(order == np.arange(len(data))))
-        self._place = np.argsort(order)  # of each row in the matrix
-        kept = self.data if self._in_order else self.data[order]
+        self._diagonal = away_from_zero(self.data.kernel.diagonal(self.data.rows))
+        self._place, kept = None, self.data
+        if sharing and len(data) > AT_ONCE:  # of fewer rows, the matrix is nowhere far away
+            order = _neighbours(len(data), sharing)
+            self._place, kept = np.argsort(order), self.data[order]
         self._kept = KeptRows.of_data(kept, memory)
         if sharing or len(data) <= AT_ONCE:
             self._kept.compute_all()
@@ -123,8 +122,9 @@ class FewRows:
         on_step: Callable[[float], bool],
     ) -> Solution:
         """Minimise from ``alpha`` to a relative duality gap of ``settings.tol``."""
-        if len(variables) < len(self._diagonal) or not self._in_order:
-            with closing(self._kept.part(self._place[variables.row])) as part:
+        if len(variables) < len(self._diagonal) or self._place is not None:
+            row = variables.row if self._place is None else self._place[variables.row]
+            with closing(self._kept.part(row)) as part:
                 return self._solve(part, variables, alpha, settings, on_step)
         if self._kept.has_all or alpha.any():
             return self._solve(self._kept, variables, alpha, settings, on_step)
@@ -147,7 +147,7 @@ class FewRows:
 
     def _solve(self, kept: KeptRows, variables, alpha, settings, on_step) -> Solution:
         started = time.perf_counter()
-        diagonal = away_from_zero(self._diagonal[variables.row])
+        diagonal = self._diagonal[variables.row]
         alpha, gradient = np.minimum(alpha, variables.upper), np.empty(len(variables))
         active = _core.WorkingSet(alpha, gradient, variables.sign, variables.upper, diagonal)
         n_steps, stopped, history = 0, False, []
@@ -159,7 +159,7 @@ class FewRows:
             record = {"step": n_steps, "gap": gap, "dual": dual, "active": len(variables)}
             seconds = time.perf_counter() - started
             history.append({**record, "rows": kept.core.n_used, "seconds": seconds})
-            primal = max(dual + gap, _TINY)
+            primal = max(dual + gap, TINY)
             if gap <= settings.tol * primal:
                 break
             stopped = on_step(gap / primal) or n_steps >= settings.max_iter

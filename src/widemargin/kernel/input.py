@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 from widemargin.kernel.kernels import traits_of
 from widemargin.kernel.moments import first_negative, is_constant, weighted_variance
 from widemargin.multiclass import Targets
-from widemargin.stored import Store, check_store_input
+from widemargin.stored import Store, StoredMatrix, check_store_input
 from widemargin.validation import (
     check_unscaled,
     check_X_y,
@@ -60,7 +61,14 @@ def _check_kernel_input(machine, X) -> None:
             f"negative at row {row}, column {column_name(machine, column)}."
         )
     if traits.ours and not traits.non_negative:
-        check_unscaled(machine, X)
+        check_unscaled(machine, X, _scaling(X))
+
+
+def _scaling(X) -> str:
+    """How to scale the features of a fit."""
+    if isinstance(X, StoredMatrix):
+        return "before the store is built"
+    return words().scaling(sp.issparse(X))
 
 
 def choose_gamma(machine, X, weight: np.ndarray) -> float:
@@ -70,9 +78,8 @@ def choose_gamma(machine, X, weight: np.ndarray) -> float:
     if machine.gamma == "auto" or "gamma" not in traits_of(machine.kernel).parameters:
         return 1.0 / X.shape[1]
     variance = weighted_variance(X, weight / weight.sum())
-    with np.errstate(over="ignore"):
-        gamma = float(np.divide(1.0, X.shape[1] * variance)) if variance > 0 else 1.0
-    if not (np.isfinite(gamma) and gamma > 0) or (variance == 0 and not is_constant(X)):
+    gamma = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+    if not (math.isfinite(gamma) and gamma > 0) or (variance == 0 and not is_constant(X)):
         low, high = column_ranges(X)
         size = np.maximum(-low, high)
         widest = int(np.argmax(size))
@@ -80,6 +87,6 @@ def choose_gamma(machine, X, weight: np.ndarray) -> float:
             f"{words().option('gamma', 'scale')} divides by the variance of X, which double "
             f"precision cannot tell from 0 or infinity: column {column_name(machine, widest)} "
             f"reaches {size[widest]:g}. Scale the features first, "
-            f"{words().scaling(sp.issparse(X))}, or set {words().option('gamma')} to a number."
+            f"{_scaling(X)}, or set {words().option('gamma')} to a number."
         )
     return gamma

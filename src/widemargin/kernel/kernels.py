@@ -34,9 +34,10 @@ from widemargin.kernel.rows import (
 DENSE_FROM = 0.35  # share of non-zeros from which dense rows and the matrix product are faster
 EPSILON = float(np.finfo(np.float32).eps) / 2
 FAR = 1e4  # gamma |x|^2: above, stress found a gap of 1e-8 hidden by norms (docs/stress.md)
+LARGE = 1e4  # upper bounds above which FAR is less: a gap is a bound times what rounding moves
 ZERO = 746.0  # exp(-ZERO) is 0 in double precision
 TILE, TILE_COMPRESSED = 1024, 2048  # columns
-_FEW_FEATURES = 64  # up to which the core is as fast as BLAS, which needs Python around it
+_CORE_FEATURES = 1024  # up to which the core is as fast as BLAS, which needs Python around it
 _BLOCK = 64  # rows of a function's kernel matrix that are looked at together
 
 
@@ -172,6 +173,7 @@ class DotKernel:
     compressed: bool = False
     centre: np.ndarray | None = None
     cost: float = 4.0
+    far: float = FAR
 
     @property
     def traits(self) -> Traits:
@@ -215,7 +217,7 @@ class DotKernel:
             a.fill(b, out, self.finish)
 
     def in_core(self, a, shift: float = 0.0) -> _core.DenseKernel | None:
-        if self.compressed or a.data.shape[1] > _FEW_FEATURES or self.is_far(a):
+        if self.compressed or a.data.shape[1] > _CORE_FEATURES or self.is_far(a):
             return None
         return _core.DenseKernel(a.data, self.finish.core, shift)
 
@@ -228,7 +230,7 @@ class DotKernel:
         out *= -2
         out += a.norms[:, np.newaxis]
         out += b.norms
-        far, others = (self.gamma * rows.norms > FAR for rows in (a, b))
+        far, others = (self.gamma * rows.norms > self.far for rows in (a, b))
         largest = max(float(rows.norms.max(initial=0.0)) for rows in (a, b))
         rounding = 8 * (a.matrix.shape[1] + 4) * np.finfo(np.float64).eps * largest
         near = out <= ZERO / self.gamma + rounding
@@ -239,7 +241,7 @@ class DotKernel:
     def is_far(self, rows) -> bool:
         """Whether rounding of squared norms would show in double precision."""
         wanted = self.traits.by_distance and self.dtype == np.float64
-        return wanted and self.gamma * float(rows.norms.max(initial=0.0)) > FAR
+        return wanted and self.gamma * float(rows.norms.max(initial=0.0)) > self.far
 
     def diagonal(self, a) -> np.ndarray:
         if self.traits.by_distance:
@@ -250,9 +252,9 @@ class DotKernel:
 
     def relative_error(self, a) -> float:
         if self.traits.by_distance:  # distances are differences of norms
-            return EPSILON * max(1.0, 4 * self.gamma * float(np.mean(a.norms)))
+            return EPSILON * max(1.0, 4 * self.gamma * float(a.norms.mean(dtype=np.float64)))
         if self.name == "sigmoid":  # whose slope is 1 where terms of an inner product cancel
-            return EPSILON * max(1.0, self.gamma * float(np.mean(a.norms)))
+            return EPSILON * max(1.0, self.gamma * float(a.norms.mean(dtype=np.float64)))
         return EPSILON
 
     def vectors(self, a, support: np.ndarray):
@@ -383,8 +385,10 @@ class PrecomputedKernel:
         return MatrixRows.of_columns(a.column[support])
 
 
-def make_kernel(kernel, gamma: float, coef0: float, degree: int, X, dtype=np.float32) -> Kernel:
-    """The kernel object that parameters stand for, for training data X."""
+def make_kernel(
+    kernel, gamma: float, coef0: float, degree: int, X, dtype=np.float32, most: float = 1.0
+) -> Kernel:
+    """The kernel object that parameters stand for, for training data X and variables up to most."""
     if callable(kernel):
         return FunctionKernel(getattr(kernel, "__name__", "user function"), kernel, dtype)
     if kernel not in KERNELS:
@@ -414,4 +418,5 @@ def make_kernel(kernel, gamma: float, coef0: float, degree: int, X, dtype=np.flo
         compressed=compressed,
         centre=centre,
         cost=2 + X.shape[1] * (share / 8 if compressed else 1 / 25),
+        far=FAR / max(1.0, most / LARGE),
     )

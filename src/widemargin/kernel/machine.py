@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from widemargin.kernel.divide import (
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.few_rows import are_few
 from widemargin.kernel.input import choose_gamma, read_data
-from widemargin.kernel.kernels import make_kernel
+from widemargin.kernel.kernels import FAR, DotKernel, make_kernel
 from widemargin.kernel.lazy_rows import LazyRows
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.precision import Prepared, check_sums, in_range, predicts_in_single
@@ -44,11 +45,13 @@ from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.spread import Spread
 from widemargin.kernel.training import TrainingSet
 from widemargin.kernel.warm_start import Dual, Duals
+from widemargin.kernel.whole import PathRows
 from widemargin.machine import FitRecord, Machine, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
 from widemargin.resources import LEAST_MEMORY, free_memory, one_blas_thread, total_memory
 from widemargin.stored import Store, StoredMatrix
+from widemargin.validation import median
 from widemargin.warning import warn_user
 from widemargin.wording import words
 
@@ -56,6 +59,13 @@ EARLY_ROWS = 8000
 CACHE_SHARE = 0.25  # of the machine's memory, which is the same whatever else is running
 FREE_SHARE = 0.5  # of what is free, at most
 _NOT_IDENTITY = ("n_jobs", "verbose", "checkpoint", "cache_size", "warm_start", "on_interrupt")
+
+
+def _seed(random_state) -> int:
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+_first_of = lru_cache(64)(_seed)  # of a number: such a generator takes longer than a small fit
 
 
 class KernelMachine(Machine):
@@ -112,7 +122,7 @@ class KernelMachine(Machine):
         X, y, targets, given = read_data(self, X, y, sample_weight)
         check_sums(self.C, targets.weight, 1.0)
         gamma = choose_gamma(self, targets.X, given)
-        typical = self.C * float(np.median(targets.weight))
+        typical = self.C * median(targets.weight)
         make = partial(self._made, X, targets, gamma)
         with one_blas_thread():
             kernel, rows, diagonal = in_range(make, gamma, typical, self.tol)
@@ -120,30 +130,33 @@ class KernelMachine(Machine):
             levels = whole = KernelRows.of_data(kernel, rows, X, targets.present)
         constant = 0.0
         if self._has_intercept():
-            constant = float(np.average(levels.diagonal(), weights=given)) or 1.0
+            constant = float((levels.diagonal() * given).sum() / given.sum()) or 1.0
             whole = levels.shifted(constant)
-        host = self._host()
-        if several:
-            shared = host.share_rows(whole.kernel, rows, self._cache_bytes(len(rows)))
-            whole = KernelRows(*shared, whole.exact)
-        data = TrainingRows(levels, whole)
-        return TrainingSet(data, gamma, constant, targets, host, several, X, y)
+        executor, path = self._executor(), None
+        host, cache_bytes = self._host(executor), self._cache_bytes(len(rows))
+        if several and targets.coding.votes:
+            path = PathRows(cache_bytes / targets.coding.n_outputs)
+        elif several:
+            whole = KernelRows(*host.share_rows(whole.kernel, rows, cache_bytes), whole.exact)
+        data = TrainingRows(levels, whole, path)
+        return TrainingSet(data, gamma, constant, targets, host, executor, several, X, y)
 
-    def _host(self) -> Host:
-        executor, n_threads = self._executor(), effective_n_jobs(self.n_jobs)
+    def _host(self, executor: Threads | Executor) -> Host:
+        n_threads = effective_n_jobs(self.n_jobs)
         return Host(n_threads) if isinstance(executor, Threads) else Spread(n_threads, executor)
 
     def _has_intercept(self) -> bool:
         return not self.early if self.fit_intercept == "auto" else bool(self.fit_intercept)
 
     def _made(self, X, targets: Targets, gamma: float, dtype: type) -> Prepared:
-        kernel = make_kernel(self.kernel, gamma, self.coef0, self.degree, targets.X, dtype)
+        most = float(self.C * targets.weight.max(initial=0.0))
+        kernel = make_kernel(self.kernel, gamma, self.coef0, self.degree, targets.X, dtype, most)
         if isinstance(X, StoredMatrix):
             rows: Any = LazyRows.on_disk(kernel, X)
         else:
             rows = kernel.training_rows(X, targets.present)
         diagonal = kernel.diagonal(rows)
-        if not np.all(np.isfinite(diagonal)):
+        if not np.isfinite(diagonal).all():
             row = targets.present[np.flatnonzero(~np.isfinite(diagonal))[0]]
             raise ValueError(
                 f"kernel={self.kernel!r} overflows: k(x, x) is not finite at row {row}. Scale the "
@@ -172,7 +185,7 @@ class KernelMachine(Machine):
         context = self._init_callback_context(max_subtasks=n_parts)
         context.call_on_fit_task_begin(estimator=self, X=training.X, y=training.y)
         progress = progress_of(self, context, training.X, training.y)
-        services = Services(training.host, self._executor(), checkpoint, progress)
+        services = Services(training.host, training.executor, checkpoint, progress)
         division = Division(training.data, problems, plan, services)
         try:
             divide_and_conquer(state, division)
@@ -196,7 +209,8 @@ class KernelMachine(Machine):
 
     def _checkpoint(self, training: TrainingSet) -> Checkpoint | NoCheckpoint:
         """With the seed of the fit: a new one, or that of the fit which goes on."""
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        given = self.random_state
+        seed = _first_of(given) if type(given) is int else _seed(given)
         if self.checkpoint is None:
             return NoCheckpoint(seed)
         folder = Path(self.checkpoint)
@@ -276,16 +290,18 @@ class KernelMachine(Machine):
         place[support] = np.arange(len(support))
         coef = np.zeros((len(support), len(problems)))
         for k, (variables, alpha) in enumerate(zip(problems, state.alphas, strict=True)):
-            used = np.flatnonzero(alpha)
+            used = alpha.nonzero()[0]
             coef[place[variables.row[used]], k] = (alpha * variables.sign)[used]
         early = not state.solutions
-        own, router = data[support], state.router
-        kernel, rows = data.kernel, own.in_memory().rows
+        kernel, router = data.kernel, state.router
+        rows = replace(data, exact=None)[support].in_memory().rows
         single = kernel.dtype == np.float32
         if single and (state.double or not predicts_in_single(kernel, rows, coef)):
-            double = own.in_double().in_memory()
+            double = data[support].in_double().in_memory()
             kernel, rows = double.kernel, double.rows
             router = router and router.in_double()
+        if isinstance(kernel, DotKernel):
+            kernel = replace(kernel, far=FAR)  # as a file of the model has it
         # A level that was kept has been solved without an intercept.
         constant = 0.0 if early else training.constant
         for name, value in training.targets.fitted.items():

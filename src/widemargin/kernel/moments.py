@@ -29,12 +29,14 @@ def squared_norms(X) -> np.ndarray:
 
 def weighted_variance(X, share: np.ndarray) -> float:
     """Variance of all values, rows weighted by ``share``, without cancellation."""
-    mean = sum(float(own @ part.mean(axis=1, dtype=np.float64)) for part, own in _parts(X, share))
-    total = 0.0
+    d, mean, total = X.shape[1], 0.0, 0.0
+    for part, own in _parts(X, share):
+        mean += float(own @ (part.sum(axis=1, dtype=np.float64) / d))
     with np.errstate(over="ignore"):  # infinity, which the caller refuses
         for part, own in _parts(X, share):
             # whatever X is: float16 would overflow, and squares of small float32 numbers vanish
-            total += float(own @ np.square(np.subtract(part, mean, dtype=np.float64)).mean(axis=1))
+            squares = np.square(np.subtract(part, mean, dtype=np.float64))
+            total += float(own @ (squares.sum(axis=1) / d))
         return total if total > 1e-24 * np.square(mean) else 0.0  # constant, but for rounding
 
 

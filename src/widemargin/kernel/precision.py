@@ -52,11 +52,16 @@ def predicts_in_single(kernel: Kernel, rows: Any, coef: np.ndarray, most: float 
     """
     if len(rows) == 0:
         return True
+    error = kernel.relative_error(rows)
+    if kernel.definite:  # no value is larger than all on the diagonal
+        largest = float(kernel.diagonal(rows).max() * np.sqrt(np.square(coef).sum(axis=0).max()))
+        if error * largest <= most:
+            return True
     some = rows[np.unique(np.linspace(0, len(rows) - 1, PROBED).astype(np.int64))]
     values: np.ndarray = np.empty((len(some), len(rows)), dtype=kernel.dtype)
     kernel.fill(kernel.as_left(some), rows, values)
     size = float(np.sqrt((np.square(values, dtype=np.float64) @ np.square(coef)).max()))
-    return kernel.relative_error(rows) * size <= most
+    return error * size <= most
 
 
 def check_sums(C: float, weight: np.ndarray, largest: float) -> None:

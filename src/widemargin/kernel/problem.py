@@ -10,6 +10,8 @@ import numpy as np
 
 from widemargin.kernel.kernels import Kernel
 
+TINY = float(np.finfo(np.float64).tiny)
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -42,7 +44,7 @@ class Problem:
 
 
 def away_from_zero(diagonal: np.ndarray) -> np.ndarray:
-    typical = float(np.abs(diagonal).mean()) if len(diagonal) else 0.0
+    typical = float(np.abs(diagonal).sum()) / max(len(diagonal), 1)
     return np.maximum(diagonal, 1e-12 * typical if typical > 0 else 1.0)
 
 
@@ -70,7 +72,7 @@ class Solution:
 
 
 def relative_gap(primal: float, dual: float) -> float:
-    return (primal - dual) / max(primal, float(np.finfo(np.float64).tiny))
+    return (primal - dual) / max(primal, TINY)
 
 
 def gap_terms(alpha: np.ndarray, gradient: np.ndarray, upper: np.ndarray) -> np.ndarray:

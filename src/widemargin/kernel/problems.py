@@ -39,10 +39,10 @@ class Variables:
 def binary_problems(label: np.ndarray, coding: Coding, upper: np.ndarray) -> list[Variables]:
     """One problem per output: a variable for each row whose class takes part in it."""
     every = np.arange(len(label))
-    of_class = [np.flatnonzero(label == c) for c in range(coding.n_classes)]
+    of_class = [(label == c).nonzero()[0] for c in range(coding.n_classes)]
     problems = []
     for target in coding.targets.T:
-        part = np.flatnonzero(target)
+        part = target.nonzero()[0]
         rows = every if len(part) == coding.n_classes else _merged(of_class, part)
         linear = np.full(len(rows), -1.0)
         problems.append(Variables(rows, target[label[rows]], linear, upper[rows]))
@@ -50,4 +50,6 @@ def binary_problems(label: np.ndarray, coding: Coding, upper: np.ndarray) -> lis
 
 
 def _merged(of_class: list[np.ndarray], part: np.ndarray) -> np.ndarray:
-    return np.sort(np.concatenate([of_class[c] for c in part]))
+    rows = np.concatenate([of_class[c] for c in part])
+    rows.sort()
+    return rows

@@ -73,8 +73,13 @@ class DenseRows:
 
     @classmethod
     def of(cls, data: np.ndarray) -> DenseRows:
-        rows = cls(data, np.zeros(len(data), dtype=data.dtype))
-        return replace(rows, norms=_norms(rows))
+        """Equal rows are at distance 0 wherever BLAS adds a block's products in the same order."""
+        norms = np.empty(len(data), dtype=data.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):  # `check_norms` names the row
+            for begin in range(0, len(data), _core.PANEL):
+                part = data[begin : begin + _core.PANEL]
+                norms[begin : begin + _core.PANEL] = np.matmul(part, part.T).diagonal()
+        return cls(data, norms)
 
     def __len__(self) -> int:
         return len(self.norms)
@@ -119,9 +124,16 @@ class CompressedRows:
 
     @classmethod
     def of(cls, X: sp.csr_array) -> CompressedRows:
+        """Equal rows are at distance 0: norms are the sums that inner products are."""
         start, index = X.indptr.astype(np.int64), X.indices.astype(np.int32)
         rows = cls(start, index, X.data, np.zeros(X.shape[0], dtype=X.dtype), X.shape[1])
-        return replace(rows, norms=_norms(rows))
+        norms = np.empty_like(rows.norms)
+        for begin in range(0, len(rows), _core.PANEL):
+            part = rows[begin : begin + _core.PANEL]
+            out = np.empty((len(part), len(part)), dtype=norms.dtype)
+            part.as_left().fill(part, out)
+            norms[begin : begin + _core.PANEL] = out.diagonal()
+        return replace(rows, norms=norms)
 
     def __len__(self) -> int:
         return len(self.norms)
@@ -269,22 +281,6 @@ class MatrixRows:
         return {"column": self.column}
 
 
-def _norms(rows: DenseRows | CompressedRows) -> np.ndarray:
-    """Squared norms by the sums that inner products use.
-
-    Equal compressed rows are then at distance exactly 0; equal dense rows are wherever BLAS adds
-    a block's products in the same order.
-    """
-    norms = np.empty(len(rows), dtype=rows.norms.dtype)
-    for begin in range(0, len(rows), _core.PANEL):
-        part = rows[begin : begin + _core.PANEL]
-        out = np.empty((len(part), len(part)), dtype=norms.dtype)
-        with np.errstate(over="ignore", invalid="ignore"):  # `check_norms` names the row
-            part.as_left().fill(part, out)  # type: ignore[arg-type]
-        norms[begin : begin + _core.PANEL] = np.diag(out)
-    return norms
-
-
 def pair_distances(
     a: DenseRows | CompressedRows, b: DenseRows | CompressedRows, i: np.ndarray, j: np.ndarray
 ) -> np.ndarray:
@@ -301,10 +297,11 @@ def pair_distances(
 
 def check_norms(rows):
     """Refuse rows whose norms overflow: every distance would be wrong."""
-    bad = np.flatnonzero(~np.isfinite(rows.norms))
-    if len(bad):
+    finite = np.isfinite(rows.norms)
+    if not finite.all():
+        bad = int(finite.argmin())
         raise RangeError(
-            f"Row {bad[0]} is too large for {rows.norms.dtype} arithmetic: its squared norm "
+            f"Row {bad} is too large for {rows.norms.dtype} arithmetic: its squared norm "
             "overflows. Scale the features first."
         )
     return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self
@@ -12,6 +13,7 @@ from widemargin.kernel.kernels import TILE
 from widemargin.resources import one_blas_thread
 from widemargin.warning import warn_user
 
+IDLE = 5.0  # seconds after which a worker without tasks gives its buffers back
 RESERVE = 64 << 20  # bytes that a cache leaves free: blocks of kernel values, variables, copies
 
 
@@ -94,6 +96,28 @@ class Memory:
     def give(self, buffer: np.ndarray) -> None:
         whole = buffer if buffer.base is None else buffer.base
         self._free[id(whole)] = whole
+
+
+class CommonMemory(Memory):
+    """That of all tasks that come to this process from elsewhere, while they come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._end = threading.Timer(IDLE, self._forget)
+
+    def give(self, buffer: np.ndarray) -> None:
+        super().give(buffer)
+        self._end.cancel()
+        self._end = threading.Timer(IDLE, self._forget)
+        self._end.daemon = True
+        self._end.start()
+
+    def _forget(self) -> None:
+        self._free.clear()
+        self._granted = np.inf
+
+
+COMMON = CommonMemory()
 
 
 def allocate(size: int, least: int, dtype) -> np.ndarray:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
 
 from widemargin.digest import digest
+from widemargin.engine import Threads
 from widemargin.kernel.backend import Host
 from widemargin.kernel.divide import TrainingRows
 from widemargin.multiclass import Targets
@@ -24,6 +26,7 @@ class TrainingSet:
     constant: float  # of the kernel, for the intercept
     targets: Targets
     host: Host  # with memory for kernel rows that is handed on along a path
+    executor: Threads | Executor
     along_path: bool
     X: object
     y: object

@@ -57,11 +57,34 @@ class ProblemTask:
         return replace(self, variables=own, data=data)
 
 
-def solve_problem(task: ProblemTask, control: Control, backend: Backend) -> Solution:
-    """On a copy of its rows, with nothing shared."""
+class PathRows:
+    """The rows of pairs of classes along a path of C, with kernel values that fits have left.
+
+    Each pair has its own, since pairs are solved side by side: who computes what, and with which
+    other values, must not hang on the threads.
+    """
+
+    def __init__(self, cache_bytes: float) -> None:
+        self._cache_bytes = cache_bytes  # of each pair
+        self._data: dict[int, KernelRows] = {}
+
+    def of(self, number: int, data: KernelRows, backend: Backend) -> KernelRows:
+        """Those of a pair, which are ``data`` in the first fit."""
+        if number not in self._data:
+            shared = backend.share_rows(data.kernel, data.rows, self._cache_bytes)
+            self._data[number] = KernelRows(*shared, data.exact)
+        return self._data[number]
+
+
+def solve_problem(
+    task: ProblemTask, control: Control, backend: Backend, path: PathRows | None = None
+) -> Solution:
+    """On a copy of its rows, with nothing shared but along a path."""
     control.check()
     backend, own = backend.copy(), task.on_own_rows()
     data = own.data if own.data is task.data else own.data.taken()
+    if path is not None and not are_few(len(data)):
+        data = path.of(task.number, data, backend)
     with closing(SeveralProblems(data, backend, task.settings)) as several:
         return several.solve(own.variables, task.alpha, control.step, control.show)
 
@@ -87,6 +110,7 @@ class Whole:
     executor: Threads | Executor
     watch: Callable[[Any], Any]
     on_result: Callable[[ProblemTask, Solution], None]
+    path: PathRows | None = None
 
     def solve(self) -> list[Solution]:
         """In the order of the tasks."""
@@ -114,7 +138,9 @@ class Whole:
         small = order[len(large) :]
         settings = replace(self.settings, cache_bytes=share)
         beside = [replace(self.tasks[k], settings=settings) for k in small]
-        function = solve_problem
+        function: Callable = partial(solve_problem, path=self.path)
+        alone = [self.tasks[k] for k in large]
+        found = self._run(partial(function, backend=self.backend), alone, Threads(1))
         if not isinstance(self.executor, Threads):
             function, beside = _solve_elsewhere, [task.on_own_rows() for task in beside]
         elif any(are_few(len(task.variables)) for task in beside):
@@ -123,8 +149,6 @@ class Whole:
         most = max((needed[k] for k in small), default=share)
         at_once = tasks_at_once(self.backend.n_threads, len(small), most, cache_bytes)
         executor = Threads(at_once) if isinstance(self.executor, Threads) else self.executor
-        alone = [self.tasks[k] for k in large]
-        found = self._run(partial(solve_problem, backend=self.backend), alone, Threads(1))
         share_of = self.backend.for_tasks(at_once)
         found += self._run(partial(function, backend=share_of), beside, executor)
         by_number = dict(zip(large + small, found, strict=True))
