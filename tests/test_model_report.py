@@ -201,6 +201,16 @@ def test_a_model_behind_other_steps_than_scalers_has_no_terms(tmp_path):
     assert "2 categories" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
+def test_shapes_have_no_band_for_many_classes_and_constant_columns_none_at_all(tmp_path):
+    X, y = load_digits(return_X_y=True)
+    X, y = np.c_[X[:200, 20:22], np.ones(200)], y[:200]
+    model = AdditiveSVC(random_state=0).fit(X, y)
+    write_report(model, X, y, tmp_path / "r.html", training=(X, y))
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "band" not in text
+    assert [f"What feature {j} adds" in text for j in range(3)] == [True, True, False]
+
+
 def test_probabilities_are_compared_with_shares(tmp_path):
     X, y = people(300)
     model = CalibratedClassifierCV(AdditiveSVC(random_state=0), ensemble=False).fit(X, y)

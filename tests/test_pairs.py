@@ -214,6 +214,16 @@ def test_values_of_columns_of_categories_and_of_missing_numbers():
     np.testing.assert_array_equal(term_values(X, Term("age", (1,))), [1, np.nan, 3, 4])
 
 
+def test_missing_categories_of_arrow_are_no_category():
+    pa = pytest.importorskip("pyarrow")
+    jobs = pa.array(["smith", None, "clerk", None, "smith"]).dictionary_encode()
+    X = pa.table({"job": pa.chunked_array([jobs]), "age": [1.0, None, 3.0, 4.0, 5.0]})
+    known = ["smith", MISSING, "clerk", MISSING, "smith"]
+    assert term_values(X, Term("job", (0,), ("clerk", "smith", MISSING))).tolist() == known
+    assert term_values(X, Term("job", (0,))).tolist() == known
+    np.testing.assert_array_equal(term_values(X, Term("age", (1,))), [1, np.nan, 3, 4, 5])
+
+
 def test_pairs_of_frames_with_categories_and_missing_values():
     rng = np.random.default_rng(1)
     job, age = rng.choice(["a", "b", "c"], 2000), rng.uniform(20, 60, 2000)

@@ -1,5 +1,6 @@
 """The search finds what an exhaustive one finds, on the same folds."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from widemargin.selection import (
     sample_rows,
     tune,
 )
+from widemargin.warning import RareClassWarning
 
 X, Y = load_iris(return_X_y=True)
 CS = [0.01, 1.0, 100.0]
@@ -84,6 +86,18 @@ def test_the_best_come_first_and_of_equals_the_smaller_c_then_the_earlier_candid
                      ("first", 1), ("second", 1)]  # fmt: skip
     assert all(t.spread == 0 for t in trials)
     assert trials[0].seconds == trials[2].seconds > 0  # one path for all C of a candidate
+
+
+def test_classes_with_fewer_rows_than_folds_are_named_in_one_warning():
+    X, y = np.random.default_rng(0).random((40, 2)), np.repeat(["a", "b", "rare"], [20, 18, 2])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tune([Candidate({}, AdditiveSVC(random_state=0))], X, y, [1.0], folds=3)
+    (only,) = caught
+    assert only.category is RareClassWarning
+    assert str(only.message).startswith(
+        "Classes with fewer rows than the 3 folds are not in all of them: 'rare' (2). Join"
+    )
 
 
 def test_the_seed_decides_the_folds():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _NEARLY_NUMBERS = 0.9  # share of a text column's values
 _MANY_CATEGORIES = 50  # that any column may have; more than these, up to half as many as rows
 _SHOWN = 60  # characters of a value in a message
-_WITH_COMMA = re.compile(r"[ \t]*[+-]?[0-9]+(,[0-9]+)+(\.[0-9]*)?[ \t]*")
+_WITH_COMMA = re.compile(r"[ \t]*[+-]?[0-9]+(\.[0-9]{3})*(,[0-9]+)+(\.[0-9]*)?[ \t]*")
 _NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
 
 

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from widemargin.bands import Bands, shape_bands
 from widemargin.calibration import uncalibrated
+from widemargin.drawing.shapes import MOST_BANDS
 from widemargin.environment import versions
 from widemargin.machine import Machine, changed_and_default_parameters, feature_names
 from widemargin.mistakes import Mistake, worst_mistakes
@@ -75,7 +76,7 @@ def write_report(
     title : str, default="A model"
     training : tuple of X and y, default=None
         The rows that the model was fitted on: 20 copies are fitted to bootstrap samples of them,
-        and shapes get the band that nine in ten lie in.
+        and shapes get the band that nine in ten lie in. More than three classes have no bands.
     about : mapping of str to object, default=None
         More facts about the model, such as where it came from.
 
@@ -101,7 +102,7 @@ def write_report(
     if not isinstance(subject.machine, Machine):
         kind = type(subject.machine).__name__
         raise ValueError(f"A report is about AdditiveSVC or KernelSVC, not about {kind}.")
-    if training is not None and subject.explained is not None:
+    if training is not None and subject.has_bands:
         bands = shape_bands(subject.model, *training, n_fits=_N_FITS, names=names)
     found = evaluate(subject.model, X, y)
     kind = type(subject.machine).__name__
@@ -131,6 +132,11 @@ class Subject:
     def explained(self) -> Explanation | None:
         """Terms, if the model has such."""
         return explain(self.model, self.names) if is_explainable(self.model) else None
+
+    @property
+    def has_bands(self) -> bool:
+        """Whether bands of its terms could be told apart."""
+        return self.explained is not None and len(self.explained.classes) <= MOST_BANDS
 
     @cached_property
     def importances(self) -> np.ndarray:
@@ -235,12 +241,13 @@ def _importance(subject: Subject) -> tuple[str, Html]:
 def _shapes(subject: Subject, bands: Bands | None) -> tuple[str, Html]:
     explained = subject.explained
     assert explained is not None
+    moving = max(int(np.count_nonzero(subject.importances)), 1)  # a constant column adds nothing
     shown = [
         picture(
             partial(_drawn, plot_shape, explained, term.name, bands=bands),
             f"What {term.name} adds to the decision value, over its values.",
         )
-        for term in subject.terms[:_MOST_SHAPES]
+        for term in subject.terms[: min(_MOST_SHAPES, moving)]
     ]
     said = (
         "What the most important columns add to the decision value, in their own units; grey bars "

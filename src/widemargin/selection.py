@@ -18,8 +18,10 @@ from sklearn.utils import get_tags
 from widemargin.calibration import uncalibrated, with_probabilities
 from widemargin.scoring import Scorer, check_scoring, get_scorer
 from widemargin.sklearn_private import safe_indexing
-from widemargin.warning import UnseenWarning
+from widemargin.warning import RareClassWarning, UnseenWarning, warn_user
 from widemargin.wording import words
+
+_MOST_NAMED = 5  # classes in a warning
 
 
 def behind_scaler(scaler, machine):
@@ -164,7 +166,7 @@ def tune(
         check_scoring(scoring, np.unique(y), probabilities=probable)
     check_folds(y, folds)
     ascending = sorted(float(C) for C in Cs)
-    parts = list(StratifiedKFold(folds, shuffle=True, random_state=random_state).split(X, y))
+    parts = _stratified(X, y, folds, random_state)
     trials: list[Trial] = []
     for candidate in candidates:
         started = time.perf_counter()
@@ -196,6 +198,22 @@ def check_folds(y: np.ndarray, folds: int) -> None:
             f"{words().option('folds', folds)} are too many: the largest class has "
             f"{largest} row{'s' * (largest != 1)}."
         )
+
+
+def _stratified(X, y: np.ndarray, folds: int, random_state) -> list[tuple]:
+    """Rows to learn from and to score, with a word on classes that cannot be in every fold."""
+    classes, counts = np.unique(y, return_counts=True)
+    few = [f"{c!r} ({n})" for c, n in zip(classes.tolist(), counts, strict=True) if n < folds]
+    if few:
+        more = f" and {len(few) - _MOST_NAMED} more" if len(few) > _MOST_NAMED else ""
+        warn_user(
+            f"Classes with fewer rows than the {folds} folds are not in all of them: "
+            f"{', '.join(few[:_MOST_NAMED])}{more}. Join them with others, or leave them out.",
+            RareClassWarning,
+        )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")  # scikit-learn's word on it
+        return list(StratifiedKFold(folds, shuffle=True, random_state=random_state).split(X, y))
 
 
 def ranked(trials: Sequence[Trial]) -> list[Trial]:

@@ -39,7 +39,11 @@ def term_values(X, term: Term) -> np.ndarray:
 def _column(X, j: int) -> np.ndarray:
     if sp.issparse(X):
         return X[:, [j]].toarray().ravel()
-    return np.asarray(safe_indexing(X, [j], axis=1)).ravel()
+    column = safe_indexing(X, [j], axis=1)
+    if hasattr(column, "to_pylist") and hasattr(column.schema[0].type, "value_type"):
+        # a dictionary of Arrow's, whose gaps NumPy gets as some category
+        return np.array(column.column(0).to_pylist(), dtype=object)
+    return np.asarray(column).ravel()
 
 
 @dataclass(frozen=True)

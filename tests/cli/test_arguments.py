@@ -16,6 +16,7 @@ from widemargin.cli import app
 from widemargin.cli.arguments import UsageError, number_or_text, numbers, with_long_options
 from widemargin.cli.groups import grouped
 from widemargin.cli.machines import _KERNELS_OF, ADDITIVE, GENERAL, kernel_name
+from widemargin.data.reading import FORMATS
 from widemargin.kernel.kernels import KERNELS as GENERAL_KERNELS
 
 from .helpers import SIGN, TWO, refused, run, run_json, trained, write, write_lines
@@ -39,6 +40,19 @@ def test_help_names_every_kernel():
     printed = re.sub(r"[\s│]+", " ", run("train", "--help").stdout)
     for kernel in ADDITIVE + GENERAL:
         assert f"{kernel}," in printed or f"{kernel};" in printed
+
+
+def test_help_says_the_defaults_of_the_machines_and_every_format():
+    printed = re.sub(r"[\s│]+", " ", run("train", "--help").stdout)
+    kernel, additive = KernelSVC(), AdditiveSVC()
+    assert kernel.C == additive.C
+    assert f"Cost of errors (default: {kernel.C:g})" in printed
+    assert f"Of poly (default: {kernel.degree})" in printed
+    assert f"Of poly and sigmoid (default: {kernel.coef0:g})" in printed
+    assert f"to stop at (default: {kernel.tol:g}; additive: {additive.tol:g})" in printed
+    assert kernel.gamma == "scale"
+    assert "(default: 1 / (features * variance))" in printed
+    assert f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]} (default: by the content)" in printed
 
 
 @dataclass(frozen=True)

@@ -185,6 +185,17 @@ def test_easy_without_a_test_and_with_another_model(iris):
     assert quiet.stdout.startswith("accuracy")  # what was asked for, and no more
 
 
+def test_easy_says_once_which_classes_are_rare_and_what_a_star_is():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 4)), rng.choice(["a", "b"], 90)
+    y[0] = "rare"
+    table("rare.csv", {**{f"x{j}": X[:, j] for j in range(4)}, "label": y})
+    said = run("easy", "rare.csv").stderr
+    assert said.count("Classes with fewer rows") == 1
+    assert "n_splits" not in said
+    assert said.count("\n* in some folds") == ("%*" in said)
+
+
 def test_easy_says_a_word_before_it_imports_anything_heavy(iris, monkeypatch):
     monkeypatch.setitem(sys.modules, "widemargin.cli.choosing", None)
     monkeypatch.delattr(widemargin.cli, "choosing", raising=False)

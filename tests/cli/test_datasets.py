@@ -150,6 +150,19 @@ def test_tables_without_labels_can_be_predicted_but_not_evaluated(people, words)
     assert "b.csv: no labels in it" in refused("evaluate", "b.csv", "m", *words, status=1)
 
 
+def test_an_npz_file_without_labels_has_no_column_to_name():
+    np.savez("a.npz", X=np.eye(4))
+    assert refused("train", "a.npz", status=1) == "a.npz: no labels in it. Save them in it as y."
+
+
+def test_features_beyond_those_of_a_model_that_counts_from_0():
+    write_lines("zero.txt", *["0 0:1 1:2", "1 0:3 1:1"] * 3)
+    write_lines("one.txt", *["0 1:1 2:2", "1 1:3 2:1"] * 3)
+    run("train", "zero.txt", "m", "-q")
+    said = run("evaluate", "one.txt", "m").stderr
+    assert said.endswith("which the model has not seen, are left out. The model counts from 0.\n")
+
+
 def test_training_needs_labels(people):
     table("a.csv", people)
     for command in ("train", "tune", "easy"):

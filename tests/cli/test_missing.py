@@ -61,12 +61,16 @@ def test_a_mark_for_missing_values_is_remembered(people):
 
 def test_kernel_machines_and_scalers_say_what_to_do(people):
     way_out = "or learn from them with an additive kernel, such as --kernel intersection"
-    plural = way_out.replace("--kernel ", "--kernels ")
-    for words in (["train"], ["train", "-t", "chi2", "--scale", "minmax"],
-                  ["tune", "-t", "rbf,chi2"]):  # fmt: skip
+    plural, scaled = way_out.replace("--kernel ", "--kernels "), ", and without --scale"
+    for words, end in (
+        (["train"], way_out),
+        (["train", "-t", "chi2", "--scale", "minmax"], way_out + scaled),
+        (["tune", "-t", "rbf,chi2"], plural),
+        (["tune", "-t", "chi2", "--scale", "minmax"], plural + scaled),
+    ):
         said = refused(*words, "a.csv", status=1)
         assert "the value is missing or not finite, the first of" in said
-        assert said.endswith(plural if words[0] == "tune" else way_out)
+        assert said.endswith(end)
     np.savez("a.npz", X=people[["age", "pay"]].to_numpy(), y=people["label"].to_numpy(str))
     said = refused("train", "a.npz", status=1)
     assert "Input X contains NaN at row" in said

@@ -48,6 +48,13 @@ def test_a_kernel_model(two):
     assert said == "--training is for bands of shapes, which KernelSVC has not."
 
 
+def test_bands_are_for_few_classes():
+    four = table("four.csv", {"size": [1, 2, 3, 4] * 10, "label": ["a", "b", "c", "d"] * 10})
+    run("train", four, "m", "-t", "chi2", "-q")
+    said = refused("report", "m", four, "--training", four)
+    assert "are drawn for up to 3 classes; the model has 4" in said
+
+
 def test_what_is_refused_leaves_no_file(people):
     run("train", people, "m", "-t", "chi2", "-q")
     before = files()

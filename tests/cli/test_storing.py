@@ -13,7 +13,7 @@ from widemargin.cli.storing import _expected_bytes, bytes_of
 from widemargin.data import streaming, svmlight
 from widemargin.resources import free_memory
 
-from .helpers import refused, run, run_json
+from .helpers import refused, run, run_json, write_lines
 
 
 @pytest.fixture
@@ -69,6 +69,13 @@ def test_what_cannot_be_trained_from_disk_says_so(options, iris, tmp_path):
     assert said.endswith(f"a store is trained {without}")
 
 
+def test_features_of_a_store_are_scaled_before_it_is_built():
+    write_lines("wide.txt", *(f"{k % 2} 1:{k % 3} 2:{k % 5} 3:{1000 * k}" for k in range(20)))
+    run("store", "wide.txt", "s", "--keep", "values")
+    said = run("train", "s", "m", "-t", "rbf").stderr
+    assert "outweigh the others. Scale the features first, before the store is built." in said
+
+
 def test_a_store_of_values_is_for_kernels_that_are_not_additive(iris, tmp_path):
     made = run_json("store", iris, tmp_path / "s", "--keep", "values")
     assert made["bytes_per_value"] >= 8
@@ -80,9 +87,8 @@ def test_a_store_of_values_is_for_kernels_that_are_not_additive(iris, tmp_path):
     assert "holds values" in said
     assert "Build one with store --keep codes." in said
     run("store", iris, tmp_path / "c")
-    assert "Build one with store --keep values." in refused(
-        "train", tmp_path / "c", "-t", "rbf", status=1
-    )
+    said = refused("train", tmp_path / "c", "-t", "rbf", status=1)
+    assert "(--kernel intersection), or build one with store --keep values." in said
     said = refused("store", iris, tmp_path / "s", "--keep", "values", "--append")
     assert said.startswith("--keep has no meaning with --append")
     assert "--keep" in refused("store", iris, tmp_path / "t", "--keep", "both", status=1)

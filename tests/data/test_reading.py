@@ -161,6 +161,25 @@ def test_detection(head, format):
     assert detect_format(head) == format
 
 
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (b'{"age": {"0": 31}}', "JSON, which is none of the formats svmlight, csv"),
+        (b'[{"age": 31}, {"age": 52}]', "JSON"),
+        (b"\x80\x05\x95\x1a\0\0\0\x8c\tDataFrame\n", "a binary file, of none of the formats"),
+    ],
+)
+def test_what_is_none_of_the_formats_is_named(head, said):
+    with pytest.raises(ValueError, match=said):
+        detect_format(head)
+
+
+def test_the_only_column_of_a_csv_file_is_no_label_of_svmlight(tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("age\n31\n52\n")
+    assert read(path, label=False).X.tolist() == [[31], [52]]
+
+
 @pytest.mark.parametrize("code", ["utf-16", "utf-16-le", "utf-32"])
 def test_text_in_utf_16_is_named(code):
     text = "\ufeff" * code.endswith("le") + "a,label\n1,x\n2,y\n"

@@ -61,7 +61,14 @@ def test_a_question_mark_among_numbers_is_refused_with_the_ways_out():
     )
 
 
-@pytest.mark.parametrize("pay", [["1,5", "2", "-0,25"], ["1,234", "12", "1,234,567.5"]])
+@pytest.mark.parametrize(
+    "pay",
+    [
+        ["1,5", "2", "-0,25"],
+        ["1,234", "12", "1,234,567.5"],
+        ["1.234,5", "12", "1.234.567,25"],
+    ],
+)
 def test_numbers_with_commas_are_refused_with_the_ways_out(pay):
     rows = "".join(f"{pay[i % 3]};{i % 2}\n" for i in range(30))
     with pytest.raises(ValueError) as caught:

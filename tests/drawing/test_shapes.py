@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
@@ -174,8 +175,18 @@ def test_one_class_of_several_and_either_of_two(three, two):
 
 
 def test_all_classes_of_one_term_have_a_legend(three):
-    legend = plot_shape(three, 0).get_legend()
+    axes = plot_shape(three, 0)
+    legend = axes.get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["0", "1", "2"]
+    axes.figure.draw_without_rendering()  # beside the curves
+    assert legend.get_window_extent().x0 >= axes.get_window_extent().x1
+
+
+def test_a_legend_stays_within_the_axes_of_a_figure_without_a_layout(three):
+    axes = Figure().subplots()
+    legend = plot_shape(three, 0, ax=axes).get_legend()
+    axes.figure.draw_without_rendering()
+    assert legend.get_window_extent().x1 <= axes.get_window_extent().x1
 
 
 def test_missing_values_are_a_dotted_line_and_categories_bars():

@@ -267,7 +267,9 @@ def report(
     ] = None,
     training: Annotated[
         Path | None,
-        typer.Option(help="Data that MODEL was trained on: shapes get a band of 20 refits"),
+        typer.Option(
+            help="Data that MODEL was trained on: shapes of up to 3 classes get a band of 20 refits"
+        ),
     ] = None,
     source: ThreadedSource,
 ) -> None:

@@ -42,6 +42,7 @@ from widemargin.cli.training import (
     print_evaluation,
 )
 from widemargin.cli.trials import (
+    STAR,
     as_fields,
     check_score,
     described,
@@ -49,6 +50,7 @@ from widemargin.cli.trials import (
     progress_line,
     reservation,
 )
+from widemargin.cli.words import know_scaling
 from widemargin.data.features import as_numbers
 from widemargin.easy import ROWS as EASY_ROWS
 from widemargin.easy import SEARCH_SHARE, Deadline, Easy
@@ -142,6 +144,7 @@ def _candidates(
         elif kernel in WITH_GAMMA and gammas:
             name, values = "gamma", gammas
         scaler = make_scaler(search.scale, kernel)
+        know_scaling(scaler)
         for value in values:
             own = {name: value} if name else {}
             machine, *_ = [make_estimator(kernel, {**common, **own, "C": C}) for C in Cs]
@@ -337,6 +340,8 @@ def easy(
         return
     if not output.quiet:
         first = found.trials[0]
+        if any(trial.unconverged for trial in found.trials):
+            print(STAR, file=sys.stderr)
         print(f"best of {len(found.trials)} on {first.rows} rows: {described(first)}")
         early = ", early" if last is not first.candidate else ""
         trained = f"trained on all {len(y)} rows{early}{found.how_far}"
@@ -353,6 +358,6 @@ def _timed(search: Easy, quiet: bool, interrupt: Interrupt) -> Trials:
 
 
 def _planned(n: int, minutes: float) -> str:
-    rows = f"{n} rows" if n <= EASY_ROWS else f"{EASY_ROWS} of {n} rows"
+    rows = f"{n} row{'s' * (n != 1)}" if n <= EASY_ROWS else f"{EASY_ROWS} of {n} rows"
     most = f"{minutes:g} minute" + "s" * (minutes != 1)
     return f"comparing kernels on {rows}, then training the best on all, for {most} at most"

@@ -42,7 +42,7 @@ def read_training(
     whole = bool(machines) and all(isinstance(machine, AdditiveSVC) for machine in machines)
     data = source.read(path, one_hot=not whole, **source.rule())
     if data.y is None:
-        raise ValueError(f"{path}: no labels in it. Name their column with --label.")
+        raise no_labels(path)
     if data.columns is not None and not output.quiet:
         print(printable(f"columns: {data.columns}"), file=sys.stderr)
     memory = Memory.of(data)
@@ -135,8 +135,15 @@ def _like_training(
     if extra:
         warn_user(
             f"{path}: {extra} values of features above {memory.called(d - 1)}, which the model has "
-            "not seen, are left out."
+            f"not seen, are left out.{' The model counts from 0.' * bool(memory.layout.zero_based)}"
         )
+
+
+def no_labels(path: Path) -> ValueError:
+    """The error to raise, which says where labels could be."""
+    npz = path.suffix.lower() == ".npz"
+    way_out = "Save them in it as y" if npz else "Name their column with --label"
+    return ValueError(f"{path}: no labels in it. {way_out}.")
 
 
 def has_serial_numbers(data: Dataset) -> bool:
@@ -212,7 +219,7 @@ def labels_like(data: Dataset, classes: np.ndarray) -> np.ndarray | None:
 def labels_for(path: Path, data: Dataset, model) -> np.ndarray:
     """Labels to compare a model with, or the reason why there are none."""
     if data.y is None:
-        raise ValueError(f"{path}: no labels in it. Name their column with --label.")
+        raise no_labels(path)
     y = labels_like(data, model.classes_)
     if y is None:
         raise ValueError(f"{path}: its labels are text, those of the model numbers.")

@@ -53,7 +53,12 @@ Picture = Annotated[
 # ------------------------------------------------------------------ how data are read
 
 Format = Annotated[
-    str | None, typer.Option("--format", help="Overrule the detected format", rich_help_panel=DATA)
+    str | None,
+    typer.Option(
+        "--format",
+        help="svmlight, csv, tsv, parquet, arrow, npz or npy (default: by the content)",
+        rich_help_panel=DATA,
+    ),
 ]
 Label = Annotated[
     str | None,
@@ -192,17 +197,28 @@ Kernel = Annotated[
         "hellinger, jensen_shannon, linear, power_mean, auto; or LIBSVM's 0 to 4 (default: rbf)",
     ),
 ]
-Cost = Annotated[float | None, machine_option("-c", "--C", help="Cost of errors")]
+Cost = Annotated[float | None, machine_option("-c", "--C", help="Cost of errors (default: 1)")]
 Gamma = Annotated[
     float | None,
-    machine_option("-g", "--gamma", help="Of rbf, poly, sigmoid, laplacian, exp_chi2"),
+    machine_option(
+        "-g",
+        "--gamma",
+        help="Of rbf, poly, sigmoid, laplacian, exp_chi2 (default: 1 / (features * variance))",
+    ),
 ]
-Degree = Annotated[int | None, machine_option("-d", "--degree", help="Of poly")]
-Coef0 = Annotated[float | None, machine_option("-r", "--coef0", help="Of poly and sigmoid")]
+Degree = Annotated[int | None, machine_option("-d", "--degree", help="Of poly (default: 3)")]
+Coef0 = Annotated[
+    float | None, machine_option("-r", "--coef0", help="Of poly and sigmoid (default: 0)")
+]
 Power = Annotated[
     float | None, machine_option("-p", "--power", help="Exponent of power_mean, at most 0")
 ]
-Tol = Annotated[float | None, machine_option("-e", "--tol", help="Relative duality gap to stop at")]
+Tol = Annotated[
+    float | None,
+    machine_option(
+        "-e", "--tol", help="Relative duality gap to stop at (default: 0.001; additive: 0.01)"
+    ),
+]
 MaxIter = Annotated[int | None, machine_option("--max-iter", help="Sweeps or blocks at most")]
 Weight = Annotated[
     list[str] | None,
@@ -234,7 +250,8 @@ Intercept = Annotated[
     bool | None, machine_option("--intercept/--no-intercept", help="Fit an intercept")
 ]
 Scale = Annotated[
-    str | None, typer.Option("--scale", help="none, minmax, maxabs or standard; kept in the model")
+    str | None,
+    typer.Option("--scale", help="none (default), minmax, maxabs or standard; kept in the model"),
 ]
 Probability = Annotated[
     bool,

@@ -20,7 +20,7 @@ import typer
 from widemargin.cli.arguments import UsageError
 from widemargin.cli.words import Options
 from widemargin.files import replacing
-from widemargin.warning import UnscaledWarning
+from widemargin.warning import RareClassWarning, UnscaledWarning
 from widemargin.wording import speaking
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
@@ -41,7 +41,7 @@ def exit_status_on_error(command: Callable) -> Callable:
             warnings.simplefilter("default")
             # They were matched by name when the file was read, or have none.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-            warnings.showwarning = _only_once(UnscaledWarning)
+            warnings.showwarning = _only_once(UnscaledWarning, RareClassWarning)
             try:
                 with speaking(Options(running, options)):
                     command(*args, **kwargs)
@@ -71,14 +71,14 @@ def _message(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _only_once(tiresome: type[Warning]) -> Callable:
-    """Says warnings, this one once: every fold of a search has it, in other numbers."""
+def _only_once(*tiresome: type[Warning]) -> Callable:
+    """Says warnings, these once: every candidate or fold of a search has them."""
     said: set[type[Warning]] = set()
 
     def tell(message, category, *place) -> None:
         if category not in said:
             _warn(message, category, *place)
-        said.update({category} & {tiresome})
+        said.update({category} & set(tiresome))
 
     return tell
 

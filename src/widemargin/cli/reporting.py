@@ -16,6 +16,7 @@ from widemargin.cli.datasets import (
 )
 from widemargin.cli.memory import Memory
 from widemargin.cli.options import Source
+from widemargin.drawing.shapes import MOST_BANDS
 from widemargin.persistence import Header
 
 
@@ -24,8 +25,8 @@ def report(
 ) -> None:
     out = check_folder(out or Path(model.name).with_suffix(".html"))
     header, fitted = load_model(model, source, calibrated=True)
-    if training is not None and not isinstance(machine_of(fitted), AdditiveSVC):
-        raise UsageError("--training is for bands of shapes, which KernelSVC has not.")
+    if training is not None:
+        _check_bands(machine_of(fitted))
     about: dict[str, object] = {"model file": str(model), "data": str(data)}
     if training is not None:
         about["training data"] = str(training)
@@ -44,6 +45,17 @@ def report(
         about=about,
     )
     print(out)
+
+
+def _check_bands(machine) -> None:
+    """Better said than 20 fits that nobody sees."""
+    if not isinstance(machine, AdditiveSVC):
+        raise UsageError("--training is for bands of shapes, which KernelSVC has not.")
+    if len(machine.classes_) > MOST_BANDS:
+        raise UsageError(
+            f"--training is for bands of shapes, which are drawn for up to {MOST_BANDS} classes; "
+            f"the model has {len(machine.classes_)}."
+        )
 
 
 def _rows(path: Path, source: Source, header: Header, fitted):

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from widemargin import BlockStore, KernelSVC
 from widemargin.cli.arguments import UsageError
-from widemargin.cli.datasets import is_store, labels_of, stream_of
+from widemargin.cli.datasets import is_store, labels_of, no_labels, stream_of
 from widemargin.cli.memory import Memory
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import print_facts, print_json
@@ -151,7 +151,7 @@ def _chunks(data: Path, source: Source, keep: str) -> Iterator[Dataset]:
     """Codes have a place for categories and gaps; among values, a category is a number."""
     for chunk in stream_of(source, data, one_hot=keep == "values", **source.rule()):
         if chunk.y is None:
-            raise ValueError(f"{data}: no labels in it. Name their column with --label.")
+            raise no_labels(data)
         yield replace(chunk, y=labels_of(chunk))
 
 

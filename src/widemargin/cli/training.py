@@ -45,6 +45,7 @@ from widemargin.cli.progress import progress_on
 from widemargin.cli.search_options import Validation
 from widemargin.cli.storing import goes_to_disk, memory_of, store_for
 from widemargin.cli.trials import check_score, folds_unconverged
+from widemargin.cli.words import know_scaling
 from widemargin.files import text_output
 from widemargin.kernel.checkpoint import found_in
 from widemargin.persistence import Header
@@ -71,6 +72,7 @@ def train(
     parameters = options.parameters() | {"n_jobs": source.jobs}
     machine = make_estimator(kernel, parameters, options.preset)
     scaler = make_scaler(options.scale, kernel)
+    know_scaling(scaler)
     path = check_folder(model or default_model(data))
     given = kernel == "precomputed"
     possible = scaler is None and validation.folds is None and not given

@@ -12,6 +12,8 @@ from widemargin.scoring import check_scoring
 from widemargin.selection import Trial
 from widemargin.wording import words
 
+STAR = "* in some folds the fit did not converge: no score to rely on."
+
 
 def check_score(
     name: str, classes: np.ndarray | None = None, *, probabilities: bool = False
@@ -64,9 +66,7 @@ def print_trials(trials: Sequence[Trial], most: int = 20) -> None:
         rows = [[*row, folds_unconverged(t)] for row, t in zip(rows, shown, strict=True)]
     print_table(header, rows)
     if any(t.unconverged for t in shown):
-        print(
-            f"* in some folds the fit did not converge: no score to rely on. {words().converging}"
-        )
+        print(f"{STAR} {words().converging}")
 
 
 def _numbers(trial: Trial) -> tuple[str, str]:

@@ -45,12 +45,17 @@ class Options(Words):
 
     def __init__(self, running: str | None, options: Mapping[str, Container[str]]) -> None:
         self.name: Callable[[int], str] = super().feature
+        self.scaled = False
         self._running, self._options = running, options
 
     @property
+    def additive(self) -> str:
+        return self.option("kernel", "intersection")
+
+    @property
     def learning(self) -> str:
-        kernel = self.option("kernel", "intersection")
-        return f", or learn from them with an additive kernel, such as {kernel}"
+        without = ", and without --scale" if self.scaled else ""
+        return f", or learn from them with an additive kernel, such as {self.additive}{without}"
 
     @property
     def converging(self) -> str:
@@ -89,6 +94,13 @@ class Options(Words):
 
     def feature(self, number: int) -> str:
         return self.name(number)
+
+
+def know_scaling(scaler) -> None:
+    """From here on messages of this command know that features are scaled, which takes no gaps."""
+    own = words()
+    if isinstance(own, Options) and scaler is not None:
+        own.scaled = True
 
 
 def call_features(name: Callable[[int], str]) -> None:

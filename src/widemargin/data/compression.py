@@ -116,8 +116,12 @@ class _ZipMember:
         with _naming_zip_faults():
             archive = zipfile.ZipFile(file)  # type: ignore[arg-type]
             names = [member.filename for member in archive.infolist() if not member.is_dir()]
-            if len(names) != 1:
-                raise OSError(f"{len(names)} files in a zip archive, of which one would be read")
+        if len(names) != 1:
+            raise ValueError(
+                f"{budget.name}: {len(names)} files in a zip archive, of which one would be read. "
+                "Give the one, or save a spreadsheet, which is such an archive, as CSV."
+            )
+        with _naming_zip_faults():
             self._member = archive.open(names[0])
 
     def read(self, size: int) -> bytes:

@@ -34,6 +34,7 @@ _FORMATS_OF = {
 }
 _LEAST_HEAD = 4096
 _SAFETENSORS = re.compile(rb"(?s).{6}\0\0\{\"")
+_JSON = re.compile(rb"\s*[\[{]\s*[\[{\"]")
 _SVMLIGHT_LINE = re.compile(rb"[^\s:,;]+([ \t]+(qid|[0-9]+):[^\s:,;]+)*[ \t]*(#.*)?")
 
 
@@ -172,16 +173,17 @@ def detect_format(head: bytes, name: str = "the file") -> str:
         raise ValueError(f"{name}: its text is in UTF-16. Save it in UTF-8.")
     if _SAFETENSORS.match(head):
         raise ValueError(f"{name}: a model (a safetensors file), not data.")
+    if b"\0" in head:
+        raise ValueError(f"{name}: a binary file, of none of the formats {', '.join(FORMATS)}.")
+    if _JSON.match(head):
+        raise ValueError(f"{name}: JSON, which is none of the formats {', '.join(FORMATS)}.")
     lines = [line.strip() for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     line = next((line for line in lines if line and not line.startswith(b"#")), b"")
     cut = line is lines[-1] and len(head) >= _LEAST_HEAD  # the last token may not be whole
     complete = line.rsplit(None, 1)[0] if cut and line else line
     if _SVMLIGHT_LINE.fullmatch(complete):
-        return "svmlight"
+        alone = b":" not in line and name.lower().endswith(".csv")  # the name of the only column
+        return "csv" if alone else "svmlight"
     if b"\t" in line and b"," not in line:
         return "tsv"
-    if not re.search(rb"[,;]", line):
-        return "svmlight"
-    if b"\0" in head:
-        raise ValueError(f"{name}: a binary file, of none of the formats {', '.join(FORMATS)}.")
-    return "csv"
+    return "csv" if re.search(rb"[,;]", line) else "svmlight"

@@ -183,7 +183,7 @@ def check_table(table: pa.Table) -> None:
     """It has rows, and columns that can be told apart."""
     repeated = [column for column, count in Counter(table.column_names).items() if count > 1]
     if repeated:
-        raise ValueError(f"more than one column is named {listed(repeated)}")
+        raise ValueError(f"more than one column is named {listed(repeated)}; rename them")
     if not table.num_rows:
         raise ValueError("the table has no rows")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _COLUMNS = 4
 _MOST_CLASSES = 10
 _MOST_CATEGORIES = 8
-_MOST_BANDS = 3  # classes whose bands can be told apart
+MOST_BANDS = 3  # classes whose bands can be told apart
 _SHORT_ENOUGH = 24  # characters that fit below a picture
 _STRIP = 0.16  # of the height, for how often values occur
 _STRIP_BARS = 40
@@ -74,7 +74,10 @@ def plot_shape(
     _draw(axes, explained, explained.term(feature), class_label, bands)
     axes.set_ylabel(_label(classes), **NAME)
     if len(classes) > 1:
-        literal(axes.legend(fontsize=7, title=_legend_title(explained), title_fontsize=7))
+        beside = {"loc": "upper left", "bbox_to_anchor": (1, 1), "frameon": False}
+        where: Any = beside if axes.figure.get_layout_engine() else {}  # which makes room for it
+        style = {"fontsize": 7, "title": _legend_title(explained), "title_fontsize": 7}
+        literal(axes.legend(**style, **where))
     return axes
 
 
@@ -151,7 +154,7 @@ def _draw(ax, explained: Explanation, term: Term, class_label, bands: Bands | No
     classes, readout = _chosen(explained, class_label)
     shape = explained.shape(term)
     spread = None
-    if bands is not None and term.name in bands.low and len(classes) <= _MOST_BANDS:
+    if bands is not None and term.name in bands.low and len(classes) <= MOST_BANDS:
         ends = bands.low[term.name] @ readout, bands.high[term.name] @ readout
         spread = np.minimum(*ends), np.maximum(*ends)
     missing = None if shape.missing is None else shape.missing @ readout
@@ -173,7 +176,7 @@ def _draw_curves(ax, shape: Shape, classes: np.ndarray, spread) -> str:
     marker = "o" if len(seen.values) == 1 else None  # no line to see
     for k, label in enumerate(classes):
         style = {"lw": 1.2, "drawstyle": "steps-mid", "marker": marker, "ms": 4}
-        (line,) = ax.plot(seen.values, seen.scores[:, k], **style, label=str(label))
+        (line,) = ax.plot(seen.values, seen.scores[:, k], **style, label=short(label))
         if seen.missing is not None:
             ax.axhline(seen.missing[k], color=line.get_color(), lw=1, ls=":")
     if seen.share is not None and len(seen.values) > 1:
@@ -191,7 +194,7 @@ def _draw_categories(ax, shape: Shape, classes: np.ndarray, spread) -> str:
     width = 0.8 / len(classes)
     for k, label in enumerate(classes):
         place = np.arange(len(shown)) + (k - (len(classes) - 1) / 2) * width
-        ax.bar(place, shape.scores[shown, k], width, label=str(label))
+        ax.bar(place, shape.scores[shown, k], width, label=short(label))
         if spread is not None:
             ax.vlines(
                 place,
