@@ -5,12 +5,15 @@ import sys
 
 SCRIPTS = [
     "fashion_fit", "fashion_predict", "text_fit", "binary_epoch", "memory", "icd_accuracy",
-    "fma_peak", "threads", "few_classes", "approximation", "layout", "scaling",
+    "fma_peak", "threads", "few_classes", "halves", "approximation", "layout", "scaling",
     "kernel_fit", "certificate_cost", "kernel_predict", "kernel_whole", "kernel_grid",
     "kernel_rows", "kernel_threads", "parse", "command_line", "startup", "model_load", "easy",
-    "census", "out_of_core", "cluster", "kernel_memory", "growth", "eight_million", "dyadic",
+    "census", "out_of_core", "cluster", "dask_workers", "kernel_memory", "growth", "eight_million",
+    "dyadic", "additive_defaults", "kernel_defaults", "many_classes", "parts", "primal",
+    "fewer_visits",
 ]  # fmt: skip
 
-for script in SCRIPTS:
-    print(f"== {script}", flush=True)
-    subprocess.run([sys.executable, "-m", f"benchmarks.{script}"], check=True)
+if __name__ == "__main__":
+    for script in SCRIPTS:
+        print(f"== {script}", flush=True)
+        subprocess.run([sys.executable, "-m", f"benchmarks.{script}"], check=True)

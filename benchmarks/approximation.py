@@ -1,7 +1,7 @@
 """How good are the tables?  Errors against the kernel, and the accuracy they lead to.
 
-The first table is DESIGN's claim that a spectral table of rank 3 approximates chi2 ten times
-better than the papers' degree-2 polynomials; the second has errors of g_j for trained models on
+The first table holds spectral tables against the papers' degree-2 polynomials (of chi2, rank 3 is
+meant to be ten times nearer to the kernel); the second has errors of g_j for trained models on
 mnist, pointwise as in PmSVM-LUT's Table 2 and against the peak, in kind only: other pixels (those
 of the paper, 30, 50 and 100, are always, nearly always and mostly zero in our order), 10,000 rows,
 C = 1 per unit of the diagonal; the third compares accuracies at C = 1.

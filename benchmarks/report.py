@@ -9,11 +9,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 RESULTS = Path(__file__).parent / "results"
 SEED = 0
+EXTENSIONS = 8  # of a grid at either end, at most
 
 
 def one_thread() -> None:
@@ -97,11 +99,33 @@ def write(name: str, title: str, lines: list[str], part: str = "") -> None:
     ]
     text = "\n".join(head + lines) + "\n"
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{'_'.join(filter(None, [name, part]))}.md").write_text(text)
+    (RESULTS / f"{'_'.join([name, *part.split()])}.md").write_text(text)
     print(text)
 
 
-def best_C(make: Callable[[float], object], Cs, X, y, X_held, y_held) -> float:
-    """The C with the best accuracy on the held-out part, the smaller one of equals."""
-    scores = [make(C).fit(X, y).score(X_held, y_held) for C in Cs]  # type: ignore[attr-defined]
-    return Cs[int(np.argmax(scores))]
+def best_C(make: Callable[[float], Any], Cs: list[float], X, y, X_held, y_held) -> float:
+    """The C with the best accuracy on the held-out part, the smaller one of equals.
+
+    A grid whose best value is its first or last goes on there, up to eight steps.
+    """
+    scores: dict[float, float] = {}
+    for _ in range(1 + EXTENSIONS):
+        scores |= {C: make(C).fit(X, y).score(X_held, y_held) for C in Cs if C not in scores}
+        best = max(Cs, key=lambda C: scores[C])
+        if best not in (Cs[0], Cs[-1]):
+            break
+        Cs = extended(Cs, best)
+    return best
+
+
+def extended(values: list[float], best: float) -> list[float]:
+    """A sorted grid, one step longer beyond the end that was best; steps are ratios.
+
+    >>> extended([1.0, 4.0, 16.0], 16.0)
+    [1.0, 4.0, 16.0, 64.0]
+    >>> extended([1.0, 4.0], 1.0)
+    [0.25, 1.0, 4.0]
+    """
+    if best == values[-1]:
+        return [*values, values[-1] * values[-1] / values[-2]]
+    return [values[0] * values[0] / values[1], *values]

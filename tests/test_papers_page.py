@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 NAMES = sorted(set(re.findall(r"`([^`]+)`", PAGE)))
 MACHINES = (AdditiveSVC, KernelSVC)
-SPOKEN = {"widemargin.", "easy"} | {field.name for field in fields(ApproximationError)}
+TABLES = {path.stem for path in (ROOT / "benchmarks/experiments/tables").glob("*.toml")}
+SPOKEN = {"widemargin.", "easy", *TABLES} | {field.name for field in fields(ApproximationError)}
 ATTRIBUTES = ("history_",)
 
 
@@ -84,6 +85,16 @@ def test_what_does_not_exist_would_be_found_out(name):
     assert not exists(name)
 
 
+def _numbers(word: str, text: str) -> set[int]:
+    """Those after a word: "eq. 1, 3", "Tables 4 to 7", "Figure 1b"."""
+    said: set[int] = set()
+    for spoken in re.findall(rf"{word}s? ((?:\d+[a-z]?(?: to \d+)?(?:, )?)+)", text):
+        for part in re.sub(r"(?<=\d)[a-z]", "", spoken).rstrip(", ").split(", "):
+            first, *last = map(int, part.split(" to "))
+            said |= set(range(first, (last or [first])[0] + 1))
+    return said
+
+
 PAPERS = {
     "ICD": range(1, 14),
     "PmSVM": range(1, 12),
@@ -95,10 +106,29 @@ PAPERS = {
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_numbered_equation_is_on_the_page(paper):
     section = next(s for s in PAGE.split("\n## ") if s.startswith(f"{paper}:"))
-    said: set[int] = set()
-    for line in section.splitlines():
-        for spoken in re.findall(r"eq\. ((?:\d+(?: to \d+)?(?:, )?)+)", line.split(" | ")[0]):
-            for part in spoken.rstrip(", ").split(", "):
-                first, *last = map(int, part.split(" to "))
-                said |= set(range(first, (last or [first])[0] + 1))
+    firsts = [line.split(" | ")[0] for line in section.splitlines()]
+    said = set().union(*(_numbers(r"eq\.", first) for first in firsts))
     assert said >= set(PAPERS[paper]), sorted(set(PAPERS[paper]) - said)
+
+
+NUMBERED = {  # tables and figures of each paper
+    "ICD": (5, 1),
+    "PmSVM": (3, 2),
+    "LUT": (9, 4),
+    "DC-SVM": (10, 8),
+}
+
+
+@pytest.mark.parametrize("paper", NUMBERED)
+def test_every_table_and_figure_has_an_experiment_or_a_reason(paper):
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.splitlines()
+            if line.startswith(f"| {paper}, ")]  # fmt: skip
+    for word, count in zip(("Table", "Figure"), NUMBERED[paper], strict=True):
+        said = set().union(*(_numbers(word, row[0]) for row in rows))
+        assert said == set(range(1, count + 1)), word
+    assert all(row[1] != "none" or row[2] for row in rows)
+
+
+def test_every_experiment_is_on_the_page():
+    section = next(s for s in PAGE.split("\n## ") if s.startswith("Tables and figures"))
+    assert set(re.findall(r"`(\w+)`", section)) == TABLES

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.experiments.charts import charts
 from benchmarks.experiments.cuts import cuts
-from benchmarks.experiments.lines import Line, labels
+from benchmarks.experiments.lines import Line, labels, not_run
 from benchmarks.experiments.plan import Experiment
 from benchmarks.experiments.ranks import NEAR, Standing, standings
 from widemargin.pages import Html, anchor, facts, folded, grid, joined, page, section, table, tag
@@ -18,10 +18,12 @@ FAR = 0.5  # points of accuracy from the paper that ask for a reason
 
 
 def experiment_page(experiment: Experiment, lines: list[Line]) -> str:
+    absent = not_run(experiment, lines)
     introduction = joined([
         tag("p", tag("a", "All experiments", href="index.html"), " · ", experiment.source),
         tag("p", experiment.note) if experiment.note else "",
         tag("p", cuts(experiment), class_="soft"),
+        tag("p", f"Not run: {'; '.join(absent)}.", class_="soft") if absent else "",
     ])  # fmt: skip
     sections = [section("Ranks", _ranks(found))] if (found := standings(lines)) else []
     for data in dict.fromkeys(line.data for line in lines):
@@ -37,7 +39,8 @@ def _ranks(found: list[Standing]) -> Html:
     rows = [[s.method, f"{s.rank:.2f}", s.first, f"{s.behind:.2f}", s.near, s.sets] for s in found]
     header = ["method", "average rank", "first", "points behind the best",
               f"within {NEAR} of the best kernel method", "sets with a result"]  # fmt: skip
-    return table(header, rows, f"{len(found)} methods on {sets} sets; without a result is last")
+    caption = f"{len(found)} methods that were run on all {sets} sets; without a result is last"
+    return table(header, rows, caption)
 
 
 def is_far(line: Line) -> bool:
@@ -78,6 +81,9 @@ def _table(lines: list[Line]) -> Html:
         for line, label in zip(lines, labels(lines), strict=True)
     ]}  # fmt: skip
     columns |= {title: [cell(line) for line in lines] for title, cell in COLUMNS.items()}
+    places = [line.place for line in lines]
+    if len(set(places)) > 1:  # then seconds are not those of one machine
+        columns["timed on"] = [tag("td", place, class_="text") for place in places]
     kept = {title: cells for title, cells in columns.items() if any(c != "" for c in cells)}
     counts = [int(max(ln.median(name) or 0 for ln in lines)) for name in
               ("train_rows", "scored_rows")]  # fmt: skip
@@ -119,6 +125,16 @@ def _detail(name: str) -> Callable[[Line], object]:
     return lambda line: _figure(line.detail(name))
 
 
+def _objective(line: Line) -> str:
+    """With digits enough to tell solutions apart that are near the optimum.
+
+    >>> _objective(Line("", "", "", {}, [{"status": "done", "details": {"dual_objective": 1e5}}]))
+    '100,000.0'
+    """
+    value = line.detail("dual_objective")
+    return "" if value is None else f"{value:,.1f}"
+
+
 COLUMNS: dict[str, Callable[[Line], object]] = {  # after the method's name
     "accuracy, %": lambda ln: ln.status if ln.accuracy is None else f"{ln.accuracy:.2f}",
     "paper, %": _printed("accuracy"),
@@ -129,6 +145,9 @@ COLUMNS: dict[str, Callable[[Line], object]] = {  # after the method's name
     "paper, ms": _printed("test_ms"),
     "fit, MB": _median("fit_megabytes"),
     "gap": _detail("gap"),
+    "dual objective": _objective,
+    "iterations": _detail("iterations"),
+    "support vectors": _detail("support_vectors"),
     "precision": _detail("precision"),
     "recall": _detail("recall"),
     "fits": lambda line: f"{len(line.done)} of {len(line.rows)}",

@@ -50,6 +50,11 @@ class Line:
         return load is not None and load > self.rows[0]["cores"]
 
     @property
+    def place(self) -> str:
+        """Where its seconds are from."""
+        return f"{self.rows[0]['cores']} cores{', busy' if self.is_busy else ''}"
+
+    @property
     def accuracy(self) -> float | None:
         """In per cent."""
         share = self.median("accuracy")
@@ -115,12 +120,31 @@ def in_order(experiment: Experiment, lines: list[Line]) -> list[Line]:
     return sorted((ln for ln in kept if _is_asked(methods[ln.method], ln)), key=place)
 
 
+def not_run(experiment: Experiment, lines: list[Line]) -> list[str]:
+    """What the file asks for and nobody has run: whole sets, methods, or some of their settings."""
+    told = []
+    for data in experiment.data:
+        on_set = [line for line in lines if line.data == data]
+        if not on_set:
+            told.append(data)
+            continue
+        for method in experiment.methods:
+            own = [line for line in on_set if line.method == method.name]
+            asked = list(method.settings())
+            absent = sum(not any(_has(line, settings) for line in own) for settings in asked)
+            if absent:
+                part = f" ({absent} of {len(asked)} settings)" if len(asked) > 1 else ""
+                told.append(f"{method.name}{part} on {data}")
+    return told
+
+
 def _is_asked(method: Method, line: Line) -> bool:
     """Whether the method's file asks for such a line, whatever it has tuned."""
-    return any(
-        all(line.parameters.get(k) == v for k, v in settings.items())
-        for settings in method.settings()
-    )
+    return any(_has(line, settings) for settings in method.settings())
+
+
+def _has(line: Line, settings: dict[str, Any]) -> bool:
+    return all(line.parameters.get(k) == v for k, v in settings.items())
 
 
 def lines_of(rows: Iterable[dict[str, Any]]) -> list[Line]:

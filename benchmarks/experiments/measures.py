@@ -80,8 +80,11 @@ def _shape_errors(model, X, y, cell) -> dict:
 
 
 def _dual(model, X, y, cell) -> dict:
-    """The dual objective, where the model knows it or its coefficients tell it."""
-    if hasattr(model, "dual_objective_"):
+    """The dual objective, where the model knows it or its coefficients tell it.
+
+    An early model knows that of its clusters only; its coefficients tell that of the whole.
+    """
+    if hasattr(model, "dual_objective_") and not model.early:
         return {"dual_objective": float(model.dual_objective_)}
     inner = _inner(model)
     if len(model.classes_) != 2 or not hasattr(inner, "support_"):

@@ -16,7 +16,7 @@ NEAR = 0.5  # points
 
 @dataclass(frozen=True)
 class Standing:
-    """Of one method over all sets; one without a result on a set is last there."""
+    """Of one method that was run on all sets; one that ended without a result is last there."""
 
     method: str
     rank: float
@@ -27,11 +27,15 @@ class Standing:
 
 
 def standings(lines: list[Line]) -> list[Standing]:
-    """The best average rank first; nothing where methods vary, or are too few."""
+    """The best average rank first; nothing where methods vary, or are too few.
+
+    A method that was not run on some sets has no rank, and counts in nobody's.
+    """
     sets = list(dict.fromkeys(line.data for line in lines))
     known = {(line.method, line.data): line.accuracy for line in lines}
     methods = [m for m in dict.fromkeys(line.method for line in lines)
-               if any(known.get((m, d)) is not None for d in sets)]  # fmt: skip
+               if all((m, d) in known for d in sets)
+               and any(known[m, d] is not None for d in sets)]  # fmt: skip
     unique = len(known) == len(lines)
     if not unique or len(sets) < FEWEST_SETS or len(methods) < FEWEST_METHODS:
         return []

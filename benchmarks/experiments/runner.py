@@ -12,8 +12,7 @@ from benchmarks.experiments.environment import describe
 from benchmarks.experiments.lines import short_setting
 from benchmarks.experiments.plan import Cell, Experiment, Method, cell
 from benchmarks.experiments.store import Results
-
-EXTENSIONS = 8  # of a grid at either end, at most
+from benchmarks.report import EXTENSIONS, extended
 
 Rows = list[dict[str, Any]]
 
@@ -94,19 +93,6 @@ class Runner:
 
 def _score(row: dict[str, Any]) -> float:
     return row["accuracy"] if row["status"] == "done" else -1.0
-
-
-def extended(values: list[float], best: float) -> list[float]:
-    """A sorted grid, one step longer beyond the end that was best; steps are ratios.
-
-    >>> extended([1.0, 4.0, 16.0], 16.0)
-    [1.0, 4.0, 16.0, 64.0]
-    >>> extended([1.0, 4.0], 1.0)
-    [0.25, 1.0, 4.0]
-    """
-    if best == values[-1]:
-        return [*values, values[-1] * values[-1] / values[-2]]
-    return [values[0] * values[0] / values[1], *values]
 
 
 def line(row: dict[str, Any]) -> str:

@@ -54,6 +54,7 @@ def overview(measured: Measured) -> str:
         "fits": sum(len(line.done) for line in every),
         "accuracies that a paper prints": len(away),
         f"within {FAR} points of it": _near(away),
+        "farther, with the reason": len(away) - _near(away),
     }
     introduction = joined([
         tag("p", "What the papers print, what is measured here, and who wins today. ",
@@ -93,7 +94,8 @@ def _experiments(measured: Measured) -> Html:
             f"{max(away, key=abs):+.2f}" if away else "",
         ])  # fmt: skip
     header = ["experiment", "fits", "printed", f"within {FAR}", "farthest, points"]
-    return table(header, rows, "Accuracies that the papers print, and those of the same fits here")
+    caption = "Accuracies that the papers print against ours, often of fewer rows: see the pages"
+    return table(header, rows, caption)
 
 
 def _bars(measured: Measured) -> list[Html]:

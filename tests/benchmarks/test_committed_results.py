@@ -1,6 +1,9 @@
 """The committed results: what they promise of themselves, and reasons for what is far away."""
 
+import re
+
 import pytest
+from benchmarks.__main__ import SCRIPTS
 from benchmarks.experiments import plan
 from benchmarks.experiments.experiment_page import is_far
 from benchmarks.experiments.site import read_results
@@ -35,3 +38,10 @@ def test_every_figure_far_from_the_papers_has_its_reason(name):
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.md")), ids=lambda path: path.stem)
 def test_no_figure_was_typed_by_hand(path):
     assert "by hand" not in path.read_text()
+
+
+def test_make_bench_makes_every_figure_but_those_of_two_trees():
+    texts = [path.read_text(encoding="utf-8") for path in RESULTS.glob("*.md")]
+    made = {found[1] for text in texts if (found := re.search(r"benchmarks\.(\w+)", text))}
+    assert len(made) > 30
+    assert made - set(SCRIPTS) == {"compare_commits"}

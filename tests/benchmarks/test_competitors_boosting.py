@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from benchmarks.competitors import COMPETITORS
+from sklearn.base import clone
 
 
 def test_boosting_without_interactions_is_additive_and_cannot_learn_a_product():
@@ -26,3 +27,12 @@ def test_other_boosters_take_their_settings(name, package):
         X = np.random.default_rng(0).uniform(-1, 1, (600, 2))
         y = (X[:, 0] * X[:, 1] > 0).astype(int)
         assert model.fit(X, y).score(X, y) < 0.7  # additive
+
+
+@pytest.mark.parametrize("labels", [[-1.0, 1.0], [2, 5], ["no", "yes"]])
+def test_explainable_boosting_keeps_labels_as_they_are(labels):
+    pytest.importorskip("interpret")
+    X = np.random.default_rng(0).uniform(-1, 1, (600, 2))
+    y = np.array(labels)[(X[:, 0] > 0).astype(int)]
+    model = clone(COMPETITORS["EBM"]()).set_params(outer_bags=2, max_rounds=50).fit(X, y)
+    assert np.mean(model.predict(X) == y) > 0.95

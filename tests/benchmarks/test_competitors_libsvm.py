@@ -43,6 +43,15 @@ def test_libsvm_rbf_has_svm_trains_gamma(problem):
     assert COMPETITORS["LIBSVM linear"](C=2.0).fit(X, y).get_params()["C"] == 2.0
 
 
+def test_libsvms_polynomial_has_no_constant(problem):
+    X, y = problem
+    model = COMPETITORS["LIBSVM polynomial"](C=2.0, gamma=GAMMA, tol=1e-6).fit(X, y)
+    reference = SVC(kernel=lambda A, B: (GAMMA * A @ B.T) ** 3, C=2.0, tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(
+        model.decision_function(X), reference.decision_function(X), atol=1e-4
+    )
+
+
 def test_intelex_solves_the_same_problem(problem):
     pytest.importorskip("sklearnex")
     X, y = problem

@@ -10,6 +10,7 @@ from benchmarks.experiments.measures import MEASURES
 from benchmarks.experiments.plan import Cell
 from benchmarks.methods import make
 from pretended_fits import DIGITS
+from sklearn.metrics.pairwise import rbf_kernel
 
 
 def test_measures_of_kernel_machines():
@@ -32,6 +33,21 @@ def test_the_dual_objective_of_a_peer_is_ours():
     ours = make("DC-SVM", {"C": 2.0, "gamma": 0.05, "levels": 0}, 0, 1).fit(X, y)
     found = [_dual(model, X, y, cell)["dual_objective"] for model in (one, ours)]
     assert found[0] == pytest.approx(found[1], rel=2e-3)
+
+
+def test_the_dual_objective_of_an_early_model_is_that_of_the_whole():
+    X, y, *_ = data.digits()
+    X, y = X[:300] / 16, y[:300] < 5
+    cell = replace(DIGITS, parameters={"C": 2.0, "gamma": 0.1})
+    early = make("DC-SVM (early)", cell.parameters | {"levels": 1, "early": 1}, 0, 1).fit(X, y)
+    exact = make("DC-SVM", cell.parameters | {"levels": 0, "tol": 1e-6}, 0, 1).fit(X, y)
+    found = [MEASURES["dual"](model, X, y, cell)["dual_objective"] for model in (early, exact)]
+    assert found[0] < found[1]
+    whole = np.zeros(300)
+    whole[early.support_] = early.dual_coef_[0]
+    value = np.abs(whole).sum() - whole @ rbf_kernel(X, gamma=0.1) @ whole / 2
+    assert found[0] == pytest.approx(value)
+    assert found[0] != pytest.approx(early.dual_objective_)
 
 
 def test_support_vectors_that_were_found_and_those_that_were_not():

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from benchmarks import data
 from benchmarks.experiments.cell import load
-from benchmarks.experiments.runner import EXTENSIONS
+from benchmarks.report import EXTENSIONS, best_C
 from pretended_fits import DIGITS, Pretended, experiment, near, ran
 
 
@@ -33,6 +34,36 @@ def test_a_grid_does_not_go_on_for_ever_and_says_so(tmp_path):
     rows = ran(tmp_path, fit)
     assert rows[0]["details"]["at_end_of_grid"] == ["C"]
     assert len(fit.cells) == 3 + EXTENSIONS + 1
+
+
+@pytest.mark.parametrize(("best", "found"), [(1.0, 1.0), (64.0, 64.0), (1 / 64, 1 / 64)])
+def test_scripts_choose_C_by_grids_that_go_on_too(best, found):
+    tried = []
+
+    class Machine:
+        def __init__(self, C):
+            tried.append(C)
+            self.C = C
+
+        def fit(self, X, y):
+            return self
+
+        def score(self, X, y):
+            return -abs(np.log(self.C / best))
+
+    assert best_C(Machine, [0.25, 1.0, 4.0], None, None, None, None) == found
+    assert min(tried) < best < max(tried)
+    assert len(tried) == len(set(tried))
+
+
+def test_scripts_grids_end_too():
+    class Machine:
+        def __init__(self, C):
+            self.C = C
+
+        fit = score = lambda self, X, y: self if X is None else self.C
+
+    assert best_C(Machine, [1.0, 2.0], None, None, 0, 0) == 2.0 ** (1 + EXTENSIONS)
 
 
 def test_quick_runs_do_not_extend(tmp_path):

@@ -87,6 +87,7 @@ def test_another_experiment_is_another_table_and_sentence(changed, monkeypatch):
 
 def test_seconds_of_a_busy_machine_are_left_out(monkeypatch):
     lines = readme._today()
+    before = sum(row.endswith("|  |") for row in readme.today_table())
     crowded = [
         replace(line, rows=[row | {"details": {"load": row["cores"] + 1.0}} for row in line.rows])
         if line.method == "AdditiveSVC"
@@ -96,7 +97,16 @@ def test_seconds_of_a_busy_machine_are_left_out(monkeypatch):
     monkeypatch.setattr(readme, "_today", lambda: crowded)
     own = [row for row in readme.today_table() if "AdditiveSVC" in row]
     assert own[0].endswith("|  |")
-    assert sum(row.endswith("|  |") for row in readme.today_table()) == 1
+    assert sum(row.endswith("|  |") for row in readme.today_table()) == before + 1
+
+
+def test_a_method_that_was_not_run_on_some_sets_has_no_rank(monkeypatch):
+    lines = [ln for ln in readme._today() if (ln.method, ln.data) != ("LightGBM", "usps")]
+    before = readme.today_table()
+    monkeypatch.setattr(readme, "_today", lambda: lines)
+    assert any("LightGBM" in row for row in before)
+    assert not any("LightGBM" in row for row in readme.today_table())
+    assert len(readme.today_table()) == len(before) - 1
 
 
 def test_a_row_that_is_gone_is_named():

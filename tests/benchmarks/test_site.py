@@ -10,7 +10,7 @@ from benchmarks.experiments.__main__ import main
 from benchmarks.experiments.charts import charts
 from benchmarks.experiments.cuts import cuts
 from benchmarks.experiments.experiment_page import experiment_page
-from benchmarks.experiments.lines import Line, in_order, labels, lines_of
+from benchmarks.experiments.lines import Line, in_order, labels, lines_of, not_run
 from benchmarks.experiments.methods_page import words
 from benchmarks.experiments.ranks import standings
 from benchmarks.experiments.runner import Runner
@@ -20,6 +20,7 @@ from benchmarks.methods import METHODS
 from browser import assert_readable
 from html_outline import Outline
 
+DETAILS = {"load": 3.0, "iterations": 7, "dual_objective": 12345.678}
 EVIL = "<script>alert(1)</script>"
 NAMES = ["icd_table5", "lut_table3", "dcsvm_table1", "dcsvm_figure1"]
 PAGES = ["index", "methods", *NAMES]
@@ -165,6 +166,26 @@ def test_a_caption_speaks_of_the_paper_only_where_it_prints_something(site):
     assert "(load 2.5 at most)" not in experiment_page(plan.read("today"), [roomy])
 
 
+def test_seconds_of_several_machines_are_told_apart():
+    both = lines({"a": [0.9], "b": [0.8]})
+    row = {"packages": "{}", "when": "", "machine": "", "threads": 1, "python": "", "seed": 0,
+           "limit": 1.0, "commit": "", "fit_seconds": 1.0}  # fmt: skip
+
+    def shown(*cores):
+        rows = [ln.rows[0] | row | {"cores": n, "details": DETAILS}
+                for ln, n in zip(both, cores, strict=True)]  # fmt: skip
+        found = [replace(ln, rows=[r]) for ln, r in zip(both, rows, strict=True)]
+        return experiment_page(plan.read("today"), found)
+
+    text = shown(2, 16)
+    assert cells(text, "a")[-1] == "2 cores, busy"
+    assert cells(text, "b")[-1] == "16 cores"
+    assert ">timed on</th>" not in shown(2, 2)
+    for title, value in {"iterations": "7", "dual objective": "12,345.7"}.items():
+        assert f">{title}</th>" in text
+        assert value in cells(text, "a")
+
+
 def lines(accuracies: dict[str, list[float | None]]) -> list[Line]:
     """A line for each method and set."""
     return [
@@ -188,6 +209,9 @@ def test_ranks_over_sets():
     assert a.behind == pytest.approx((5 + 0 + 0.4) / 3)
     assert (b.sets, b.behind) == (2, pytest.approx((5 + 1) / 2))
     assert standings(lines({"a": [0.9], "b": [0.8], "c": [0.7]})) == []  # of one set: nothing
+    partly = lines({"a": [0.90, 0.80, 0.700], "b": [0.90, 0.79, None], "c": [0.99, 0.99],
+                    "boosted trees": [0.95, 0.70, 0.704]})  # fmt: skip
+    assert standings(partly) == found  # c was not run on every set
 
 
 def test_lines_come_in_the_order_of_the_file_whatever_ended_first():
@@ -202,6 +226,20 @@ def test_lines_come_in_the_order_of_the_file_whatever_ended_first():
     found = [Line("usps", "ICD", "ICD", {"n_bins": n}, []) for n in (400, 7, 10, 100)]
     told = [line.parameters["n_bins"] for line in in_order(levels, found)]
     assert told == [10, 100, 400]  # 7 is none of its settings
+
+
+def test_what_was_not_run_is_told(site):
+    table7 = plan.read("dcsvm_table7")
+    lasvm = table7.methods[-1]
+    settings = [s for m in table7.methods for s in m.settings() if m != lasvm or s["C"] == 2.0]
+    names = [m.name for m in table7.methods for s in m.settings() if m != lasvm or s["C"] == 2.0]
+    found = [Line("ijcnn1_dense", name, name, s, [])
+             for name, s in zip(names, settings, strict=True)]  # fmt: skip
+    assert not_run(table7, found) == ["LaSVM (20 of 25 settings) on ijcnn1_dense"]
+    table5 = plan.read("icd_table5")
+    only = [Line("ijcnn1", m.name, m.use, dict(m.parameters), []) for m in table5.methods[1:]]
+    assert not_run(table5, only) == ["ICD on ijcnn1", "shuttle_signed"]
+    assert "Not run" not in read(site, "icd_table5")
 
 
 def test_figures_are_medians_of_the_fits_that_ended():
