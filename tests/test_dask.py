@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
@@ -21,8 +22,9 @@ import dask
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
-from distributed import Client, LocalCluster
+from distributed import Client, Future, LocalCluster
 
+from widemargin.cluster import ClusterExecutor
 from widemargin.dask import AdditiveSVC, KernelSVC, PartsOnCluster
 
 
@@ -138,6 +140,30 @@ def test_clones_share_the_client_and_models_leave_it(client, digits, tmp_path):
     again = widemargin.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert type(again) is widemargin.AdditiveSVC
+
+
+def test_a_result_stays_one_when_its_worker_is_lost_just_then(client, monkeypatch):
+    """Dask's own executor asks for the status after the result, and raised ValueError here."""
+    bring = Future._result
+
+    async def bring_and_lose(self, raiseit=True):
+        result = await bring(self, raiseit)
+        self._state.lose()
+        return result
+
+    monkeypatch.setattr(Future, "_result", bring_and_lose)
+    assert ClusterExecutor(client).submit(sorted, "badc", reverse=True).result(60) == list("dcba")
+
+
+def test_an_executor_hands_on_errors_and_withdraws_tasks(client):
+    executor = ClusterExecutor(client)
+    with pytest.raises(ZeroDivisionError):
+        executor.submit(divmod, 1, 0).result(60)
+    waiting = executor.submit(time.sleep, 60)
+    assert waiting.cancel()
+    with pytest.raises(CancelledError):
+        waiting.result(60)
+    assert executor.submit(divmod, 7, 2).result(30) == (3, 1)
 
 
 def test_a_worker_that_is_killed_changes_nothing(client, cluster):

@@ -31,7 +31,8 @@ from widemargin.additive.problem import SharedProblem
 from widemargin.additive.rounds import PartState, RowsPart, Weights, minimise_in_rounds
 from widemargin.additive.solver import Stopping
 from widemargin.additive.store import StoredCodes
-from widemargin.engine import RETRIES, Control, on_cluster
+from widemargin.cluster import RETRIES, ClusterExecutor
+from widemargin.engine import Control
 from widemargin.validation import check_number
 
 ROUNDS_KEPT = 10  # after as many, states of parts are brought here
@@ -69,7 +70,7 @@ class OnCluster:
         return kind(**clone(shared, safe=False), **more)
 
     def _executor(self) -> Executor:
-        return on_cluster(self.client or default_client())
+        return ClusterExecutor(self.client or default_client())
 
     def fit(self, X, y=None, sample_weight=None):
         """Fit the model; of Dask's collections, parts are brought together here first."""

@@ -17,7 +17,6 @@ from joblib import cpu_count, effective_n_jobs
 from widemargin.progress import NoProgress
 from widemargin.resources import one_blas_thread
 
-RETRIES = 10  # of a task whose worker was lost
 _PATIENCE = 10.0  # seconds to wait for threads that were told to stop
 
 
@@ -76,11 +75,6 @@ class Threads:
         return min(effective_n_jobs(self.n_jobs), cpu_count())
 
 
-def on_cluster(client: Any) -> Executor:
-    """The workers of a `dask.distributed.Client`; tasks of a worker that is lost go to another."""
-    return client.get_executor(retries=RETRIES, pure=False)
-
-
 def run_tasks(
     function: Callable[[Any, Control], Any],
     tasks: Sequence,
@@ -98,7 +92,7 @@ def run_tasks(
     tasks : sequence
         Looked up when their turn comes, so they can be made then.
     executor : Threads or concurrent.futures.Executor
-        An executor of processes, or Dask's ``client.get_executor()``, gets picklable tasks.
+        An executor of processes or of a cluster's workers (cluster.py) gets picklable tasks.
     watch : callable
         Makes the listener of a task that runs in this process; others cannot be watched.
     on_result : callable

@@ -13,7 +13,8 @@ from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-from widemargin.engine import Threads, on_cluster
+from widemargin.cluster import ClusterExecutor
+from widemargin.engine import Threads
 from widemargin.multiclass import Targets
 
 
@@ -132,7 +133,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
     def _executor(self) -> Threads | Executor:
         """Where the tasks of a fit run: here, or where ``joblib.parallel_config("dask")`` says."""
         client = getattr(get_active_backend()[0], "client", None)
-        return Threads(self.n_jobs) if client is None else on_cluster(client)
+        return Threads(self.n_jobs) if client is None else ClusterExecutor(client)
 
 
 def feature_names(model, names: Sequence[str] | None = None) -> list[str]:
