@@ -1,6 +1,7 @@
 """The shape of the source: arrows between modules go one way, and the picture of them is true."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -89,6 +90,29 @@ class Lazy:
 def test_arrows_that_a_longer_way_implies_are_left_out():
     graph = {"a": {"b", "c"}, "b": {"c"}, "c": set()}
     assert graphs.reduced(graph) == {"a": {"b"}, "b": {"c"}, "c": set()}
+
+
+# ------------------------------------------------------------------ instruction sets
+
+# A function of a standard header that is not inlined is kept once for the whole core: one with
+# AVX-512 could be called on a machine without it.  These have none, or only those of C.
+WITHOUT_TEMPLATES = {
+    "cstddef", "cstdint", "cstdlib", "cstring", "ctime", "sched.h", "type_traits",
+}  # fmt: skip
+
+
+def includes(path: Path) -> set[str]:
+    """Headers that a file of the core takes in, its own ones followed."""
+    found = set(re.findall(r"#include <(.+)>", path.read_text(encoding="utf-8")))
+    for own in re.findall(r'#include "(.+)"', path.read_text(encoding="utf-8")):
+        found |= includes(ROOT / "cpp" / own)
+    return found
+
+
+@pytest.mark.parametrize("machine", ["additive", "kernel"])
+def test_what_is_compiled_per_instruction_set_shares_no_functions(machine):
+    assert includes(ROOT / "cpp" / machine / "loops.cpp") <= WITHOUT_TEMPLATES
+    assert "vector" in includes(ROOT / "cpp" / "kernel" / "working_set.hpp")  # elsewhere they may
 
 
 # ------------------------------------------------------------------ sizes

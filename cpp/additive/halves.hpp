@@ -12,8 +12,6 @@
 #pragma once
 
 #include <cstdlib>
-#include <memory>
-#include <new>
 
 #include "additive/descent.hpp"
 
@@ -75,8 +73,12 @@ class RoundRows {
  public:
   explicit RoundRows(const Rounds& rounds)
       : rounds_(rounds),
-        memory_(new (std::nothrow) std::int32_t[std::size_t(3 * rounds.length())]) {}
-  explicit operator bool() const { return bool(memory_); }
+        memory_(static_cast<std::int32_t*>(
+            std::malloc(std::size_t(3 * rounds.length()) * sizeof(std::int32_t)))) {}
+  ~RoundRows() { std::free(memory_); }
+  RoundRows(const RoundRows&) = delete;
+  RoundRows& operator=(const RoundRows&) = delete;
+  explicit operator bool() const { return memory_ != nullptr; }
 
   void take(const std::int32_t* order) {
     const auto other = std::uint32_t(order[0]);  // in every round: rows must not always be apart
@@ -90,12 +92,12 @@ class RoundRows {
     for (int part = 0; part < 3; ++part) n_[part] = n[part];
   }
   // Those of half 0 or 1, or (2) for one thread alone.
-  std::int32_t* of(int part) const { return memory_.get() + part * rounds_.length(); }
+  std::int32_t* of(int part) const { return memory_ + part * rounds_.length(); }
   std::int64_t count(int part) const { return n_[part]; }
 
  private:
   const Rounds& rounds_;
-  std::unique_ptr<std::int32_t[]> memory_;
+  std::int32_t* memory_;
   std::int64_t n_[3] = {0, 0, 0};
 };
 

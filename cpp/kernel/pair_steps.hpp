@@ -1,8 +1,6 @@
 // The quadratic programme of one working set, by steps of two variables.
 #pragma once
 
-#include <vector>
-
 #include "kernel/problem.hpp"
 #include "kernel/vectors.hpp"
 
@@ -42,7 +40,7 @@ inline Doubles projected(Doubles a, Doubles g, Doubles upper) {
 template <class T>
 class PairSteps {
  public:
-  explicit PairSteps(const WorkingSetArg<T>& w) : w_(w), written_(std::size_t(w.size), 0) {}
+  explicit PairSteps(const WorkingSetArg<T>& w) : w_(w) {}
 
   std::int64_t solve() {
     std::int64_t steps = 0;
@@ -67,12 +65,12 @@ class PairSteps {
   // is gathered lies far apart in memory.
   const T* row(std::int64_t i) {
     T* q = w_.q + i * w_.size;
-    if (written_[std::size_t(i)]) return q;
+    if (w_.gathered[i]) return q;
     const std::int64_t n = i < w_.n ? w_.n : 0;  // the padding is never chosen, but for NaN
     for (std::int64_t j = 0; j < n; ++j)
       q[j] = T(w_.sign[i] * w_.sign[j]) * w_.rows[i][w_.block[j]];
     for (std::int64_t j = n; j < w_.size; ++j) q[j] = 0;
-    written_[std::size_t(i)] = 1;
+    w_.gathered[i] = true;
     return q;
   }
 
@@ -173,7 +171,6 @@ class PairSteps {
   }
 
   const WorkingSetArg<T>& w_;
-  std::vector<char> written_;  // which rows of q
 };
 
 }  // namespace WIDEMARGIN_ISA

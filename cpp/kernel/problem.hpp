@@ -66,6 +66,7 @@ struct WorkingSetArg {
   const T* const* rows;       // the kernel row of each, over all variables of the problem
   const std::int64_t* block;  // their numbers among these
   T* q;                       // [size][size], room for Q
+  bool* gathered;             // which of its rows have been written
   const double *sign, *diagonal, *upper;
   double *alpha, *gradient;  // gradient of the whole problem at these variables
   double tol;                // stop when no projected gradient exceeds it

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "kernel/problem.hpp"
@@ -93,6 +94,7 @@ double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops
   const auto room = std::size_t(size);
   std::vector<double> alpha(room, 0.0), gradient(room, 1.0), upper(room, 0.0), diagonal(room, 1.0);
   std::vector<double> sign(rows.size());
+  const std::unique_ptr<bool[]> gathered(new bool[room]());
   for (std::int64_t k = 0; k < n; ++k) {
     alpha[std::size_t(k)] = v.alpha[block[k]];
     gradient[std::size_t(k)] = v.gradient[block[k]];
@@ -106,6 +108,7 @@ double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops
   w.rows = rows.data();
   w.block = block;
   w.q = q;
+  w.gathered = gathered.get();
   w.sign = sign.data();
   w.diagonal = diagonal.data();
   w.upper = upper.data();
