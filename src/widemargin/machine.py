@@ -17,6 +17,8 @@ from widemargin.cluster import ClusterExecutor
 from widemargin.engine import Threads
 from widemargin.multiclass import Targets
 
+FARTHEST = 1e6  # times the C of the fit that another starts from
+
 
 @dataclass(frozen=True)
 class FitRecord:
@@ -34,6 +36,15 @@ class FitRecord:
     dual_objective: float = math.nan
     violation: float = math.nan
     history: list[list[dict]] = field(default_factory=list, repr=False)
+
+
+def near(start: Any, C: float) -> Any:
+    """Dual variables of another fit as a start for this C; None where there are none to take.
+
+    They grow with C, bounded ones exactly so; but C may be so much larger that the others, which
+    need not grow at all, would be far off.
+    """
+    return start if start is not None and C <= FARTHEST * start.C else None
 
 
 def recorded(name: str) -> Any:
@@ -110,20 +121,18 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         >>> [m.C for m in AdditiveSVC(random_state=0).fit_path(X, y, [0.1, 1.0])]
         [0.1, 1.0]
         """
-        models: list = []
-        training = start = None
-        for C in Cs:
-            model = clone(self).set_params(C=C)
+        models = [clone(self).set_params(C=C) for C in Cs]
+        for model in models:
             model._check_params()
-            if training is None:
-                training = model._prepare(X, y, sample_weight, several=True)
-            else:
-                model.n_features_in_ = models[0].n_features_in_
-                for name in ("feature_names_in_", "label_name_"):
-                    if hasattr(models[0], name):
-                        setattr(model, name, getattr(models[0], name))
+        if not models:
+            return models
+        largest = max(models, key=lambda model: model.C)  # which precision must do for
+        training, start = largest._prepare(X, y, sample_weight, several=True), None
+        for model in models:
+            for name in ("n_features_in_", "feature_names_in_", "label_name_"):
+                if hasattr(largest, name):
+                    setattr(model, name, getattr(largest, name))
             start = model._solve_managed(training, start)
-            models.append(model)
         return models
 
     @with_callbacks

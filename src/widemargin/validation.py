@@ -296,6 +296,21 @@ def check_unscaled(estimator, X, way_out: str) -> None:
     )
 
 
+def check_sums(C: float, weight: np.ndarray, largest: float, unit: float = 1.0) -> None:
+    """Refuse what overflows even double precision: a'Qa with all variables at their bounds.
+
+    ``largest`` is the largest kernel value, ``unit`` that of C.
+    """
+    with np.errstate(over="ignore"):
+        total = np.float64(C) / unit * weight.sum()
+        finite = np.isfinite(np.square(total) * max(1.0, largest) * 1e8)
+    if not finite:
+        raise ValueError(
+            f"{words().option('C', C)} is too large for these sample weights and kernel values: "
+            "the objective overflows. Decrease it, the weights, or the scale of the kernel."
+        )
+
+
 def median(values: np.ndarray) -> float:
     """As NumPy's, which takes several times as long for few values; 0 of none."""
     n = len(values)

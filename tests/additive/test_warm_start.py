@@ -93,3 +93,25 @@ def test_path_leaves_the_estimator_itself_unfitted():
     model = svc()
     model.fit_path(*histograms(2), [0.1, 1.0])
     assert not hasattr(model, "classes_")
+
+
+@each_machine
+def test_a_start_of_a_far_smaller_c_is_none(n_classes, multi_class):
+    """Variables were scaled by 1e9, beyond what single precision holds at 1e39, and far off."""
+    X, y = histograms(n_classes)
+    model = AdditiveSVC("chi2", multi_class=multi_class, random_state=0)
+    _, far = model.fit_path(X, y, [1e-9, 1.0])
+    alone = model.set_params(C=1.0).fit(X, y)
+    np.testing.assert_array_equal(far.decision_function(X), alone.decision_function(X))
+
+
+@pytest.mark.parametrize("value", [1e308, 1e160])
+def test_sums_that_overflow_are_refused_by_name(value):
+    """They were NaN, with a warning about tables that are not symmetric."""
+    X, y = histograms(2)
+    with pytest.raises(ValueError, match="C=.* is too large"):
+        svc(C=value).fit(X, y)
+    with pytest.raises(ValueError, match="C=.* is too large"):
+        svc().fit_path(X, y, [1.0, value])
+    with pytest.raises(ValueError, match="sample weights"):
+        svc().fit(X, y, sample_weight=np.full(len(X), value))

@@ -1,16 +1,20 @@
 """Paths over C, and warm starts."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.callback import ProgressBar
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
+from widemargin import KernelSVC
 from widemargin.kernel import few_rows, several
 from widemargin.kernel.cache import CachingKernel
+from widemargin.kernel.kernels import FAR
 
 from .helpers import assert_same_function, counting, each_size, points, svc
 
@@ -88,6 +92,42 @@ def test_a_path_takes_fewer_blocks_than_separate_fits(two):
 def test_a_path_checks_every_c(two):
     with pytest.raises(ValueError, match=r"C=-1\.0"):
         svc().fit_path(*two, [1.0, -1.0])
+
+
+@pytest.mark.parametrize("Cs", [[1.0, 1e12], [1e12, 1.0]])
+def test_the_largest_c_of_a_path_decides_what_its_arithmetic_must_hold(Cs, two):
+    """It was the first one: a path from 1 to 1e12 hid gaps behind rounding that fits do not."""
+    prepared = []
+
+    class Spied(KernelSVC):
+        def _solve(self, training, start):
+            prepared.append(training.data.levels.kernel)
+            return super()._solve(training, start)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        Spied(gamma=1.0).fit_path(*two, Cs)
+        alone = KernelSVC(gamma=1.0, C=1e12)._prepare(*two, None).data.levels.kernel
+    assert len(prepared) == 2
+    for kernel in prepared:
+        assert (kernel.dtype, kernel.far) == (alone.dtype, alone.far)
+    assert alone.far < FAR
+
+
+def test_sums_that_overflow_are_refused_before_a_path_begins(two):
+    with pytest.raises(ValueError, match=r"C=1e\+308 is too large"):
+        svc().fit_path(*two, [1.0, 1e308])
+
+
+def test_a_path_of_no_values_has_no_models(two):
+    assert svc().fit_path(*two, []) == []
+
+
+def test_a_start_of_a_far_smaller_c_is_none(two):
+    _, far = svc().fit_path(*two, [1e-9, 1.0])
+    alone = svc(C=1.0).fit(*two)
+    assert far.n_iter_ == alone.n_iter_
+    np.testing.assert_array_equal(far.dual_coef_, alone.dual_coef_)
 
 
 def test_progress_bar_runs_along_a_path(two, capsys):

@@ -53,6 +53,10 @@ class Dual:
         """(n_rows, n_outputs), put together when another fit starts from it."""
         return np.hstack(self.parts)
 
+    def grown(self, C: float, dtype: type) -> np.ndarray:
+        """For another C, in the precision that it needs."""
+        return np.multiply(self.coef, C / self.C, dtype=dtype, casting="same_kind")
+
 
 @dataclass(frozen=True)
 class BatchTask:

@@ -28,11 +28,11 @@ from widemargin.additive.shares import BinShares
 from widemargin.additive.solver import Stopping
 from widemargin.additive.store import BlockStore
 from widemargin.losses import LOSSES
-from widemargin.machine import Machine, recorded
+from widemargin.machine import Machine, near, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
 from widemargin.stored import check_store_input
-from widemargin.validation import column_name
+from widemargin.validation import check_sums, column_name
 from widemargin.warning import warn_user
 from widemargin.wording import words
 
@@ -99,6 +99,7 @@ class AdditiveMachine(Machine):
             return self._prepare_stored(X, y, sample_weight)
         matrix, labels, categories = read_training(self, X, y)
         targets = self._targets(matrix, labels, sample_weight)
+        check_sums(self.C, targets.weight, 1.0)
         columns = Columns.of(targets.X, categories)
         values, marks = columns.parts(targets.X)
         learned = learn(values, targets.weight, self._settings(), marks)
@@ -115,6 +116,7 @@ class AdditiveMachine(Machine):
         check_store_input(self, store, y, sample_weight)
         self._check_columns(store)
         targets = self._stored_targets(store)
+        check_sums(self.C, targets.weight, 1.0)
         learned = learn_stored(store, targets.weight, self._settings())
         shares = BinShares.of(learned.codes, targets.weight)
         diagonal = learned.diagonal()
@@ -140,15 +142,14 @@ class AdditiveMachine(Machine):
     def _solve(self, training: TrainingSet, start: Dual | None) -> Dual:
         """Minimise, from the dual variables of another fit if there are any."""
         started = time.perf_counter()
-        start = start or self._warm_start(training)
         C, shared = self._shared_problem(training)
+        start = near(start or self._warm_start(training), C)
         coding = training.targets.coding
         weights = shared.tables.weights(coding.n_outputs)
         tasks = make_batches(
             shared,
             coding,
-            # The variables grow with C, bounded ones exactly so.
-            start=None if start is None else start.coef * (C / start.C),
+            start=start and start.grown(C, shared.layout.dtype),
             seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
             stopping=Stopping(self.tol, self.max_iter),
         )
@@ -176,6 +177,8 @@ class AdditiveMachine(Machine):
         targets = training.targets
         mean = float(np.average(training.diagonal, weights=targets.weight))
         scaled = self.C_unit == "diagonal" and mean > 0
+        largest = float(training.diagonal.max(initial=0.0))
+        check_sums(self.C, targets.weight, largest, mean if scaled else 1.0)
         C = self.C / mean if scaled else float(self.C)
         bias_value = 0.0
         if self.fit_intercept:

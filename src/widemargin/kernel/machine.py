@@ -38,7 +38,7 @@ from widemargin.kernel.input import choose_gamma, read_data
 from widemargin.kernel.kernels import FAR, DotKernel, make_kernel
 from widemargin.kernel.lazy_rows import LazyRows
 from widemargin.kernel.model import KernelModel
-from widemargin.kernel.precision import Prepared, check_sums, in_range, predicts_in_single
+from widemargin.kernel.precision import Prepared, in_range, predicts_in_single
 from widemargin.kernel.problem import quadratic_value
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
@@ -46,12 +46,12 @@ from widemargin.kernel.spread import Spread
 from widemargin.kernel.training import TrainingSet
 from widemargin.kernel.warm_start import Dual, Duals
 from widemargin.kernel.whole import PathRows
-from widemargin.machine import FitRecord, Machine, recorded
+from widemargin.machine import FitRecord, Machine, near, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
 from widemargin.resources import LEAST_MEMORY, free_memory, one_blas_thread, total_memory
 from widemargin.stored import Store, StoredMatrix
-from widemargin.validation import median
+from widemargin.validation import check_sums, median
 from widemargin.warning import warn_user
 from widemargin.wording import words
 
@@ -176,7 +176,7 @@ class KernelMachine(Machine):
         started = time.perf_counter()
         problems = self._problems(training.targets)
         key = self._key(training) if self.warm_start else ""
-        start = start or (self._remembered().get(key) if self.warm_start else None)
+        start = near(start or (self._remembered().get(key) if self.warm_start else None), self.C)
         plan = self._plan(training, problems, checkpoint.seed, warm=start is not None)
         state = FitState(
             start.grown(self.C, problems) if start else [np.zeros(len(p)) for p in problems]

@@ -62,18 +62,3 @@ def predicts_in_single(kernel: Kernel, rows: Any, coef: np.ndarray, most: float 
     kernel.fill(kernel.as_left(some), rows, values)
     size = float(np.sqrt((np.square(values, dtype=np.float64) @ np.square(coef)).max()))
     return error * size <= most
-
-
-def check_sums(C: float, weight: np.ndarray, largest: float) -> None:
-    """Refuse what overflows even double precision: a'Qa with all variables at their bounds.
-
-    ``largest`` is the largest kernel value.
-    """
-    with np.errstate(over="ignore"):
-        total = C * weight.sum()
-        finite = np.isfinite(total**2 * max(1.0, largest) * 1e8)
-    if not finite:
-        raise ValueError(
-            f"C={C!r} is too large for these sample weights and kernel values: the objective "
-            "overflows. Decrease C, the weights, or the scale of the kernel."
-        )

@@ -19,7 +19,7 @@ class Dual:
     C: float
 
     def grown(self, C: float, problems: list[Variables]) -> list[np.ndarray]:
-        """As a start for another C: the variables grow with it, bounded ones exactly so."""
+        """For another C, within its bounds."""
         scaled = [alpha * (C / self.C) for alpha in self.alphas]
         return [np.minimum(a, v.upper) for a, v in zip(scaled, problems, strict=True)]
 
