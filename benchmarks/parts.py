@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks import data
 from benchmarks.report import SEED, table, write
 from widemargin import AdditiveSVC, BlockStore
-from widemargin.additive.rounds import PartsHere, Weights, minimise_in_rounds
+from widemargin.additive.rounds import PartsHere, minimise_in_rounds
 from widemargin.additive.solver import Stopping
 from widemargin.dask import _cut
 from widemargin.engine import Control
@@ -34,8 +34,8 @@ def rounds(store: BlockStore, n_parts: int) -> int:
     _, shared = machine._shared_problem(training)
     targets = training.targets.coding.targets
     parts = PartsHere(_cut(shared, targets, n_parts))
-    start, n = Weights.zeros(shared, targets.shape[1]), targets.shape[1]
-    _, outcome = minimise_in_rounds(parts, start, n, Stopping(TOL, 1000), SEED, Control())
+    n_outputs, stopping = targets.shape[1], Stopping(TOL, 1000)
+    _, outcome = minimise_in_rounds(parts, shared, n_outputs, stopping, SEED, Control())
     assert outcome.converged
     return outcome.n_iter
 

@@ -189,13 +189,11 @@ class AdditiveSVC(OnCluster, widemargin.AdditiveSVC):
         targets = training.targets.coding.targets
         client = self.client or default_client()
         parts = PartsOnCluster(client, _cut(shared, targets, self._count_parts(client, shared)))
-        zeros = Weights.zeros(shared, targets.shape[1])
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         stopping = Stopping(self.tol, self.max_iter)
-        weights, outcome = minimise_in_rounds(
-            parts, zeros, targets.shape[1], stopping, seed, Control()
-        )
-        weights = weights.like(zeros)
+        n_outputs = targets.shape[1]
+        weights, outcome = minimise_in_rounds(parts, shared, n_outputs, stopping, seed, Control())
+        weights = weights.like(Weights.zeros(shared, n_outputs))
         fitted = self._fitted(training, shared, weights.cells, weights.bias.ravel())
         for name, value in fitted.items():
             setattr(self, name, value)
@@ -239,12 +237,13 @@ class PartsOnCluster:
     def __init__(self, client: Client, parts: Sequence[RowsPart]):
         self._client, self._rounds = client, 0
         self._parts = [self._submit(_kept, part) for part in parts]
-        self._states = [self._submit(_first_state, part) for part in self._parts]
+        self._states = self._before = [self._submit(_first_state, part) for part in self._parts]
 
     def __len__(self) -> int:
         return len(self._parts)
 
     def each(self, function: Callable, *told: Any) -> list:
+        self._before = self._states
         pairs = [
             self._submit(function, part, state, *told)
             for part, state in zip(self._parts, self._states, strict=True)
@@ -255,6 +254,9 @@ class PartsOnCluster:
         if self._rounds % ROUNDS_KEPT == 0:
             self._states = [self._submit(_kept, s) for s in self._client.gather(self._states)]
         return results
+
+    def take_back(self) -> None:
+        self._states = self._before
 
     def _submit(self, function: Callable, *arguments: Any):
         return self._client.submit(function, *arguments, pure=False, retries=RETRIES)

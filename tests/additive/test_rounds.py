@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import load_digits, make_classification
 
 from widemargin import AdditiveSVC, BlockStore
+from widemargin.additive import rounds
 from widemargin.additive.rounds import PartsHere, RowsPart, Weights, minimise_in_rounds
 from widemargin.additive.solver import Stopping
 from widemargin.engine import Control
@@ -14,11 +15,12 @@ from widemargin.engine import Control
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory):
-    """Two classes and ten, in blocks."""
+    """Two classes and ten, in blocks; and blocks that are all the same."""
     two = make_classification(900, n_features=12, n_informative=6, random_state=0)
     ten = load_digits(return_X_y=True)
+    copies = tuple(np.concatenate([part[:200]] * 4) for part in two)
     made = {}
-    for name, (X, y) in {"two": two, "ten": ten}.items():
+    for name, (X, y) in {"two": two, "ten": ten, "copies": copies}.items():
         chunks = [(X[a : a + 200], y[a : a + 200]) for a in range(0, len(y), 200)]
         folder = tmp_path_factory.mktemp(name)
         made[name] = BlockStore.build(folder, chunks, values_per_block=200 * X.shape[1])
@@ -35,10 +37,9 @@ def solve(store, n_parts, tol=1e-3, max_iter=3000, **parameters):
         RowsPart(shared.of_rows(*shared.codes.of_blocks(a, b)), targets)
         for a, b in pairwise(ends.tolist())
     ]
-    zeros = Weights.zeros(shared, targets.shape[1])
     stopping = Stopping(tol, max_iter)
     here = PartsHere(parts)
-    return here, *minimise_in_rounds(here, zeros, targets.shape[1], stopping, 0, Control())
+    return here, *minimise_in_rounds(here, shared, targets.shape[1], stopping, 0, Control())
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
@@ -53,12 +54,57 @@ def test_parts_reach_the_optimum_of_the_whole(stores, name, n_parts, loss):
     assert -1e-6 < above < 1e-2
 
 
-def test_every_round_raises_the_dual_objective(stores):
+@pytest.mark.parametrize("name", ["ten", "copies"])
+def test_every_round_raises_the_dual_objective(stores, name):
     duals = []
     for max_iter in (1, 2, 3, 5, 8):
-        _, _, outcome = solve(stores["ten"], 4, tol=1e-9, max_iter=max_iter)
+        _, _, outcome = solve(stores[name], 4, tol=1e-9, max_iter=max_iter)
         duals.append(outcome.certificate.dual.sum())
     assert np.all(np.diff(duals) > 0)
+
+
+def test_a_round_that_went_too_far_is_taken_back(stores, monkeypatch):
+    """Parts with the same rows correct exactly the same errors."""
+    told, descend = [], rounds.descend
+
+    def spy(part, state, what):
+        told.append(what.damping)
+        return descend(part, state, what)
+
+    monkeypatch.setattr(rounds, "descend", spy)
+    monkeypatch.setattr(rounds, "BOLD", 0.3)
+    _, _, outcome = solve(stores["copies"], 4, tol=1e-2, max_iter=200)
+    assert outcome.converged
+    bold, safe = told.index(4.0), len(told) - told.index(4.0)
+    assert told == [1.2] * bold + [4.0] * safe
+    assert bold > 0
+    assert len(told) == 4 * (outcome.n_iter + 1)  # one round twice
+    monkeypatch.setattr(rounds, "_is_too_far", lambda weights, moves: False)
+    with np.errstate(all="ignore"):
+        _, _, outcome = solve(stores["copies"], 4, tol=1e-2, max_iter=200)
+    assert not outcome.converged
+
+
+def test_fewer_rounds_than_steps_that_are_safe_for_any_data(stores, monkeypatch):
+    _, _, bold = solve(stores["ten"], 4, tol=1e-2)
+    monkeypatch.setattr(rounds, "BOLD", 1.0)
+    _, _, safe = solve(stores["ten"], 4, tol=1e-2)
+    assert bold.n_iter < 0.9 * safe.n_iter
+
+
+def test_tables_whose_weights_have_no_norm_take_safe_steps(stores, monkeypatch):
+    monkeypatch.setattr(rounds, "BOLD", 0.01)
+    _, _, outcome = solve(stores["two"], 3, tol=1e-2, approximation="unary")
+    assert outcome.converged
+
+
+def test_gains_are_those_of_the_dual_objective(stores):
+    """Of one part the objective must rise by what `_is_too_far` reckons with."""
+    here, weights, outcome = solve(stores["ten"], 1, tol=1e-9, max_iter=3)
+    (part,), (state,) = here._parts, here.states
+    half = 0.5 * np.square(weights.cells).sum(axis=(0, 1, 2)) + 0.5 * np.square(weights.bias[0])
+    dual = part.linear_terms(state.coef) - half[:10]
+    np.testing.assert_allclose(dual, outcome.certificate.dual, rtol=1e-6)
 
 
 def test_weights_are_those_of_the_variables(stores):
