@@ -246,8 +246,8 @@ nb::object encode_sparse(const Values& values, const ValueScale& scale, const Ar
       for (std::int64_t k = view.start[i]; k < row_end;) {
         if (k == end) {
           const int some = run_length(most - k);
-          encode.run(some, [=](int l) { return v[k + l]; },
-                     [=](int l) { return feature[k + l]; }, codes);
+          encode.run(
+              some, [=](int l) { return v[k + l]; }, [=](int l) { return feature[k + l]; }, codes);
           end += some;
         }
         const std::uint32_t* code = codes + k % kTogether;

@@ -2,8 +2,8 @@
 //
 //     t = (value - shift[feature]) * factor[feature],     code = #{k : threshold[k] <= t}
 //
-// Code 0 means "absent": it contributes nothing, so sparse rows leave it out.  A value that is not a
-// number is absent, whatever the kernel; no pass that looks for bins counts it.
+// Code 0 means "absent": it contributes nothing, so sparse rows leave it out.  A value that is not
+// a number is absent, whatever the kernel; no pass that looks for bins counts it.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,8 @@ class InterruptCheck {
   std::int64_t work_ = 0;
 };
 
-inline constexpr int kTogether = 256;  // values that are worked on at a time: they stay in the cache
+inline constexpr int kTogether =
+    256;  // values that are worked on at a time: they stay in the cache
 inline int run_length(std::int64_t left) { return int(std::min<std::int64_t>(left, kTogether)); }
 
 // A matrix of raw values: dense with strides (in elements), or CSR.
@@ -44,8 +45,8 @@ struct DenseValues {
   const V* data;
   std::int64_t n_rows, n_features, row_stride, column_stride;
 
-  // f(n, value, row, feature) for n values at a time, each a function of k < n, in an order that follows
-  // memory.
+  // f(n, value, row, feature) for n values at a time, each a function of k < n, in an order that
+  // follows memory.
   template <class F>
   void for_each_run(F&& f) const {
     const auto down = row_stride, right = column_stride;
@@ -53,16 +54,18 @@ struct DenseValues {
       for (std::int64_t i = 0; i < n_rows; ++i)
         for (std::int64_t j = 0; j < n_features; j += kTogether) {
           const V* const from = data + i * down + j * right;
-          f(run_length(n_features - j), [=](int k) { return from[k * right]; },
-            [=](int) { return i; }, [=](int k) { return j + k; });
+          f(
+              run_length(n_features - j), [=](int k) { return from[k * right]; },
+              [=](int) { return i; }, [=](int k) { return j + k; });
         }
       return;
     }
     for (std::int64_t j = 0; j < n_features; ++j)
       for (std::int64_t i = 0; i < n_rows; i += kTogether) {
         const V* const from = data + i * down + j * right;
-        f(run_length(n_rows - i), [=](int k) { return from[k * down]; },
-          [=](int k) { return i + k; }, [=](int) { return j; });
+        f(
+            run_length(n_rows - i), [=](int k) { return from[k * down]; },
+            [=](int k) { return i + k; }, [=](int) { return j; });
       }
   }
 };
@@ -83,8 +86,9 @@ struct SparseValues {
       for (std::int64_t at = start[i]; at < end; at += kTogether) {
         const V* const v = data + at;
         const Index* const j = index + at;
-        f(run_length(end - at), [=](int k) { return v[k]; }, [=](int) { return i; },
-          [=](int k) { return std::int64_t(j[k]); });
+        f(
+            run_length(end - at), [=](int k) { return v[k]; }, [=](int) { return i; },
+            [=](int k) { return std::int64_t(j[k]); });
       }
       interrupt.after(end - start[i]);
     }
@@ -198,8 +202,9 @@ std::vector<double> distinct(const Values& values, const Scale& scale, std::size
 template <class V, class Values>
 std::vector<double> distinct_small(const Values& values, const Scale& scale) {
   std::vector<std::uint8_t> seen(std::size_t(1) << (8 * sizeof(V)));
-  for_each(
-      values, [&](std::int64_t, std::int64_t, V v) { seen[static_cast<std::make_unsigned_t<V>>(v)] = 1; });
+  for_each(values, [&](std::int64_t, std::int64_t, V v) {
+    seen[static_cast<std::make_unsigned_t<V>>(v)] = 1;
+  });
   std::vector<double> out;
   for (std::size_t u = 0; u < seen.size(); ++u)
     if (seen[u]) out.push_back(scale(static_cast<V>(u), 0));
@@ -237,7 +242,8 @@ std::vector<Cell> histogram(const Values& values, const Scale& scale, const doub
   return cells;
 }
 
-// (min, max, number of stored values, missing ones too) of each column: three times n_features numbers.
+// (min, max, number of stored values, missing ones too) of each column: three times n_features
+// numbers.
 template <class Values>
 std::vector<double> column_ranges(const Values& values) {
   const auto d = std::size_t(values.n_features);
@@ -252,7 +258,8 @@ std::vector<double> column_ranges(const Values& values) {
   return out;
 }
 
-// An array that is written once, so it does not begin as zeros; pages that nobody writes take no memory.
+// An array that is written once, so it does not begin as zeros; pages that nobody writes take no
+// memory.
 template <class T>
 struct Fresh {
   explicit Fresh(std::int64_t most = 0) : data(new T[std::size_t(most)]), size(std::size_t(most)) {}
@@ -281,8 +288,8 @@ struct CompressedCodes {
   Fresh<Code> codes;
 };
 
-// `each_row(i, emit)` calls emit(feature, code) for every value of row i, of which no more than `most`
-// have a code that is not 0.
+// `each_row(i, emit)` calls emit(feature, code) for every value of row i, of which no more than
+// `most` have a code that is not 0.
 template <class Index, class Code, class EachRow>
 CompressedCodes<Index, Code> compress_codes(std::int64_t n_rows, std::int64_t most,
                                             EachRow&& each_row) {

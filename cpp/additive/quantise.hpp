@@ -10,8 +10,9 @@
 namespace widemargin {
 
 // A cell is all numbers that begin with the same bits, so it is found without rounding, and small
-// numbers have as many as large ones.  A table says how many thresholds lie below each cell; a binary
-// search of a fixed number of steps, without a branch that depends on the number, finds the rest.
+// numbers have as many as large ones.  A table says how many thresholds lie below each cell; a
+// binary search of a fixed number of steps, without a branch that depends on the number, finds the
+// rest.
 class Quantiser {
  public:
   Quantiser(const double* thresholds, std::int64_t n) : thresholds_(thresholds, thresholds + n) {
@@ -22,7 +23,8 @@ class Quantiser {
     base_ = std::max(positive < thresholds + n ? begins_with(*positive) : 1, last - kMostCells) - 1;
     top_ = last - base_;
     below_.resize(std::size_t(top_) + 2);
-    for (std::int64_t k = 0; k < n; ++k) ++below_[std::size_t(cell(thresholds[k], base_, top_)) + 1];
+    for (std::int64_t k = 0; k < n; ++k)
+      ++below_[std::size_t(cell(thresholds[k], base_, top_)) + 1];
     const std::uint32_t most = *std::max_element(below_.begin(), below_.end());
     for (std::size_t c = 1; c < below_.size(); ++c) below_[c] += below_[c - 1];
     while (2 * half_ <= most) half_ *= 2;

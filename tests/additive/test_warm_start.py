@@ -109,9 +109,9 @@ def test_a_start_of_a_far_smaller_c_is_none(n_classes, multi_class):
 def test_sums_that_overflow_are_refused_by_name(value):
     """They were NaN, with a warning about tables that are not symmetric."""
     X, y = histograms(2)
-    with pytest.raises(ValueError, match="C=.* is too large"):
+    with pytest.raises(ValueError, match=r"C=.* is too large"):
         svc(C=value).fit(X, y)
-    with pytest.raises(ValueError, match="C=.* is too large"):
+    with pytest.raises(ValueError, match=r"C=.* is too large"):
         svc().fit_path(X, y, [1.0, value])
     with pytest.raises(ValueError, match="sample weights"):
         svc().fit(X, y, sample_weight=np.full(len(X), value))

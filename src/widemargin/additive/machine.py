@@ -149,7 +149,7 @@ class AdditiveMachine(Machine):
         tasks = make_batches(
             shared,
             coding,
-            start=start and start.grown(C, shared.layout.dtype),
+            start=None if start is None else start.grown(C, shared.layout.dtype),
             seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
             stopping=Stopping(self.tol, self.max_iter),
         )

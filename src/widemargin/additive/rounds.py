@@ -2,9 +2,9 @@
 
 Each part descends on its own rows from common weights, and what the parts have found is added.
 They all correct the same errors; so that their sum does not go too far, each takes every step of
-its own for several: its curvature, and the move of the weights that it sees, are multiplied.  By the
-number of parts, as CoCoA+ has it, the dual objective grows in every round whatever the rows are.
-Parts of most data agree on less than that, so rounds begin with ``BOLD`` of it, which saves a
+its own for several: its curvature, and the move of the weights that it sees, are multiplied.  By
+the number of parts, as CoCoA+ has it, the dual objective grows in every round whatever the rows
+are.  Parts of most data agree on less than that, so rounds begin with ``BOLD`` of it, which saves a
 quarter of them (benchmarks/results/parts.md); one in which the dual objective falls is taken back,
 and those that follow are CoCoA+'s.
 
