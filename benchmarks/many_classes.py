@@ -25,6 +25,7 @@ from benchmarks.report import SEED, accuracy, alternate, table, write
 from widemargin import KernelSVC
 
 REPEATS, TEST_ROWS = 5, 10_000
+FEW, MANY_TURNS = 1_500, 200  # rows whose fit takes milliseconds, of which few turns say little
 CACHE = 6000
 
 
@@ -87,7 +88,7 @@ def compare(name: str) -> list[list[str]]:
     svc = SVC(cache_size=CACHE, break_ties=True, **settings)
     if len(X) < SLOW:
         models["SVC"] = svc
-    repeats = REPEATS if len(X) < SLOW else 2
+    repeats = MANY_TURNS if len(X) < FEW else REPEATS if len(X) < SLOW else 2
     seconds = alternate({n: (lambda m=m: m.fit(X, y)) for n, m in models.items()}, repeats)
     if SLOW <= len(X) < TOO_SLOW:
         models["SVC"] = svc
