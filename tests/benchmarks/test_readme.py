@@ -45,14 +45,14 @@ def changed(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "old", "new", "said"),
     [
-        ("fashion_fit", "3.9 times", "2.1 times", "| LinearSVC | 2.1 times faster | +2.4 points |"),
+        ("fashion_fit", r"(\| fit against LinearSVC \|) [\d.]+", r"\1 2.1", "| 2.1 times faster |"),
         (
             "many_classes_small",
             r"(\| SVC \| [\d.]+ \|) [\d.]+",
             r"\1 1.24",
             "defaults | 1.2 times |",
         ),
-        ("kernel_fit_covtype", r"87.94 (\| 13528)", r"88.94 \1", "2.7 times | -1.02 points |"),
+        ("kernel_fit_covtype", r"87.94 (\| 13528)", r"88.94 \1", "times | -1.02 points |"),
         ("kernel_grid", "6.1 and 6.5", "3.1 and 6.5", "| 3.1 times (ours on one thread) |"),
     ],
 )
