@@ -19,7 +19,7 @@ from widemargin.calibration import uncalibrated, with_probabilities
 from widemargin.scoring import Scorer, check_scoring, get_scorer
 from widemargin.sklearn_private import safe_indexing
 from widemargin.warning import RareClassWarning, UnseenWarning, warn_user
-from widemargin.wording import words
+from widemargin.wording import listed, words
 
 _MOST_NAMED = 5  # classes in a warning
 
@@ -205,10 +205,9 @@ def _stratified(X, y: np.ndarray, folds: int, random_state) -> list[tuple]:
     classes, counts = np.unique(y, return_counts=True)
     few = [f"{c!r} ({n})" for c, n in zip(classes.tolist(), counts, strict=True) if n < folds]
     if few:
-        more = f" and {len(few) - _MOST_NAMED} more" if len(few) > _MOST_NAMED else ""
         warn_user(
             f"Classes with fewer rows than the {folds} folds are not in all of them: "
-            f"{', '.join(few[:_MOST_NAMED])}{more}. Join them with others, or leave them out.",
+            f"{listed(few, _MOST_NAMED)}. Join them with others, or leave them out.",
             RareClassWarning,
         )
     with warnings.catch_warnings():

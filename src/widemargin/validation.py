@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from widemargin.sklearn_private import check_sample_weight
 from widemargin.warning import UnscaledWarning, warn_user
-from widemargin.wording import words
+from widemargin.wording import quoted, words
 
 UNSCALED_RATIO = 100
 _ROWS_AT_A_TIME = 4096
@@ -165,8 +165,8 @@ def naming_columns(X) -> Iterator[None]:
     times = [column for column, is_time in kinds.items() if is_time]
     if times:
         raise ValueError(
-            f"X holds dates or times in {_listed(times)}. Turn them into numbers in a unit of your "
-            "choice, for example (when - when.min()).dt.days, or leave them out."
+            f"X holds dates or times in {_columns(times)}. Turn them into numbers in a unit of "
+            "your choice, for example (when - when.min()).dt.days, or leave them out."
         )
     try:
         yield
@@ -175,7 +175,7 @@ def naming_columns(X) -> Iterator[None]:
         if not bad:
             raise
         raise ValueError(
-            f"X holds text or other objects in {_listed(bad)}. Turn them into numbers first, for "
+            f"X holds text or other objects in {_columns(bad)}. Turn them into numbers first, for "
             "example with sklearn.preprocessing.OneHotEncoder, or leave them out."
         ) from None
 
@@ -212,12 +212,11 @@ def _is_no_number(X, column) -> bool:
     return False
 
 
-def _listed(columns: list, most: int = 10) -> str:
+def _columns(columns: list, most: int = 10) -> str:
     if columns == [None]:
         return "all of its columns"
-    more = f" and {len(columns) - most} more" if len(columns) > most else ""
     noun = "column" if len(columns) == 1 else "columns"
-    return f"{noun} {', '.join(map(repr, columns[:most]))}{more}"
+    return f"{noun} {quoted(columns, most)}"
 
 
 def canonical(X):

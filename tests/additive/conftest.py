@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from widemargin import _core
+from widemargin import _core, engine
+
+
+@pytest.fixture
+def many_cores(monkeypatch):
+    """Teams may be larger than this machine has cores for."""
+    monkeypatch.setattr(engine, "cpu_count", lambda: 8)
 
 
 @pytest.fixture

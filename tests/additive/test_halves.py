@@ -8,27 +8,22 @@ import reference
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from widemargin import AdditiveSVC, _core, engine
+from widemargin import AdditiveSVC, _core
 from widemargin.duality import N_SUMS
 
-from .problems import LOSSES, c_of, noisy, squared, unconverged
+from .problems import LOSSES, c_of, squared, unconverged
 from .test_callbacks import ctrl_c_after
-from .test_team import TASKS, Sampler, assert_soon, assert_threads_agree
+from .test_team import TASKS, Sampler, assert_soon, assert_threads_agree, wide
 
 ROUND = 2 * 512 + 64  # rows of the shortest: two halves, and those after them
 
 
-@pytest.fixture(autouse=True)
-def many_cores(monkeypatch):
-    """More than this machine may have."""
-    monkeypatch.setattr(engine, "cpu_count", lambda: 8)
+pytestmark = pytest.mark.usefixtures("many_cores")
 
 
 def narrow(n_classes=2, n_rows=4000, n_features=12):
     """Rows too short to be shared by threads, and enough of them for several rounds."""
-    X, y = noisy(n_classes, n_rows, n_features)
-    X[np.arange(n_rows), y] += 6
-    return X, y
+    return wide(n_classes, n_rows, n_features)
 
 
 @unconverged

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from reference import timeless
 
-from widemargin import AdditiveSVC, _core, engine
+from widemargin import AdditiveSVC, _core
 from widemargin.additive import batches
 from widemargin.duality import N_SUMS
 
@@ -22,10 +22,7 @@ THREADS = [2, 3, 5]
 TASKS = Path("/proc/self/task")
 
 
-@pytest.fixture(autouse=True)
-def many_cores(monkeypatch):
-    """Teams larger than this machine has cores for."""
-    monkeypatch.setattr(engine, "cpu_count", lambda: 8)
+pytestmark = pytest.mark.usefixtures("many_cores")
 
 
 def wide(n_classes=5, n_rows=1500, n_features=500):

@@ -15,6 +15,7 @@ from widemargin.additive.frames import places, text_column, texts_by_dtype, with
 from widemargin.additive.manifest import Manifest
 from widemargin.categories import Text
 from widemargin.warning import UnseenWarning, warn_user
+from widemargin.wording import listed
 
 _MOST_NAMED = 5  # columns in a warning
 
@@ -85,10 +86,9 @@ class GrowingColumns:
 
     def _warn(self, what: str, where: list[str]) -> None:
         if where:
-            more = f" and {len(where) - _MOST_NAMED} more" if len(where) > _MOST_NAMED else ""
             warn_user(
                 f"{what} when the store was built contribute nothing: "
-                f"{'; '.join(where[:_MOST_NAMED])}{more}.",
+                f"{listed(where, _MOST_NAMED, '; ')}.",
                 UnseenWarning,
             )
 

@@ -25,7 +25,7 @@ from widemargin.categories import (
 )
 from widemargin.data.dataset import Columns, Layout
 from widemargin.warning import warn_user
-from widemargin.wording import words
+from widemargin.wording import quoted, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +80,7 @@ class Rule:
             for column in getattr(self, kind):
                 said = words().option(kind, [column])
                 if column not in names:
-                    raise ValueError(f"{said}: no such column; there are {listed(names)}")
+                    raise ValueError(f"{said}: no such column; there are {quoted(names)}")
                 if column == label:
                     raise ValueError(f"{said}: that is the label's column")
                 other = kind_of.setdefault(column, kind)
@@ -92,11 +92,6 @@ class Rule:
                 "a column has no name, as the index has that pandas and R write beside columns. "
                 f"Say {ways.drop}, {ways.numeric} or {ways.categorical}"
             )
-
-
-def listed(names: Sequence[str], most: int = 20) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(repr, names[:most])) + more
 
 
 # ------------------------------------------------------------------ types of files
@@ -138,7 +133,7 @@ def own_arrays(
     if not others:
         raise first
     drop = words().option("drop", [*faults])
-    also = f"{listed([c for c, _ in others], _MOST_NAMED)} {'is' if len(others) == 1 else 'are'}"
+    also = f"{quoted([c for c, _ in others], _MOST_NAMED)} {'is' if len(others) == 1 else 'are'}"
     raise ValueError(f"{first}. Besides, {also} refused; {drop} leaves all of them out")
 
 
@@ -219,11 +214,11 @@ def check_columns(
     """A model's columns are all there; those that it does not use are named."""
     if missing:
         raise ValueError(
-            f"the model's columns {listed(missing)} are missing; the file has {listed([*names])}"
+            f"the model's columns {quoted(missing)} are missing; the file has {quoted([*names])}"
         )
     unused = [c for c in names if c not in used and c not in (*layout.drop, layout.label)]
     if unused:
-        warn_user(f"{file}: the model does not use the columns {listed(unused, most=5)}")
+        warn_user(f"{file}: the model does not use the columns {quoted(unused, most=5)}")
 
 
 class Gaps(NamedTuple):

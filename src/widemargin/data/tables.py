@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 import numpy as np
 
 from widemargin.budget import Budget
-from widemargin.data.columns import Rule, RuleOptions, is_numeric, is_text, listed
+from widemargin.data.columns import Rule, RuleOptions, is_numeric, is_text
 from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.features import model_features, own_features, text_columns
 from widemargin.data.streams import naming_file, opened
 from widemargin.data.table_files import Asked, LoadedTable, load_table
 from widemargin.data.whole_columns import model_columns, own_columns
 from widemargin.validation import check_choice
-from widemargin.wording import words
+from widemargin.wording import quoted, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -183,7 +183,7 @@ def check_table(table: pa.Table) -> None:
     """It has rows, and columns that can be told apart."""
     repeated = [column for column, count in Counter(table.column_names).items() if count > 1]
     if repeated:
-        raise ValueError(f"more than one column is named {listed(repeated)}; rename them")
+        raise ValueError(f"more than one column is named {quoted(repeated)}; rename them")
     if not table.num_rows:
         raise ValueError("the table has no rows")
 
@@ -200,7 +200,7 @@ def _all_columns(names: list[str], n_features: int) -> list[str]:
     if len(names) != n_features:
         raise ValueError(
             f"the model has {n_features} features without names, which are taken by position, but "
-            f"the table has {len(names)} columns beside the label: {listed(names)}"
+            f"the table has {len(names)} columns beside the label: {quoted(names)}"
         )
     return names
 
@@ -229,7 +229,7 @@ def label_column(label, names: list[str], layout: Layout) -> str | None:
     raise ValueError(
         f"{problem}; name one with {words().option('label')}, by name or position, or say "
         f"{words().option('label', False)} where there are no labels. The columns are "
-        f"{listed(names)}"
+        f"{quoted(names)}"
     )
 
 
