@@ -131,20 +131,23 @@ def _kernel_row(name: str, words: str, ours: str = "KernelSVC") -> list[str]:
     """Of a file with one table: seconds, its time / ours, (a bar,) accuracy."""
     result = Result(name)
     place = result.row("", "seconds").index("accuracy, %")
-    ratios = [_times(result.number(peer, column=2)) for peer in ("SVC", "scikit-learn-intelex")]
-    accuracies = [result.number(who, column=place) for who in (ours, "SVC")]
-    return [words.format(result.link), *ratios, _points(*accuracies)]
+    known = {row[0]: row for row in result.rows}
+    return [words.format(result.link), *_against_peers(known, known[ours], 2, place)]
 
 
 def _class_row(name: str, data: str, words: str) -> list[str]:
     """Of a file with a table of several data sets, three lines or two for each."""
     result = Result(name)
     known = {row[1]: row for row in result.rows if row[0].startswith(data)}
-    peer = known.get("SVC", known["scikit-learn-intelex"])
-    ratios = [_times(_number(known[n][3])) if n in known else "not run"
-              for n in ("SVC", "scikit-learn-intelex")]  # fmt: skip
-    accuracies = [_number(row[4]) for row in (known["KernelSVC"], peer)]
-    return [words.format(result.link), *ratios, _points(*accuracies)]
+    return [words.format(result.link), *_against_peers(known, known["KernelSVC"], 3, 4)]
+
+
+def _against_peers(known: dict, ours: list[str], ratio: int, accuracy: int) -> list[str]:
+    """How much longer either peer takes, by these columns, and the points between SVC and ours."""
+    peers = ("SVC", "scikit-learn-intelex")
+    ratios = [_times(_number(known[n][ratio])) if n in known else "not run" for n in peers]
+    peer = next(known[n] for n in peers if n in known)
+    return [*ratios, _points(_number(ours[accuracy]), _number(peer[accuracy]))]
 
 
 def _today() -> list[Line]:
