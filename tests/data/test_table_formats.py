@@ -1,9 +1,12 @@
 """Tables: all formats give the same data; headers, delimiters and lines of CSV."""
 
 import io
+import threading
+import time
 
 import numpy as np
 import pandas as pd
+import pyarrow.csv
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -39,6 +42,25 @@ def test_paths_and_streams(writer, tmp_path):
     path.write_bytes(write(people()))
     for file in (path, str(path), OneWay(write(people()))):
         assert_array_equal(read_table(file, format).X, PEOPLE)
+
+
+def test_threads_of_pyarrow_have_let_go_of_a_csv_file(monkeypatch):
+    # One that lets go while the process ends, soon after an error, aborts it.
+    read_csv, events = pyarrow.csv.read_csv, []
+
+    def lingering(file, *options):
+        table = read_csv(file, *options)
+        threading.Thread(target=hold, args=(file,)).start()
+        return table
+
+    def hold(file):
+        time.sleep(0.1)
+        events.append("let go")
+
+    monkeypatch.setattr(pyarrow.csv, "read_csv", lingering)
+    with pytest.raises(ValueError, match="name one with label"):
+        read_table(io.BytesIO(b"a,b\n1,2\n"), "csv")
+    assert events == ["let go"]
 
 
 class OneWay(io.RawIOBase):

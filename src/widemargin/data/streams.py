@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import lzma
 import os
+import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from widemargin.budget import Budget, TooLargeError
 HEAD = 1 << 16  # bytes of a file that can be looked at before it is read
 BLOCK = 1 << 20  # bytes that are taken from a stream at a time
 _LONGEST = 1000  # characters of a message
+_PATIENCE = 1.0  # seconds, with threads that are about to end
 DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error)  # what reading damaged data raises
 
 
@@ -99,3 +101,26 @@ class RawStream(io.RawIOBase):
             buffer[got : got + len(content)] = content
             got += len(content)
         return got
+
+
+class LentStream(RawStream):
+    """A stream for another library, which knows when nobody there has it any more.
+
+    Threads of pyarrow let go of a file some time after the table is made of it. One that needs
+    Python for that while the process ends, as it does soon after an error, aborts it.
+    """
+
+    def __init__(self, file):
+        super().__init__(file)
+        self._returned = threading.Event()
+
+    def lend(self) -> io.BufferedReader:
+        """To be kept by nobody here: closed as soon as the last one lets go."""
+        return io.BufferedReader(self)
+
+    def close(self) -> None:
+        super().close()
+        self._returned.set()
+
+    def wait(self) -> None:
+        self._returned.wait(_PATIENCE)

@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from widemargin.budget import Budget
 from widemargin.data.arrow_messages import Declared, declared_bytes
-from widemargin.data.streams import BLOCK, RawStream, whole
+from widemargin.data.streams import BLOCK, LentStream, whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -220,9 +220,17 @@ class CsvForm:
         return [name.lstrip(" ") for name in self.spelled]
 
     def read(
-        self, text: BinaryIO, block: int, *, types: Mapping[str, pa.DataType], with_names: bool
+        self,
+        opened: Callable[[], Any],
+        block: int,
+        *,
+        types: Mapping[str, pa.DataType],
+        with_names: bool,
     ) -> pa.Table:
-        """Text as a table; columns without a type have one that suits them."""
+        """Text as a table; columns without a type have one that suits them.
+
+        ``opened`` gives the text to pyarrow alone: an error's frames would keep it otherwise.
+        """
         import pyarrow as pa
         from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
@@ -230,7 +238,7 @@ class CsvForm:
         own = {name: pa.string() for name in self.texts} | dict(types)
         by_spelling = {name: own[n] for name in self.spelled if (n := name.lstrip(" ")) in own}
         table = read_csv(
-            text,
+            opened(),
             ReadOptions(column_names=None if with_names else self.spelled, block_size=block),
             ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             ConvertOptions(
@@ -253,8 +261,11 @@ def _load_csv(stream: BinaryIO, delimiters: str, asked: Asked, budget: Budget) -
     # More than any row; pyarrow reads dozens of blocks ahead.
     block = min(max(BLOCK, 64 * len(form.head)), 1 << 30, max(_LEAST_BLOCK, budget.max_bytes >> 6))
     # Filled to the brim: pyarrow takes a short read for the end.
-    text = io.BufferedReader(RawStream(_Rewound(form.head, stream, check_memory)))
-    table = form.read(text, block, types={}, with_names=form.has_header)
+    text = LentStream(_Rewound(form.head, stream, check_memory))
+    try:
+        table = form.read(text.lend, block, types={}, with_names=form.has_header)
+    finally:
+        text.wait()
     budget.hold(table.nbytes, "its columns take")
     return LoadedTable(table, form.has_header)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from widemargin.budget import Budget
@@ -39,17 +39,21 @@ class CsvPieces:
     budget: Budget
 
     def tables(self, types: Mapping[str, pa.DataType]) -> Iterator[LoadedTable]:
+        import pyarrow as pa
+
         stream = self.again()
         form = CsvForm.of(stream, self.delimiters, self.asked, self.budget)
         for text in whole_records(form.rest, stream, self.n_bytes, self.budget):
             if text.strip(b"\r\n"):
-                table = form.read(io.BytesIO(text), len(text) + 1, types=types, with_names=False)
+                opened = partial(pa.BufferReader, text)
+                table = form.read(opened, len(text) + 1, types=types, with_names=False)
                 yield LoadedTable(table, form.has_header)
 
 
 def whole_records(text: bytes, stream: BinaryIO, n_bytes: int, budget: Budget) -> Iterator[bytes]:
     """``text`` and what follows, cut behind records; a line break in quotes ends none.
 
+    >>> import io
     >>> list(whole_records(b'1,"a', io.BytesIO(b'\\nb"\\n2,c\\n3,d'), 9, Budget(None, "")))
     [b'1,"a\\nb"\\n2,c\\n', b'3,d']
     """
