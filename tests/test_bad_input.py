@@ -47,3 +47,9 @@ WEIGHTS = {
 def test_bad_sample_weights_are_refused(machine, weight, message):
     with pytest.raises(ValueError, match=message):
         machine().fit(X, Y, sample_weight=weight)
+
+
+@each_machine
+def test_one_number_is_no_path(machine):
+    with pytest.raises(TypeError, match=r"Cs must be a sequence of numbers, such as \[2\], got 2"):
+        machine().fit_path(X, Y, 2)

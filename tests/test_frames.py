@@ -52,6 +52,16 @@ def test_times_are_refused_at_prediction_too(machine):
         machine().fit(np.array(DAYS)[:, None], Y)
 
 
+@each_machine
+def test_the_na_of_pandas_among_objects_is_named(machine):
+    model = machine().fit(frame(kids=[1, 2, 3, 4]), Y)
+    row = frame(kids=[1, 2, 3, 4]).iloc[:1].assign(kids=pd.NA)  # of dtype object
+    with pytest.raises(ValueError, match=r"NA among objects in column 'kids'.*astype\('Float64'\)"):
+        model.predict(row)
+    with pytest.raises(ValueError, match="NA among objects, which are no numbers"):
+        machine().fit(np.array([[1], [2], [3], [pd.NA]], dtype=object), Y)
+
+
 @numbers_only
 @each_library
 def test_columns_of_text_are_named(machine, library):

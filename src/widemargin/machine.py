@@ -121,6 +121,8 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         >>> [m.C for m in AdditiveSVC(random_state=0).fit_path(X, y, [0.1, 1.0])]
         [0.1, 1.0]
         """
+        if not np.iterable(Cs):
+            raise TypeError(f"Cs must be a sequence of numbers, such as [{Cs!r}], got {Cs!r}.")
         models = [clone(self).set_params(C=C) for C in Cs]
         for model in models:
             model._check_params()

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils import compute_class_weight, get_tags
 from sklearn.utils.validation import validate_data
 
+from widemargin.categories import is_missing
 from widemargin.sklearn_private import check_sample_weight
 from widemargin.warning import UnscaledWarning, warn_user
 from widemargin.wording import quoted, words
@@ -172,6 +173,14 @@ def naming_columns(X) -> Iterator[None]:
         yield
     except (ValueError, TypeError):
         bad = [column for column in kinds if _is_no_number(X, column)]
+        unclear = [column for column in kinds if _has_na_object(X, column)]
+        if not bad and unclear:
+            where = "" if unclear == [None] else f" in {_columns(unclear)}"
+            raise ValueError(
+                f"X holds pandas' NA among objects{where}, which are no numbers. Turn them into "
+                "numbers that may be missing, for example with astype('Float64') in a data frame, "
+                "or put numpy.nan in its place."
+            ) from None
         if not bad:
             raise
         raise ValueError(
@@ -204,12 +213,18 @@ def _is_no_number(X, column) -> bool:
     values = np.asarray(X[column])
     if values.dtype.kind not in "OSUT" or values.ndim != 1:
         return False
-    present = values[[value is not None and value == value for value in values.tolist()]]
+    present = values[[not is_missing(value) for value in values.tolist()]]
     try:
         present.astype(np.float64)
     except (ValueError, TypeError):
         return True
     return False
+
+
+def _has_na_object(X, column) -> bool:
+    """Whether pandas' NA, which is no number to NumPy, is among objects."""
+    values = X if column is None else np.asarray(X[column])
+    return values.dtype == object and any(type(v).__name__ == "NAType" for v in values.flat)
 
 
 def _columns(columns: list, most: int = 10) -> str:
