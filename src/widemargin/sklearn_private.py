@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing as safe_indexing
-from sklearn.utils.multiclass import _ovr_decision_function as ovr_decision_function
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 from sklearn.utils.validation import _get_feature_names as get_feature_names
@@ -26,7 +25,6 @@ __all__ = [
     "imputer_dtypes",
     "one_hot_width",
     "output_of",
-    "ovr_decision_function",
     "restore_columns",
     "restore_imputer",
     "restore_isotonic",

@@ -14,6 +14,8 @@ from widemargin.kernel.problem import Problem
 from widemargin.kernel.tiles import COMMON, Memory, Tiles
 
 _FEW = 4  # outputs summed in double precision; more are a matrix product
+_RUN = 32  # vectors of a product that leaves out outputs of others
+_LESS_WORK = 4  # times, from which such products are worth it
 
 
 class Backend(Protocol):
@@ -110,13 +112,15 @@ class Host(Tiles):
             left = kernel.as_left(b[start : start + TILE_ROWS])
             part = np.asarray(coef[start : start + TILE_ROWS])
             slots = np.arange(len(left))
-            used = np.flatnonzero(part.any(axis=0))
+            runs = _runs(part, kernel.dtype) if coef.shape[1] > _FEW else []
 
-            def tile(begin, end, left=left, part=part, slots=slots, used=used):
+            def tile(begin, end, left=left, part=part, slots=slots, runs=runs):
                 block = np.empty((len(left), end - begin), dtype=kernel.dtype)
                 kernel.fill(left, a[begin:end], block)
-                if coef.shape[1] > _FEW:  # a product in the kernel's precision
-                    sums[used, begin:end] += part[:, used].astype(kernel.dtype).T @ block
+                if coef.shape[1] > _FEW:  # products in the kernel's precision
+                    with np.errstate(all="ignore"):  # the model says which row is too large
+                        for vectors, used, own in runs:
+                            sums[used, begin:end] += own @ block[vectors]
                     return
                 one = np.ones(end - begin)
                 for k, total in enumerate(sums):
@@ -163,6 +167,23 @@ class Host(Tiles):
             inner = self.product(problem.kernel, rows, rows[support], coef)[:, 0]
             active.gradient += active.sign * inner
         return active
+
+
+def _runs(coef: np.ndarray, dtype) -> list[tuple[slice, np.ndarray, np.ndarray]]:
+    """Vectors, the outputs to which they add something, and their coefficients in these.
+
+    All vectors at once, or a few at a time where that is much less work: with hundreds of classes,
+    each vector takes part in few of the pairs.
+    """
+    every = slice(0, len(coef))
+    short = [slice(begin, begin + _RUN) for begin in range(0, len(coef), _RUN)]
+    used = [np.flatnonzero(coef[run].any(axis=0)) for run in [every, *short]]
+    if _LESS_WORK * _RUN * sum(map(len, used[1:])) < len(coef) * len(used[0]):
+        runs = list(zip(short, used[1:], strict=True))
+    else:
+        runs = [(every, used[0])]
+    # The same bits whatever order the coefficients are in.
+    return [(run, own, np.ascontiguousarray(coef[run][:, own], dtype).T) for run, own in runs]
 
 
 def _elsewhere(n_threads: int) -> Host:

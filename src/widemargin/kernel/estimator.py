@@ -313,5 +313,5 @@ class KernelSVC(MarginClassifier, KernelMachine):
         stored, host = matrix_of(X), Host(effective_n_jobs(self.n_jobs))
         parts = [X] if stored is None else (part for _, part in stored.parts())
         checked = (check_X(self, part, reset=False) for part in parts)
-        outputs = np.concatenate([self.model_.decision(part, host) for part in checked])
-        return Coding.of(self).scores(outputs)
+        scores = Coding.of(self).scores
+        return np.concatenate([self.model_.decision(part, host, scores) for part in checked])

@@ -288,7 +288,7 @@ class KernelMachine(Machine):
             support = support[np.argsort(training.targets.label[support], kind="stable")]
         place = np.zeros(len(data), dtype=np.int64)
         place[support] = np.arange(len(support))
-        coef = np.zeros((len(support), len(problems)))
+        coef = np.zeros((len(problems), len(support))).T  # most of a pair is zero, and untouched
         for k, (variables, alpha) in enumerate(zip(problems, state.alphas, strict=True)):
             used = alpha.nonzero()[0]
             coef[place[variables.row[used]], k] = (alpha * variables.sign)[used]

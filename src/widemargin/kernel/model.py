@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from widemargin.kernel.partition import Router
 from widemargin.kernel.rows import Rows
 
 COMBINATIONS = ("routed", "sum", "bcm")
+_AT_ONCE = 1 << 26  # decision values
 
 
 @dataclass(frozen=True)
@@ -34,21 +36,35 @@ class KernelModel:
     combination: str = "routed"
     noise: float = 1.0  # variance of the committee's observations, 1 / C
 
-    def decision(self, X, backend: Backend) -> np.ndarray:
-        rows = self.kernel.prepare(X)
+    def decision(
+        self, X, backend: Backend, finish: Callable[[np.ndarray], np.ndarray] = np.asarray
+    ) -> np.ndarray:
+        """What ``finish`` makes of decision values.
+
+        Some rows at a time: of many classes, pairs have too many values to keep those of all rows.
+        """
+        rows, step = self.kernel.prepare(X), max(1, _AT_ONCE // max(1, self.coef.shape[1]))
         with backend:
-            if self.router is None or self.combination == "sum":
-                scores = backend.product(self.kernel, rows, self.vectors, self.coef)
-            elif self.combination == "routed":
-                scores = self._routed(rows, backend)
-            else:
-                scores = self._committee(rows, backend)
+            if len(rows) <= step:
+                return finish(self._outputs(rows, 0, backend))
+            begins = range(0, len(rows), step)
+            parts = (self._outputs(rows[b : b + step], b, backend) for b in begins)
+            return np.concatenate([finish(part) for part in parts])
+
+    def _outputs(self, rows: Rows, begin: int, backend: Backend) -> np.ndarray:
+        """Decision values of rows, the first of which a message calls ``begin``."""
+        if self.router is None or self.combination == "sum":
+            scores = backend.product(self.kernel, rows, self.vectors, self.coef)
+        elif self.combination == "routed":
+            scores = self._routed(rows, backend)
+        else:
+            scores = self._committee(rows, backend)
         scores += self.intercept
         bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
         if len(bad):
             raise ValueError(
-                f"Row {bad[0]} is too large for this model: its decision values overflow in "
-                f"{np.dtype(self.kernel.dtype).name} arithmetic."
+                f"Row {begin + bad[0]} is too large for this model: its decision values overflow "
+                f"in {np.dtype(self.kernel.dtype).name} arithmetic."
             )
         return scores
 

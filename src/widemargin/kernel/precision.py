@@ -54,7 +54,8 @@ def predicts_in_single(kernel: Kernel, rows: Any, coef: np.ndarray, most: float 
         return True
     error = kernel.relative_error(rows)
     if kernel.definite:  # no value is larger than all on the diagonal
-        largest = float(kernel.diagonal(rows).max() * np.sqrt(np.square(coef).sum(axis=0).max()))
+        squares = np.einsum("ij,ij->j", coef, coef)
+        largest = float(kernel.diagonal(rows).max() * np.sqrt(squares.max()))
         if error * largest <= most:
             return True
     some = rows[np.unique(np.linspace(0, len(rows) - 1, PROBED).astype(np.int64))]
