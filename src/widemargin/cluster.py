@@ -10,13 +10,27 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
 from typing import Any
 
-RETRIES = 10  # of a task whose worker was lost
+RETRIES = 10  # of a task that fails, or whose worker is lost
+
+
+def bear_losses(client: Any) -> None:
+    """Have a task done again when its worker was lost as often as when it fails.
+
+    Dask's number of retries is for errors only.  Lost workers are counted by the scheduler, which
+    gives a task up with the fourth, whoever is to blame.
+    """
+
+    def allow(most: int, dask_scheduler: Any) -> None:  # not by name: a scheduler may not have us
+        dask_scheduler.allowed_failures = max(dask_scheduler.allowed_failures, most)
+
+    client.run_on_scheduler(allow, RETRIES)
 
 
 class ClusterExecutor(Executor):
     """The workers of a `dask.distributed.Client`; tasks of a worker that is lost go to another."""
 
     def __init__(self, client: Any):
+        bear_losses(client)
         self._client = client
 
     def submit(self, function: Callable, /, *arguments: Any, **named: Any) -> Future:
@@ -33,7 +47,10 @@ class ClusterExecutor(Executor):
 
 
 async def _bring(there: Any, here: Future) -> None:
-    """The result of a task there, or its error, becomes that of the future here."""
+    """The result of a task there, or its error, becomes that of the future here.
+
+    It is let go there: what is wanted when its worker is lost is done again, and nobody needs it.
+    """
     result, error = None, None
     try:
         result = await there
@@ -41,6 +58,7 @@ async def _bring(there: Any, here: Future) -> None:
         here.cancel()
     except BaseException as raised:
         error = raised
+    there.release()
     if not here.set_running_or_notify_cancel():
         return
     if error is None:

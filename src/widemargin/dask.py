@@ -31,7 +31,7 @@ from widemargin.additive.problem import SharedProblem
 from widemargin.additive.rounds import PartState, RowsPart, Weights, minimise_in_rounds
 from widemargin.additive.solver import Stopping
 from widemargin.additive.store import StoredCodes
-from widemargin.cluster import RETRIES, ClusterExecutor
+from widemargin.cluster import RETRIES, ClusterExecutor, bear_losses
 from widemargin.engine import Control
 from widemargin.validation import check_number
 
@@ -235,6 +235,7 @@ class PartsOnCluster:
     """
 
     def __init__(self, client: Client, parts: Sequence[RowsPart]):
+        bear_losses(client)
         self._client, self._rounds = client, 0
         self._parts = [self._submit(_kept, part) for part in parts]
         self._states = self._before = [self._submit(_first_state, part) for part in self._parts]
