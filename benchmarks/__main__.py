@@ -8,9 +8,9 @@ SCRIPTS = [
     "fma_peak", "threads", "few_classes", "halves", "approximation", "layout", "scaling",
     "kernel_fit", "certificate_cost", "kernel_predict", "kernel_whole", "kernel_grid",
     "kernel_rows", "kernel_threads", "parse", "command_line", "startup", "model_load", "easy",
-    "census", "out_of_core", "cluster", "dask_workers", "kernel_memory", "growth", "eight_million",
-    "dyadic", "additive_defaults", "kernel_defaults", "many_classes", "parts", "primal",
-    "fewer_visits",
+    "census", "out_of_core", "cluster", "dask_workers", "kills", "kernel_memory", "growth",
+    "eight_million", "dyadic", "additive_defaults", "kernel_defaults", "many_classes", "parts",
+    "primal", "fewer_visits",
 ]  # fmt: skip
 
 if __name__ == "__main__":

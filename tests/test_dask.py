@@ -1,4 +1,4 @@
-"""Fits on a cluster of real worker processes: the same models, also when a worker is killed."""
+"""Fits on a cluster of real worker processes: the same models (test_kills.py has their deaths)."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ import dask.dataframe as dd
 import pandas as pd
 from distributed import Client, Future, LocalCluster
 
-from widemargin.cluster import ClusterExecutor
+from widemargin.cluster import RETRIES, ClusterExecutor
 from widemargin.dask import AdditiveSVC, KernelSVC, PartsOnCluster
 
 
@@ -166,23 +166,18 @@ def test_an_executor_hands_on_errors_and_withdraws_tasks(client):
     assert executor.submit(divmod, 7, 2).result(30) == (3, 1)
 
 
-def test_a_worker_that_is_killed_changes_nothing(client, cluster):
-    X, y = blobs(12000)
-    parameters = {"early": 2, "levels": 3, "C": 8.0, "random_state": 0}
-    plain = widemargin.KernelSVC(**parameters).fit(X, y)
-    victim = next(iter(client.run(os.getpid).values()))
+@pytest.mark.parametrize("start", [ClusterExecutor, lambda client: PartsOnCluster(client, [])])
+def test_a_scheduler_is_told_to_bear_losses(client, start):
+    """Of its own, it gives a task up when a fourth worker is lost."""
 
-    def kill() -> None:
-        time.sleep(0.5)
-        os.kill(victim, signal.SIGKILL)
+    def allowed(dask_scheduler, most=None):
+        dask_scheduler.allowed_failures = most or dask_scheduler.allowed_failures
+        return dask_scheduler.allowed_failures
 
-    killer = threading.Thread(target=kill)
-    killer.start()
-    model = KernelSVC(client=client, **parameters).fit(X, y)
-    killer.join()
-    np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
-    client.wait_for_workers(2, timeout=60)  # the nanny has started another
-    assert victim not in client.run(os.getpid).values()
+    for before, after in [(3, RETRIES), (RETRIES + 5, RETRIES + 5)]:
+        client.run_on_scheduler(allowed, most=before)
+        start(client)
+        assert client.run_on_scheduler(allowed) == after
 
 
 def test_a_killed_worker_leaves_its_rows_on_disk_to_another(client, tmp_path, monkeypatch):
@@ -241,20 +236,6 @@ def test_what_cannot_be_fitted_in_parts_is_refused(client, store, parameters):
         AdditiveSVC("chi2", client=client, **parameters).fit(store)
     with pytest.raises(ValueError, match="n_parts=0"):
         AdditiveSVC("chi2", client=client, n_parts=0).fit(store)
-
-
-@pytest.mark.parametrize("seconds", [0.3, 1.0])
-def test_rounds_go_on_when_a_worker_is_killed(client, store, digits, seconds):
-    X, _ = digits
-    settings = {"tol": 0.05, "n_parts": 2, "random_state": 0}
-    undisturbed = AdditiveSVC("chi2", client=client, **settings).fit(store)
-    victim = next(iter(client.run(os.getpid).values()))
-    killer = threading.Timer(seconds, os.kill, (victim, signal.SIGKILL))
-    killer.start()
-    model = AdditiveSVC("chi2", client=client, **settings).fit(store)
-    killer.join()
-    np.testing.assert_array_equal(model.decision_function(X), undisturbed.decision_function(X))
-    client.wait_for_workers(2, timeout=60)
 
 
 def test_parts_resume_from_the_last_rounds_that_were_kept(client, tmp_path):
