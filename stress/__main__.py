@@ -98,18 +98,25 @@ def for_cases(names: list[str], n_cases: int, seed: int) -> Iterator[Limits]:
 
 
 def run(turns: Iterator[Limits], names: list[str], jobs: int) -> report.Totals:
-    """Turns, as many at once as there are jobs; the next is asked for when one has ended."""
+    """Turns, as many at once as there are jobs; the next is asked for when one has ended.
+
+    Ctrl-C ends it with what has been counted.
+    """
     totals = report.Totals({name: Count() for name in names})
+    running: list[Turn] = []
     with tempfile.TemporaryDirectory() as folder:
-        running: list[Turn] = []
-        while True:
-            for name, seed, *limit in islice(turns, jobs - len(running)):
-                limit = (*limit, totals.kinds)
-                running.append(Turn.begin(name, seed, Path(folder), limit))
-            if not running:
-                break
-            wait_for([turn.answer for turn in running], timeout=1.0)
-            running = [turn for turn in running if not _ended(turn, totals)]
+        try:
+            while True:
+                for name, seed, *limit in islice(turns, jobs - len(running)):
+                    limit = (*limit, totals.kinds)
+                    running.append(Turn.begin(name, seed, Path(folder), limit))
+                if not running:
+                    break
+                wait_for([turn.answer for turn in running], timeout=1.0)
+                running = [turn for turn in running if not _ended(turn, totals)]
+        except KeyboardInterrupt:
+            for turn in running:
+                turn.kill()
     return totals
 
 

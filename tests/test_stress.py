@@ -151,6 +151,15 @@ def test_a_crash_is_found_and_shrunk(monkeypatch, capsys):
     assert "\n".join(failure.lines) in capsys.readouterr().out
 
 
+def test_ctrl_c_leaves_what_was_counted():
+    def interrupted():
+        yield from program.for_cases(["gamma"], 3, 0)
+        raise KeyboardInterrupt
+
+    totals = program.run(interrupted(), ["gamma"], 1)
+    assert totals.by_check["gamma"].cases == 3
+
+
 def test_a_hang_is_found(monkeypatch):
     monkeypatch.setattr(program, "CASE_SECONDS", 1.0)
     only("inputs", monkeypatch, lambda model, X, y, w=None: time.sleep(100))
