@@ -4,14 +4,15 @@ Every machine has the same C and gamma: the defaults, or what the literature use
 names them.  Peers have a cache of 6 GB; SVC is run once where it is slow, and not at all where it
 takes many minutes.  SVC breaks ties of votes as ours does (break_ties=True) for the last column.
 
-``python -m benchmarks.many_classes small`` and ``large`` write a table each; names of sets run
-these and write none.
+``python -m benchmarks.many_classes small``, ``large`` and ``hundreds`` (of classes) write a table
+each; names of sets run these and write none.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
@@ -27,6 +28,7 @@ from widemargin import KernelSVC
 REPEATS, TEST_ROWS = 5, 10_000
 FEW, MANY_TURNS = 1_500, 200  # rows whose fit takes milliseconds, of which few turns say little
 CACHE = 6000
+MADE = ((20, 30), (50, 20), (100, 20), (200, 10), (200, 20), (500, 5))  # classes, rows of each
 
 
 def split(load):
@@ -59,6 +61,14 @@ def images(parts):
     return X, y, X_test, y_test
 
 
+def made(n_classes, n_rows):
+    """Rows around random centres, near enough for classes to touch; as many again to score."""
+    rng = np.random.default_rng(SEED)
+    y = np.repeat(np.arange(n_classes), 2 * n_rows)
+    X = rng.normal(size=(n_classes, 16))[y] + 0.7 * rng.normal(size=(len(y), 16))
+    return X[::2], y[::2], X[1::2], y[1::2]
+
+
 SETS = {
     "iris": (lambda: split(load_iris), {}),
     "wine": (lambda: split(load_wine), {}),
@@ -69,6 +79,8 @@ SETS = {
     "letter": (lambda: dense(data.letter()), {}),
     "shuttle": (lambda: scaled(data.shuttle()), {}),
     "covtype": (lambda: data.covtype_classes(30_000), {"C": 32.0, "gamma": 32.0}),
+    "sector": (data.sector, {}),
+    **{f"made of {n} x {m}": (partial(made, n, m), {}) for n, m in MADE},
     "mnist": (lambda: images(data.npz_pair("mnist.npz")), {"C": 8.0, "gamma": 0.04}),
 }
 OURS = {"KernelSVC": {}}
@@ -113,7 +125,9 @@ def compare(name: str) -> list[list[str]]:
 
 
 LARGE = ("covtype", "mnist")
-PARTS = {"small": [name for name in SETS if name not in LARGE], "large": list(LARGE)}
+HUNDREDS = ("sector", *(name for name in SETS if name.startswith("made")))
+OTHERS = [name for name in SETS if name not in LARGE + HUNDREDS]
+PARTS = {"small": OTHERS, "large": list(LARGE), "hundreds": list(HUNDREDS)}
 
 
 def main() -> None:

@@ -1,6 +1,8 @@
 // Bindings of the exact solver's working sets, and of the buffer of kernel rows.
+#include <chrono>
 #include <variant>
 
+#include "kernel/each_problem.hpp"
 #include "kernel/kept_rows.hpp"
 #include "kernel/row_buffer.hpp"
 #include "kernel/working_set.hpp"
@@ -186,6 +188,64 @@ class WorkingSet {
   std::vector<std::int64_t> last_;  // the last block of `descend`
 };
 
+// Small problems on rows that are all kept, checked once; alpha is written in place.
+class SmallProblems {
+ public:
+  SmallProblems(AnyKeptRows& kept, Array row, Array start, Output alpha, Array sign, Array linear,
+                Array upper, Array diagonal)
+      : kept_(&kept), arrays_{row, start, sign, linear, upper, diagonal}, alpha_(alpha) {
+    require(start.size() > 0, "start must not be empty");
+    const auto n = std::int64_t(row.size());
+    all_.n_problems = std::int64_t(start.size()) - 1;
+    all_.row = pointer<std::int64_t>(row, n, "row must be int64");
+    all_.start = pointer<std::int64_t>(start, all_.n_problems + 1, "start must be int64");
+    all_.alpha = pointer<double>(alpha, n, "alpha must be float64, one per variable");
+    all_.sign = pointer<double>(sign, n, "sign must be float64, one per variable");
+    all_.linear = pointer<double>(linear, n, "linear must be float64, one per variable");
+    all_.upper = pointer<double>(upper, n, "upper must be float64, one per variable");
+    require(all_.start[0] == 0 && all_.start[all_.n_problems] == n,
+            "start must span the variables");
+    for (std::int64_t k = 0; k < all_.n_problems; ++k)
+      require(all_.start[k] <= all_.start[k + 1], "start must ascend");
+    kept.visit([&](auto& rows) {
+      require(rows.n_used() == rows.n(), "all kernel rows must be there");
+      all_.diagonal = pointer<double>(diagonal, rows.n(), "diagonal must be float64, one per row");
+      for (std::int64_t i = 0; i < n; ++i)
+        require(all_.row[i] >= 0 && all_.row[i] < rows.n(), "a row is out of range");
+    });
+  }
+
+  // From problem `first` on, until the time is up; returns the first that was not begun.
+  std::int64_t solve(std::int64_t first, double tol, double inner_tol, std::int64_t max_steps,
+                     std::int64_t size, double seconds, const Output& found) const {
+    require(first >= 0 && first <= all_.n_problems, "first is out of range");
+    require(size > 0, "a block needs at least one variable");
+    double* to = pointer<double>(found, 3 * all_.n_problems, "found: three numbers per problem");
+    const Limits limits{tol, inner_tol, max_steps, size};
+    return kept_->visit([&](auto& rows) {
+      nb::gil_scoped_release release;
+      EachProblem each(all_, AnyKeptRows::loops_for(rows), rows);
+      using Clock = std::chrono::steady_clock;
+      const auto began = Clock::now();
+      std::int64_t k = first;
+      for (; k < all_.n_problems; ++k) {
+        if (std::chrono::duration<double>(Clock::now() - began).count() > seconds) break;
+        const EachFound one = each.solve(k, limits);
+        to[3 * k] = one.dual;
+        to[3 * k + 1] = one.gap;
+        to[3 * k + 2] = one.steps;
+      }
+      return k;
+    });
+  }
+
+ private:
+  AnyKeptRows* kept_;  // which Python keeps as long as this
+  Array arrays_[6];    // what all_ points into
+  Output alpha_;
+  EachArg all_{};
+};
+
 void py_gather(const Array& pool, const Array& slots, const Array& columns, const Matrix& out) {
   require_rows(out, "out must have contiguous rows that do not overlap");
   require(out.dtype() == pool.dtype(), "out must have the type of the pool");
@@ -269,6 +329,16 @@ void bind_working_set(nb::module_& m) {
            "which case nothing was done.")
       .def("add_rows", &WorkingSet::add_rows, "pool"_a, "slots"_a, "coef"_a, "begin"_a, "end"_a,
            "gradient += sign * sum_k coef_k pool[slots_k], for some columns.");
+  nb::class_<SmallProblems>(m, "SmallProblems",
+                            "Problems on rows that are all kept, one behind the other, checked "
+                            "once; alpha is written in place.")
+      .def(nb::init<AnyKeptRows&, Array, Array, Output, Array, Array, Array, Array>(), "kept"_a,
+           "row"_a, "start"_a, "alpha"_a.noconvert(), "sign"_a, "linear"_a, "upper"_a, "diagonal"_a,
+           nb::keep_alive<1, 2>())
+      .def("solve", &SmallProblems::solve, "first"_a, "tol"_a, "inner_tol"_a, "max_steps"_a,
+           "size"_a, "seconds"_a, "found"_a.noconvert(),
+           "One after another from the first; dual objective, gap and steps of each.  Returns the "
+           "first that was not begun when the time was up.");
   m.def("add_rows", &py_add_rows, "pool"_a, "slots"_a, "coef"_a, "sign"_a, "begin"_a, "end"_a,
         "out"_a.noconvert(), "out += sign * sum_k coef_k pool[slots_k], for some columns.");
   m.def("gather", &py_gather, "pool"_a, "slots"_a, "columns"_a, "out"_a.noconvert(),

@@ -97,7 +97,7 @@ def _kernel_parts(model, X, w, present, target, c) -> Problem:
     rows = dense(X)[present]
     K = kernel_matrix(model, rows[:, present] if model.kernel == "precomputed" else rows)
     coef = np.zeros(target.shape, dtype=REAL)
-    coef[np.searchsorted(present, model.support_)] = model.dual_coef_.T
+    coef[np.searchsorted(present, model.support_)] = model.model_.coef.dense()
     if model.fit_intercept is True or (model.fit_intercept == "auto" and not model.early):
         given = np.ones(len(present)) if w is None else np.asarray(w)[present]
         mean = np.average(np.diag(K), weights=given.astype(REAL)) or REAL(1)

@@ -219,6 +219,29 @@ class WorkingSet:
         end: int,
     ) -> None: ...
 
+class SmallProblems:
+    def __init__(
+        self,
+        kept: KeptRows,
+        row: npt.NDArray[np.int64],
+        start: npt.NDArray[np.int64],
+        alpha: npt.NDArray[np.float64],
+        sign: npt.NDArray[np.float64],
+        linear: npt.NDArray[np.float64],
+        upper: npt.NDArray[np.float64],
+        diagonal: npt.NDArray[np.float64],
+    ) -> None: ...
+    def solve(
+        self,
+        first: int,
+        tol: float,
+        inner_tol: float,
+        max_steps: int,
+        size: int,
+        seconds: float,
+        found: npt.NDArray[np.float64],
+    ) -> int: ...
+
 def add_rows(
     pool: Numbers,
     slots: npt.NDArray[np.int64],

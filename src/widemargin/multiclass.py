@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -49,13 +48,17 @@ class Coding:
             return np.array([[-1.0], [1.0]])
         if not self.votes:
             return 2 * np.eye(self.n_classes) - 1
-        pairs = np.zeros((self.n_classes, self.n_classes * (self.n_classes - 1) // 2))
-        for output, (i, j) in enumerate(combinations(range(self.n_classes), 2)):
-            pairs[i, output], pairs[j, output] = -1.0, 1.0
+        pairs = np.zeros((self.n_classes, self.n_outputs))
+        for number in range(self.n_classes):
+            pairs[number, pairs_of(number, self.n_classes)] = np.where(
+                np.arange(self.n_classes - 1) < number, 1.0, -1.0
+            )
         return pairs
 
     @property
     def n_outputs(self) -> int:
+        if self.votes:  # whose targets are a large matrix
+            return self.n_classes * (self.n_classes - 1) // 2
         return self.targets.shape[1]
 
     @property
@@ -96,6 +99,23 @@ class Coding:
     def classes(self, scores: np.ndarray) -> np.ndarray:
         """The number of the class with the highest score."""
         return (scores > 0).astype(np.intp) if self.n_classes == 2 else scores.argmax(axis=1)
+
+
+def pairs_of(number: int, n_classes: int) -> np.ndarray:
+    """The outputs in which a class takes part, one for each of the others in their order.
+
+    Examples
+    --------
+    >>> pairs_of(1, 4)  # with class 0, 2 and 3
+    array([0, 3, 4])
+    """
+    other = np.delete(np.arange(n_classes), number)
+    return pair_numbers(np.minimum(number, other), np.maximum(number, other), n_classes)
+
+
+def pair_numbers(first: np.ndarray, second: np.ndarray, n_classes: int) -> np.ndarray:
+    """The output of each pair of classes, of which the first has the smaller number."""
+    return first * (2 * n_classes - first - 1) // 2 + second - first - 1
 
 
 def _voted(pairs: np.ndarray, n_classes: int) -> np.ndarray:

@@ -35,4 +35,6 @@ def most_rows(monkeypatch, request):
     """
     most = getattr(request, "param", 0)
     monkeypatch.setattr("widemargin.kernel.few_rows.MOST_ROWS", most)
+    if most == 0:
+        monkeypatch.setattr("widemargin.kernel.problems.SMALL_CLASS", 0)
     return most

@@ -46,7 +46,8 @@ PARAMETERS = {
 }
 
 multi_class = pytest.mark.parametrize(
-    ("n_classes", "scheme", "n_problems"), [(2, "ovr", 1), (4, "ovr", 4), (4, "ovo", 6)]
+    ("n_classes", "scheme", "n_problems"),
+    [(2, "ovr", 1), (4, "ovr", 4), (4, "ovo", 6), (4, "group", 1)],
 )
 each_kernel = pytest.mark.parametrize("name", PARAMETERS)
 
@@ -86,7 +87,9 @@ class Task:
 
 
 def matrix_of(p, K):
+    """Of a group: nothing between one of its problems and another."""
     Q = p.sign[:, None] * K[np.ix_(p.row, p.row)] * p.sign
+    Q[p.output_of[:, None] != p.output_of] = 0
     return (Q + Q.T) / 2
 
 
@@ -108,7 +111,10 @@ def task(name="rbf", n_classes=2, scheme="ovr", n=150, dtype=np.float64) -> Task
     X, label = points(n, n_classes)
     kernel = make_kernel(name, **PARAMETERS[name], X=X, dtype=dtype)
     upper = C * np.random.default_rng(1).uniform(0.3, 1.0, n)
-    problems = binary_problems(label, Coding(scheme, n_classes), upper)
+    grouped, coding = scheme == "group", Coding("ovr" if scheme == "ovr" else "ovo", n_classes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("widemargin.kernel.problems.SMALL_CLASS", n)
+        problems = binary_problems(label, coding, upper, grouped=grouped)
     K = kernel_matrix(name, X, **PARAMETERS[name])
     return Task(kernel, kernel.training_rows(X, np.arange(len(X))), problems, X, K)
 

@@ -28,7 +28,7 @@ def test_objectives_and_gap_are_those_of_the_dual_variables(name, multi_class, t
     model = svc(name, coef0=1.0, tol=1e-6, multi_class=multi_class).fit(X, y)
     K = svc_matrix(name, X)
     coef = np.zeros((len(X), 3))
-    coef[model.support_] = model.dual_coef_.T
+    coef[model.support_] = model.model_.coef.dense()
     primals, duals = [], []
     for k, pair in enumerate([(0, 1), (0, 2), (1, 2)] if multi_class == "ovo" else range(3)):
         rows = np.isin(y, pair) if multi_class == "ovo" else np.ones(len(y), dtype=bool)

@@ -2,14 +2,22 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+import reference
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.svm import SVC
 from sklearn.utils.multiclass import _ovr_decision_function
 
-from widemargin import KernelSVC
-from widemargin.kernel import backend
+from widemargin import KernelSVC, _core
 from widemargin.kernel import model as kernel_model
+from widemargin.kernel import problems
+from widemargin.kernel.coefficients import Coefficients
+from widemargin.kernel.problems import binary_problems
+from widemargin.multiclass import Coding, pairs_of
 
 N_CLASSES = 40
+pytestmark = pytest.mark.parametrize("most_rows", [2048], indirect=True)  # as elsewhere
 
 
 @pytest.fixture(scope="module")
@@ -23,28 +31,236 @@ def fitted():
 def direct(model, X):
     """Decision values of classes by one product with all coefficients."""
     squares = ((X[:, None] - X[model.support_]) ** 2).sum(axis=2)
-    pairs = np.exp(-model.gamma_ * squares) @ model.dual_coef_.T + model.intercept_
+    pairs = np.exp(-model.gamma_ * squares) @ model.model_.coef.dense() + model.intercept_
     return _ovr_decision_function(pairs > 0, pairs, N_CLASSES)
 
 
-def test_products_leave_out_pairs_that_a_vector_has_no_part_in(fitted):
+def test_products_with_the_coefficients_of_a_class_are_those_with_all(fitted):
     model, X = fitted
-    n_values = sum(own.size for _, _, own in backend._runs(model.model_.coef, np.float64))
-    assert n_values < model.model_.coef.size / 4
+    assert model.dual_coef_.shape == (N_CLASSES - 1, len(model.support_))
     assert_allclose(model.decision_function(X), direct(model, X), rtol=1e-9)
 
 
 def test_some_rows_at_a_time_give_the_same(fitted, monkeypatch):
     model, X = fitted
     expected = model.decision_function(X)
-    monkeypatch.setattr(kernel_model, "_AT_ONCE", 7 * model.dual_coef_.shape[0])
+    monkeypatch.setattr(kernel_model, "_AT_ONCE", 7 * model.model_.coef.n_outputs)
     assert_allclose(model.decision_function(X), expected, rtol=1e-9)
 
 
 def test_errors_count_rows_from_the_first(monkeypatch):
     X = np.random.default_rng(1).normal(size=(60, 3))
     model = KernelSVC("poly", degree=3).fit(X, np.arange(60) % 6)
-    monkeypatch.setattr(kernel_model, "_AT_ONCE", 7 * model.dual_coef_.shape[0])
+    monkeypatch.setattr(kernel_model, "_AT_ONCE", 7 * model.model_.coef.n_outputs)
     X[20] = 1e16  # the cube of its square is too much for single precision
     with pytest.raises(ValueError, match="Row 20 is too large"):
         model.predict(X)
+
+
+# ------------------------------------------------------------------ coefficients of pairs
+
+
+@given(n_classes=st.integers(3, 12))
+def test_a_class_has_the_pairs_in_which_its_target_is_not_zero(n_classes):
+    targets = Coding("ovo", n_classes).targets
+    for number, target in enumerate(targets):
+        assert_array_equal(pairs_of(number, n_classes), np.flatnonzero(target))
+    assert_array_equal((targets < 0).sum(axis=0), 1)
+    assert_array_equal(targets.argmin(axis=0), np.triu_indices(n_classes, 1)[0])
+    assert_array_equal(targets.argmax(axis=0), np.triu_indices(n_classes, 1)[1])
+
+
+@given(sizes=st.lists(st.integers(0, 4), min_size=3, max_size=7))
+def test_coefficients_of_pairs_are_a_matrix_with_zeros_for_other_classes(sizes):
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    rng = np.random.default_rng(len(owner))
+    coef = Coefficients(rng.normal(size=(len(owner), len(sizes) - 1)), owner)
+    every = np.zeros((len(owner), coef.n_outputs))
+    for number, (own, values) in enumerate(zip(owner, coef.values, strict=True)):
+        every[number, pairs_of(own, len(sizes))] = values
+    assert_array_equal(coef.dense(), every)
+    K = rng.normal(size=(5, len(owner)))
+    assert_allclose(coef.applied(K), K @ every, rtol=1e-12, atol=1e-12)
+    some = np.flatnonzero(rng.random(len(owner)) < 0.5)
+    assert_array_equal(coef[some].dense(), every[some])
+
+
+def test_coefficients_are_kept_as_svc_keeps_them():
+    """In its order of vectors and of other classes; the signs of a pair are the later class's."""
+    X, y = few_per_class(6, 8)
+    ours = KernelSVC(gamma=0.3, tol=1e-8).fit(X, y)
+    theirs = SVC(gamma=0.3, tol=1e-8).fit(X, y)
+    assert ours.dual_coef_.shape == theirs.dual_coef_.shape
+    assert_array_equal(ours.support_, theirs.support_)
+    column = np.arange(5)[:, None] < y[ours.support_]  # against an earlier class
+    assert np.all(ours.dual_coef_ * np.where(column, 1, -1) >= 0)
+    assert np.all(theirs.dual_coef_ * np.where(column, -1, 1) >= 0)
+
+
+# ------------------------------------------------------------------ pairs that are solved in groups
+
+
+def few_per_class(n_classes, n_rows, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(np.arange(n_classes), n_rows))
+    return rng.normal(size=(n_classes, d))[y] + 0.7 * rng.normal(size=(len(y), d)), y
+
+
+@given(sizes=st.lists(st.integers(1, 9), min_size=3, max_size=9), most=st.integers(1, 20))
+def test_groups_have_every_pair_of_small_classes_once(sizes, most):
+    """And the others are alone; variables are those of the pair."""
+    label = np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    upper, coding = np.linspace(1, 2, len(label)), Coding("ovo", len(sizes))
+    alone = binary_problems(label, coding, upper, grouped=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(problems, "SMALL_CLASS", 6)
+        patch.setattr(problems, "GROUP_ROWS", most)
+        found = binary_problems(label, coding, upper)
+    assert sorted(k for p in found for k in p.output) == list(range(coding.n_outputs))
+    for p in found:
+        ends = np.array([0, len(p)]) if p.group is None else p.group.start
+        for output, begin, end in zip(p.output, ends[:-1], ends[1:], strict=True):
+            own, pair = p[np.arange(begin, end)], alone[output]
+            assert_array_equal(own.row, pair.row)
+            assert_array_equal(own.sign, pair.sign)
+            assert_array_equal(own.upper, pair.upper)
+        if p.group is not None:
+            assert max(sizes[c] for c in label[p.row]) <= 6
+            assert p.group.n_rows == len(np.unique(p.row)) <= 2 * max(most, 6)
+
+
+@pytest.mark.parametrize("settings", [{}, {"early": 1}, {"kernel": "laplacian"}])
+@pytest.mark.parametrize("most", [20, 512])
+def test_groups_find_what_pairs_find_alone(settings, most, monkeypatch):
+    X, y = few_per_class(12, 9)
+    monkeypatch.setattr(problems, "GROUP_ROWS", most)
+    how = {"gamma": 0.3, "C": 3.0, "tol": 1e-10, "random_state": 0, **settings}
+    grouped = KernelSVC(**how).fit(X, y)
+    monkeypatch.setattr(problems, "SMALL_CLASS", 0)
+    alone = KernelSVC(**how).fit(X, y)
+    assert len(alone.levels_) == len(grouped.levels_)
+    if not settings.get("early"):
+        assert len(grouped.history_) < len(alone.history_) == 66
+    assert grouped.dual_objective_ == pytest.approx(alone.dual_objective_, rel=1e-9)
+    assert_allclose(grouped.decision_function(X), alone.decision_function(X), atol=1e-4)
+    assert grouped.duality_gap_ <= 1e-10
+
+
+def test_a_group_is_at_the_optimum_of_each_of_its_pairs():
+    X, y = few_per_class(5, 8)
+    model = KernelSVC(gamma=0.3, C=2.0, tol=1e-12, fit_intercept=False).fit(X, y)
+    coef = np.zeros((len(X), 10))
+    coef[model.support_] = model.model_.coef.dense()
+    K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
+    for k, (i, j) in enumerate(zip(*np.triu_indices(5, 1), strict=True)):
+        rows = np.flatnonzero((y == i) | (y == j))
+        sign = np.where(y[rows] == j, 1.0, -1.0)
+        Q = sign[:, None] * K[np.ix_(rows, rows)] * sign
+        best = reference.box_qp(Q, np.full(len(rows), 2.0))
+        found = coef[rows, k] * sign
+        assert found.sum() - found @ Q @ found / 2 == pytest.approx(
+            best.sum() - best @ Q @ best / 2, rel=1e-8
+        )
+
+
+def test_the_gap_of_groups_is_that_of_the_worst_pair(monkeypatch):
+    X, y = few_per_class(12, 9)
+    grouped = KernelSVC(gamma=0.3, C=3.0, tol=1e-3).fit(X, y)
+    K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2)) + 1.0  # with the intercept's constant
+    coef = np.zeros((len(X), 66))
+    coef[grouped.support_] = grouped.model_.coef.dense()
+    gaps = []
+    for k, (i, j) in enumerate(zip(*np.triu_indices(12, 1), strict=True)):
+        rows = np.flatnonzero((y == i) | (y == j))
+        own = K[np.ix_(rows, rows)] @ coef[rows, k]
+        sign = np.where(y[rows] == j, 1.0, -1.0)
+        quadratic = coef[rows, k] @ own / 2
+        primal = quadratic + 3.0 * np.maximum(0, 1 - sign * own).sum()
+        gaps.append((primal - np.abs(coef[rows, k]).sum() + quadratic) / primal)
+    assert grouped.duality_gap_ == pytest.approx(max(gaps), rel=1e-6)
+    assert grouped.duality_gap_ <= 1e-3
+
+
+@pytest.mark.parametrize("settings", [{}, {"early": 1, "levels": 2}])
+def test_groups_have_the_same_bits_in_threads_and_elsewhere(settings, monkeypatch, tmp_path):
+    X, y = few_per_class(12, 40)
+    how = {"gamma": 0.3, "random_state": 0, **settings}
+    one = KernelSVC(**how).fit(X, y)
+    three = KernelSVC(**how, n_jobs=3).fit(X, y)
+    assert_array_equal(one.dual_coef_, three.dual_coef_)
+    kept = KernelSVC(**how, checkpoint=tmp_path / "parts").fit(X, y)
+    again = KernelSVC(**how, checkpoint=tmp_path / "parts").fit(X, y)
+    assert_array_equal(one.dual_coef_, kept.dual_coef_)
+    assert_array_equal(one.dual_coef_, again.dual_coef_)
+    assert again.duality_gap_ == one.duality_gap_
+
+
+def test_a_step_limit_is_one_of_each_pair():
+    X, y = few_per_class(12, 40)
+    with pytest.warns(match="relative duality gap"):
+        model = KernelSVC(gamma=0.3, C=100.0, max_iter=1, tol=1e-6).fit(X, y)
+    assert model.n_iter_ == 1
+    assert model.duality_gap_ > 1e-6
+
+
+def test_large_and_small_classes_together(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(6), [150, 3, 140, 5, 1, 9])
+    X = rng.normal(size=(6, 4))[y] + rng.normal(size=(len(y), 4))
+    how = {"gamma": 0.3, "tol": 1e-9}
+    grouped = KernelSVC(**how).fit(X, y)
+    assert len(grouped.history_) == 10  # nine pairs with a large class, and one group of six
+    monkeypatch.setattr(problems, "SMALL_CLASS", 0)
+    alone = KernelSVC(**how).fit(X, y)
+    assert_allclose(grouped.decision_function(X), alone.decision_function(X), atol=1e-3)
+
+
+def test_a_warm_start_and_a_path_go_on_from_groups():
+    X, y = few_per_class(12, 9)
+    models = KernelSVC(gamma=0.3, tol=1e-8).fit_path(X, y, [0.1, 1.0])
+    cold = KernelSVC(gamma=0.3, tol=1e-8, C=1.0).fit(X, y)
+    assert_allclose(models[-1].decision_function(X), cold.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"row": np.array([0, 1, 9])}, "a row is out of range"),
+        ({"row": np.array([0, -1, 1])}, "a row is out of range"),
+        ({"start": np.array([0, 2])}, "start must span the variables"),
+        ({"start": np.array([0, 3, 2, 3])}, "start must ascend"),
+        ({"start": np.empty(0, dtype=np.int64)}, "start must not be empty"),
+        ({"upper": np.ones(2)}, "upper must be float64"),
+        ({"diagonal": np.ones(3)}, "diagonal must be float64"),
+    ],
+)
+def test_the_core_checks_groups(change, said):
+    kept = _core.KeptRows(np.eye(4), None)
+    kept.add(np.arange(4))
+    each = dict.fromkeys(("alpha", "sign", "linear", "upper"), np.ones(3))
+    each["alpha"] = np.zeros(3)
+    given = {"row": np.arange(3), "start": np.array([0, 2, 3]), "diagonal": np.ones(4), **each}
+    with pytest.raises(ValueError, match=said):
+        _core.SmallProblems(kept, **(given | change))
+    problems, how = _core.SmallProblems(kept, **given), (1e-3, 0.1, 10, 4, 1.0)
+    with pytest.raises(ValueError, match="found: three numbers"):
+        problems.solve(0, *how, np.empty((1, 3)))
+    with pytest.raises(ValueError, match="first is out of range"):
+        problems.solve(3, *how, np.empty((2, 3)))
+    with pytest.raises(ValueError, match="all kernel rows must be there"):
+        _core.SmallProblems(_core.KeptRows(np.eye(4), None), **given)
+
+
+def test_time_that_is_up_leaves_problems_for_the_next_call():
+    kept = _core.KeptRows(np.eye(4), None)
+    kept.add(np.arange(4))
+    alpha, found = np.zeros(4), np.full((2, 3), np.nan)
+    row, one = np.arange(4), np.ones(4)
+    start, sign = np.array([0, 2, 4]), np.array([1.0, -1.0, 1.0, -1.0])
+    problems = _core.SmallProblems(kept, row, start, alpha, sign, -one, 5 * one, one)
+    assert problems.solve(0, 1e-9, 0.1, 10, 4, -1.0, found) == 0
+    assert_array_equal(alpha, 0)
+    assert problems.solve(1, 1e-9, 0.1, 10, 4, 1.0, found) == 2
+    assert_array_equal(alpha, [0, 0, 1, 1])
+    assert_array_equal(found[0], np.nan)
+    assert_allclose(found[1], [1, 0, 1], atol=1e-12)

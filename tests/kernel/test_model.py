@@ -1,5 +1,7 @@
 """`KernelModel`: sums over support vectors, and the clusters of an early model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,6 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from widemargin import KernelSVC
 from widemargin.kernel.backend import Host
+from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.model import COMBINATIONS, KernelModel
 from widemargin.kernel.partition import PointRouter
@@ -33,7 +36,7 @@ def build(parts, combination="routed", *, routed=True, dtype=np.float64):
     kernel = make_kernel("rbf", 0.5, 0.0, 3, vectors, dtype)
     router = PointRouter(np.ascontiguousarray(corners - kernel.centre, dtype=dtype))
     extra = (router, cluster, combination) if routed else ()
-    return KernelModel(kernel, kernel.prepare(vectors), coef, INTERCEPT, *extra)
+    return KernelModel(kernel, kernel.prepare(vectors), Coefficients(coef), INTERCEPT, *extra)
 
 
 def test_a_plain_model_is_the_sum_over_its_support_vectors(parts):
@@ -98,9 +101,7 @@ def test_a_committee_of_one_cluster_is_that_clusters_model(parts):
 def test_a_committee_listens_to_the_cluster_that_knows_the_row(parts):
     """Far from all others, a cluster's certainty outweighs their prior."""
     vectors, cluster, coef, *_ = parts
-    model = build(parts, "bcm")
-    sure = KernelModel(model.kernel, model.vectors, coef, INTERCEPT, model.router, cluster, "bcm",
-                       1e-6)  # fmt: skip
+    sure = replace(build(parts, "bcm"), noise=1e-6)
     near = vectors[cluster == 1]
     own = rbf_kernel(near, near, gamma=0.5) @ coef[cluster == 1] + INTERCEPT
     np.testing.assert_allclose(sure.decision(near, ONE), own, atol=1e-3)

@@ -122,12 +122,14 @@ def test_pairs_of_classes_are_those_of_scikit_learn(n_classes):
     upper = np.linspace(1, 2, len(label))
     numbers = np.arange(len(label), dtype=float)[:, None]
     theirs = OneVsOneClassifier(Keeper()).fit(numbers, label).estimators_
-    ours = binary_problems(label, Coding("ovo", n_classes), upper)
+    ours = binary_problems(label, Coding("ovo", n_classes), upper, grouped=False)
     assert len(ours) == len(theirs) == n_classes * (n_classes - 1) // 2
-    for mine, other in zip(ours, theirs, strict=True):
-        np.testing.assert_array_equal(mine.row, other.X_[:, 0])
-        np.testing.assert_array_equal(mine.sign, np.where(other.y_ == 1, 1.0, -1.0))
+    for number, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+        order = np.argsort(other.y_, kind="stable")  # ours are class by class
+        np.testing.assert_array_equal(mine.row, other.X_[order, 0])
+        np.testing.assert_array_equal(mine.sign, np.where(other.y_[order] == 1, 1.0, -1.0))
         np.testing.assert_array_equal(mine.upper, upper[mine.row])
+        np.testing.assert_array_equal(mine.output, [number])
 
 
 def test_one_problem_per_class_has_all_rows_and_that_class_positive():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from widemargin.kernel import KernelSVC
 from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.model import KernelModel
 from widemargin.libsvm.svm_text import SvmText
-from widemargin.multiclass import Coding
+from widemargin.multiclass import Coding, pair_numbers
 from widemargin.units import SCALERS, Units
 from widemargin.wording import words
 
@@ -71,19 +70,19 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
     given, model = model, uncalibrated(model)
     units, model = _units(model), model[-1] if isinstance(model, Pipeline) else model
     labels = _checked_labels(model)
-    fitted, latest_first = model.model_, range(len(labels))[::-1]
-    column, owner = _pairs(fitted.coef, len(labels))
-    # A support vector has one coefficient against each of the other classes.
-    rivals = np.array([[column[c, r] for r in latest_first if r != c] for c in range(len(labels))])
-    coef = np.take_along_axis(fitted.coef, rivals[owner], axis=1)
-    rho = [0.0 - fitted.intercept[column[pair]] for pair in combinations(latest_first, 2)]
+    fitted, n_classes = model.model_, len(labels)
+    coef, owner = fitted.coef.values[:, ::-1], fitted.coef.owner  # the latest class first
+    if owner is None:  # of two classes
+        owner = (coef[:, 0] > 0).astype(int)
+    latest, other = (n_classes - 1 - number for number in np.triu_indices(n_classes, 1))
+    rho = 0.0 - fitted.intercept[pair_numbers(other, latest, n_classes)]
     grouped = np.argsort(-owner, kind="stable")
     parameters, vectors = _in_units(fitted, units)
     SvmText(
         kernel=str(fitted.kernel.traits.libsvm),
         parameters=parameters,
         labels=labels[::-1],
-        rho=np.array(rho),
+        rho=rho,
         n_support=np.bincount(owner, minlength=len(labels))[::-1],
         coef=coef[grouped],
         vectors=vectors[grouped],
@@ -103,17 +102,6 @@ def _sigmoids(model) -> tuple[np.ndarray, np.ndarray] | None:
             f"them: {words().uncalibrated}."
         )
     return np.array([curve.a_ for curve in curves]), np.array([curve.b_ for curve in curves])
-
-
-def _pairs(coef: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which column of ``coef`` belongs to each pair of classes, and the class of each row."""
-    column = np.zeros((n_classes, n_classes), dtype=int)
-    owner = np.zeros(len(coef), dtype=int)
-    for k, (i, j) in enumerate(combinations(range(n_classes), 2)):
-        column[i, j] = column[j, i] = k
-        owner[coef[:, k] < 0] = i
-        owner[coef[:, k] > 0] = j
-    return column, owner
 
 
 def _units(model) -> Units | None:

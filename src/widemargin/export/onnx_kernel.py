@@ -30,7 +30,7 @@ def kernel_scores(graph: Graph, x: str, model: KernelModel) -> str:
     if model.router is not None and model.combination == "routed":
         own = graph("Equal", _cluster(graph, rows, model.router), model.cluster)
         values = graph("Where", own, values, kernel.dtype(0))
-    return graph("Add", _sums(graph, values, model.coef), model.intercept)
+    return graph("Add", _sums(graph, values, model.coef.dense()), model.intercept)
 
 
 def votes(graph: Graph, scores: str, coding: Coding) -> str:

@@ -9,13 +9,12 @@ import numpy as np
 from widemargin import _core
 from widemargin.kernel.active_set import ActiveSet, HostActiveSet
 from widemargin.kernel.cache import SHARED_FROM, SHARED_MEMORY, TILE_ROWS, CachingKernel, RowCache
+from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.problem import Problem
 from widemargin.kernel.tiles import COMMON, Memory, Tiles
 
-_FEW = 4  # outputs summed in double precision; more are a matrix product
-_RUN = 32  # vectors of a product that leaves out outputs of others
-_LESS_WORK = 4  # times, from which such products are worth it
+_FEW = 4  # columns of coefficients summed in double precision; more are a matrix product
 
 
 class Backend(Protocol):
@@ -50,7 +49,9 @@ class Backend(Protocol):
         """Kernel and rows for several problems, which share kernel rows where that pays."""
         ...
 
-    def product(self, kernel: Kernel, a: Any, b: Any, coef: np.ndarray) -> np.ndarray:
+    def product(
+        self, kernel: Kernel, a: Any, b: Any, coef: np.ndarray | Coefficients
+    ) -> np.ndarray:
         """k(a, b) @ coef, of shape (len(a), n_outputs)."""
         ...
 
@@ -101,31 +102,31 @@ class Host(Tiles):
         caching = CachingKernel(kernel, rows, SHARED_MEMORY * cache_bytes, self)
         return caching, caching.numbers
 
-    def product(self, kernel: Kernel, a: Any, b: Any, coef: np.ndarray) -> np.ndarray:
+    def product(
+        self, kernel: Kernel, a: Any, b: Any, coef: np.ndarray | Coefficients
+    ) -> np.ndarray:
         """A tile at a time, summed in double precision.
 
-        Outputs to which a block of vectors adds nothing are left out: neighbours are of few
-        classes, which take part in few pairs.
+        Vectors of one class of pairs are multiplied by the coefficients that they have.
         """
-        sums = np.zeros((coef.shape[1], len(a)))
+        coef = Coefficients.of(coef)
+        sums, few = np.zeros((coef.n_outputs, len(a))), coef.values.shape[1] <= _FEW
         for start in range(0, len(b), TILE_ROWS):
             left = kernel.as_left(b[start : start + TILE_ROWS])
-            part = np.asarray(coef[start : start + TILE_ROWS])
-            slots = np.arange(len(left))
-            runs = _runs(part, kernel.dtype) if coef.shape[1] > _FEW else []
+            runs = _laid_out(coef[start : start + TILE_ROWS], np.float64 if few else kernel.dtype)
 
-            def tile(begin, end, left=left, part=part, slots=slots, runs=runs):
+            def tile(begin, end, left=left, runs=runs):
                 block = np.empty((len(left), end - begin), dtype=kernel.dtype)
                 kernel.fill(left, a[begin:end], block)
-                if coef.shape[1] > _FEW:  # products in the kernel's precision
-                    with np.errstate(all="ignore"):  # the model says which row is too large
-                        for vectors, used, own in runs:
-                            sums[used, begin:end] += own @ block[vectors]
-                    return
                 one = np.ones(end - begin)
-                for k, total in enumerate(sums):
-                    column = np.ascontiguousarray(part[:, k])
-                    _core.add_rows(block, slots, column, one, 0, len(one), total[begin:end])
+                for vectors, outputs, own in runs:
+                    if few:
+                        for output, column in zip(outputs, own, strict=True):
+                            total = sums[output, begin:end]
+                            _core.add_rows(block, vectors, column, one, 0, len(one), total)
+                    else:  # products in the kernel's precision
+                        with np.errstate(all="ignore"):  # the model says which row is too large
+                            sums[outputs, begin:end] += own @ block[vectors]
 
             self.tiles(len(a), tile, kernel.tile)
         return sums.T
@@ -169,21 +170,13 @@ class Host(Tiles):
         return active
 
 
-def _runs(coef: np.ndarray, dtype) -> list[tuple[slice, np.ndarray, np.ndarray]]:
-    """Vectors, the outputs to which they add something, and their coefficients in these.
-
-    All vectors at once, or a few at a time where that is much less work: with hundreds of classes,
-    each vector takes part in few of the pairs.
-    """
-    every = slice(0, len(coef))
-    short = [slice(begin, begin + _RUN) for begin in range(0, len(coef), _RUN)]
-    used = [np.flatnonzero(coef[run].any(axis=0)) for run in [every, *short]]
-    if _LESS_WORK * _RUN * sum(map(len, used[1:])) < len(coef) * len(used[0]):
-        runs = list(zip(short, used[1:], strict=True))
-    else:
-        runs = [(every, used[0])]
-    # The same bits whatever order the coefficients are in.
-    return [(run, own, np.ascontiguousarray(coef[run][:, own], dtype).T) for run, own in runs]
+def _laid_out(coef: Coefficients, dtype) -> list[tuple[Any, Any, np.ndarray]]:
+    """Its runs, an output's coefficients side by side: the same bits whatever order they had."""
+    runs = [(v, o, np.ascontiguousarray(own.T, dtype)) for v, o, own in coef.runs()]
+    if coef.values.shape[1] > _FEW:
+        return runs
+    numbers, every = np.arange(len(coef)), np.arange(coef.n_outputs)
+    return [(numbers[vectors], every[outputs], own) for vectors, outputs, own in runs]
 
 
 def _elsewhere(n_threads: int) -> Host:

@@ -30,7 +30,7 @@ from widemargin.kernel.problem import Solution
 from widemargin.warning import warn_user
 from widemargin.wording import words
 
-MAGIC = b"widemargin checkpoint 3\n"
+MAGIC = b"widemargin checkpoint 4\n"
 BEGUN = "-begun"
 EVERY = 30.0  # seconds between two looks at a problem that is being solved
 _DIGEST = 32
@@ -160,11 +160,13 @@ class Checkpoint:
         if a is None:
             return None
         primal, dual, n_iter, double = a["sums"].tolist()
-        return Solution(a["alpha"], primal, dual, int(n_iter), double=bool(double))
+        sums = (primal, dual, int(n_iter))
+        return Solution(a["alpha"], *sums, double=bool(double), each=a.get("each"))
 
     def save_solution(self, name: str, s: Solution) -> None:
         sums = np.array([s.primal, s.dual, s.n_iter, s.double], dtype=float)
-        self._save(name, {"alpha": s.alpha, "sums": sums})
+        each = {} if s.each is None else {"each": s.each}
+        self._save(name, {"alpha": s.alpha, "sums": sums, **each})
         (self.folder / f"{name}{BEGUN}.part").unlink(missing_ok=True)
 
     def load_begun(self, name: str) -> np.ndarray | None:

@@ -346,7 +346,7 @@ def auto_levels(
     where it is large (small gamma) the clusters' variables are a poorer start.  That start is
     paid for in kernel values, so it is refused where these are expensive as well.
     """
-    largest = max(len(variables) for variables in problems)
+    largest = max(variables.largest for variables in problems)
     levels = round(np.log(max(largest / AUTO_ROWS, 1)) / np.log(plan.branching))
     if levels == 0:
         return 0

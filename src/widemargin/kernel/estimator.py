@@ -116,8 +116,9 @@ class KernelSVC(MarginClassifier, KernelMachine):
     classes_ : ndarray of shape (n_classes,)
     support_ : ndarray of shape (n_support,)
         Rows that are support vectors of any binary problem; by class where pairs of them vote.
-    dual_coef_ : ndarray of shape (n_outputs, n_support)
-        Label times dual variable.
+    dual_coef_ : ndarray of shape (n_outputs, n_support) or (n_classes - 1, n_support)
+        Label times dual variable.  Where pairs of classes vote, those of a support vector against
+        each of the other classes in their order, as SVC keeps them.
     intercept_ : ndarray of shape (n_outputs,)
     gamma_ : float
     duality_gap_ : float
@@ -135,7 +136,8 @@ class KernelSVC(MarginClassifier, KernelMachine):
         Per binary problem, what every block of the whole problem left (every 16th at most, on up
         to 2,048 rows): duality gap and dual objective of the active variables, how many these
         are, kernel rows computed so far, seconds since the problem was begun (those of the levels
-        before it are in `levels_`).
+        before it are in `levels_`).  Pairs of classes of up to 128 rows are solved in groups, which
+        have one list and sums over their pairs.
     model_ : KernelModel
         The arrays that prediction uses.
     n_features_in_ : int
@@ -293,7 +295,9 @@ class KernelSVC(MarginClassifier, KernelMachine):
             )
 
     def _problems(self, targets: Targets) -> list[Variables]:
-        return binary_problems(targets.label, targets.coding, self.C * targets.weight)
+        grouped = not self.record_levels  # which measures the first pair of classes
+        upper = self.C * targets.weight
+        return binary_problems(targets.label, targets.coding, upper, grouped=grouped)
 
     def decision_function(self, X):
         """Decision values.

@@ -18,7 +18,7 @@ from widemargin.history import continued
 from widemargin.kernel.active_set import INNER_TOL
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.problem import TINY, Solution, away_from_zero
-from widemargin.kernel.problems import Variables
+from widemargin.kernel.problems import Group, Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.tiles import Memory
 
@@ -27,12 +27,18 @@ AT_ONCE = 320  # rows up to which the whole matrix is computed before anybody as
 WORKING_SET = 128  # smaller than elsewhere: kernel rows are all that costs here
 START_TOL = 1e-2
 _STEPS = 16  # between two looks at whether to stop
+_SLICE = 0.1  # seconds, likewise, where problems are many
 _TILE = 128
 
 
 def are_few(n_rows: int) -> bool:
     """Whether a problem on so many rows is solved here."""
     return n_rows <= MOST_ROWS
+
+
+def has_few(variables: Variables) -> bool:
+    """Whether these are solved here, as all groups are."""
+    return variables.group is not None or are_few(len(variables))
 
 
 class KeptRows:
@@ -97,7 +103,7 @@ class FewRows:
     memory : Memory
         Where buffers for kernel rows come from.
     sharing : sequence of Variables
-        Problems that share the whole matrix, in any number of threads.
+        Problems that share the whole matrix, in any number of threads; groups of them always do.
     """
 
     def __init__(self, data: KernelRows, memory: Memory, sharing: Sequence[Variables] = ()):
@@ -122,6 +128,8 @@ class FewRows:
         on_step: Callable[[float], bool],
     ) -> Solution:
         """Minimise from ``alpha`` to a relative duality gap of ``settings.tol``."""
+        if variables.group is not None:
+            return self._solve_each(variables, variables.group, alpha, settings, on_step)
         if len(variables) < len(self._diagonal) or self._place is not None:
             row = variables.row if self._place is None else self._place[variables.row]
             with closing(self._kept.part(row)) as part:
@@ -133,6 +141,35 @@ class FewRows:
         found = self._solve(self._kept, variables, start.alpha, left, on_step)
         history = continued(start.history, found.history)
         return replace(found, n_iter=start.n_iter + found.n_iter, history=history)
+
+    def _solve_each(self, variables: Variables, group: Group, alpha, settings, on_step) -> Solution:
+        """The problems of a group, for all of which the matrix is there."""
+        started = time.perf_counter()
+        row, diagonal = variables.row, self._diagonal
+        if self._place is not None:
+            row, diagonal = self._place[row], diagonal[np.argsort(self._place)]
+        alpha, found = np.minimum(alpha, variables.upper), np.zeros((len(group.start) - 1, 3))
+        given = (row, group.start, alpha, variables.sign, variables.linear, variables.upper)
+        problems = _core.SmallProblems(self._kept.core, *given, diagonal)
+        how = {"tol": settings.tol, "inner_tol": INNER_TOL, "size": WORKING_SET, "found": found}
+        done, stopped, history = 0, False, []
+        while done < len(found):
+            done = problems.solve(done, max_steps=settings.max_iter, seconds=_SLICE, **how)
+            dual, gap = found[:done, 0], found[:done, 1]
+            record = {"step": int(found[:, 2].max()), "gap": float(gap.sum())}
+            record |= {"dual": float(dual.sum()), "active": len(variables)}
+            seconds = time.perf_counter() - started
+            history.append({**record, "rows": len(self._diagonal), "seconds": seconds})
+            worst = float((gap / np.maximum(dual + gap, TINY)).max(initial=0.0))
+            stopped = on_step(worst) and done < len(found)
+            if stopped:  # the others as they are
+                done = problems.solve(done, max_steps=0, seconds=np.inf, **how)
+        dual, gap, steps = found.T
+        each, n_iter = np.stack([dual + gap, dual], axis=1), int(steps.max(initial=0))
+        primal = float(each[:, 0].sum())
+        return Solution(
+            alpha, primal, float(dual.sum()), n_iter, history, stopped=stopped, each=each
+        )
 
     def _start(self, variables: Variables, settings, on_step) -> Solution:
         """The solution on some of the rows: most of their support vectors stay such."""
@@ -185,10 +222,11 @@ def _descend(kept: KeptRows, active, dual: float, settings, left: int) -> int:
 
 
 def _neighbours(n_rows: int, problems: Sequence[Variables]) -> np.ndarray:
-    """An order in which the rows of a problem of two classes are in two places, not all over."""
-    first, last = np.full(n_rows, -1), np.full(n_rows, -1)
-    for number, variables in enumerate(problems):
-        last[variables.row] = number
-    for number in reversed(range(len(problems))):
-        first[problems[number].row] = number
-    return np.lexsort((last, first))
+    """An order in which the rows of a problem of two classes are in two places, not all over.
+
+    As they are met: pairs have the rows of one class, then those of the other.
+    """
+    row = np.concatenate([*(variables.row for variables in problems), np.arange(n_rows)])
+    first = np.empty(n_rows, dtype=np.int64)
+    first[row[::-1]] = np.arange(len(row))[::-1]  # the last one that is written stays
+    return np.argsort(first)

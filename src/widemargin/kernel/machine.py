@@ -21,6 +21,7 @@ from widemargin.engine import Threads
 from widemargin.kernel.backend import Host
 from widemargin.kernel.certificate import is_definite
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint
+from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.divide import (
     Division,
     FitState,
@@ -39,7 +40,6 @@ from widemargin.kernel.kernels import FAR, DotKernel, make_kernel
 from widemargin.kernel.lazy_rows import LazyRows
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.precision import Prepared, in_range, predicts_in_single
-from widemargin.kernel.problem import quadratic_value
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.spread import Spread
@@ -66,6 +66,25 @@ def _seed(random_state) -> int:
 
 
 _first_of = lru_cache(64)(_seed)  # of a number: such a generator takes longer than a small fit
+
+
+def _coefficients(
+    targets: Targets, problems: list[Variables], alphas: list[np.ndarray], support: np.ndarray
+) -> Coefficients:
+    """Of the support vectors, which are sorted by class where pairs of classes vote."""
+    coding, label, votes = targets.coding, targets.label, targets.coding.votes
+    place = np.zeros(len(label), dtype=np.int64)
+    place[support] = np.arange(len(support))
+    values = np.zeros((len(support), coding.n_classes - 1 if votes else coding.n_outputs))
+    first, second = np.triu_indices(coding.n_classes if votes else 0, 1)
+    for variables, alpha in zip(problems, alphas, strict=True):
+        used = alpha.nonzero()[0]
+        row, column = variables.row[used], variables.output_of[used]
+        if votes:  # a column for each of the other classes
+            other = first[column] + second[column] - label[row]
+            column = other - (other > label[row])
+        values[place[row], column] = alpha[used] * variables.sign[used]
+    return Coefficients(values, label[support].astype(np.int64) if votes else None)
 
 
 class KernelMachine(Machine):
@@ -286,12 +305,7 @@ class KernelMachine(Machine):
         support = support_of(state, problems, len(data))
         if training.targets.coding.votes:  # by class: neighbours then take part in the same pairs
             support = support[np.argsort(training.targets.label[support], kind="stable")]
-        place = np.zeros(len(data), dtype=np.int64)
-        place[support] = np.arange(len(support))
-        coef = np.zeros((len(problems), len(support))).T  # most of a pair is zero, and untouched
-        for k, (variables, alpha) in enumerate(zip(problems, state.alphas, strict=True)):
-            used = alpha.nonzero()[0]
-            coef[place[variables.row[used]], k] = (alpha * variables.sign)[used]
+        coef = _coefficients(training.targets, problems, state.alphas, support)
         early = not state.solutions
         kernel, router = data.kernel, state.router
         rows = replace(data, exact=None)[support].in_memory().rows
@@ -311,14 +325,14 @@ class KernelMachine(Machine):
             kernel=kernel,
             vectors=kernel.vectors(rows, np.arange(len(support))),
             coef=coef,
-            intercept=constant * coef.sum(axis=0),
+            intercept=constant * coef.applied(np.ones((1, len(coef))))[0],
             router=router if early else None,
             cluster=state.label[support] if early and state.label is not None else None,
             combination=self.early_prediction,
             noise=1 / float(self.C),
         )
         self.support_ = training.targets.present[support]
-        self.dual_coef_ = self.model_.coef.T
+        self.dual_coef_ = coef.values.T
         self.intercept_ = self.model_.intercept
         self.levels_ = state.levels
 
@@ -330,7 +344,7 @@ class KernelMachine(Machine):
         definite = data.kernel.definite
         if definite is None:
             pairs = zip(problems, state.solutions, strict=False)
-            curved = all(quadratic_value(p.linear, s) >= 0 for p, s in pairs)
+            curved = all(p.least_quadratic(s) >= 0 for p, s in pairs)
             support = np.searchsorted(training.targets.present, self.support_)
             definite = curved and is_definite(data, support, training.host)
         if not definite:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from widemargin.kernel.backend import Backend
+from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.partition import Router
 from widemargin.kernel.rows import Rows
@@ -21,6 +22,8 @@ _AT_ONCE = 1 << 26  # decision values
 class KernelModel:
     """Decision values sum_i coef_ic k(x, x_i) + intercept_c over the support vectors.
 
+    Vectors of pairs of classes are sorted by class (see `Coefficients`).
+
     An early model has a ``router``, and ``cluster`` says which cluster each support vector is
     from.  Its ``combination`` of the clusters' models is "routed" (DC-SVM eq. 11: only the
     cluster that x belongs to), "sum" (eq. 10: all of them) or "bcm" (Tresp's Bayesian committee
@@ -29,7 +32,7 @@ class KernelModel:
 
     kernel: Kernel
     vectors: Rows
-    coef: np.ndarray  # (n_support, n_outputs)
+    coef: Coefficients
     intercept: np.ndarray  # (n_outputs,)
     router: Router | None = None
     cluster: np.ndarray | None = None
@@ -43,7 +46,7 @@ class KernelModel:
 
         Some rows at a time: of many classes, pairs have too many values to keep those of all rows.
         """
-        rows, step = self.kernel.prepare(X), max(1, _AT_ONCE // max(1, self.coef.shape[1]))
+        rows, step = self.kernel.prepare(X), max(1, _AT_ONCE // max(1, self.coef.n_outputs))
         with backend:
             if len(rows) <= step:
                 return finish(self._outputs(rows, 0, backend))
@@ -71,7 +74,7 @@ class KernelModel:
     def _routed(self, rows: Rows, backend: Backend) -> np.ndarray:
         """Rows grouped by cluster, one blocked product each."""
         assert self.router is not None
-        scores = np.zeros((len(rows), self.coef.shape[1]))
+        scores = np.zeros((len(rows), self.coef.n_outputs))
         label = self.router.assign(rows, backend)
         for c in np.unique(label):
             asked, own = np.flatnonzero(label == c), np.flatnonzero(self.cluster == c)
@@ -91,7 +94,7 @@ class KernelModel:
         assert self.cluster is not None
         prior = 1 / np.maximum(self.kernel.diagonal(rows), 1e-12)
         members = np.unique(self.cluster)
-        weighted = np.zeros((len(rows), self.coef.shape[1]))
+        weighted = np.zeros((len(rows), self.coef.n_outputs))
         total = -(len(members) - 1) * prior
         for c in members:
             own = np.flatnonzero(self.cluster == c)
@@ -101,6 +104,6 @@ class KernelModel:
             cross = backend.product(self.kernel, rows, vectors, np.eye(len(own)))
             explained = np.einsum("ij,ji->i", cross, cho_solve(factor, cross.T))
             certainty = 1 / np.maximum(1 / prior - explained, 1e-12)
-            weighted += certainty[:, None] * (cross @ self.coef[own])
+            weighted += certainty[:, None] * self.coef[own].applied(cross)
             total += certainty
         return weighted / total[:, None]

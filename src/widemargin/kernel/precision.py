@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.rows import RangeError
 
@@ -44,7 +45,9 @@ def in_range(make: Callable[[type], Prepared], gamma: float, C: float, tol: floa
     return make(np.float64)
 
 
-def predicts_in_single(kernel: Kernel, rows: Any, coef: np.ndarray, most: float = ROUNDING) -> bool:
+def predicts_in_single(
+    kernel: Kernel, rows: Any, coef: Coefficients, most: float = ROUNDING
+) -> bool:
     """Whether single precision rounds decision values by little of the margin, or at most so much.
 
     Rounding errors of the terms of a sum are independent, more or less, so they add up like
@@ -54,12 +57,13 @@ def predicts_in_single(kernel: Kernel, rows: Any, coef: np.ndarray, most: float 
         return True
     error = kernel.relative_error(rows)
     if kernel.definite:  # no value is larger than all on the diagonal
-        squares = np.einsum("ij,ij->j", coef, coef)
+        squares = coef.squared().applied(np.ones((1, len(rows))))
         largest = float(kernel.diagonal(rows).max() * np.sqrt(squares.max()))
         if error * largest <= most:
             return True
     some = rows[np.unique(np.linspace(0, len(rows) - 1, PROBED).astype(np.int64))]
     values: np.ndarray = np.empty((len(some), len(rows)), dtype=kernel.dtype)
     kernel.fill(kernel.as_left(some), rows, values)
-    size = float(np.sqrt((np.square(values, dtype=np.float64) @ np.square(coef)).max()))
+    squares = coef.squared().applied(np.square(values, dtype=np.float64))
+    size = float(np.sqrt(squares.max()))
     return error * size <= most

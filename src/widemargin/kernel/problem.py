@@ -59,16 +59,21 @@ class Solution:
     """The dual variables, and how far they are from the optimum."""
 
     alpha: np.ndarray
-    primal: float
+    primal: float  # of several problems, here and below, the sum
     dual: float
-    n_iter: int
+    n_iter: int  # of the slowest
     history: list[dict] = field(default_factory=list)
     double: bool = False  # whether single precision was not enough
     stopped: bool = False  # by a limit or a callback
+    each: np.ndarray | None = None  # of several problems: primal and dual objective (across)
 
     @property
     def relative_gap(self) -> float:
-        return relative_gap(self.primal, self.dual)
+        """That of the worst."""
+        if self.each is None:
+            return relative_gap(self.primal, self.dual)
+        primal, dual = self.each.T
+        return float(((primal - dual) / np.maximum(primal, TINY)).max(initial=0.0))
 
 
 def relative_gap(primal: float, dual: float) -> float:
@@ -78,11 +83,6 @@ def relative_gap(primal: float, dual: float) -> float:
 def gap_terms(alpha: np.ndarray, gradient: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """Each variable's share of primal minus dual."""
     return np.where(gradient < 0, (alpha - upper) * gradient, alpha * gradient)
-
-
-def quadratic_value(linear: np.ndarray, solution: Solution) -> float:
-    """a'Qa, from the dual objective."""
-    return -2 * (solution.dual + float(linear @ solution.alpha))
 
 
 def dual_value(alpha: np.ndarray, gradient: np.ndarray, linear: np.ndarray) -> float:

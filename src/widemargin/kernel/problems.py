@@ -2,54 +2,163 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import combinations_with_replacement
 
 import numpy as np
 
 from widemargin.kernel.exact import KernelRows
-from widemargin.kernel.problem import Problem
-from widemargin.multiclass import Coding
+from widemargin.kernel.problem import Problem, Solution
+from widemargin.multiclass import Coding, pair_numbers
 
 MULTI_CLASS = ("ovr", "ovo")
+SMALL_CLASS = 128  # rows up to which pairs of classes are solved in groups
+GROUP_ROWS = 512  # of classes that meet those of another such set, or each other
+
+
+@dataclass(frozen=True)
+class Group:
+    """Several problems that have nothing in common but rows, and are solved in one go."""
+
+    start: np.ndarray  # where the variables of each begin, and where the last end
+    n_rows: int  # rows that have a variable, or more
+
+    @property
+    def largest(self) -> int:
+        """Variables of the largest problem."""
+        return int(np.diff(self.start).max(initial=0))
 
 
 @dataclass(frozen=True)
 class Variables:
-    """The variables of one `Problem`, before it has a kernel; several of them share the rows."""
+    """The variables of one `Problem`, before it has a kernel, or of a `Group` of small ones.
+
+    Several problems share the rows.
+    """
 
     row: np.ndarray  # of the data, for each variable
     sign: np.ndarray
     linear: np.ndarray
     upper: np.ndarray
+    output: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))  # per problem
+    group: Group | None = None
 
     def __len__(self) -> int:
         return len(self.row)
 
-    def __getitem__(self, which) -> Variables:
-        return Variables(self.row[which], self.sign[which], self.linear[which], self.upper[which])
+    def __getitem__(self, which: np.ndarray) -> Variables:
+        """Some of them, in ascending order."""
+        some = (self.row[which], self.sign[which], self.linear[which], self.upper[which])
+        group = self.group
+        if group is not None:
+            group = replace(group, start=np.searchsorted(which, group.start))
+        return Variables(*some, self.output, group)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that a solver has to do with."""
+        return len(self) if self.group is None else self.group.n_rows
+
+    @property
+    def largest(self) -> int:
+        return len(self) if self.group is None else self.group.largest
+
+    @property
+    def output_of(self) -> np.ndarray:
+        """The output of every variable."""
+        if self.group is None:
+            return np.repeat(self.output, len(self))
+        return np.repeat(self.output, np.diff(self.group.start))
+
+    def least_quadratic(self, solution: Solution) -> float:
+        """The least a'Qa of the problems, from their dual objectives."""
+        every = np.arange(len(self.output))
+        number = np.zeros(len(self), dtype=int)
+        if self.group is not None:
+            number = np.repeat(every, np.diff(self.group.start))
+        linear = np.bincount(number, self.linear * solution.alpha, minlength=len(every))
+        dual = solution.dual if solution.each is None else solution.each[:, 1]
+        return float((-2 * (dual + linear)).min())
+
+    def on_own_rows(self) -> tuple[Variables, np.ndarray]:
+        """With rows by number among their own; and which these are of the data."""
+        if self.group is None:
+            return replace(self, row=np.arange(len(self))), self.row
+        used = np.zeros(self.row.max(initial=-1) + 1, dtype=bool)
+        used[self.row] = True
+        return replace(self, row=np.cumsum(used)[self.row] - 1), used.nonzero()[0]
 
     def problem(self, data: KernelRows) -> Problem:
         """With the rows of the data."""
+        assert self.group is None
         rows = data.rows
         every = len(self) == len(rows) and np.array_equal(self.row, np.arange(len(rows)))
         own = rows if every else rows[self.row]
         return Problem(data.kernel, own, self.sign, self.linear, self.upper)
 
 
-def binary_problems(label: np.ndarray, coding: Coding, upper: np.ndarray) -> list[Variables]:
-    """One problem per output: a variable for each row whose class takes part in it."""
-    every = np.arange(len(label))
-    of_class = [(label == c).nonzero()[0] for c in range(coding.n_classes)]
-    problems = []
-    for target in coding.targets.T:
-        part = target.nonzero()[0]
-        rows = every if len(part) == coding.n_classes else _merged(of_class, part)
-        linear = np.full(len(rows), -1.0)
-        problems.append(Variables(rows, target[label[rows]], linear, upper[rows]))
-    return problems
+def binary_problems(
+    label: np.ndarray, coding: Coding, upper: np.ndarray, *, grouped: bool = True
+) -> list[Variables]:
+    """A variable for each row whose class takes part in an output.
+
+    One problem per output; pairs of small classes are ``grouped``, if they may be.
+    """
+    if coding.votes:
+        return list(_pairs(_ByClass(label, coding.n_classes), upper, grouped=grouped))
+    rows, linear = np.arange(len(label)), np.full(len(label), -1.0)
+    return [
+        Variables(rows, target[label], linear, upper, np.array([output]))
+        for output, target in enumerate(coding.targets.T)
+    ]
 
 
-def _merged(of_class: list[np.ndarray], part: np.ndarray) -> np.ndarray:
-    rows = np.concatenate([of_class[c] for c in part])
-    rows.sort()
-    return rows
+class _ByClass:
+    """Rows in the order of their classes."""
+
+    def __init__(self, label: np.ndarray, n_classes: int):
+        self.rows = np.argsort(label, kind="stable")
+        self.size = np.bincount(label, minlength=n_classes)
+        self.begin = np.cumsum(self.size) - self.size
+
+    def pairs(self, first: np.ndarray, second: np.ndarray, upper: np.ndarray) -> Variables:
+        """Of some pairs of classes: the rows of the first, then those of the second."""
+        ends = np.stack([first, second], axis=1).ravel()
+        size, begin = self.size[ends], self.begin[ends]
+        after = np.cumsum(size)
+        row = self.rows[np.repeat(begin - after + size, size) + np.arange(after[-1])]
+        sign = np.repeat(np.tile([-1.0, 1.0], len(first)), size)
+        output = pair_numbers(first, second, len(self.size))
+        group = None
+        if len(first) > 1:
+            n_rows = int(self.size[np.union1d(first, second)].sum())
+            group = Group(np.concatenate([[0], after[1::2]]), n_rows)
+        return Variables(row, sign, np.full(len(row), -1.0), upper[row], output, group)
+
+
+def _pairs(classes: _ByClass, upper: np.ndarray, *, grouped: bool) -> Iterator[Variables]:
+    """Groups of pairs of small classes; then every other pair on its own."""
+    first, second = np.triu_indices(len(classes.size), 1)
+    small = classes.size <= (SMALL_CLASS if grouped else 0)
+    alone = ~(small[first] & small[second])
+    for some, others in combinations_with_replacement(_sets(classes.size, small), 2):
+        i, j = (number.ravel() for number in np.meshgrid(some, others, indexing="ij"))
+        meet = i < j
+        if meet.any():
+            yield classes.pairs(i[meet], j[meet], upper)
+    for i, j in zip(first[alone], second[alone], strict=True):
+        yield classes.pairs(np.array([i]), np.array([j]), upper)
+
+
+def _sets(size: np.ndarray, small: np.ndarray) -> list[np.ndarray]:
+    """Small classes, as many at a time as have `GROUP_ROWS` together."""
+    sets: list[list[int]] = []
+    n_rows = GROUP_ROWS
+    for number in np.flatnonzero(small):
+        n_rows += size[number]
+        if n_rows > GROUP_ROWS:
+            sets.append([])
+            n_rows = size[number]
+        sets[-1].append(number)
+    return [np.array(numbers) for numbers in sets]

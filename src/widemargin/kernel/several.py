@@ -18,7 +18,7 @@ from widemargin.kernel.backend import Backend
 from widemargin.kernel.cache import cache_left
 from widemargin.kernel.certificate import Judge
 from widemargin.kernel.exact import KernelRows
-from widemargin.kernel.few_rows import FewRows, are_few
+from widemargin.kernel.few_rows import FewRows, are_few, has_few
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import Show, SolverSettings, solve
@@ -30,7 +30,7 @@ def shares_rows(n_rows: int, problems: Sequence[Variables]) -> bool:
     Those of one class against the others have all of them; pairs of classes have few, which still
     are all that there is where rows are few.
     """
-    every = all(len(variables) in (0, n_rows) for variables in problems)
+    every = all(v.group is None and len(v) in (0, n_rows) for v in problems)
     return len(problems) > 1 and (every or are_few(n_rows))
 
 
@@ -81,12 +81,13 @@ class SeveralProblems:
         """
         if self.side_by_side:
             return self._few.solve(variables, alpha, self.settings, on_step)
-        if not are_few(len(variables)):
+        if not has_few(variables):
             return self._solve_by_precision(variables, alpha, on_step, show)
-        own = replace(variables, row=np.arange(len(variables)))
-        every = np.array_equal(variables.row, own.row) and len(own) == len(self.data)
-        data = self.data if every else self.data[variables.row]
-        with closing(FewRows(data, self.backend.memory)) as few:
+        own, rows = variables.on_own_rows()
+        every = len(rows) == len(self.data) and np.array_equal(rows, np.arange(len(rows)))
+        data = self.data if every else self.data[rows]
+        sharing = () if own.group is None else (own,)
+        with closing(FewRows(data, self.backend.memory, sharing)) as few:
             return few.solve(own, alpha, self.settings, on_step)
 
     def _solve_by_precision(

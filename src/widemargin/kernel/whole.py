@@ -2,7 +2,8 @@
 
 Problems that have the same rows (one class against the others) share kernel rows and so take turns.
 Those of pairs of classes have little in common but rows within a class: each is a task of its own,
-and the few that are large get all threads one after another.
+and so is each group of pairs of small classes; the few that are large get all threads one after
+another.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from widemargin.engine import Control, Threads, run_tasks
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.cache import CACHE_SHARES, tasks_at_once
 from widemargin.kernel.exact import KernelRows
-from widemargin.kernel.few_rows import AT_ONCE, are_few
+from widemargin.kernel.few_rows import AT_ONCE, has_few
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.several import SeveralProblems, shares_rows
@@ -40,21 +41,19 @@ class ProblemTask:
 
     def on_few_rows(self, prepared: KernelRows) -> ProblemTask:
         """With data in double precision, if that is what will be solved with."""
-        few = are_few(len(self.variables))
-        return replace(self, data=prepared) if few else self
+        return replace(self, data=prepared) if has_few(self.variables) else self
 
     def matrix_bytes(self) -> float:
         """Of its kernel matrix."""
-        n = len(self.variables)
-        dtype = np.float64 if are_few(n) else self.data.kernel.dtype
+        n, few = self.variables.n_rows, has_few(self.variables)
+        dtype = np.float64 if few else self.data.kernel.dtype
         return float(np.dtype(dtype).itemsize) * n**2
 
     def on_own_rows(self) -> ProblemTask:
         """With no rows but its own, of which those on disk are not read yet."""
-        own = replace(self.variables, row=np.arange(len(self.variables)))
-        every = len(self.variables) == len(self.data)
-        data = self.data if every else self.data.chosen(self.variables.row)
-        return replace(self, variables=own, data=data)
+        own, rows = self.variables.on_own_rows()
+        every = len(rows) == len(self.data) and np.array_equal(rows, np.arange(len(rows)))
+        return replace(self, variables=own, data=self.data if every else self.data.chosen(rows))
 
 
 class PathRows:
@@ -83,7 +82,7 @@ def solve_problem(
     control.check()
     backend, own = backend.copy(), task.on_own_rows()
     data = own.data if own.data is task.data else own.data.taken()
-    if path is not None and not are_few(len(data)):
+    if path is not None and not has_few(own.variables):
         data = path.of(task.number, data, backend)
     with closing(SeveralProblems(data, backend, task.settings)) as several:
         return several.solve(own.variables, task.alpha, control.step, control.show)
@@ -143,7 +142,7 @@ class Whole:
         found = self._run(partial(function, backend=self.backend), alone, Threads(1))
         if not isinstance(self.executor, Threads):
             function, beside = _solve_elsewhere, [task.on_own_rows() for task in beside]
-        elif any(are_few(len(task.variables)) for task in beside):
+        elif any(has_few(task.variables) for task in beside):
             prepared = self.data.in_double()  # once for all of them
             beside = [task.on_few_rows(prepared) for task in beside]
         most = max((needed[k] for k in small), default=share)

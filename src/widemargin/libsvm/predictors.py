@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 
 from widemargin.kernel.backend import Host
+from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.kernels import DENSE_FROM, DotKernel
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.moments import mean_row, share_of_nonzeros
@@ -100,8 +101,9 @@ class LibsvmSVC(ForeignClassifier):
         kernel = _kernel(text)
         self.gamma_ = kernel.gamma
         vectors = kernel.prepare(text.vectors)
-        coef = _coefficients(text)
-        self.model_ = KernelModel(kernel, vectors, coef, np.zeros(coef.shape[1]))
+        owner = np.repeat(np.arange(len(text.labels)), text.n_support)
+        coef = Coefficients(text.coef, owner)
+        self.model_ = KernelModel(kernel, vectors, coef, np.zeros(coef.n_outputs))
         self.rho_ = text.rho
         return self
 
@@ -200,14 +202,3 @@ def _kernel(text: SvmText) -> DotKernel:
         compressed=compressed,
         centre=mean_row(text.vectors) if centred else None,
     )
-
-
-def _coefficients(text: SvmText) -> np.ndarray:
-    """A column for every pair of labels."""
-    n = len(text.labels)
-    owner = np.repeat(np.arange(n), text.n_support)
-    out = np.zeros((len(owner), n * (n - 1) // 2))
-    for k, (i, j) in enumerate(combinations(range(n), 2)):
-        out[owner == i, k] = text.coef[owner == i, j - 1]
-        out[owner == j, k] = text.coef[owner == j, i]
-    return out

@@ -30,8 +30,7 @@ def load_foreign(path: str | os.PathLike, budget: Budget) -> LibsvmSVC | Libline
         if not text.startswith(_SVM):
             return LiblinearClassifier()._keep(parse_linear(text, str(name), budget))
         found = parse_svm(text, str(name), budget)
-        n_pairs, d = len(found.rho), found.vectors.shape[1]
-        budget.check(8 * len(found.coef) * n_pairs, "its coefficients take")
+        d = found.vectors.shape[1]
         budget.check(8 * d, f"a row of its {d} features takes")
         try:
             return LibsvmSVC()._keep(found)

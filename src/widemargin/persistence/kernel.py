@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from widemargin.additive.kernels import PowerMean
+from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.estimator import KernelSVC
 from widemargin.kernel.kernels import DotKernel, FunctionKernel, Kernel, make_kernel
 from widemargin.kernel.levels import Level
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.partition import KernelRouter, PointRouter, Router
 from widemargin.kernel.rows import CompressedRows, DenseRows, GivenRows, MatrixRows, Rows
-from widemargin.multiclass import Coding
+from widemargin.multiclass import Coding, pairs_of
 from widemargin.persistence.container import Arrays, Fields, pack_number
 from widemargin.persistence.parameters import WHOLE_DTYPES, MissingKernelError, NotStored
 
@@ -38,11 +39,13 @@ def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
         "compressed": isinstance(kernel, DotKernel) and bool(kernel.compressed),
     }
     arrays = {
-        "coef": model.coef,
+        "coef": model.coef.values,
         "intercept": model.intercept,
         "support": estimator.support_,
         **_named("vectors.", model.vectors.pack()),
     }
+    if model.coef.owner is not None:
+        arrays["owner"] = model.coef.owner
     if isinstance(kernel, DotKernel | FunctionKernel) and kernel.centre is not None:
         arrays["centre"] = kernel.centre
     if model.router is not None and model.cluster is not None:
@@ -53,8 +56,8 @@ def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
 
 def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
     """Set what `KernelSVC.fit` sets."""
-    d, n_outputs = estimator.n_features_in_, Coding.of(estimator).n_outputs
-    coef = arrays.take("coef", np.float64, (None, n_outputs))
+    d, coding = estimator.n_features_in_, Coding.of(estimator)
+    coef, order = _unpack_coef(arrays, coding)
     kernel = _unpack_kernel(estimator, fields, arrays)
     vectors = _unpack_rows(kernel, arrays.inner("vectors."), len(coef), d)
     _check_overflow(kernel, vectors, fields)
@@ -68,14 +71,44 @@ def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
     noise = fields.number("noise")
     if noise <= 0:
         raise fields.fault("noise", "positive")
-    intercept = arrays.take("intercept", np.float64, (n_outputs,))
+    intercept = arrays.take("intercept", np.float64, (coding.n_outputs,))
+    support = arrays.indices("support", np.int64, len(coef), 2**62)
+    if order is not None:
+        vectors, support = vectors[order], support[order]
+        cluster = cluster if cluster is None else cluster[order]
     estimator.gamma_ = fields.number("gamma")
     estimator.model_ = KernelModel(
         kernel, vectors, coef, intercept, router, cluster, estimator.early_prediction, noise
     )
-    estimator.support_ = arrays.indices("support", np.int64, len(coef), 2**62)
-    estimator.dual_coef_, estimator.intercept_ = coef.T, intercept
+    estimator.support_ = support
+    estimator.dual_coef_, estimator.intercept_ = coef.values.T, intercept
     estimator.levels_ = [_unpack_level(level) for level in fields.inners("levels")]
+
+
+def _unpack_coef(arrays: Arrays, coding: Coding) -> tuple[Coefficients, np.ndarray | None]:
+    """Coefficients, and the order of their vectors where it is not that of the file."""
+    if not coding.votes:
+        return Coefficients(arrays.take("coef", np.float64, (None, coding.n_outputs))), None
+    if not arrays.has("owner"):
+        return _by_class(arrays, coding)
+    values = arrays.take("coef", np.float64, (None, coding.n_classes - 1))
+    owner = arrays.indices("owner", np.int64, len(values), coding.n_classes)
+    if np.any(owner[1:] < owner[:-1]):
+        raise arrays.fault("owner", "must ascend")
+    return Coefficients(values, owner), None
+
+
+def _by_class(arrays: Arrays, coding: Coding) -> tuple[Coefficients, np.ndarray]:
+    """The first files of format 1 have a column per pair, and vectors in any order."""
+    every = arrays.take("coef", np.float64, (None, coding.n_outputs))
+    owner = (every @ coding.targets.T > 0).argmax(axis=1)  # a class's own signs add up
+    order = np.argsort(owner, kind="stable")
+    every, owner = every[order], owner[order]
+    columns = np.stack([pairs_of(c, coding.n_classes) for c in range(coding.n_classes)])
+    coef = Coefficients(np.take_along_axis(every, columns[owner], axis=1), owner)
+    if np.count_nonzero(coef.values) != np.count_nonzero(every):
+        raise arrays.fault("coef", "has a vector in pairs of more than one class")
+    return coef, order
 
 
 def _unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> Kernel:

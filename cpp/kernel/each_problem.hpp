@@ -1,0 +1,89 @@
+// Small problems on the same rows, one after another and without Python: pairs of classes of which
+// there may be tens of thousands.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "kernel/kept_rows.hpp"
+#include "kernel/row_buffer.hpp"
+
+namespace widemargin {
+
+constexpr std::int64_t kStepsBetweenLooks = 16;
+
+struct EachFound {
+  double dual, gap, steps;
+};
+
+// The variables of all problems, one problem behind the other.
+struct EachArg {
+  const std::int64_t *row, *start;  // of a variable; of a problem, and the end of the last
+  std::int64_t n_problems;
+  double* alpha;
+  const double *sign, *linear, *upper;
+  const double* diagonal;  // of a row
+};
+
+// Solves them, each on its own kernel values, which are gathered from those of all rows.
+template <class T>
+class EachProblem {
+ public:
+  EachProblem(const EachArg& all, const KernelLoopsOf<T>& loops, const KeptRows<T>& kept)
+      : all_(all), loops_(loops), kept_(kept) {}
+
+  EachFound solve(std::int64_t number, const Limits& limits) {
+    const std::int64_t begin = all_.start[number], n = all_.start[number + 1] - begin;
+    const auto room = std::size_t(n);
+    if (pool_.size() < room * room) pool_.resize(room * room);
+    gradient_.resize(room);
+    diagonal_.resize(room);
+    rows_.clear();
+    numbers_.clear();
+    for (std::int64_t k = 0; k < n; ++k) {
+      const std::int64_t row = all_.row[begin + k];
+      rows_.push_back(kept_.row(row));
+      diagonal_[std::size_t(k)] = all_.diagonal[row];
+      numbers_.push_back(k);
+    }
+    gather(rows_, all_.row + begin, MatrixArg<T>{pool_.data(), n, n, n});
+    KeptRows<T> own(pool_.data(), n, nullptr);
+    own.add(numbers_);
+    const VariablesArg v{n,
+                         all_.alpha + begin,
+                         gradient_.data(),
+                         all_.sign + begin,
+                         all_.upper + begin,
+                         diagonal_.data()};
+    return minimise(v, own, all_.linear + begin, limits);
+  }
+
+ private:
+  // The gradient is made afresh every now and then, and before the gap is believed.
+  EachFound minimise(const VariablesArg& v, KeptRows<T>& own, const double* linear,
+                     const Limits& limits) {
+    std::vector<std::int64_t> last;
+    Limits some = limits;
+    for (std::int64_t steps = 0;;) {
+      const Measured now = refresh(v, loops_, own, linear);
+      const EachFound found{now.dual, now.gap, double(steps)};
+      const double primal = std::max(now.dual + now.gap, std::numeric_limits<double>::min());
+      if (now.gap <= limits.tol * primal || steps >= limits.max_steps) return found;
+      some.max_steps = std::min(kStepsBetweenLooks, limits.max_steps - steps);
+      const std::int64_t done = descend(v, loops_, own, now.dual, some, last).steps;
+      if (done == 0) return found;  // at the limit of the arithmetic
+      steps += done;
+    }
+  }
+
+  const EachArg& all_;
+  const KernelLoopsOf<T>& loops_;
+  const KeptRows<T>& kept_;
+  std::vector<T> pool_;
+  std::vector<double> gradient_, diagonal_;
+  std::vector<const T*> rows_;
+  std::vector<std::int64_t> numbers_;
+};
+
+}  // namespace widemargin

@@ -1,0 +1,73 @@
+"""What support vectors add to outputs; of pairs of classes, only where they take part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from widemargin.multiclass import pairs_of
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """Coefficients of vectors (down) in outputs (across).
+
+    Where outputs are pairs of classes, a vector takes part in those of its own class only, so
+    ``values`` has a column for each of the other classes, in their order: as LIBSVM keeps them, and
+    SVC's ``dual_coef_``.  Vectors are then sorted by class.
+
+    Examples
+    --------
+    >>> pairs = Coefficients(np.array([[-1.0, 0.0], [1.0, -2.0], [3.0, 2.0]]), np.array([0, 1, 2]))
+    >>> pairs.dense()  # classes 0 and 1, 0 and 2, 1 and 2
+    array([[-1.,  0.,  0.],
+           [ 1.,  0., -2.],
+           [ 0.,  3.,  2.]])
+    """
+
+    values: np.ndarray
+    owner: np.ndarray | None = None  # of pairs: the class of each vector, ascending
+
+    @classmethod
+    def of(cls, values: np.ndarray | Coefficients) -> Coefficients:
+        """A plain matrix has all of them."""
+        return values if isinstance(values, Coefficients) else cls(values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, which) -> Coefficients:
+        """Those of some vectors, in ascending order."""
+        return Coefficients(self.values[which], None if self.owner is None else self.owner[which])
+
+    @property
+    def n_outputs(self) -> int:
+        n_columns = self.values.shape[1]
+        return n_columns if self.owner is None else n_columns * (n_columns + 1) // 2
+
+    def runs(self) -> Iterator[tuple[slice, Any, np.ndarray]]:
+        """Vectors of one class, the outputs that they take part in, and their coefficients."""
+        if self.owner is None:
+            yield slice(0, len(self)), slice(0, self.n_outputs), self.values
+            return
+        ends = np.flatnonzero(np.diff(self.owner, prepend=-1, append=-1))
+        for begin, end in pairwise(ends):
+            outputs = pairs_of(self.owner[begin], self.values.shape[1] + 1)
+            yield slice(begin, end), outputs, self.values[begin:end]
+
+    def applied(self, kernel_values: np.ndarray) -> np.ndarray:
+        """Kernel values with all vectors, times coefficients."""
+        out = np.zeros((len(kernel_values), self.n_outputs))
+        for vectors, outputs, own in self.runs():
+            out[:, outputs] += kernel_values[:, vectors] @ own
+        return out
+
+    def dense(self) -> np.ndarray:
+        return self.applied(np.eye(len(self)))
+
+    def squared(self) -> Coefficients:
+        return replace(self, values=np.square(self.values))
