@@ -6,6 +6,7 @@ A few rows at a time, so that results do not depend on how the data lies in memo
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,20 +32,35 @@ def weighted_variance(X, share: np.ndarray) -> float:
     """Variance of all values, rows weighted by ``share``, without cancellation."""
     d, mean, total = X.shape[1], 0.0, 0.0
     for part, own in _parts(X, share):
-        mean += float(own @ (part.sum(axis=1, dtype=np.float64) / d))
+        mean += float(own @ (np.asarray(part.sum(axis=1, dtype=np.float64)).ravel() / d))
     with np.errstate(over="ignore"):  # infinity, which the caller refuses
         for part, own in _parts(X, share):
-            # whatever X is: float16 would overflow, and squares of small float32 numbers vanish
-            squares = np.square(np.subtract(part, mean, dtype=np.float64))
-            total += float(own @ (squares.sum(axis=1) / d))
+            total += float(own @ (_squares_from(mean, part) / d))
         return total if total > 1e-24 * np.square(mean) else 0.0  # constant, but for rounding
 
 
-def _parts(X, share: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _squares_from(mean: float, part) -> np.ndarray:
+    """For each row, the squared distances of its values from the mean, added up."""
+    values = part.data if sp.issparse(part) else part
+    # whatever X is: float16 would overflow, and squares of small float32 numbers vanish
+    squares = np.square(np.subtract(values, mean, dtype=np.float64))
+    if not sp.issparse(part):
+        return squares.sum(axis=1)
+    n_stored = np.diff(part.indptr)
+    row = np.repeat(np.arange(part.shape[0]), n_stored)
+    stored = np.bincount(row, squares, minlength=part.shape[0])
+    return stored + (part.shape[1] - n_stored) * np.square(mean)
+
+
+def _parts(X, share: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
     """Some rows at a time, one after another in memory, and their share."""
     for begin in range(0, X.shape[0], _ROWS):
         part = X[begin : begin + _ROWS]
-        part = part.toarray() if sp.issparse(part) else np.ascontiguousarray(part)
+        if sp.issparse(part):
+            part = sp.csr_array(part)
+            part.sum_duplicates()
+        else:
+            part = np.ascontiguousarray(part)
         yield part, share[begin : begin + _ROWS]
 
 

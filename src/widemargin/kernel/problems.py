@@ -155,7 +155,7 @@ def _sets(size: np.ndarray, small: np.ndarray) -> list[np.ndarray]:
     """Small classes, as many at a time as have `GROUP_ROWS` together."""
     sets: list[list[int]] = []
     n_rows = GROUP_ROWS
-    for number in np.flatnonzero(small):
+    for number in np.flatnonzero(small).tolist():
         n_rows += size[number]
         if n_rows > GROUP_ROWS:
             sets.append([])
