@@ -34,6 +34,12 @@ def charts(experiment: Experiment, data: str, lines: list[Line]) -> list[Html]:
     if len(ended) > 1:
         alt = f"Seconds of a fit against wrong rows on {data}: {_told(ended)}"
         drawn.append(picture(partial(_draw_times, ended), alt, (4.4, 3.4)))
+    descents = _descents(experiment, ended)
+    if descents:
+        most = max(sweeps for _, points in descents for sweeps, _ in points)
+        least = min(gap for _, points in descents for _, gap in points)
+        alt = f"Duality gap on {data} against iterations: down to {least:.1g}, {most:.0f} at most."
+        drawn.append(picture(partial(_draw_descents, descents), alt, (4.4, 3.2)))
     return drawn
 
 
@@ -61,6 +67,29 @@ def _curves(experiment: Experiment, lines: list[Line]) -> list[tuple[str, str, l
     names = {name for _, name, _ in found}
     values = {tuple(line.parameters[name] for line in own) for _, name, own in found}
     return found if len(names) == 1 or len(values) == 1 else []
+
+
+def _descents(
+    experiment: Experiment, lines: list[Line]
+) -> list[tuple[str, list[tuple[float, float]]]]:
+    """Iterations and gaps of methods that vary the tolerance, where both were measured."""
+    found = []
+    for method in experiment.methods:
+        own = [line for line in lines if line.method == method.name and "tol" in method.vary]
+        measured = [(line.detail("iterations"), line.detail("gap")) for line in own]
+        points = sorted((n, gap) for n, gap in measured if n is not None and gap)
+        if len(points) >= FEWEST_ON_CURVE:
+            found.append((method.name, points))
+    return found
+
+
+def _draw_descents(descents: list[tuple[str, list[tuple[float, float]]]], ax) -> None:
+    """A straight line is linear convergence."""
+    for (method, points), mark in zip(descents, cycle(MARKS), strict=False):
+        ax.plot(*zip(*points, strict=True), f"{mark}-", ms=5, lw=0.8, label=short(method, 24))
+    ax.set(yscale="log", xlabel="iterations", ylabel="relative duality gap")
+    ax.grid(alpha=0.25)
+    literal(ax.legend(fontsize=8))
 
 
 def _draw_curves(curves: list[tuple[str, str, list[Line]]], ax) -> None:
