@@ -151,6 +151,18 @@ def test_seconds_are_plain_and_few_numbers(seconds, ticks):
     assert "tspan" not in text  # which powers of ten are written in
 
 
+def test_gaps_are_drawn_against_iterations_where_the_tolerance_varies():
+    convergence = plan.read("icd_convergence")
+    found = [Line("usps", "ICD", "ICD", {"tol": tol},
+                  [{"status": "done", "accuracy": 0.9, "fit_seconds": 1.0, "published": {},
+                    "details": {"iterations": n, "gap": tol / 2}}])
+             for n, tol in ((3, 0.1), (9, 0.01), (15, 0.001))]  # fmt: skip
+    drawn = charts(convergence, "usps", found)
+    assert "against iterations: down to 0.0005, 15 at most" in drawn[-1]
+    unmeasured = [replace(line, rows=[line.rows[0] | {"details": {}}]) for line in found]
+    assert len(charts(convergence, "usps", unmeasured)) == len(drawn) - 1
+
+
 def test_a_caption_speaks_of_the_paper_only_where_it_prints_something(site):
     assert "marked where the paper is" in read(site, "icd_table5")
     (line,) = lines({"a": [0.9]})
