@@ -21,7 +21,7 @@ def experiment_page(experiment: Experiment, lines: list[Line]) -> str:
     absent = not_run(experiment, lines)
     introduction = joined([
         tag("p", tag("a", "All experiments", href="index.html"), " · ", experiment.source),
-        tag("p", experiment.note) if experiment.note else "",
+        *(tag("p", paragraph) for paragraph in experiment.note.split("\n\n") if paragraph),
         tag("p", cuts(experiment), class_="soft"),
         tag("p", f"Not run: {'; '.join(absent)}.", class_="soft") if absent else "",
     ])  # fmt: skip

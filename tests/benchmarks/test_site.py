@@ -170,6 +170,7 @@ def test_a_caption_speaks_of_the_paper_only_where_it_prints_something(site):
                           "python": "", "seed": 0, "limit": 1.0, "commit": ""}  # fmt: skip
     text = experiment_page(plan.read("today"), [replace(line, rows=[row])])
     assert "marked where the paper is" not in text
+    assert "<p>easy is no default" in text  # a note may have paragraphs
     assert "busy" not in text.split("<table")[-1]
     crowded = replace(line, rows=[row | {"details": {"load": 2.5}}])
     text = experiment_page(plan.read("today"), [crowded])
