@@ -163,6 +163,25 @@ def test_gaps_are_drawn_against_iterations_where_the_tolerance_varies():
     assert len(charts(convergence, "usps", unmeasured)) == len(drawn) - 1
 
 
+def test_objectives_are_drawn_against_the_best_of_the_same_problem():
+    def line(method, use, seconds, objective):
+        (made,) = lines({method: [0.9]})
+        more = {"fit_seconds": seconds, "details": {"dual_objective": objective}}
+        return replace(made, use=use, rows=[made.rows[0] | more])
+
+    figure, early = plan.read("dcsvm_figure3_covtype"), "DC-SVM (early)"
+    found = [
+        line("DC-SVM", "DC-SVM", 1.0, 200.0),
+        line(early, early, 0.5, 190.0),
+        line("LIBSVM", "LIBSVM RBF", 2.0, 100.0),
+        line("LIBSVM", "LIBSVM RBF", 1.0, 99.0),
+    ]
+    drawn = charts(figure, "covtype", found)
+    assert "below the best on covtype: down to 0.01 of it" in drawn[-1]
+    without = [line("DC-SVM", "DC-SVM", 1.0, None), line("LIBSVM", "LIBSVM RBF", 2.0, None)]
+    assert len(charts(figure, "covtype", without)) == len(drawn) - 1
+
+
 def test_a_caption_speaks_of_the_paper_only_where_it_prints_something(site):
     assert "marked where the paper is" in read(site, "icd_table5")
     (line,) = lines({"a": [0.9]})
