@@ -84,6 +84,8 @@ def _table(lines: list[Line]) -> Html:
     places = [line.place for line in lines]
     if len(set(places)) > 1:  # then seconds are not those of one machine
         columns["timed on"] = [tag("td", place, class_="text") for place in places]
+    if all(len(line.rows) == 1 for line in lines):
+        del columns["fits"]  # the page says that there is one each
     kept = {title: cells for title, cells in columns.items() if any(c != "" for c in cells)}
     counts = [int(max(ln.median(name) or 0 for ln in lines)) for name in
               ("train_rows", "scored_rows")]  # fmt: skip

@@ -91,8 +91,10 @@ def test_a_page_is_self_contained_and_accessible(site, name):
 
 def test_the_paper_stands_beside_what_was_measured(site):
     row = cells(read(site, "icd_table5"), "ICD")
-    assert row == ["ICD", "94.80", "94.82", "-0.02", "0.25", "0.6", "0.5", "12", "0.000625",
-                   "1 of 1"]  # fmt: skip
+    assert row == ["ICD", "94.80", "94.82", "-0.02", "0.25", "0.6", "0.5", "12", "0.000625"]  # fmt: skip
+    assert "One fit each" in read(site, "icd_table5")  # so there is no column of them
+    assert ">fits</th>" not in read(site, "icd_table5")
+    assert ">fits</th>" in read(site, "dcsvm_figure1")  # of three seeds
     text = read(site, "icd_table5")
     assert '<td class="wrap"><a href="methods.html#icd">ICD</a></td>' in text  # long ones wrap
     assert '<td class="near">-0.02</td>' in text
