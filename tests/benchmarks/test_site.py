@@ -91,7 +91,7 @@ def test_a_page_is_self_contained_and_accessible(site, name):
 
 def test_the_paper_stands_beside_what_was_measured(site):
     row = cells(read(site, "icd_table5"), "ICD")
-    assert row == ["ICD", "94.80", "94.82", "-0.02", "0.25", "0.6", "0.5", "12", "0.000625"]  # fmt: skip
+    assert row == ["ICD", "94.80", "94.82", "-0.02", "0.25", "0.6", "0.5", "12", "0.000625"]
     assert "One fit each" in read(site, "icd_table5")  # so there is no column of them
     assert ">fits</th>" not in read(site, "icd_table5")
     assert ">fits</th>" in read(site, "dcsvm_figure1")  # of three seeds
