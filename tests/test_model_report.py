@@ -289,6 +289,14 @@ def test_only_markup_is_markup():
     assert "&lt;k&gt;" in facts({"<k>": "<v>"})
 
 
+def test_the_title_of_a_column_stands_where_its_cells_do():
+    text = tag("td", "C=1", class_="text")
+    told = table(["name", "n", "said", "none"], [["a", 1, text, ""], ["b", 2, "", ""]], "caption")
+    assert '<th scope="col">n</th><th scope="col" class="text">said</th>' in told
+    assert '<th scope="col">none</th>' in told
+    assert '<th scope="col">n</th>' in table(["n"], [], "caption")
+
+
 def test_a_picture_takes_the_colours_of_the_page():
     drawn = picture(lambda ax: ax.set_title("<t>"), 'a "picture"', caption="<c>")
     assert 'aria-label="a &quot;picture&quot;"' in drawn

@@ -14,6 +14,12 @@ MOST_DOTS = 30  # lines of a chart that can still be read
 MOST_TICKS = 6  # whose numbers stand side by side on a phone
 FEWEST_ON_CURVE = 3
 MARKS = "osD^vP*X"
+PROBLEMS = (  # whose dual objectives can be compared: without a bias, and with one
+    ("DC-SVM", "DC-SVM (early)"),
+    ("LIBSVM RBF", "LIBSVM polynomial", "LaSVM", "CascadeSVM"),
+)
+
+Curves = list[tuple[str, list[tuple[float, float]]]]  # methods and their points
 
 
 def charts(experiment: Experiment, data: str, lines: list[Line]) -> list[Html]:
@@ -34,6 +40,18 @@ def charts(experiment: Experiment, data: str, lines: list[Line]) -> list[Html]:
     if len(ended) > 1:
         alt = f"Seconds of a fit against wrong rows on {data}: {_told(ended)}"
         drawn.append(picture(partial(_draw_times, ended), alt, (4.4, 3.4)))
+    away = _objectives(ended)
+    if away:
+        nearest = min(distance for _, points in away for _, distance in points)
+        alt = (f"Seconds of a fit against how far its dual objective is below the best on {data}: "
+               f"down to {nearest:.1g} of it.")  # fmt: skip
+        drawn.append(picture(partial(_draw_objectives, away), alt, (4.4, 3.4)))
+    descents = _descents(experiment, ended)
+    if descents:
+        most = max(sweeps for _, points in descents for sweeps, _ in points)
+        least = min(gap for _, points in descents for _, gap in points)
+        alt = f"Duality gap on {data} against iterations: down to {least:.1g}, {most:.0f} at most."
+        drawn.append(picture(partial(_draw_descents, descents), alt, (4.4, 3.2)))
     return drawn
 
 
@@ -61,6 +79,54 @@ def _curves(experiment: Experiment, lines: list[Line]) -> list[tuple[str, str, l
     names = {name for _, name, _ in found}
     values = {tuple(line.parameters[name] for line in own) for _, name, own in found}
     return found if len(names) == 1 or len(values) == 1 else []
+
+
+def _objectives(lines: list[Line]) -> Curves:
+    """Seconds, and how far below the best of the same problem a method's dual objectives are."""
+    found = []
+    for uses in PROBLEMS:
+        own = [line for line in lines if line.use in uses and line.detail("dual_objective")]
+        best = max((line.detail("dual_objective") or 0.0 for line in own), default=0.0)
+        for method in dict.fromkeys(line.method for line in own):
+            points = [(line.median("fit_seconds") or 0.0,
+                       1 - (line.detail("dual_objective") or 0.0) / best)
+                      for line in own if line.method == method]  # fmt: skip
+            below = sorted(point for point in points if point[1] > 0)
+            if below:
+                found.append((method, below))
+    return found
+
+
+def _draw_objectives(away: Curves, ax) -> None:
+    """Low and left is good; the best of each problem is not on it."""
+    for (method, points), mark in zip(away, cycle(MARKS), strict=False):
+        ax.plot(*zip(*points, strict=True), f"{mark}-", ms=6, lw=0.8, label=short(method, 24))
+    ax.set(xscale="log", yscale="log", xlabel="seconds of a fit",
+           ylabel="dual objective below the best, share")  # fmt: skip
+    _plain_numbers(ax)
+    ax.grid(alpha=0.25)
+    literal(ax.legend(fontsize=7, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1)))
+
+
+def _descents(experiment: Experiment, lines: list[Line]) -> Curves:
+    """Iterations and gaps of methods that vary the tolerance, where both were measured."""
+    found = []
+    for method in experiment.methods:
+        own = [line for line in lines if line.method == method.name and "tol" in method.vary]
+        measured = [(line.detail("iterations"), line.detail("gap")) for line in own]
+        points = sorted((n, gap) for n, gap in measured if n is not None and gap)
+        if len(points) >= FEWEST_ON_CURVE:
+            found.append((method.name, points))
+    return found
+
+
+def _draw_descents(descents: Curves, ax) -> None:
+    """A straight line is linear convergence."""
+    for (method, points), mark in zip(descents, cycle(MARKS), strict=False):
+        ax.plot(*zip(*points, strict=True), f"{mark}-", ms=5, lw=0.8, label=short(method, 24))
+    ax.set(yscale="log", xlabel="iterations", ylabel="relative duality gap")
+    ax.grid(alpha=0.25)
+    literal(ax.legend(fontsize=8))
 
 
 def _draw_curves(curves: list[tuple[str, str, list[Line]]], ax) -> None:

@@ -21,7 +21,7 @@ def experiment_page(experiment: Experiment, lines: list[Line]) -> str:
     absent = not_run(experiment, lines)
     introduction = joined([
         tag("p", tag("a", "All experiments", href="index.html"), " · ", experiment.source),
-        tag("p", experiment.note) if experiment.note else "",
+        *(tag("p", paragraph) for paragraph in experiment.note.split("\n\n") if paragraph),
         tag("p", cuts(experiment), class_="soft"),
         tag("p", f"Not run: {'; '.join(absent)}.", class_="soft") if absent else "",
     ])  # fmt: skip
@@ -84,6 +84,8 @@ def _table(lines: list[Line]) -> Html:
     places = [line.place for line in lines]
     if len(set(places)) > 1:  # then seconds are not those of one machine
         columns["timed on"] = [tag("td", place, class_="text") for place in places]
+    if all(len(line.rows) == 1 for line in lines):
+        del columns["fits"]  # the page says that there is one each
     kept = {title: cells for title, cells in columns.items() if any(c != "" for c in cells)}
     counts = [int(max(ln.median(name) or 0 for ln in lines)) for name in
               ("train_rows", "scored_rows")]  # fmt: skip

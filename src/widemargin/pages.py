@@ -44,7 +44,7 @@ caption { text-align: left; padding-bottom: .2rem; max-width: 100cqw }
 th, td { padding: .2rem .7rem .2rem 0; text-align: right; white-space: nowrap;
   border-bottom: 1px solid var(--line) }
 th:first-child, td:first-child { text-align: left }
-td.text { text-align: left }
+th.text, td.text { text-align: left }
 td.wrap { white-space: normal; overflow-wrap: normal; min-width: 9rem }
 .facts td { white-space: normal }
 td.heat { padding: .2rem .7rem; background: rgb(var(--heat) / calc(var(--share) * .6)) }
@@ -106,9 +106,15 @@ def facts(content: Mapping[str, object]) -> Html:
 
 
 def table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: str) -> Html:
-    """A table that scrolls in a box of its own; a cell that is `Html` may be a ``<td>`` itself."""
-    head = tag("tr", *(tag("th", name, scope="col") for name in header))
-    body = [tag("tr", *map(_cell, row)) for row in rows]
+    """A table that scrolls in a box of its own; a cell that is `Html` may be a ``<td>`` itself.
+
+    The title of a column of text stands above it on the left, as the text does.
+    """
+    cells = [[_cell(value) for value in row] for row in rows]
+    texts = {k for k, column in enumerate(zip(*cells, strict=False)) if _is_text(column)}
+    head = tag("tr", *(tag("th", name, scope="col", **({"class_": "text"} if k in texts else {}))
+                       for k, name in enumerate(header)))  # fmt: skip
+    body = [tag("tr", *row) for row in cells]
     content = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *body))
     return tag("div", content, class_="scroll", role="region", tabindex=0, aria_label=caption)
 
@@ -117,6 +123,12 @@ def _cell(value: object) -> Html:
     if isinstance(value, Html) and value.startswith("<td"):
         return value
     return tag("td", shown(value))
+
+
+def _is_text(column: Iterable[Html]) -> bool:
+    """Whether its cells are text, but for empty ones."""
+    filled = [cell for cell in column if cell != "<td></td>"]
+    return bool(filled) and all(cell.startswith('<td class="text"') for cell in filled)
 
 
 def heat(value: object, share: float) -> Html:

@@ -32,6 +32,14 @@ def test_the_kernel_is_the_product_of_unary_codes(three):
     np.testing.assert_array_equal(PowerMean(-np.inf).matrix(X), B @ B.T)
 
 
+def test_the_kernel_matrix_of_one_feature_is_diagonal_in_differences():
+    """Eq. 2 and 3: R'KR has the steps between sorted values, none of them negative."""
+    x = np.sort(np.random.default_rng(0).exponential(size=30))
+    R = np.eye(30) - np.eye(30, k=1)
+    steps = R.T @ PowerMean(-np.inf).matrix(x[:, None]) @ R
+    np.testing.assert_allclose(steps, np.diag(np.diff(x, prepend=0.0)), atol=1e-12)
+
+
 @pytest.mark.parametrize("label", [0, 1, 2])
 def test_the_table_is_the_sum_of_a_linear_machines_weights_on_unary_codes(exact, label):
     """Eq. 8 and 9: T_jk = w_j1 + ... + w_jk, for all k of all j, those never seen as well."""

@@ -40,7 +40,19 @@ def test_libsvm_hik_is_libsvm_with_that_kernel(problem):
 def test_libsvm_rbf_has_svm_trains_gamma(problem):
     X, y = problem
     assert COMPETITORS["LIBSVM RBF"]().fit(X, y)._gamma == 1 / 6
-    assert COMPETITORS["LIBSVM linear"](C=2.0).fit(X, y).get_params()["C"] == 2.0
+
+
+def test_libsvm_linear_is_optimal_with_a_bias(problem):
+    X, y = problem
+    model = COMPETITORS["LIBSVM linear"](C=2.0, tol=1e-6).fit(X, y)
+    margin = signs(y) * (X @ model.coef_[0] + model.intercept_[0])
+    a = np.zeros(len(y))
+    a[model.support_] = np.abs(model.dual_coef_[0])
+    np.testing.assert_allclose(a * signs(y) @ X, model.coef_[0], atol=1e-8)
+    assert abs(a @ signs(y)) < 1e-8  # what a bias asks for
+    assert np.all(margin[a == 0] >= 1 - 1e-4)
+    assert np.all(margin[a == 2.0] <= 1 + 1e-4)
+    np.testing.assert_allclose(margin[(a > 0) & (a < 2.0)], 1, atol=1e-4)
 
 
 def test_libsvms_polynomial_has_no_constant(problem):

@@ -91,8 +91,10 @@ def test_a_page_is_self_contained_and_accessible(site, name):
 
 def test_the_paper_stands_beside_what_was_measured(site):
     row = cells(read(site, "icd_table5"), "ICD")
-    assert row == ["ICD", "94.80", "94.82", "-0.02", "0.25", "0.6", "0.5", "12", "0.000625",
-                   "1 of 1"]  # fmt: skip
+    assert row == ["ICD", "94.80", "94.82", "-0.02", "0.25", "0.6", "0.5", "12", "0.000625"]
+    assert "One fit each" in read(site, "icd_table5")  # so there is no column of them
+    assert ">fits</th>" not in read(site, "icd_table5")
+    assert ">fits</th>" in read(site, "dcsvm_figure1")  # of three seeds
     text = read(site, "icd_table5")
     assert '<td class="wrap"><a href="methods.html#icd">ICD</a></td>' in text  # long ones wrap
     assert '<td class="near">-0.02</td>' in text
@@ -151,6 +153,37 @@ def test_seconds_are_plain_and_few_numbers(seconds, ticks):
     assert "tspan" not in text  # which powers of ten are written in
 
 
+def test_gaps_are_drawn_against_iterations_where_the_tolerance_varies():
+    convergence = plan.read("icd_convergence")
+    found = [Line("usps", "ICD", "ICD", {"tol": tol},
+                  [{"status": "done", "accuracy": 0.9, "fit_seconds": 1.0, "published": {},
+                    "details": {"iterations": n, "gap": tol / 2}}])
+             for n, tol in ((3, 0.1), (9, 0.01), (15, 0.001))]  # fmt: skip
+    drawn = charts(convergence, "usps", found)
+    assert "against iterations: down to 0.0005, 15 at most" in drawn[-1]
+    unmeasured = [replace(line, rows=[line.rows[0] | {"details": {}}]) for line in found]
+    assert len(charts(convergence, "usps", unmeasured)) == len(drawn) - 1
+
+
+def test_objectives_are_drawn_against_the_best_of_the_same_problem():
+    def line(method, use, seconds, objective):
+        (made,) = lines({method: [0.9]})
+        more = {"fit_seconds": seconds, "details": {"dual_objective": objective}}
+        return replace(made, use=use, rows=[made.rows[0] | more])
+
+    figure, early = plan.read("dcsvm_figure3_covtype"), "DC-SVM (early)"
+    found = [
+        line("DC-SVM", "DC-SVM", 1.0, 200.0),
+        line(early, early, 0.5, 190.0),
+        line("LIBSVM", "LIBSVM RBF", 2.0, 100.0),
+        line("LIBSVM", "LIBSVM RBF", 1.0, 99.0),
+    ]
+    drawn = charts(figure, "covtype", found)
+    assert "below the best on covtype: down to 0.01 of it" in drawn[-1]
+    without = [line("DC-SVM", "DC-SVM", 1.0, None), line("LIBSVM", "LIBSVM RBF", 2.0, None)]
+    assert len(charts(figure, "covtype", without)) == len(drawn) - 1
+
+
 def test_a_caption_speaks_of_the_paper_only_where_it_prints_something(site):
     assert "marked where the paper is" in read(site, "icd_table5")
     (line,) = lines({"a": [0.9]})
@@ -158,6 +191,7 @@ def test_a_caption_speaks_of_the_paper_only_where_it_prints_something(site):
                           "python": "", "seed": 0, "limit": 1.0, "commit": ""}  # fmt: skip
     text = experiment_page(plan.read("today"), [replace(line, rows=[row])])
     assert "marked where the paper is" not in text
+    assert "<p>easy is no default" in text  # a note may have paragraphs
     assert "busy" not in text.split("<table")[-1]
     crowded = replace(line, rows=[row | {"details": {"load": 2.5}}])
     text = experiment_page(plan.read("today"), [crowded])

@@ -215,6 +215,16 @@ def test_a_start_on_the_wrong_variables_takes_in_all_that_matter():
     assert solution.dual == pytest.approx(best.dual, rel=1e-9)
 
 
+def test_a_start_moves_its_support_vectors_first():
+    """DC-SVM's refinement: no other variable is looked at before these are nearly solved."""
+    p = problem(n=150)
+    start = np.zeros(150)
+    start[:20] = 0.1 * p.upper[:20]
+    before = p.solve(tol=1e-10, alpha=start).history[0]
+    assert before["active"] <= 20
+    assert p.solve(tol=1e-10).history[0]["active"] > 20
+
+
 # ------------------------------------------------------------------ cache and shrinking
 
 
