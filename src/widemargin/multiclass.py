@@ -8,7 +8,7 @@ turns decision values of outputs back into scores of classes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -101,6 +101,7 @@ class Coding:
         return (scores > 0).astype(np.intp) if self.n_classes == 2 else scores.argmax(axis=1)
 
 
+@lru_cache(1024)
 def pairs_of(number: int, n_classes: int) -> np.ndarray:
     """The outputs in which a class takes part, one for each of the others in their order.
 
@@ -109,13 +110,33 @@ def pairs_of(number: int, n_classes: int) -> np.ndarray:
     >>> pairs_of(1, 4)  # with class 0, 2 and 3
     array([0, 3, 4])
     """
-    other = np.delete(np.arange(n_classes), number)
-    return pair_numbers(np.minimum(number, other), np.maximum(number, other), n_classes)
+    other = np.arange(n_classes - 1)
+    other[number:] += 1
+    return _shared(pair_numbers(np.minimum(number, other), np.maximum(number, other), n_classes))
+
+
+@lru_cache(8)
+def every_pair(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the second class of every output.
+
+    Examples
+    --------
+    >>> every_pair(3)
+    (array([0, 0, 1]), array([1, 2, 2]))
+    """
+    first, second = np.triu_indices(n_classes, 1)
+    return _shared(first), _shared(second)
 
 
 def pair_numbers(first: np.ndarray, second: np.ndarray, n_classes: int) -> np.ndarray:
     """The output of each pair of classes, of which the first has the smaller number."""
     return first * (2 * n_classes - first - 1) // 2 + second - first - 1
+
+
+def _shared(array: np.ndarray) -> np.ndarray:
+    """Several have it, so that none may change it."""
+    array.flags.writeable = False
+    return array
 
 
 def _voted(pairs: np.ndarray, n_classes: int) -> np.ndarray:

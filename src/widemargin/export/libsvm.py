@@ -16,7 +16,7 @@ from widemargin.kernel import KernelSVC
 from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.model import KernelModel
 from widemargin.libsvm.svm_text import SvmText
-from widemargin.multiclass import Coding, pair_numbers
+from widemargin.multiclass import Coding, every_pair, pair_numbers
 from widemargin.units import SCALERS, Units
 from widemargin.wording import words
 
@@ -74,7 +74,7 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
     coef, owner = fitted.coef.values[:, ::-1], fitted.coef.owner  # the latest class first
     if owner is None:  # of two classes
         owner = (coef[:, 0] > 0).astype(int)
-    latest, other = (n_classes - 1 - number for number in np.triu_indices(n_classes, 1))
+    latest, other = (n_classes - 1 - number for number in every_pair(n_classes))
     rho = 0.0 - fitted.intercept[pair_numbers(other, latest, n_classes)]
     grouped = np.argsort(-owner, kind="stable")
     parameters, vectors = _in_units(fitted, units)

@@ -54,10 +54,11 @@ class Coefficients:
         if self.owner is None:
             yield slice(0, len(self)), slice(0, self.n_outputs), self.values
             return
-        ends = np.flatnonzero(np.diff(self.owner, prepend=-1, append=-1))
-        for begin, end in pairwise(ends):
-            outputs = pairs_of(self.owner[begin], self.values.shape[1] + 1)
-            yield slice(begin, end), outputs, self.values[begin:end]
+        n_classes = self.values.shape[1] + 1
+        ends = self.owner.searchsorted(np.arange(n_classes + 1)).tolist()
+        for number, (begin, end) in enumerate(pairwise(ends)):
+            if begin < end:
+                yield slice(begin, end), pairs_of(number, n_classes), self.values[begin:end]
 
     def applied(self, kernel_values: np.ndarray) -> np.ndarray:
         """Kernel values with all vectors, times coefficients."""

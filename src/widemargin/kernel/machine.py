@@ -47,7 +47,7 @@ from widemargin.kernel.training import TrainingSet
 from widemargin.kernel.warm_start import Dual, Duals
 from widemargin.kernel.whole import PathRows
 from widemargin.machine import FitRecord, Machine, near, recorded
-from widemargin.multiclass import Targets
+from widemargin.multiclass import Targets, every_pair
 from widemargin.progress import log, progress_of
 from widemargin.resources import LEAST_MEMORY, free_memory, one_blas_thread, total_memory
 from widemargin.stored import Store, StoredMatrix
@@ -76,7 +76,7 @@ def _coefficients(
     place = np.zeros(len(label), dtype=np.int64)
     place[support] = np.arange(len(support))
     values = np.zeros((len(support), coding.n_classes - 1 if votes else coding.n_outputs))
-    first, second = np.triu_indices(coding.n_classes if votes else 0, 1)
+    first, second = every_pair(coding.n_classes if votes else 0)
     for variables, alpha in zip(problems, alphas, strict=True):
         used = alpha.nonzero()[0]
         row, column = variables.row[used], variables.output_of[used]

@@ -57,9 +57,11 @@ def predicts_in_single(
         return True
     error = kernel.relative_error(rows)
     if kernel.definite:  # no value is larger than all on the diagonal
+        largest = error * float(kernel.diagonal(rows).max())
+        if largest * np.linalg.norm(coef.values) <= most:  # that of any output is smaller
+            return True
         squares = coef.squared().applied(np.ones((1, len(rows))))
-        largest = float(kernel.diagonal(rows).max() * np.sqrt(squares.max()))
-        if error * largest <= most:
+        if largest * np.sqrt(float(squares.max())) <= most:
             return True
     some = rows[np.unique(np.linspace(0, len(rows) - 1, PROBED).astype(np.int64))]
     values: np.ndarray = np.empty((len(some), len(rows)), dtype=kernel.dtype)

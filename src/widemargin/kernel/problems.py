@@ -10,7 +10,7 @@ import numpy as np
 
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.problem import Problem, Solution
-from widemargin.multiclass import Coding, pair_numbers
+from widemargin.multiclass import Coding, every_pair, pair_numbers
 
 MULTI_CLASS = ("ovr", "ovo")
 SMALL_CLASS = 128  # rows up to which pairs of classes are solved in groups
@@ -81,11 +81,15 @@ class Variables:
         dual = solution.dual if solution.each is None else solution.each[:, 1]
         return float((-2 * (dual + linear)).min())
 
-    def on_own_rows(self) -> tuple[Variables, np.ndarray]:
-        """With rows by number among their own; and which these are of the data."""
+    def on_own_rows(self, n: int) -> tuple[Variables, np.ndarray | None]:
+        """With rows by number among their own; and which of n these are, if not all."""
         if self.group is None:
-            return replace(self, row=np.arange(len(self))), self.row
-        used = np.zeros(self.row.max(initial=-1) + 1, dtype=bool)
+            own = np.arange(len(self))
+            every = len(self) == n and np.array_equal(self.row, own)
+            return replace(self, row=own), None if every else self.row
+        if self.group.n_rows == n:
+            return self, None
+        used = np.zeros(n, dtype=bool)
         used[self.row] = True
         return replace(self, row=np.cumsum(used)[self.row] - 1), used.nonzero()[0]
 
@@ -130,25 +134,33 @@ class _ByClass:
         row = self.rows[np.repeat(begin - after + size, size) + np.arange(after[-1])]
         sign = np.repeat(np.tile([-1.0, 1.0], len(first)), size)
         output = pair_numbers(first, second, len(self.size))
-        group = None
-        if len(first) > 1:
-            n_rows = int(self.size[np.union1d(first, second)].sum())
-            group = Group(np.concatenate([[0], after[1::2]]), n_rows)
-        return Variables(row, sign, np.full(len(row), -1.0), upper[row], output, group)
+        return Variables(row, sign, np.full(len(row), -1.0), upper[row], output)
+
+    def group(self, some: np.ndarray, others: np.ndarray, upper: np.ndarray) -> Variables:
+        """Of classes that meet those of another set, or (where it is the same) each other."""
+        if some is others:
+            first, second = (some[number] for number in every_pair(len(some)))
+            n_rows = self.size[some].sum()
+        else:
+            first, second = np.repeat(some, len(others)), np.tile(others, len(some))
+            n_rows = self.size[some].sum() + self.size[others].sum()
+        start = np.zeros(len(first) + 1, dtype=np.int64)
+        np.cumsum(self.size[first] + self.size[second], out=start[1:])
+        return replace(self.pairs(first, second, upper), group=Group(start, int(n_rows)))
 
 
 def _pairs(classes: _ByClass, upper: np.ndarray, *, grouped: bool) -> Iterator[Variables]:
     """Groups of pairs of small classes; then every other pair on its own."""
-    first, second = np.triu_indices(len(classes.size), 1)
     small = classes.size <= (SMALL_CLASS if grouped else 0)
-    alone = ~(small[first] & small[second])
     for some, others in combinations_with_replacement(_sets(classes.size, small), 2):
-        i, j = (number.ravel() for number in np.meshgrid(some, others, indexing="ij"))
-        meet = i < j
-        if meet.any():
-            yield classes.pairs(i[meet], j[meet], upper)
-    for i, j in zip(first[alone], second[alone], strict=True):
-        yield classes.pairs(np.array([i]), np.array([j]), upper)
+        if some is not others or len(some) > 1:
+            yield classes.group(some, others, upper)
+    if small.all():
+        return
+    first, second = every_pair(len(classes.size))
+    alone = (~(small[first] & small[second])).nonzero()[0]
+    for k in alone:
+        yield classes.pairs(first[k : k + 1], second[k : k + 1], upper)
 
 
 def _sets(size: np.ndarray, small: np.ndarray) -> list[np.ndarray]:

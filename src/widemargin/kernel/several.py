@@ -30,8 +30,9 @@ def shares_rows(n_rows: int, problems: Sequence[Variables]) -> bool:
     Those of one class against the others have all of them; pairs of classes have few, which still
     are all that there is where rows are few.
     """
+    several = len(problems) > 1 or any(v.group is not None for v in problems)
     every = all(v.group is None and len(v) in (0, n_rows) for v in problems)
-    return len(problems) > 1 and (every or are_few(n_rows))
+    return several and (every or are_few(n_rows))
 
 
 class SeveralProblems:
@@ -83,9 +84,8 @@ class SeveralProblems:
             return self._few.solve(variables, alpha, self.settings, on_step)
         if not has_few(variables):
             return self._solve_by_precision(variables, alpha, on_step, show)
-        own, rows = variables.on_own_rows()
-        every = len(rows) == len(self.data) and np.array_equal(rows, np.arange(len(rows)))
-        data = self.data if every else self.data[rows]
+        own, rows = variables.on_own_rows(len(self.data))
+        data = self.data if rows is None else self.data[rows]
         sharing = () if own.group is None else (own,)
         with closing(FewRows(data, self.backend.memory, sharing)) as few:
             return few.solve(own, alpha, self.settings, on_step)

@@ -51,9 +51,9 @@ class ProblemTask:
 
     def on_own_rows(self) -> ProblemTask:
         """With no rows but its own, of which those on disk are not read yet."""
-        own, rows = self.variables.on_own_rows()
-        every = len(rows) == len(self.data) and np.array_equal(rows, np.arange(len(rows)))
-        return replace(self, variables=own, data=self.data if every else self.data.chosen(rows))
+        own, rows = self.variables.on_own_rows(len(self.data))
+        data = self.data if rows is None else self.data.chosen(rows)
+        return replace(self, variables=own, data=data)
 
 
 class PathRows:
