@@ -215,9 +215,9 @@ class SmallProblems {
     });
   }
 
-  // From problem `first` on, until the time is up; returns the first that was not begun.
+  // From problem `first` on, until the time is up; returns the first that is not solved.
   std::int64_t solve(std::int64_t first, double tol, double inner_tol, std::int64_t max_steps,
-                     std::int64_t size, double seconds, const Output& found) const {
+                     std::int64_t size, double seconds, const Output& found) {
     require(first >= 0 && first <= all_.n_problems, "first is out of range");
     require(size > 0, "a block needs at least one variable");
     double* to = pointer<double>(found, 3 * all_.n_problems, "found: three numbers per problem");
@@ -227,13 +227,17 @@ class SmallProblems {
       EachProblem each(all_, AnyKeptRows::loops_for(rows), rows);
       using Clock = std::chrono::steady_clock;
       const auto began = Clock::now();
+      const auto is_up = [&] {
+        return std::chrono::duration<double>(Clock::now() - began).count() > seconds;
+      };
       std::int64_t k = first;
-      for (; k < all_.n_problems; ++k) {
-        if (std::chrono::duration<double>(Clock::now() - began).count() > seconds) break;
-        const EachFound one = each.solve(k, limits);
+      for (; k < all_.n_problems && (k == first || !is_up()); ++k) {  // every call gets on
+        EachFound one;
+        const bool solved = each.solve(k, limits, state_, one, is_up);
         to[3 * k] = one.dual;
         to[3 * k + 1] = one.gap;
         to[3 * k + 2] = one.steps;
+        if (!solved) break;
       }
       return k;
     });
@@ -244,6 +248,7 @@ class SmallProblems {
   Array arrays_[6];    // what all_ points into
   Output alpha_;
   EachArg all_{};
+  EachState state_;
 };
 
 void py_gather(const Array& pool, const Array& slots, const Array& columns, const Matrix& out) {
@@ -338,7 +343,7 @@ void bind_working_set(nb::module_& m) {
       .def("solve", &SmallProblems::solve, "first"_a, "tol"_a, "inner_tol"_a, "max_steps"_a,
            "size"_a, "seconds"_a, "found"_a.noconvert(),
            "One after another from the first; dual objective, gap and steps of each.  Returns the "
-           "first that was not begun when the time was up.");
+           "first that is not solved when the time is up, to go on with.");
   m.def("add_rows", &py_add_rows, "pool"_a, "slots"_a, "coef"_a, "sign"_a, "begin"_a, "end"_a,
         "out"_a.noconvert(), "out += sign * sum_k coef_k pool[slots_k], for some columns.");
   m.def("gather", &py_gather, "pool"_a, "slots"_a, "columns"_a, "out"_a.noconvert(),

@@ -26,6 +26,12 @@ struct EachArg {
   const double* diagonal;  // of a row
 };
 
+// Where the problem that is being solved stands, from one call to the next.
+struct EachState {
+  std::int64_t number = -1, steps = 0;
+  std::vector<std::int64_t> last;  // working set
+};
+
 // Solves them, each on its own kernel values, which are gathered from those of all rows.
 template <class T>
 class EachProblem {
@@ -33,7 +39,11 @@ class EachProblem {
   EachProblem(const EachArg& all, const KernelLoopsOf<T>& loops, const KeptRows<T>& kept)
       : all_(all), loops_(loops), kept_(kept) {}
 
-  EachFound solve(std::int64_t number, const Limits& limits) {
+  // Writes what was found; false if time was up before the end, of which `is_up` tells.
+  template <class IsUp>
+  bool solve(std::int64_t number, const Limits& limits, EachState& state, EachFound& found,
+             IsUp&& is_up) {
+    if (state.number != number) state = {number, 0, {}};
     const std::int64_t begin = all_.start[number], n = all_.start[number + 1] - begin;
     const auto room = std::size_t(n);
     if (pool_.size() < room * room) pool_.resize(room * room);
@@ -56,24 +66,26 @@ class EachProblem {
                          all_.sign + begin,
                          all_.upper + begin,
                          diagonal_.data()};
-    return minimise(v, own, all_.linear + begin, limits);
+    return minimise(v, own, all_.linear + begin, limits, state, found, is_up);
   }
 
  private:
-  // The gradient is made afresh every now and then, and before the gap is believed.
-  EachFound minimise(const VariablesArg& v, KeptRows<T>& own, const double* linear,
-                     const Limits& limits) {
-    std::vector<std::int64_t> last;
+  // The gradient is made afresh every so many steps, whenever time is up, so that this changes no
+  // bit, and before the gap is believed.
+  template <class IsUp>
+  bool minimise(const VariablesArg& v, KeptRows<T>& own, const double* linear, const Limits& limits,
+                EachState& state, EachFound& found, IsUp&& is_up) {
     Limits some = limits;
-    for (std::int64_t steps = 0;;) {
+    for (bool begun = false;; begun = true) {
       const Measured now = refresh(v, loops_, own, linear);
-      const EachFound found{now.dual, now.gap, double(steps)};
+      found = {now.dual, now.gap, double(state.steps)};
       const double primal = std::max(now.dual + now.gap, std::numeric_limits<double>::min());
-      if (now.gap <= limits.tol * primal || steps >= limits.max_steps) return found;
-      some.max_steps = std::min(kStepsBetweenLooks, limits.max_steps - steps);
-      const std::int64_t done = descend(v, loops_, own, now.dual, some, last).steps;
-      if (done == 0) return found;  // at the limit of the arithmetic
-      steps += done;
+      if (now.gap <= limits.tol * primal || state.steps >= limits.max_steps) return true;
+      if (begun && is_up()) return false;
+      some.max_steps = std::min(kStepsBetweenLooks, limits.max_steps - state.steps);
+      const std::int64_t done = descend(v, loops_, own, now.dual, some, state.last).steps;
+      if (done == 0) return true;  // at the limit of the arithmetic
+      state.steps += done;
     }
   }
 

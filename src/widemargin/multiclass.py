@@ -115,7 +115,7 @@ def pairs_of(number: int, n_classes: int) -> np.ndarray:
     return _shared(pair_numbers(np.minimum(number, other), np.maximum(number, other), n_classes))
 
 
-@lru_cache(8)
+@lru_cache(1)
 def every_pair(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     """The first and the second class of every output.
 

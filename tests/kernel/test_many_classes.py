@@ -1,5 +1,8 @@
 """Hundreds of classes: pairs by the ten thousand, of which each support vector has few."""
 
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+
 import numpy as np
 import pytest
 import reference
@@ -10,11 +13,13 @@ from sklearn.svm import SVC
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from widemargin import KernelSVC, _core
+from widemargin.kernel import few_rows, problems
 from widemargin.kernel import model as kernel_model
-from widemargin.kernel import problems
 from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.problems import binary_problems
 from widemargin.multiclass import Coding, pairs_of
+
+from .helpers import Elsewhere, Recorder
 
 N_CLASSES = 40
 pytestmark = pytest.mark.parametrize("most_rows", [2048], indirect=True)  # as elsewhere
@@ -129,18 +134,23 @@ def test_groups_have_every_pair_of_small_classes_once(sizes, most):
             assert p.group.n_rows == len(np.unique(p.row)) <= 2 * max(most, 6)
 
 
-@pytest.mark.parametrize("settings", [{}, {"early": 1}, {"kernel": "laplacian"}])
-@pytest.mark.parametrize("most", [20, 512])
-def test_groups_find_what_pairs_find_alone(settings, most, monkeypatch):
-    X, y = few_per_class(12, 9)
+POLY = {"kernel": "poly", "coef0": 1.0, "degree": 2}  # whose diagonal is not constant
+
+
+@pytest.mark.parametrize("settings", [{}, {"early": 1}, {"kernel": "laplacian"}, POLY])
+@pytest.mark.parametrize(("most", "few"), [(20, 2048), (512, 2048), (20, 50)])
+@pytest.mark.parametrize("n_rows", [9, 40])  # of 320 rows and more, kernel rows are in order
+def test_groups_find_what_pairs_find_alone(settings, most, few, n_rows, monkeypatch):
+    X, y = few_per_class(12, n_rows)
     monkeypatch.setattr(problems, "GROUP_ROWS", most)
+    monkeypatch.setattr(few_rows, "MOST_ROWS", few)
     how = {"gamma": 0.3, "C": 3.0, "tol": 1e-10, "random_state": 0, **settings}
     grouped = KernelSVC(**how).fit(X, y)
     monkeypatch.setattr(problems, "SMALL_CLASS", 0)
     alone = KernelSVC(**how).fit(X, y)
     assert len(alone.levels_) == len(grouped.levels_)
     if not settings.get("early"):
-        assert len(grouped.history_) < len(alone.history_) == 66
+        assert len(grouped.history_) <= len(alone.history_) == 66
     assert grouped.dual_objective_ == pytest.approx(alone.dual_objective_, rel=1e-9)
     assert_allclose(grouped.decision_function(X), alone.decision_function(X), atol=1e-4)
     assert grouped.duality_gap_ <= 1e-10
@@ -163,7 +173,7 @@ def test_a_group_is_at_the_optimum_of_each_of_its_pairs():
         )
 
 
-def test_the_gap_of_groups_is_that_of_the_worst_pair(monkeypatch):
+def test_the_gap_of_groups_is_that_of_the_worst_pair():
     X, y = few_per_class(12, 9)
     grouped = KernelSVC(gamma=0.3, C=3.0, tol=1e-3).fit(X, y)
     K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2)) + 1.0  # with the intercept's constant
@@ -182,7 +192,7 @@ def test_the_gap_of_groups_is_that_of_the_worst_pair(monkeypatch):
 
 
 @pytest.mark.parametrize("settings", [{}, {"early": 1, "levels": 2}])
-def test_groups_have_the_same_bits_in_threads_and_elsewhere(settings, monkeypatch, tmp_path):
+def test_groups_have_the_same_bits_in_threads_and_from_checkpoints(settings, tmp_path):
     X, y = few_per_class(12, 40)
     how = {"gamma": 0.3, "random_state": 0, **settings}
     one = KernelSVC(**how).fit(X, y)
@@ -215,7 +225,37 @@ def test_large_and_small_classes_together(monkeypatch):
     assert_allclose(grouped.decision_function(X), alone.decision_function(X), atol=1e-3)
 
 
-def test_a_warm_start_and_a_path_go_on_from_groups():
+def test_groups_have_the_same_bits_in_other_processes(monkeypatch):
+    X, y = few_per_class(12, 9)
+    monkeypatch.setattr(few_rows, "MOST_ROWS", 50)  # or they would share a matrix here
+    monkeypatch.setattr(problems, "GROUP_ROWS", 30)
+    here, there = KernelSVC(gamma=0.3).fit(X, y), Elsewhere(gamma=0.3)
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as there.pool:
+        there.fit(X, y)
+    assert len(here.history_) == 10
+    assert_array_equal(here.dual_coef_, there.dual_coef_)
+
+
+def test_a_callback_stops_groups_before_they_begin():
+    """As it stops every other problem: what is there is the model, and its gap is known."""
+    X, y = few_per_class(12, 9)
+    model = KernelSVC(gamma=0.3).set_callbacks(Recorder(stop_at="level 0"))
+    with pytest.warns(match="told to stop"):
+        model.fit(X, y)
+    assert model.duality_gap_ == pytest.approx(1.0)
+    assert model.n_iter_ == 1
+    assert len(model.support_) == 0
+
+
+def test_a_warm_start_is_not_taken_from_other_groups():
+    X, y = few_per_class(4, 15)
+    model = KernelSVC(gamma=0.3, tol=1e-8, warm_start=True).fit(X, y)
+    again = model.set_params(record_levels=True, C=2.0).fit(X, y)
+    cold = KernelSVC(gamma=0.3, tol=1e-8, C=2.0).fit(X, y)
+    assert_allclose(again.decision_function(X), cold.decision_function(X), atol=1e-4)
+
+
+def test_a_path_goes_on_from_groups():
     X, y = few_per_class(12, 9)
     models = KernelSVC(gamma=0.3, tol=1e-8).fit_path(X, y, [0.1, 1.0])
     cold = KernelSVC(gamma=0.3, tol=1e-8, C=1.0).fit(X, y)
@@ -242,11 +282,11 @@ def test_the_core_checks_groups(change, said):
     given = {"row": np.arange(3), "start": np.array([0, 2, 3]), "diagonal": np.ones(4), **each}
     with pytest.raises(ValueError, match=said):
         _core.SmallProblems(kept, **(given | change))
-    problems, how = _core.SmallProblems(kept, **given), (1e-3, 0.1, 10, 4, 1.0)
+    group, how = _core.SmallProblems(kept, **given), (1e-3, 0.1, 10, 4, 1.0)
     with pytest.raises(ValueError, match="found: three numbers"):
-        problems.solve(0, *how, np.empty((1, 3)))
+        group.solve(0, *how, np.empty((1, 3)))
     with pytest.raises(ValueError, match="first is out of range"):
-        problems.solve(3, *how, np.empty((2, 3)))
+        group.solve(3, *how, np.empty((2, 3)))
     with pytest.raises(ValueError, match="all kernel rows must be there"):
         _core.SmallProblems(_core.KeptRows(np.eye(4), None), **given)
 
@@ -257,10 +297,38 @@ def test_time_that_is_up_leaves_problems_for_the_next_call():
     alpha, found = np.zeros(4), np.full((2, 3), np.nan)
     row, one = np.arange(4), np.ones(4)
     start, sign = np.array([0, 2, 4]), np.array([1.0, -1.0, 1.0, -1.0])
-    problems = _core.SmallProblems(kept, row, start, alpha, sign, -one, 5 * one, one)
-    assert problems.solve(0, 1e-9, 0.1, 10, 4, -1.0, found) == 0
-    assert_array_equal(alpha, 0)
-    assert problems.solve(1, 1e-9, 0.1, 10, 4, 1.0, found) == 2
+    group = _core.SmallProblems(kept, row, start, alpha, sign, -one, 5 * one, one)
+    assert group.solve(1, 1e-9, 0.1, 10, 4, 1.0, found) == 2
     assert_array_equal(alpha, [0, 0, 1, 1])
     assert_array_equal(found[0], np.nan)
     assert_allclose(found[1], [1, 0, 1], atol=1e-12)
+    alpha[:] = 0
+    found[:] = np.nan
+    while group.solve(0, 1e-9, 0.1, 10, 4, -1.0, found) == 0:
+        pass
+    assert_array_equal(alpha, [1, 1, 0, 0])  # one in a call, at least and at most
+    assert_array_equal(found[1], np.nan)
+
+
+def test_a_hard_problem_is_left_in_its_middle_and_gone_on_with():
+    """To the same bits, whenever the time was up."""
+    rng = np.random.default_rng(0)
+    K = (rng.normal(size=(120, 3)) @ rng.normal(size=(3, 120)) + 1) ** 2
+    K = K @ K.T
+    each = np.where(rng.random(120) < 0.5, 1.0, -1.0), -np.ones(120), np.full(120, 1e6)
+
+    def solved(seconds):
+        kept = _core.KeptRows(K, None)
+        kept.add(np.arange(120))
+        alpha, found, start = np.zeros(120), np.zeros((1, 3)), np.array([0, 120])
+        group = _core.SmallProblems(kept, np.arange(120), start, alpha, *each, np.diag(K).copy())
+        calls = 1
+        while group.solve(0, 1e-9, 0.1, 200, 16, seconds, found) == 0:
+            calls += 1
+        return calls, alpha, found
+
+    once, alpha, found = solved(60.0)
+    often, same, equal = solved(-1.0)
+    assert once == 1 < often
+    assert_array_equal(alpha, same)
+    assert_array_equal(found, equal)

@@ -17,8 +17,8 @@ class Coefficients:
     """Coefficients of vectors (down) in outputs (across).
 
     Where outputs are pairs of classes, a vector takes part in those of its own class only, so
-    ``values`` has a column for each of the other classes, in their order: as LIBSVM keeps them, and
-    SVC's ``dual_coef_``.  Vectors are then sorted by class.
+    ``values`` has a column for each of the other classes, in their order, as LIBSVM keeps them.
+    Vectors are then sorted by class.
 
     Examples
     --------
@@ -68,7 +68,13 @@ class Coefficients:
         return out
 
     def dense(self) -> np.ndarray:
-        return self.applied(np.eye(len(self)))
+        """A column for every output."""
+        if self.owner is None:
+            return self.values
+        out = np.zeros((len(self), self.n_outputs))
+        for vectors, outputs, own in self.runs():
+            out[vectors, outputs] = own
+        return out
 
     def squared(self) -> Coefficients:
         return replace(self, values=np.square(self.values))

@@ -118,7 +118,8 @@ class KernelSVC(MarginClassifier, KernelMachine):
         Rows that are support vectors of any binary problem; by class where pairs of them vote.
     dual_coef_ : ndarray of shape (n_outputs, n_support) or (n_classes - 1, n_support)
         Label times dual variable.  Where pairs of classes vote, those of a support vector against
-        each of the other classes in their order, as SVC keeps them.
+        each of the other classes in their order, as SVC has them but for the sign: here the later
+        class of a pair is positive.
     intercept_ : ndarray of shape (n_outputs,)
     gamma_ : float
     duality_gap_ : float
@@ -136,8 +137,9 @@ class KernelSVC(MarginClassifier, KernelMachine):
         Per binary problem, what every block of the whole problem left (every 16th at most, on up
         to 2,048 rows): duality gap and dual objective of the active variables, how many these
         are, kernel rows computed so far, seconds since the problem was begun (those of the levels
-        before it are in `levels_`).  Pairs of classes of up to 128 rows are solved in groups, which
-        have one list and sums over their pairs.
+        before it are in `levels_`).  Pairs of classes of up to 128 rows each are solved in groups.
+        These come before the other pairs, each with one list: sums over the pairs that are solved,
+        every 0.1 s.
     model_ : KernelModel
         The arrays that prediction uses.
     n_features_in_ : int

@@ -152,8 +152,9 @@ class FewRows:
         given = (row, group.start, alpha, variables.sign, variables.linear, variables.upper)
         problems = _core.SmallProblems(self._kept.core, *given, diagonal)
         how = {"tol": settings.tol, "inner_tol": INNER_TOL, "size": WORKING_SET, "found": found}
-        done, stopped, history = 0, False, []
-        while done < len(found):
+        done, history = 0, []
+        stopped = on_step(1.0)  # the gap of zeros; of another start it is smaller
+        while done < len(found) and not stopped:
             done = problems.solve(done, max_steps=settings.max_iter, seconds=_SLICE, **how)
             dual, gap = found[:done, 0], found[:done, 1]
             record = {"step": int(found[:, 2].max()), "gap": float(gap.sum())}
@@ -162,8 +163,8 @@ class FewRows:
             history.append({**record, "rows": len(self._diagonal), "seconds": seconds})
             worst = float((gap / np.maximum(dual + gap, TINY)).max(initial=0.0))
             stopped = on_step(worst) and done < len(found)
-            if stopped:  # the others as they are
-                done = problems.solve(done, max_steps=0, seconds=np.inf, **how)
+        if stopped:  # what is left as it is
+            problems.solve(done, max_steps=0, seconds=np.inf, **how)
         dual, gap, steps = found.T
         each, n_iter = np.stack([dual + gap, dual], axis=1), int(steps.max(initial=0))
         primal = float(each[:, 0].sum())

@@ -196,6 +196,7 @@ class KernelMachine(Machine):
         problems = self._problems(training.targets)
         key = self._key(training) if self.warm_start else ""
         start = near(start or (self._remembered().get(key) if self.warm_start else None), self.C)
+        start = start if start and start.fits(problems) else None
         plan = self._plan(training, problems, checkpoint.seed, warm=start is not None)
         state = FitState(
             start.grown(self.C, problems) if start else [np.zeros(len(p)) for p in problems]
@@ -295,6 +296,7 @@ class KernelMachine(Machine):
         """What a warm start must have in common: all but C and the way of solving."""
         names = ("degree", "coef0", "fit_intercept")
         same = [getattr(self, name) for name in names] + [*self._kernel_identity(training)]
+        same.append(bool(self.record_levels))  # whose pairs are in no groups
         coding = training.targets.coding
         return digest(training.data_digest(), training.gamma, coding.multi_class, *same)
 
@@ -303,7 +305,7 @@ class KernelMachine(Machine):
         data = training.data.levels
         assert data.exact is not None
         support = support_of(state, problems, len(data))
-        if training.targets.coding.votes:  # by class: neighbours then take part in the same pairs
+        if training.targets.coding.votes:  # by class, as `Coefficients` of pairs are
             support = support[np.argsort(training.targets.label[support], kind="stable")]
         coef = _coefficients(training.targets, problems, state.alphas, support)
         early = not state.solutions

@@ -18,6 +18,10 @@ class Dual:
     alphas: list[np.ndarray]
     C: float
 
+    def fits(self, problems: list[Variables]) -> bool:
+        """Whether there is a variable for each of theirs."""
+        return [len(alpha) for alpha in self.alphas] == [len(v) for v in problems]
+
     def grown(self, C: float, problems: list[Variables]) -> list[np.ndarray]:
         """For another C, within its bounds."""
         scaled = [alpha * (C / self.C) for alpha in self.alphas]

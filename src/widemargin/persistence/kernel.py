@@ -57,6 +57,7 @@ def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
 def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
     """Set what `KernelSVC.fit` sets."""
     d, coding = estimator.n_features_in_, Coding.of(estimator)
+    intercept = arrays.take("intercept", np.float64, (coding.n_outputs,))
     coef, order = _unpack_coef(arrays, coding)
     kernel = _unpack_kernel(estimator, fields, arrays)
     vectors = _unpack_rows(kernel, arrays.inner("vectors."), len(coef), d)
@@ -71,7 +72,6 @@ def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
     noise = fields.number("noise")
     if noise <= 0:
         raise fields.fault("noise", "positive")
-    intercept = arrays.take("intercept", np.float64, (coding.n_outputs,))
     support = arrays.indices("support", np.int64, len(coef), 2**62)
     if order is not None:
         vectors, support = vectors[order], support[order]
@@ -101,10 +101,13 @@ def _unpack_coef(arrays: Arrays, coding: Coding) -> tuple[Coefficients, np.ndarr
 def _by_class(arrays: Arrays, coding: Coding) -> tuple[Coefficients, np.ndarray]:
     """The first files of format 1 have a column per pair, and vectors in any order."""
     every = arrays.take("coef", np.float64, (None, coding.n_outputs))
-    owner = (every @ coding.targets.T > 0).argmax(axis=1)  # a class's own signs add up
+    columns = np.stack([pairs_of(c, coding.n_classes) for c in range(coding.n_classes)])
+    owner = np.zeros(len(every), dtype=np.int64)
+    for number, own in enumerate(columns):  # the signs of its own class add up
+        earlier = np.arange(coding.n_classes - 1) < number
+        owner[every[:, own] @ np.where(earlier, 1.0, -1.0) > 0] = number
     order = np.argsort(owner, kind="stable")
     every, owner = every[order], owner[order]
-    columns = np.stack([pairs_of(c, coding.n_classes) for c in range(coding.n_classes)])
     coef = Coefficients(np.take_along_axis(every, columns[owner], axis=1), owner)
     if np.count_nonzero(coef.values) != np.count_nonzero(every):
         raise arrays.fault("coef", "has a vector in pairs of more than one class")
