@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from widemargin import AdditiveSVC, KernelSVC
+from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.precision import predicts_in_single
 from widemargin.validation import median
@@ -90,4 +91,5 @@ def test_a_bound_on_rounding_is_one(seed, size, kernel):
     values = np.empty((30, 30), dtype=np.float32)
     made.fill(made.as_left(rows), rows, values)
     largest = np.sqrt((values.astype(np.float64) ** 2 @ coef**2).max())
-    assert predicts_in_single(made, rows, coef) == (made.relative_error(rows) * largest <= 1e-3)
+    found = predicts_in_single(made, rows, Coefficients(coef))
+    assert found == (made.relative_error(rows) * largest <= 1e-3)
