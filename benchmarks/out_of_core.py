@@ -222,7 +222,7 @@ def kept_facts() -> list[list[str]]:
     return [cells for cells in kept_rows("out_of_core") if len(cells) == 2][1:]
 
 
-def main(limit: float = 1000, megabytes: float = 2000, facts: list[list[str]] | None = None) -> None:
+def main(limit: float = 1000, megabytes: float = 2000, facts: list | None = None) -> None:
     n_rows = int(TIMES * limit * 1e6 / N_FEATURES)
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
         folder = Path(name)

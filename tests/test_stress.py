@@ -71,6 +71,11 @@ FOUND = {  # by long runs, and mended since
         Data(rows=3, seed=6, scale=1e13, uneven=1e6),
         {"kernel": "sigmoid", "gamma": "auto"},
     ),
+    "rows in single precision decided by three times the error that is typical of it": (
+        "onnx",
+        Data(rows=10, scale=100.0, signed=False),
+        {"kernel": "rbf", "gamma": "auto"},
+    ),
 }
 
 

@@ -14,6 +14,7 @@ from widemargin.kernel.rows import RangeError
 DOUBLE_BELOW = 1e-4  # of tol: single precision certifies no tighter gaps
 HIDDEN = 10.0  # multiples of tol that rounding may hide of a gradient: refinement finds them
 ROUNDING = 1e-3  # of the margin, by which predictions in single precision may be off
+WORST = 3.0  # times what rounding typically does, that it does to some of many predictions
 PROBED = 64  # support vectors
 SMALLEST = 1e-30  # of gamma and kernel values in single precision; 1 / SMALLEST is the largest
 
@@ -55,7 +56,7 @@ def predicts_in_single(
     """
     if len(rows) == 0:
         return True
-    error = kernel.relative_error(rows)
+    error = WORST * kernel.relative_error(rows)
     if kernel.definite:  # no value is larger than all on the diagonal
         largest = error * float(kernel.diagonal(rows).max())
         if largest * np.linalg.norm(coef.values) <= most:  # that of any output is smaller
