@@ -20,7 +20,7 @@ def test_a_fit_leaves_its_parts_and_goes_on_from_them(iris):
     assert Path("parts/fit.json").exists()
     again = run("train", iris, "n", "--checkpoint", "parts", *WORDS)
     assert again.stderr.startswith("going on from parts: ")
-    assert "clusters solved, 3 whole problems solved" in again.stderr
+    assert "clusters solved, 1 whole problem solved" in again.stderr
     np.testing.assert_array_equal(load("n").dual_coef_, load("m").dual_coef_)
     assert run("train", iris, "n", "--checkpoint", "parts", "-q", *WORDS).stderr == ""
 
@@ -94,6 +94,6 @@ def test_an_end_without_a_model_says_what_the_folder_has(iris, monkeypatch):
     said = run("train", iris, "n", "--checkpoint", "parts", *WORDS, status=130).stderr
     *_, kept, last = said.splitlines()
     assert kept.startswith("parts has ")
-    assert kept.endswith("3 whole problems solved: the same command goes on from there")
+    assert kept.endswith("1 whole problem solved: the same command goes on from there")
     assert last == "interrupted."
     assert not Path("n").exists()

@@ -59,7 +59,8 @@ def test_the_way_is_that_of_logarithms():
         (KernelSVC(tol=1e-6, C=100, levels=1), ["KernelSVC, level 1", "KernelSVC, all rows"]),
     ],
 )
-def test_progress_of_a_fit_ascends_with_its_gap_to_the_end(machine, names):
+def test_progress_of_a_fit_ascends_with_its_gap_to_the_end(machine, names, monkeypatch):
+    monkeypatch.setattr("widemargin.kernel.problems.SMALL_CLASS", 0)  # a group is done at once
     paper = Paper()
     bar = Watched(paper)
     machine.set_callbacks(bar).fit(DIGITS, DIGIT)

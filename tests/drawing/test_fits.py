@@ -13,12 +13,14 @@ from widemargin.selection import Candidate, Trial
 from .helpers import X, Y, curves, drawn
 
 
-def test_convergence_of_kernel_models_is_a_line_per_problem():
+@pytest.mark.parametrize(("small", "n_lines"), [(0, 3), (128, 1)])
+def test_convergence_of_kernel_models_is_a_line_per_problem_or_group(small, n_lines, monkeypatch):
+    monkeypatch.setattr("widemargin.kernel.problems.SMALL_CLASS", small)
     model = KernelSVC(gamma=1).fit(X, Y)
     axis = plot_convergence(model)
     assert drawn(axis.figure)
     *lines, tol = axis.lines
-    assert len(lines) == 3
+    assert len(lines) == n_lines
     for line, run in zip(lines, model.history_, strict=True):
         assert line.get_xdata()[-1] <= len(run)
         assert np.all(line.get_ydata() > 0)

@@ -138,8 +138,8 @@ class KernelSVC(MarginClassifier, KernelMachine):
         to 2,048 rows): duality gap and dual objective of the active variables, how many these
         are, kernel rows computed so far, seconds since the problem was begun (those of the levels
         before it are in `levels_`).  Pairs of classes of up to 128 rows each are solved in groups.
-        These come before the other pairs, each with one list: sums over the pairs that are solved,
-        every 0.1 s.
+        These come before the other pairs, each with one list: sums over its pairs, every 0.1 s,
+        where one that is not solved yet counts as it is at zero.
     model_ : KernelModel
         The arrays that prediction uses.
     n_features_in_ : int

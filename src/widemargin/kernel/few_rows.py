@@ -149,20 +149,25 @@ class FewRows:
         if self._place is not None:
             row, diagonal = self._place[row], diagonal[np.argsort(self._place)]
         alpha, found = np.minimum(alpha, variables.upper), np.zeros((len(group.start) - 1, 3))
+        found[:, 1] = group.sums(variables.upper)  # the gap of zeros, until a problem is solved
         given = (row, group.start, alpha, variables.sign, variables.linear, variables.upper)
         problems = _core.SmallProblems(self._kept.core, *given, diagonal)
         how = {"tol": settings.tol, "inner_tol": INNER_TOL, "size": WORKING_SET, "found": found}
-        done, history = 0, []
-        stopped = on_step(1.0)  # the gap of zeros; of another start it is smaller
+        history: list[dict] = []
+
+        def record() -> float:
+            """What is known of all of them; the relative gap of the worst."""
+            dual, gap, steps = found.T
+            sums = {"step": int(steps.max()), "gap": float(gap.sum()), "dual": float(dual.sum())}
+            seconds = time.perf_counter() - started
+            held = {"active": len(variables), "rows": len(self._diagonal), "seconds": seconds}
+            history.append(sums | held)
+            return float((gap / np.maximum(dual + gap, TINY)).max())
+
+        done, stopped = 0, on_step(record())
         while done < len(found) and not stopped:
             done = problems.solve(done, max_steps=settings.max_iter, seconds=_SLICE, **how)
-            dual, gap = found[:done, 0], found[:done, 1]
-            record = {"step": int(found[:, 2].max()), "gap": float(gap.sum())}
-            record |= {"dual": float(dual.sum()), "active": len(variables)}
-            seconds = time.perf_counter() - started
-            history.append({**record, "rows": len(self._diagonal), "seconds": seconds})
-            worst = float((gap / np.maximum(dual + gap, TINY)).max(initial=0.0))
-            stopped = on_step(worst) and done < len(found)
+            stopped = on_step(record()) and done < len(found)
         if stopped:  # what is left as it is
             problems.solve(done, max_steps=0, seconds=np.inf, **how)
         dual, gap, steps = found.T

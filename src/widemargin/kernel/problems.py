@@ -29,6 +29,11 @@ class Group:
         """Variables of the largest problem."""
         return int(np.diff(self.start).max(initial=0))
 
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Of the variables of each problem."""
+        number = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        return np.bincount(number, values, minlength=len(self.start) - 1)
+
 
 @dataclass(frozen=True)
 class Variables:
@@ -73,13 +78,10 @@ class Variables:
 
     def least_quadratic(self, solution: Solution) -> float:
         """The least a'Qa of the problems, from their dual objectives."""
-        every = np.arange(len(self.output))
-        number = np.zeros(len(self), dtype=int)
-        if self.group is not None:
-            number = np.repeat(every, np.diff(self.group.start))
-        linear = np.bincount(number, self.linear * solution.alpha, minlength=len(every))
-        dual = solution.dual if solution.each is None else solution.each[:, 1]
-        return float((-2 * (dual + linear)).min())
+        linear = self.linear * solution.alpha
+        if self.group is None or solution.each is None:
+            return -2 * (solution.dual + float(linear.sum()))
+        return float((-2 * (solution.each[:, 1] + self.group.sums(linear))).min())
 
     def on_own_rows(self, n: int) -> tuple[Variables, np.ndarray | None]:
         """With rows by number among their own; and which of n these are, if not all."""
