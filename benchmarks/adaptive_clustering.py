@@ -42,8 +42,8 @@ def levels(way: str, X, y, C: float, gamma: float, seed: int) -> np.ndarray:
 def main() -> None:
     rows = []
     for name, (load, C, gamma) in SETS.items():
-        task = (*data.sampled(load(), ROWS, 1)[:2], C, gamma)
-        every = np.array([[levels(way, *task, seed) for way in WAYS] for seed in SEEDS])
+        X, y, *_ = data.sampled(load(), ROWS, 1)
+        every = np.array([[levels(way, X, y, C, gamma, s) for way in WAYS] for s in SEEDS])
         for level, left in enumerate("3210"):
             for way, found in zip(WAYS, every[:, :, level].swapaxes(0, 1), strict=True):
                 cells = zip(found.min(axis=0), found.max(axis=0), strict=True)
