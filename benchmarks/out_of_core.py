@@ -1,6 +1,6 @@
 """Fits larger than memory: pairs of MNIST's digits with noise, generated in a stream.
 
-Usage: python -m benchmarks.out_of_core [limit in MB [MB of text, 2000]], which writes the table,
+Usage: python -m benchmarks.out_of_core [limit in MB [MB of text, 200]], which writes the table,
        python -m benchmarks.out_of_core again, all but the large fit, whose figures stay, or
        python -m benchmarks.out_of_core text MB, which prints the speed of building alone
 
@@ -222,7 +222,7 @@ def kept_facts() -> list[list[str]]:
     return [cells for cells in kept_rows("out_of_core") if len(cells) == 2][1:]
 
 
-def main(limit: float = 1000, megabytes: float = 2000, facts: list | None = None) -> None:
+def main(limit: float = 1000, megabytes: float = 200, facts: list | None = None) -> None:
     n_rows = int(TIMES * limit * 1e6 / N_FEATURES)
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
         folder = Path(name)
