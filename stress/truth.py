@@ -101,7 +101,7 @@ def _kernel_parts(model, X, w, present, target, c) -> Problem:
     if model.fit_intercept is True or (model.fit_intercept == "auto" and not model.early):
         given = np.ones(len(present)) if w is None else np.asarray(w)[present]
         mean = np.average(np.diag(K), weights=given.astype(REAL)) or REAL(1)
-        K = K + _kept(mean, model.intercept_, coef)
+        K = K + _kept(mean, model.model_.intercept, coef)
     cluster = np.zeros(len(present), dtype=int)
     if model.model_.router is not None:  # its rule is part of the model
         laid_out = model.model_.kernel.training_rows(X, present)
@@ -135,7 +135,7 @@ def _additive_parts(model, X, w, present, target, c) -> Problem:
     if model.fit_intercept:  # a tenth of the mean diagonal, where there is one
         mean = np.average(np.diag(K), weights=c)
         constant = mean / 10 if model.C_unit == "diagonal" and mean > 0 else REAL(1)
-        K += _kept(constant, model.intercept_, coef)
+        K += _kept(constant, model.model_.intercept, coef)
     return Problem(
         K,
         target,

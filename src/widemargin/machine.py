@@ -63,7 +63,6 @@ class Machine(CallbackSupportMixin, BaseEstimator):
     C: float
     n_jobs: int | None
     fit_record_: FitRecord
-    n_iter_ = recorded("n_iter")
     duality_gap_ = recorded("gap")
     objective_ = recorded("objective")
     history_ = recorded("history")

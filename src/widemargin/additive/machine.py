@@ -80,6 +80,7 @@ class AdditiveMachine(Machine):
     verbose: Any
     columns_: Columns
     model_: AdditiveModel
+    n_iter_ = recorded("n_iter")
     violation_ = recorded("violation")
 
     @property

@@ -9,6 +9,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.classifier import MarginClassifier
+from widemargin.kernel.attributes import SvcAttributes, refuse_unknown
 from widemargin.kernel.backend import Host
 from widemargin.kernel.kernels import KERNELS, traits_of
 from widemargin.kernel.machine import KernelMachine
@@ -31,7 +32,7 @@ from widemargin.wording import words
 LARGEST = 1e30  # gamma and coef0 that single precision can work with
 
 
-class KernelSVC(MarginClassifier, KernelMachine):
+class KernelSVC(SvcAttributes, MarginClassifier, KernelMachine):
     """Support vector classification with any kernel, exact or early, by divide and conquer.
 
     Solves min 1/2 a'Qa - e'a over 0 <= a <= C to a certified duality gap; a bias is a constant in
@@ -76,6 +77,12 @@ class KernelSVC(MarginClassifier, KernelMachine):
     multi_class : {"ovo", "ovr"}, default="ovo"
         One problem per pair of classes, which vote (ties go to the larger sum of decision values),
         or one per class against all others.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        What ``decision_function`` returns of pairs of several classes: a score for each class, or
+        the value of each pair.
+    break_ties : bool, default=True
+        Whether a tie of the pairs' votes goes to the larger sum of decision values, or (as SVC has
+        it by default) to the first of the classes.
     class_weight : dict, "balanced" or None, default=None
     tol : float, default=1e-3
         Relative duality gap of every binary problem, certified in double precision.  Kernel values
@@ -85,7 +92,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
         Likewise of the clusters of a level that only starts the next one, where it is above
         ``tol``; the level of an early model is solved to ``tol``.
     max_iter : int, default=100_000
-        Blocks of up to 1,024 variables per problem (128 on up to 2,048 rows).
+        Blocks of up to 1,024 variables per problem (128 on up to 2,048 rows); -1 is no limit.
     cache_size : float or "auto", default="auto"
         Megabytes for kernel rows; "auto" is a quarter of the memory of the machine or container,
         at most half of what is free.  A cache that holds the kernel matrix four times changes
@@ -115,12 +122,21 @@ class KernelSVC(MarginClassifier, KernelMachine):
     ----------
     classes_ : ndarray of shape (n_classes,)
     support_ : ndarray of shape (n_support,)
-        Rows that are support vectors of any binary problem; by class where pairs of them vote.
-    dual_coef_ : ndarray of shape (n_outputs, n_support) or (n_classes - 1, n_support)
+        Rows that are support vectors of any binary problem, by class.
+    n_support_ : ndarray of shape (n_classes,)
+    support_vectors_ : ndarray or CSR array of shape (n_support, n_features)
+        In the precision of the model; of a precomputed kernel, of shape (0, 0).
+    dual_coef_ : ndarray or CSR array of shape (n_outputs, n_support) or (n_classes - 1, n_support)
         Label times dual variable.  Where pairs of classes vote, those of a support vector against
-        each of the other classes in their order, as SVC has them but for the sign: here the later
-        class of a pair is positive.
+        each of the other classes in their order.  As in SVC, the second of two classes is positive,
+        and of several the earlier class of a pair.
     intercept_ : ndarray of shape (n_outputs,)
+        With the same signs.
+    class_weight_ : ndarray of shape (n_classes,)
+    shape_fit_ : tuple of int
+        Shape of the training data.
+    fit_status_ : int
+        0 where ``converged_``, else 1.
     gamma_ : float
     duality_gap_ : float
         Largest relative gap of the binary problems (for an early model, of the clusters' own), in
@@ -129,8 +145,8 @@ class KernelSVC(MarginClassifier, KernelMachine):
         Whether that is within ``tol``, or there is no gap to tell.
     objective_, dual_objective_ : float
         Sums over the binary problems; for an early model of the clusters' own (NaN and a sum).
-    n_iter_ : int
-        Blocks of the slowest problem.
+    n_iter_ : ndarray of shape (n_outputs,)
+        Blocks of each problem; of pairs that are solved in a group, those of its slowest.
     levels_ : list of Level
         One record per level, the lowest first; the whole problem is level 0.
     history_ : list of list of dict
@@ -182,6 +198,8 @@ class KernelSVC(MarginClassifier, KernelMachine):
         early_prediction="routed",
         fit_intercept="auto",
         multi_class="ovo",
+        decision_function_shape="ovr",
+        break_ties=True,
         class_weight=None,
         tol=1e-3,
         level_tol=1e-2,
@@ -194,31 +212,28 @@ class KernelSVC(MarginClassifier, KernelMachine):
         n_jobs=None,
         random_state=None,
         verbose=0,
+        **unknown,
     ):
+        refuse_unknown(unknown)
         self.kernel = kernel
         self.C = C
         self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.levels = levels
-        self.branching = branching
-        self.clustering = clustering
-        self.sample_size = sample_size
-        self.early = early
-        self.early_prediction = early_prediction
+        self.degree, self.coef0 = degree, coef0
+        self.levels, self.branching = levels, branching
+        self.clustering, self.sample_size = clustering, sample_size
+        self.early, self.early_prediction = early, early_prediction
         self.fit_intercept = fit_intercept
         self.multi_class = multi_class
+        self.decision_function_shape, self.break_ties = decision_function_shape, break_ties
         self.class_weight = class_weight
-        self.tol = tol
-        self.level_tol = level_tol
+        self.tol, self.level_tol = tol, level_tol
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.on_interrupt = on_interrupt
         self.record_levels = record_levels
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self.n_jobs, self.random_state = n_jobs, random_state
         self.verbose = verbose
 
     def __sklearn_tags__(self):
@@ -233,10 +248,13 @@ class KernelSVC(MarginClassifier, KernelMachine):
         self._check_kernel()
         self._check_division()
         self._check_early()
-        check_number("C", self.C, above=0, finite=True)
+        self._check_C()
         check_choice("multi_class", self.multi_class, MULTI_CLASS)
+        check_choice("decision_function_shape", self.decision_function_shape, MULTI_CLASS)
+        check_bool("break_ties", self.break_ties)
         check_number("tol", self.tol, above=0)
-        check_number("max_iter", self.max_iter, low=1, integer=True)
+        if self.max_iter != -1:
+            check_number("max_iter", self.max_iter, low=1, integer=True)
         check_number_or_auto("cache_size", self.cache_size, above=0, finite=True)
         if self.checkpoint is not None and not isinstance(self.checkpoint, (str, os.PathLike)):
             raise TypeError(f"checkpoint must be a path or None, got {self.checkpoint!r}.")
@@ -245,6 +263,15 @@ class KernelSVC(MarginClassifier, KernelMachine):
         check_n_jobs(self.n_jobs)
         if not isinstance(self.verbose, bool):
             check_number("verbose", self.verbose, low=0)
+
+    def _check_C(self) -> None:
+        check_number("C", self.C, above=0)
+        if np.inf == self.C:
+            raise ValueError(
+                f"{words().option('C', self.C)} has no solution where classes overlap. Use a large "
+                f"number, such as {words().option('C', 1e6)}; where they do not overlap, numbers "
+                "above the largest dual variable change nothing."
+            )
 
     def _check_kernel(self) -> None:
         if not callable(self.kernel):
@@ -312,12 +339,31 @@ class KernelSVC(MarginClassifier, KernelMachine):
 
         Returns
         -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            One column for two classes, positive for ``classes_[1]``.
+        scores : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_outputs)
+            One column for two classes, positive for ``classes_[1]``.  Several classes have a score
+            each; with ``decision_function_shape="ovo"``, pairs of them have a value each, positive
+            for the earlier class.
         """
         check_is_fitted(self, "model_")
+        coding = Coding.of(self)
+        each_pair = coding.votes and self.decision_function_shape == "ovo"
+        return self._outputs(X, self._signed if each_pair else coding.scores)
+
+    def predict(self, X):
+        """Class labels of X."""
+        check_is_fitted(self, "model_")
+        coding = Coding.of(self)
+        by_votes = coding.votes and not self.break_ties  # a score is votes and less than a third
+
+        def classes(outputs: np.ndarray) -> np.ndarray:
+            scores = coding.scores(outputs)
+            return coding.classes(np.rint(scores) if by_votes else scores)
+
+        return self.classes_[self._outputs(X, classes)]
+
+    def _outputs(self, X, finish) -> np.ndarray:
+        """What ``finish`` makes of the values of all outputs."""
         stored, host = matrix_of(X), Host(effective_n_jobs(self.n_jobs))
         parts = [X] if stored is None else (part for _, part in stored.parts())
         checked = (check_X(self, part, reset=False) for part in parts)
-        scores = Coding.of(self).scores
-        return np.concatenate([self.model_.decision(part, host, scores) for part in checked])
+        return np.concatenate([self.model_.decision(part, host, finish) for part in checked])

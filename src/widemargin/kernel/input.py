@@ -29,7 +29,8 @@ def read_data(machine, X, y, sample_weight) -> tuple[Any, Any, Targets, np.ndarr
         X, y = check_X_y(machine, X, y)
         _check_kernel_input(machine, X)
         targets = machine._targets(X, y, sample_weight)
-        return X, y, targets, sample_weights(sample_weight, X)[targets.present]
+        given = sample_weights(sample_weight, X)[targets.present]
+        return X, y, _with_class_weights(targets, given), given
     if traits_of(machine.kernel).pairwise:
         raise ValueError(
             f"{words().option('kernel', machine.kernel)} takes a kernel matrix, not a store."
@@ -38,7 +39,15 @@ def read_data(machine, X, y, sample_weight) -> tuple[Any, Any, Targets, np.ndarr
     matrix, weight, targets = X.matrix(), X.weights(), machine._stored_targets(X)
     _check_kernel_input(machine, matrix)
     every = np.arange(len(matrix))
-    return matrix, None, replace(targets, X=matrix, present=every), weight
+    targets = _with_class_weights(replace(targets, X=matrix, present=every), weight)
+    return matrix, None, targets, weight
+
+
+def _with_class_weights(targets: Targets, given: np.ndarray) -> Targets:
+    """With ``class_weight_``, which multiplies the weights that were given."""
+    first = np.unique(targets.label, return_index=True)[1]
+    by_class = targets.weight[first] / given[first]
+    return replace(targets, fitted=targets.fitted | {"class_weight_": by_class})
 
 
 def _check_kernel_input(machine, X) -> None:

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from widemargin.digest import digest
 from widemargin.engine import Threads
+from widemargin.kernel.attributes import iterations
 from widemargin.kernel.backend import Host
 from widemargin.kernel.certificate import is_definite
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint
@@ -114,6 +116,8 @@ class KernelMachine(Machine):
     record_levels: Any
     random_state: Any
     verbose: Any
+    n_iter_: np.ndarray
+    support_: np.ndarray
     dual_objective_ = recorded("dual_objective")
 
     _problems: Callable[[Targets], list[Variables]]
@@ -218,6 +222,7 @@ class KernelMachine(Machine):
         self._keep(training, problems, state)
         certificate = self._is_certificate(training, problems, state)
         self._record(state, len(training.data.levels), time.perf_counter() - started, certificate)
+        self.n_iter_ = iterations(problems, state, training.targets.coding)
         dual = Dual([alpha.copy() for alpha in state.alphas], float(self.C))
         if self.warm_start:
             self._remembered().put(key, dual)
@@ -254,13 +259,14 @@ class KernelMachine(Machine):
         data = training.data.levels
         early = self._early_level(len(data))
         cache_bytes = self._cache_bytes(len(data))
+        most = np.iinfo(np.int32).max if self.max_iter == -1 else int(self.max_iter)
         plan = Plan(
             levels=0,
             branching=int(self.branching),
             sample_size=int(self.sample_size),
             early=early,
             seed=seed,
-            settings=SolverSettings(float(self.tol), int(self.max_iter), cache_bytes),
+            settings=SolverSettings(float(self.tol), most, cache_bytes),
             level_tol=float(self.level_tol),
             record=self.record_levels,
             clustering=self.clustering,
@@ -305,8 +311,8 @@ class KernelMachine(Machine):
         data = training.data.levels
         assert data.exact is not None
         support = support_of(state, problems, len(data))
-        if training.targets.coding.votes:  # by class, as `Coefficients` of pairs are
-            support = support[np.argsort(training.targets.label[support], kind="stable")]
+        label = training.targets.label
+        support = support[np.argsort(label[support], kind="stable")]  # by class
         coef = _coefficients(training.targets, problems, state.alphas, support)
         early = not state.solutions
         kernel, router = data.kernel, state.router
@@ -334,8 +340,9 @@ class KernelMachine(Machine):
             noise=1 / float(self.C),
         )
         self.support_ = training.targets.present[support]
-        self.dual_coef_ = coef.values.T
-        self.intercept_ = self.model_.intercept
+        self.n_support_ = np.bincount(label[support], minlength=training.targets.coding.n_classes)
+        self.shape_fit_ = training.X.shape
+        self._sparse = sp.issparse(training.X) or getattr(training.X, "sparse", False)
         self.levels_ = state.levels
 
     def _is_certificate(
@@ -347,7 +354,7 @@ class KernelMachine(Machine):
         if definite is None:
             pairs = zip(problems, state.solutions, strict=False)
             curved = all(p.least_quadratic(s) >= 0 for p, s in pairs)
-            support = np.searchsorted(training.targets.present, self.support_)
+            support = np.sort(np.searchsorted(training.targets.present, self.support_))
             definite = curved and is_definite(data, support, training.host)
         if not definite:
             warn_user(

@@ -37,11 +37,16 @@ def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
         "noise": float(model.noise),
         "levels": [_pack_level(level) for level in estimator.levels_],
         "compressed": isinstance(kernel, DotKernel) and bool(kernel.compressed),
+        "sparse": bool(estimator._sparse),
+        "rows_given": estimator.shape_fit_[0],
     }
     arrays = {
         "coef": model.coef.values,
         "intercept": model.intercept,
         "support": estimator.support_,
+        "support_sizes": estimator.n_support_,
+        "n_iter": estimator.n_iter_,
+        "class_weight": estimator.class_weight_,
         **_named("vectors.", model.vectors.pack()),
     }
     if model.coef.owner is not None:
@@ -73,6 +78,7 @@ def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
     if noise <= 0:
         raise fields.fault("noise", "positive")
     support = arrays.indices("support", np.int64, len(coef), 2**62)
+    _unpack_fit(estimator, fields, arrays, coding)
     if order is not None:
         vectors, support = vectors[order], support[order]
         cluster = cluster if cluster is None else cluster[order]
@@ -81,8 +87,17 @@ def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
         kernel, vectors, coef, intercept, router, cluster, estimator.early_prediction, noise
     )
     estimator.support_ = support
-    estimator.dual_coef_, estimator.intercept_ = coef.values.T, intercept
     estimator.levels_ = [_unpack_level(level) for level in fields.inners("levels")]
+
+
+def _unpack_fit(estimator: KernelSVC, fields: Fields, arrays: Arrays, coding: Coding) -> None:
+    """What the fit left beside the model."""
+    n_classes = coding.n_classes
+    estimator._sparse = fields.flag("sparse")
+    estimator.shape_fit_ = (fields.integer("rows_given", low=1), estimator.n_features_in_)
+    estimator.n_support_ = arrays.indices("support_sizes", np.int64, n_classes, 2**53)
+    estimator.n_iter_ = arrays.indices("n_iter", np.int64, coding.n_outputs, 2**53)
+    estimator.class_weight_ = arrays.take("class_weight", np.float64, (n_classes,))
 
 
 def _unpack_coef(arrays: Arrays, coding: Coding) -> tuple[Coefficients, np.ndarray | None]:

@@ -18,6 +18,8 @@ _LATER = {  # parameters that the first files do not have, and what that means
     "categorical_features": "from_dtype",
     "clustering": "auto",
     "level_tol": 1e-2,
+    "decision_function_shape": "ovr",
+    "break_ties": True,
 }
 WHOLE_DTYPES = tuple(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64))
 _LABEL_DTYPES = ("bool", "float32", "float64", "str", "object", *WHOLE_DTYPES)

@@ -1,0 +1,80 @@
+"""What scikit-learn's `SVC` calls the parts of a fitted model, in its order and with its signs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from widemargin.kernel.divide import FitState
+from widemargin.kernel.model import KernelModel
+from widemargin.kernel.problems import Variables
+from widemargin.multiclass import Coding
+
+# Parameters of SVC that KernelSVC does not have, and what to write instead.
+INSTEAD = {
+    "probability": "For probabilities fit CalibratedClassifierCV(KernelSVC(...), ensemble=False).",
+    "shrinking": "Leave it out: a fit always shrinks, and its result does not depend on that.",
+}
+
+
+def refuse_unknown(parameters: dict[str, Any]) -> None:
+    """Raise TypeError if there are any, with what to write instead of SVC's."""
+    for name in parameters:
+        instead = f" {INSTEAD[name]}" if name in INSTEAD else ""
+        raise TypeError(f"KernelSVC has no parameter {name!r}.{instead}")
+
+
+def iterations(problems: list[Variables], state: FitState, coding: Coding) -> np.ndarray:
+    """Blocks of each output; of an early model, those of the slowest."""
+    n_iter = np.full(coding.n_outputs, max(state.n_iter, 1))
+    for variables, solution in zip(problems, state.solutions, strict=False):
+        n_iter[variables.output] = max(solution.n_iter, 1)
+    return n_iter
+
+
+class SvcAttributes:
+    """The parts of ``model_`` by SVC's names.
+
+    Of several classes in pairs, SVC has the earlier class positive, and the model the later one.
+    """
+
+    model_: KernelModel
+    classes_: np.ndarray
+    multi_class: str
+    converged_: bool
+    kernel: Any
+    _sparse: bool
+
+    @property
+    def dual_coef_(self):
+        """Label times dual variable; a CSR array where the training data was sparse."""
+        values = self._signed(self.model_.coef.values.T)
+        return sp.csr_array(values) if self._sparse else values
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        return self._signed(self.model_.intercept)
+
+    def _signed(self, values: np.ndarray) -> np.ndarray:
+        """Values of outputs with the sign that SVC gives them."""
+        return 0.0 - values if Coding.of(self).votes else values
+
+    @property
+    def support_vectors_(self):
+        """Rows of the training data, in the precision of the model."""
+        kernel, vectors = self.model_.kernel, self.model_.vectors
+        if kernel.traits.pairwise:
+            return np.empty((0, 0))
+        rows, centre = vectors.matrix, getattr(kernel, "centre", None)
+        if sp.issparse(rows) and not self._sparse:
+            return rows.toarray()
+        if centre is not None:
+            rows = rows + centre
+        return sp.csr_array(rows) if self._sparse and not sp.issparse(rows) else rows
+
+    @property
+    def fit_status_(self) -> int:
+        """0 for a fit that came within ``tol``, 1 for another."""
+        return 0 if self.converged_ else 1
