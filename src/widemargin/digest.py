@@ -28,7 +28,9 @@ def _pieces(part) -> Iterator[bytes | memoryview]:
         yield f"{part.dtype.str}{part.shape}".encode()
         yield np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
     elif isinstance(part, np.ndarray):
-        yield repr(part.tolist()).encode()
+        yield f"{part.shape}".encode()
+        for item in part.ravel().tolist():  # arrays have a content, of which repr() shows a part
+            yield from _pieces(item)
     elif isinstance(part, np.random.RandomState):
         yield repr(part.get_state()).encode()
     elif isinstance(part, tuple):

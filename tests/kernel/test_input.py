@@ -149,6 +149,7 @@ OUT_OF_RANGE = {
     "clustering": ["spectral", None],
     "early_prediction": ["vote", None],
     "multi_class": ["crammer_singer", None],
+    "decision_function_shape": ["pairs", None],
     "tol": [0, -1e-3],
     "level_tol": [0, -1e-3],
     "max_iter": [0, -5],
@@ -159,7 +160,7 @@ OUT_OF_RANGE = {
     "n_jobs": [0],
 }
 NOT_FINITE = {
-    "C": [np.inf, np.nan],
+    "C": [np.nan],
     "gamma": [np.inf, np.nan],
     "coef0": [np.nan],
     "tol": [np.nan],
@@ -176,6 +177,7 @@ WRONG_TYPE = {
     "sample_size": [10.5, None],
     "early": ["yes", None, 1.5],
     "fit_intercept": ["no", 1, None],
+    "break_ties": ["yes", None],
     "tol": ["1e-3", None],
     "level_tol": ["1e-3", None],
     "max_iter": [1.5, "10", None, True],

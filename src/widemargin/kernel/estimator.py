@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin.classifier import MarginClassifier
 from widemargin.kernel.attributes import SvcAttributes, refuse_unknown
 from widemargin.kernel.backend import Host
+from widemargin.kernel.input import rows_of_objects
 from widemargin.kernel.kernels import KERNELS, traits_of
 from widemargin.kernel.machine import KernelMachine
 from widemargin.kernel.model import COMBINATIONS
@@ -44,8 +45,9 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelMachine):
     ----------
     kernel : str or callable, default="rbf"
         "rbf", "poly", "sigmoid", "laplacian", "chi2" (exponential, for histograms),
-        "precomputed", or a function K(X, Z) that returns an array of shape (len(X), len(Z)).  It
-        is called from several threads if ``n_jobs`` says so.
+        "precomputed", or a function K(X, Z) that returns an array or a sparse matrix of shape
+        (len(X), len(Z)).  It is called from several threads if ``n_jobs`` says so.  Rows that are
+        no numbers (a list of texts, series or graphs) reach it as an array of objects.
     C : float, default=1.0
     gamma : "scale", "auto" or float, default="scale"
         1 / (n_features * X.var()), 1 / n_features, or a number.
@@ -364,6 +366,8 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelMachine):
     def _outputs(self, X, finish) -> np.ndarray:
         """What ``finish`` makes of the values of all outputs."""
         stored, host = matrix_of(X), Host(effective_n_jobs(self.n_jobs))
+        if (objects := rows_of_objects(self.kernel, X)) is not None:
+            return self.model_.decision(objects, host, finish)
         parts = [X] if stored is None else (part for _, part in stored.parts())
         checked = (check_X(self, part, reset=False) for part in parts)
         return np.concatenate([self.model_.decision(part, host, finish) for part in checked])

@@ -6,6 +6,7 @@ of the first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -105,4 +106,4 @@ class KernelRows:
 
 def _size(X) -> int:
     """Values that are stored; of a sparse matrix, with their indices."""
-    return 2 * X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1]
+    return 2 * X.nnz if sp.issparse(X) else math.prod(X.shape)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from widemargin.kernel.kernels import traits_of
 from widemargin.kernel.moments import first_negative, is_constant, weighted_variance
@@ -26,7 +27,8 @@ from widemargin.wording import words
 def read_data(machine, X, y, sample_weight) -> tuple[Any, Any, Targets, np.ndarray]:
     """Checked data, with its targets, and weights in which classes have no part."""
     if not isinstance(X, Store):
-        X, y = check_X_y(machine, X, y)
+        rows = rows_of_objects(machine.kernel, X)
+        X, y = check_X_y(machine, X, y) if rows is None else _check_objects(machine, rows, y)
         _check_kernel_input(machine, X)
         targets = machine._targets(X, y, sample_weight)
         given = sample_weights(sample_weight, X)[targets.present]
@@ -41,6 +43,33 @@ def read_data(machine, X, y, sample_weight) -> tuple[Any, Any, Targets, np.ndarr
     every = np.arange(len(matrix))
     targets = _with_class_weights(replace(targets, X=matrix, present=every), weight)
     return matrix, None, targets, weight
+
+
+def rows_of_objects(kernel, X) -> np.ndarray | None:
+    """Rows for a function of any objects (texts, series, graphs); None for a matrix or a frame."""
+    is_matrix = sp.issparse(X) or hasattr(X, "columns") or isinstance(X, (Store, StoredMatrix))
+    if not callable(kernel) or is_matrix or not hasattr(X, "__len__") or isinstance(X, str):
+        return None
+    try:
+        array = np.asarray(X)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind in "biuf":
+        return array if array.ndim > 2 else None
+    rows = np.empty(len(X), dtype=object)
+    for number, row in enumerate(X):
+        rows[number] = row
+    return rows
+
+
+def _check_objects(machine, rows: np.ndarray, y) -> tuple[np.ndarray, Any]:
+    """Rows that only the user's function can check, and labels for them."""
+    for name in ("n_features_in_", "feature_names_in_"):  # of another fit
+        if hasattr(machine, name):
+            delattr(machine, name)
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(rows, y)
+    return rows, y
 
 
 def _with_class_weights(targets: Targets, given: np.ndarray) -> Targets:
@@ -84,7 +113,9 @@ def choose_gamma(machine, X, weight: np.ndarray) -> float:
     """The number that ``gamma`` stands for on this data."""
     if not isinstance(machine.gamma, str):
         return float(machine.gamma)
-    if machine.gamma == "auto" or "gamma" not in traits_of(machine.kernel).parameters:
+    if "gamma" not in traits_of(machine.kernel).parameters:
+        return 1.0
+    if machine.gamma == "auto":
         return 1.0 / X.shape[1]
     variance = weighted_variance(X, weight / weight.sum())
     gamma = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0

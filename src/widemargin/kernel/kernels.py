@@ -305,7 +305,8 @@ class FunctionKernel:
         return a
 
     def fill(self, a: GivenRows, b: GivenRows, out: np.ndarray) -> None:
-        K = np.asarray(self.function(a.data, b.data))
+        K = self.function(a.data, b.data)
+        K = K.toarray() if sp.issparse(K) else np.asarray(K)
         if K.shape != out.shape:
             raise ValueError(
                 f"kernel {self.name!r} returned shape {K.shape} for {len(a)} and {len(b)} rows; "

@@ -244,8 +244,11 @@ class GivenRows:
         return GivenRows(self.data.astype(np.float64)) if lifted else self
 
     def pack(self) -> dict[str, np.ndarray]:
-        if not isinstance(self.data, np.ndarray):
-            raise TypeError("Sparse support vectors of a kernel function cannot be stored.")
+        if not isinstance(self.data, np.ndarray) or self.data.ndim != 2:
+            raise TypeError(
+                "A model file holds support vectors of a kernel function only where they are rows "
+                "of a dense matrix of numbers."
+            )
         return {"data": self.data, "norms": np.zeros(len(self))}
 
 
