@@ -34,7 +34,7 @@ LAYERS = [  # from above; groups of one layer do not import each other
     ["pairs", "bands", "mistakes"],
     ["term_bins"],
     ["terms"],
-    ["papers", "libsvm"],
+    ["papers", "libsvm", "sklearn"],
     ["__init__"],
     ["additive", "kernel", "data"],
     [SHARED],

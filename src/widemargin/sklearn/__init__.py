@@ -1,0 +1,11 @@
+"""scikit-learn's SVM classes, fitted by our machines: change an import, and nothing else.
+
+>>> from widemargin.sklearn import SVC
+>>> SVC(C=10)
+SVC(C=10)
+"""
+
+from widemargin.sklearn.patching import patch, unpatch
+from widemargin.sklearn.svc import SVC
+
+__all__ = ["SVC", "patch", "unpatch"]

@@ -1,0 +1,131 @@
+"""`widemargin.sklearn`: scikit-learn's classes in name, parameters and optimum, and the patch."""
+
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import sklearn.svm
+from scipy import sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, make_classification
+
+from widemargin.sklearn import SVC, patch, unpatch
+
+THEIRS = sklearn.svm.SVC
+X, Y = load_iris(return_X_y=True)
+
+
+@pytest.fixture
+def patched():
+    patch()
+    yield
+    unpatch()
+
+
+def test_the_patch_is_put_and_taken_back():
+    patch()
+    assert sklearn.svm.SVC is SVC
+    unpatch()
+    assert sklearn.svm.SVC is THEIRS
+    unpatch()
+    assert sklearn.svm.SVC is THEIRS
+
+
+@pytest.mark.parametrize("how", [["{script}"], ["-m", "script"]])
+def test_a_program_runs_with_our_classes(how, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nfrom sklearn.svm import SVC\n"
+        "label = SVC().fit([[0.0], [1.0]], [0, 1]).predict([[2.0]])\n"
+        "print(__name__, SVC.__module__, sys.argv[1:], label)"
+    )
+    how = [part.format(script=script) for part in how]
+    found = subprocess.run(
+        [sys.executable, "-m", "widemargin.sklearn", *how, "-a", "b"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert found.stdout == "__main__ widemargin.sklearn.svc ['-a', 'b'] [1]\n"
+
+
+def test_without_a_program_the_usage_is_told():
+    run = [sys.executable, "-m", "widemargin.sklearn"]
+    nothing = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert nothing.returncode == 1
+    assert "SCRIPT" in nothing.stderr
+    asked = subprocess.run([*run, "--help"], capture_output=True, text=True, check=True)
+    assert "SCRIPT" in asked.stdout
+
+
+def test_parameters_and_attributes_are_theirs():
+    assert SVC().get_params() == THEIRS().get_params()
+    assert isinstance(SVC(), THEIRS)
+    ours, theirs = SVC().fit(X, Y), THEIRS().fit(X, Y)
+    assert set(vars(ours)) == set(vars(theirs))
+    for name in ("support_", "_n_support", "dual_coef_", "intercept_", "n_iter_", "_gamma"):
+        assert np.asarray(getattr(ours, name)).dtype == np.asarray(getattr(theirs, name)).dtype
+        assert np.shape(getattr(ours, name)) == np.shape(getattr(theirs, name))
+    again = pickle.loads(pickle.dumps(ours))
+    np.testing.assert_array_equal(again.decision_function(X), ours.decision_function(X))
+    assert not hasattr(clone(ours), "support_")
+
+
+@pytest.mark.parametrize("C", [0.03, 1.0, 1000.0])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_decisions_are_theirs(kernel, C, layout):
+    digits, labels = load_digits(n_class=4, return_X_y=True)
+    data = layout(digits[:200] / 16)
+    how = {"kernel": kernel, "C": C, "tol": 1e-6, "class_weight": {0: 1.5}}
+    ours, theirs = (kind(**how).fit(data, labels[:200]) for kind in (SVC, THEIRS))
+    rows = layout(digits[200:] / 16)
+    np.testing.assert_allclose(
+        ours.decision_function(rows), theirs.decision_function(rows), atol=1e-3
+    )
+    np.testing.assert_array_equal(ours.predict(rows), theirs.predict(rows))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({"kernel": "sigmoid"}, "kernel='sigmoid' is not positive semi-definite"),
+        ({"max_iter": 3}, "max_iter=3 counts LIBSVM's iterations"),
+        ({"C": np.inf}, "C=inf has no dual with bounds"),
+        ({"gamma": 0.0}, "gamma=0 makes all rows alike"),
+        ({"kernel": lambda a, b: -a @ b.T}, "not positive semi-definite on these data"),
+    ],
+)
+def test_what_is_scikit_learns_is_said_once(parameters, reason):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        ours = SVC(**parameters).fit(X, Y)
+    assert [reason in str(w.message) for w in told if w.category is UserWarning] == [True]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = THEIRS(**parameters).fit(X, Y)
+    np.testing.assert_array_equal(ours.dual_coef_, theirs.dual_coef_)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+def test_a_fit_is_silent():
+    wide = X * [1, 1000, 1, 1]  # which KernelSVC warns of
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SVC().fit(wide, Y)
+
+
+def test_other_classes_of_scikit_learn_take_it(patched):
+    from sklearn.ensemble import BaggingClassifier
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.multiclass import OneVsRestClassifier
+
+    data, labels = make_classification(200, random_state=0)
+    search = GridSearchCV(sklearn.svm.SVC(), {"C": [0.1, 1]}, cv=2).fit(data, labels)
+    assert type(search.best_estimator_) is SVC
+    assert (
+        BaggingClassifier(sklearn.svm.SVC(), random_state=0).fit(data, labels).score(data, labels)
+        > 0.8
+    )
+    assert OneVsRestClassifier(sklearn.svm.SVC()).fit(X, Y).score(X, Y) > 0.9
