@@ -64,6 +64,7 @@ void bind_codes(nb::module_& m);
 void bind_additive(nb::module_& m);
 void bind_encode(nb::module_& m);
 void bind_kernel(nb::module_& m);
+void bind_linear(nb::module_& m);
 void bind_working_set(nb::module_& m);
 void bind_svmlight(nb::module_& m);
 

@@ -99,6 +99,7 @@ NB_MODULE(_core, m) {
   bind_additive(m);
   bind_encode(m);
   bind_kernel(m);
+  bind_linear(m);
   bind_working_set(m);
   bind_svmlight(m);
 }

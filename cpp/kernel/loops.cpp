@@ -2,6 +2,7 @@
 // isa.hpp); the table of functions at the end is all that leaves this file.
 #include "kernel/dense.hpp"
 #include "kernel/finish.hpp"
+#include "kernel/linear.hpp"
 #include "kernel/pair_steps.hpp"
 #include "kernel/panels.hpp"
 #include "kernel/row_sums.hpp"
@@ -18,7 +19,7 @@ std::int64_t solve_pairs(const WorkingSetArg<T>& w) {
 template <class T>
 constexpr KernelLoopsOf<T> loops() {
   return {finish_block<T>, fill<T>,        kStrip<T>,  fill_dense<T>,
-          dense_norms<T>,  solve_pairs<T>, add_rows<T>};
+          dense_norms<T>,  solve_pairs<T>, add_rows<T>, sweep_linear<T>};
 }
 
 }  // namespace

@@ -73,6 +73,28 @@ struct WorkingSetArg {
   std::int64_t max_steps;
 };
 
+// min 1/2 a'(Q + R)a + linear'a,  0 <= a <= upper,  with w = sum_i a_i sign_i x_i in its weights.
+template <class T>
+struct LinearArg {
+  const std::int64_t* start;  // of compressed rows; null for dense ones
+  const std::int32_t* index;
+  const T* value;
+  std::int64_t n_features;
+  double constant;          // the value of one more feature, whose weight is the last
+  const std::int64_t* row;  // of every variable
+  const double *sign, *linear, *upper, *ridge, *diagonal;
+  double *alpha, *weights;
+  std::int64_t* order;  // all variables, those that are swept first
+};
+
+// How many variables a sweep visits, and the gradients beyond which they leave; then how many are
+// left, and the extreme projected gradients met.
+struct LinearState {
+  std::int64_t n_active;
+  double low, high;
+  std::uint64_t seed;
+};
+
 template <class T>
 struct KernelLoopsOf {
   // Inner products to kernel values, in place; norms of the rows and of the columns.
@@ -91,6 +113,7 @@ struct KernelLoopsOf {
   // out[j] += sum_i coef[i] rows[i][j]
   void (*add_rows)(const T* const* rows, const double* coef, std::int64_t n_rows,
                    std::int64_t n_columns, double* out);
+  LinearState (*sweep_linear)(const LinearArg<T>&, LinearState);
 };
 
 struct KernelLoops {

@@ -177,6 +177,30 @@ class KeptRows:
     def add(self, numbers: npt.NDArray[np.int64]) -> int: ...
     def ask_all(self) -> bool: ...
 
+class LinearRows:
+    def __init__(
+        self,
+        start: npt.NDArray[np.int64] | None,
+        index: npt.NDArray[np.int32] | None,
+        value: Numbers,
+        n_features: int,
+    ) -> None: ...
+
+class LinearVariables:
+    def __init__(
+        self,
+        rows: LinearRows,
+        constant: float,
+        row: npt.NDArray[np.int64],
+        terms: npt.NDArray[np.float64],
+        alpha: npt.NDArray[np.float64],
+        weights: npt.NDArray[np.float64],
+        order: npt.NDArray[np.int64],
+    ) -> None: ...
+    def sweep(
+        self, n_active: int, low: float, high: float, seed: int
+    ) -> tuple[int, float, float, int]: ...
+
 class WorkingSet:
     def __init__(
         self,

@@ -14,6 +14,7 @@ from widemargin.calibration import parts_of, uncalibrated
 from widemargin.export.labels import plain_labels
 from widemargin.kernel import KernelSVC
 from widemargin.kernel.kernels import DotKernel
+from widemargin.kernel.linear import LinearModel
 from widemargin.kernel.model import KernelModel
 from widemargin.libsvm.svm_text import SvmText
 from widemargin.multiclass import Coding, every_pair, pair_numbers
@@ -173,6 +174,12 @@ def _checked_labels(model) -> np.ndarray:
             f"KernelSVC, perhaps behind scalers, or use {elsewhere}."
         )
     check_is_fitted(model, "model_")
+    if isinstance(model.model_, LinearModel):
+        raise ValueError(
+            f"{option('kernel', 'linear')} keeps weights, and LIBSVM's format has support vectors. "
+            f"The same kernel is {option('kernel', 'poly')} with {option('degree', 1)} and "
+            f"{option('gamma', 1.0)}: fit with that, or use {elsewhere}."
+        )
     if model.model_.kernel.traits.libsvm is None:
         raise ValueError(
             f"{option('kernel', model.kernel)} is none of LIBSVM's. Fit with "

@@ -6,6 +6,7 @@ import numpy as np
 
 from widemargin.export.onnx_graph import Graph
 from widemargin.kernel.kernels import DotKernel, FunctionKernel, Kernel
+from widemargin.kernel.linear import LinearModel
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.partition import KernelRouter, PointRouter
 from widemargin.kernel.precision import predicts_in_single
@@ -15,8 +16,11 @@ from widemargin.wording import words
 ROUNDING = 3e-5  # of the margin, above which kernel values are in double precision
 
 
-def kernel_scores(graph: Graph, x: str, model: KernelModel) -> str:
+def kernel_scores(graph: Graph, x: str, model: KernelModel | LinearModel) -> str:
     """Decision values of the rows x, of shape (N, n_outputs)."""
+    if isinstance(model, LinearModel):
+        values = graph("MatMul", graph.cast(x, np.float64), np.ascontiguousarray(model.weights.T))
+        return graph("Add", values, model.intercept)
     _check(model)
     kernel, vectors = model.kernel, model.vectors
     single = kernel.dtype == np.float32

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from widemargin.kernel.divide import FitState
+from widemargin.kernel.linear import LinearModel
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.problems import Variables
 from widemargin.multiclass import Coding
@@ -40,12 +41,20 @@ class SvcAttributes:
     Of several classes in pairs, SVC has the earlier class positive, and the model the later one.
     """
 
-    model_: KernelModel
+    model_: KernelModel | LinearModel
     classes_: np.ndarray
     multi_class: str
     converged_: bool
     kernel: Any
     _sparse: bool
+
+    def _keep_support(self, training: Any, support: np.ndarray) -> None:
+        """Which rows are support vectors, and what they are of."""
+        targets, n_classes = training.targets, training.targets.coding.n_classes
+        self.support_ = targets.present[support]
+        self.n_support_ = np.bincount(targets.label[support], minlength=n_classes)
+        self.shape_fit_ = training.X.shape
+        self._sparse = sp.issparse(training.X) or getattr(training.X, "sparse", False)
 
     @property
     def dual_coef_(self):
@@ -64,6 +73,8 @@ class SvcAttributes:
     @property
     def support_vectors_(self):
         """Rows of the training data, in the precision of the model."""
+        if isinstance(self.model_, LinearModel):
+            raise AttributeError("kernel='linear' keeps weights only: take X[model.support_].")
         kernel, vectors = self.model_.kernel, self.model_.vectors
         if kernel.traits.pairwise:
             return np.empty((0, 0))
@@ -73,6 +84,15 @@ class SvcAttributes:
         if centre is not None:
             rows = rows + centre
         return sp.csr_array(rows) if self._sparse and not sp.issparse(rows) else rows
+
+    @property
+    def coef_(self):
+        """The weights of a linear kernel, which cannot be written; sparse where the data was."""
+        if not isinstance(self.model_, LinearModel):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        weights = self._signed(self.model_.weights).view()
+        weights.flags.writeable = False
+        return sp.csr_array(weights) if self._sparse else weights
 
     @property
     def fit_status_(self) -> int:

@@ -13,7 +13,7 @@ from widemargin.kernel.attributes import SvcAttributes, refuse_unknown
 from widemargin.kernel.backend import Host
 from widemargin.kernel.input import rows_of_objects
 from widemargin.kernel.kernels import KERNELS, traits_of
-from widemargin.kernel.machine import KernelMachine
+from widemargin.kernel.linear_fit import LinearFit
 from widemargin.kernel.model import COMBINATIONS
 from widemargin.kernel.partition import CLUSTERINGS
 from widemargin.kernel.problems import MULTI_CLASS, Variables, binary_problems
@@ -33,7 +33,7 @@ from widemargin.wording import words
 LARGEST = 1e30  # gamma and coef0 that single precision can work with
 
 
-class KernelSVC(SvcAttributes, MarginClassifier, KernelMachine):
+class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
     """Support vector classification with any kernel, exact or early, by divide and conquer.
 
     Solves min 1/2 a'Qa - e'a over 0 <= a <= C to a certified duality gap; a bias is a constant in
@@ -44,7 +44,7 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelMachine):
     Parameters
     ----------
     kernel : str or callable, default="rbf"
-        "rbf", "poly", "sigmoid", "laplacian", "chi2" (exponential, for histograms),
+        "rbf", "linear", "poly", "sigmoid", "laplacian", "chi2" (exponential, for histograms),
         "precomputed", or a function K(X, Z) that returns an array or a sparse matrix of shape
         (len(X), len(Z)).  It is called from several threads if ``n_jobs`` says so.  Rows that are
         no numbers (a list of texts, series or graphs) reach it as an array of objects.
@@ -139,6 +139,8 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelMachine):
         Shape of the training data.
     fit_status_ : int
         0 where ``converged_``, else 1.
+    coef_ : ndarray or CSR array of shape (n_outputs, n_features)
+        Of a linear kernel.
     gamma_ : float
     duality_gap_ : float
         Largest relative gap of the binary problems (for an early model, of the clusters' own), in

@@ -57,6 +57,7 @@ class Traits:
 
 
 KERNELS: dict[str, Traits] = {
+    "linear": Traits(sparse=True, libsvm="linear"),
     "rbf": Traits(("gamma",), inner=True, by_distance=True, sparse=True, libsvm="rbf"),
     "poly": Traits(("degree", "gamma", "coef0"), inner=True, sparse=True, libsvm="polynomial"),
     "sigmoid": Traits(

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -70,7 +69,7 @@ def _seed(random_state) -> int:
 _first_of = lru_cache(64)(_seed)  # of a number: such a generator takes longer than a small fit
 
 
-def _coefficients(
+def coefficients(
     targets: Targets, problems: list[Variables], alphas: list[np.ndarray], support: np.ndarray
 ) -> Coefficients:
     """Of the support vectors, which are sorted by class where pairs of classes vote."""
@@ -122,6 +121,7 @@ class KernelMachine(Machine):
 
     _problems: Callable[[Targets], list[Variables]]
     _stored_targets: Callable[[Store], Targets]
+    _keep_support: Callable[[Any, np.ndarray], None]
 
     @property
     def converged_(self) -> bool:
@@ -313,7 +313,7 @@ class KernelMachine(Machine):
         support = support_of(state, problems, len(data))
         label = training.targets.label
         support = support[np.argsort(label[support], kind="stable")]  # by class
-        coef = _coefficients(training.targets, problems, state.alphas, support)
+        coef = coefficients(training.targets, problems, state.alphas, support)
         early = not state.solutions
         kernel, router = data.kernel, state.router
         rows = replace(data, exact=None)[support].in_memory().rows
@@ -339,10 +339,7 @@ class KernelMachine(Machine):
             combination=self.early_prediction,
             noise=1 / float(self.C),
         )
-        self.support_ = training.targets.present[support]
-        self.n_support_ = np.bincount(label[support], minlength=training.targets.coding.n_classes)
-        self.shape_fit_ = training.X.shape
-        self._sparse = sp.issparse(training.X) or getattr(training.X, "sparse", False)
+        self._keep_support(training, support)
         self.levels_ = state.levels
 
     def _is_certificate(

@@ -12,6 +12,7 @@ from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.estimator import KernelSVC
 from widemargin.kernel.kernels import DotKernel, FunctionKernel, Kernel, make_kernel
 from widemargin.kernel.levels import Level
+from widemargin.kernel.linear import LinearModel
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.partition import KernelRouter, PointRouter, Router
 from widemargin.kernel.rows import CompressedRows, DenseRows, GivenRows, MatrixRows, Rows
@@ -30,6 +31,8 @@ _MEASURES = tuple(f.name for f in fields_of(Level) if f.name not in _NO_MEASURES
 
 def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
     model = estimator.model_
+    if isinstance(model, LinearModel):
+        return _pack_linear(estimator, model)
     kernel = model.kernel
     header: dict = {
         "gamma": float(estimator.gamma_),
@@ -37,16 +40,12 @@ def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
         "noise": float(model.noise),
         "levels": [_pack_level(level) for level in estimator.levels_],
         "compressed": isinstance(kernel, DotKernel) and bool(kernel.compressed),
-        "sparse": bool(estimator._sparse),
-        "rows_given": estimator.shape_fit_[0],
+        **_fit_fields(estimator),
     }
     arrays = {
         "coef": model.coef.values,
         "intercept": model.intercept,
-        "support": estimator.support_,
-        "support_sizes": estimator.n_support_,
-        "n_iter": estimator.n_iter_,
-        "class_weight": estimator.class_weight_,
+        **_fit_arrays(estimator),
         **_named("vectors.", model.vectors.pack()),
     }
     if model.coef.owner is not None:
@@ -59,11 +58,43 @@ def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
     return header, arrays
 
 
+def _pack_linear(estimator: KernelSVC, model: LinearModel) -> tuple[dict, dict[str, np.ndarray]]:
+    arrays = {
+        "coef": model.coef.values,
+        "intercept": model.intercept,
+        "weights": model.weights,
+        **_fit_arrays(estimator),
+    }
+    if model.coef.owner is not None:
+        arrays["owner"] = model.coef.owner
+    return _fit_fields(estimator), arrays
+
+
+def _fit_fields(estimator: KernelSVC) -> dict:
+    return {"sparse": bool(estimator._sparse), "rows_given": estimator.shape_fit_[0]}
+
+
+def _fit_arrays(estimator: KernelSVC) -> dict[str, np.ndarray]:
+    return {
+        "support": estimator.support_,
+        "support_sizes": estimator.n_support_,
+        "n_iter": estimator.n_iter_,
+        "class_weight": estimator.class_weight_,
+    }
+
+
 def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
     """Set what `KernelSVC.fit` sets."""
     d, coding = estimator.n_features_in_, Coding.of(estimator)
     intercept = arrays.take("intercept", np.float64, (coding.n_outputs,))
     coef, order = _unpack_coef(arrays, coding)
+    if isinstance(estimator.kernel, str) and estimator.kernel == "linear":
+        _unpack_fit(estimator, fields, arrays, coding)
+        weights = arrays.take("weights", np.float64, (coding.n_outputs, d))
+        estimator.support_ = arrays.indices("support", np.int64, len(coef), 2**62)
+        estimator.gamma_, estimator.levels_ = 1.0, []
+        estimator.model_ = LinearModel(weights, intercept, coef)
+        return
     kernel = _unpack_kernel(estimator, fields, arrays)
     vectors = _unpack_rows(kernel, arrays.inner("vectors."), len(coef), d)
     _check_overflow(kernel, vectors, fields)
