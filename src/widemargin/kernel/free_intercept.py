@@ -166,6 +166,9 @@ class FreeInterceptSVC(KernelSVC):
     def _has_intercept(self) -> bool:
         return False
 
+    def _is_linear(self) -> bool:
+        return False  # kernel values tell the equations of free variables
+
     def _problems(self, targets: Targets) -> list[Variables]:
         return [
             replace(p, linear=p.linear + self._offset[p.output_of] * p.sign)

@@ -57,7 +57,7 @@ class Traits:
 
 
 KERNELS: dict[str, Traits] = {
-    "linear": Traits(sparse=True, libsvm="linear"),
+    "linear": Traits(inner=True, sparse=True, libsvm="linear"),
     "rbf": Traits(("gamma",), inner=True, by_distance=True, sparse=True, libsvm="rbf"),
     "poly": Traits(("degree", "gamma", "coef0"), inner=True, sparse=True, libsvm="polynomial"),
     "sigmoid": Traits(
@@ -158,7 +158,7 @@ def _centred(X: np.ndarray, centre: np.ndarray | None, dtype) -> np.ndarray:
 
 @dataclass(frozen=True)
 class DotKernel:
-    """Kernels of inner products: rbf, poly, sigmoid.
+    """Kernels of inner products: rbf, poly, sigmoid, linear.
 
     Rows that are mostly zeros are compressed, whatever they came as.  Distances are |a|^2 + |b|^2 -
     2ab, so other data of the rbf kernel is centred first (distances do not change, cancellation
@@ -247,6 +247,8 @@ class DotKernel:
     def diagonal(self, a) -> np.ndarray:
         if self.traits.by_distance:
             return np.ones(len(a))
+        if self.name == "linear":
+            return a.norms.astype(np.float64)
         inner = self.gamma * a.norms.astype(np.float64) + self.coef0
         with np.errstate(over="ignore"):  # the estimator names the row
             return inner**self.degree if self.name == "poly" else np.tanh(inner)

@@ -144,16 +144,12 @@ class SVC(svm.SVC):
 
     @property
     def _our_kernel(self) -> str:
-        if self._is_matrix:
-            return "precomputed"
-        return "poly" if self.kernel == "linear" else self.kernel
+        return "precomputed" if self._is_matrix else self.kernel
 
     @property
     def _our_kernel_parameters(self) -> dict:
         if self._is_matrix:
             return {}
-        if self.kernel == "linear":
-            return {"gamma": 1.0, "degree": 1, "coef0": 0.0}
         return {"gamma": float(self._gamma), "degree": self.degree, "coef0": float(self.coef0)}
 
     # ------------------------------------------------------------------ prediction
