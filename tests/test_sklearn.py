@@ -12,9 +12,9 @@ from scipy import sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, make_classification
 
-from widemargin.sklearn import SVC, patch, unpatch
+from widemargin.sklearn import SVC, LinearSVC, patch, unpatch
 
-THEIRS = sklearn.svm.SVC
+THEIRS, THEIR_LINEAR = sklearn.svm.SVC, sklearn.svm.LinearSVC
 X, Y = load_iris(return_X_y=True)
 
 
@@ -28,7 +28,9 @@ def patched():
 def test_the_patch_is_put_and_taken_back():
     patch()
     assert sklearn.svm.SVC is SVC
+    assert sklearn.svm.LinearSVC is LinearSVC
     unpatch()
+    assert sklearn.svm.LinearSVC is THEIR_LINEAR
     assert sklearn.svm.SVC is THEIRS
     unpatch()
     assert sklearn.svm.SVC is THEIRS
@@ -129,3 +131,61 @@ def test_other_classes_of_scikit_learn_take_it(patched):
         > 0.8
     )
     assert OneVsRestClassifier(sklearn.svm.SVC()).fit(X, Y).score(X, Y) > 0.9
+
+
+# ------------------------------------------------------------------ LinearSVC
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("scaling", [None, 1.0, 5.0])
+def test_the_weights_are_liblinears(layout, loss, scaling):
+    weight = np.random.default_rng(0).integers(0, 3, size=len(X))
+    how = {
+        "loss": loss,
+        "C": 0.3,
+        "tol": 1e-8,
+        "fit_intercept": scaling is not None,
+        "intercept_scaling": scaling or 1.0,
+        "class_weight": {0: 2.0},
+        "max_iter": 100_000,
+        "dual": True,
+    }
+    data = layout(X - X.mean(axis=0))
+    ours = LinearSVC(**how).fit(data, Y, sample_weight=weight)
+    theirs = THEIR_LINEAR(random_state=0, **how).fit(data, Y, sample_weight=weight)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-4)
+    np.testing.assert_array_equal(ours.predict(data), theirs.predict(data))
+    assert set(vars(ours)) == set(vars(theirs))
+    assert isinstance(ours.n_iter_, int)
+
+
+def test_linear_parameters_are_theirs():
+    assert LinearSVC().get_params() == THEIR_LINEAR().get_params()
+    two = LinearSVC().fit(X[:100], Y[:100])
+    assert two.coef_.shape == (1, 4)
+    assert two.decision_function(X).shape == (150,)
+
+
+@pytest.mark.filterwarnings("ignore:Liblinear failed to converge")
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({"penalty": "l1"}, "penalty='l1' has no dual with bounds"),
+        ({"multi_class": "crammer_singer"}, "no problem per class"),
+        ({"max_iter": 999, "C": 1e-3}, "max_iter=999 counts LIBLINEAR's iterations"),
+    ],
+)
+def test_what_is_liblinears_is_said(parameters, reason):
+    with pytest.warns(UserWarning, match=reason):
+        ours = LinearSVC(random_state=0, **parameters).fit(X, Y)
+    theirs = THEIR_LINEAR(random_state=0, **parameters).fit(X, Y)
+    np.testing.assert_array_equal(ours.coef_, theirs.coef_)
+
+
+def test_what_liblinear_does_not_know_is_refused():
+    with pytest.raises(ValueError, match="Unsupported set of arguments"):
+        LinearSVC(loss="hinge", dual=False).fit(X, Y)
+    with pytest.raises(ValueError, match="only one class"):
+        LinearSVC().fit(X[:10], Y[:10])

@@ -5,7 +5,8 @@
 SVC(C=10)
 """
 
+from widemargin.sklearn.linear_svc import LinearSVC
 from widemargin.sklearn.patching import patch, unpatch
 from widemargin.sklearn.svc import SVC
 
-__all__ = ["SVC", "patch", "unpatch"]
+__all__ = ["SVC", "LinearSVC", "patch", "unpatch"]

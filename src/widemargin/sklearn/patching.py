@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sklearn.svm
 
+from widemargin.sklearn.linear_svc import LinearSVC
 from widemargin.sklearn.svc import SVC
 
-_OURS = {"SVC": SVC}
+_OURS = {"SVC": SVC, "LinearSVC": LinearSVC}
 _THEIRS = {name: getattr(sklearn.svm, name) for name in _OURS}
 
 

@@ -52,14 +52,14 @@ class SVC(svm.SVC):
                 X = self._kernel_of_training(X)
             self._fit_ours(X, y, sample_weight)
         except NotOursError as reason:
-            _warn_of(reason)
+            warn_of(reason)
             super()._dense_fit(given, y, sample_weight, solver_type, kernel, random_seed)
 
     def _sparse_fit(self, X, y, sample_weight, solver_type, kernel, random_seed):
         try:
             self._fit_ours(X, y, sample_weight)
         except NotOursError as reason:
-            _warn_of(reason)
+            warn_of(reason)
             super()._sparse_fit(X, y, sample_weight, solver_type, kernel, random_seed)
 
     def _kernel_of_training(self, X) -> np.ndarray:
@@ -208,5 +208,6 @@ def _with_zeros(values: np.ndarray, kind: type):
     return kind((values.ravel(), index, start), shape=values.shape)
 
 
-def _warn_of(reason: Exception) -> None:
+def warn_of(reason: Exception | str) -> None:
+    """Say why a fit was left to scikit-learn."""
     warn_user(f"This fit is scikit-learn's own: {reason}.".replace("..", "."))
