@@ -1,6 +1,6 @@
 """Linear SVMs on benchopt's problem: the hinge loss, no intercept, C = 1.
 
-Seconds until the primal objective is within 1e-4 and within 1e-8 of its least value, relative to it.
+Seconds until the primal objective is within 1e-4 and within 1e-8 of its least value, relatively.
 As in benchopt, a solver that does not know how near it is gets twice as many iterations until it is
 there, and only its last run counts; ours ends by its own duality gap.  L-BFGS-B on the dual is
 benchopt's.  Seconds are those of the process in user mode, in turns, the best of three.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +64,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
 
     C: float
     n_jobs: int | None
+    max_seconds: float | None
     fit_record_: FitRecord
     duality_gap_ = recorded("gap")
     objective_ = recorded("objective")
@@ -91,7 +94,8 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         self : estimator
         """
         self._check_params()
-        self._solve(self._prepare(X, y, sample_weight), None)
+        with self._time_limit():
+            self._solve(self._prepare(X, y, sample_weight), None)
         return self
 
     def fit_path(self, X, y, Cs, sample_weight=None):
@@ -138,7 +142,26 @@ class Machine(CallbackSupportMixin, BaseEstimator):
 
     @with_callbacks
     def _solve_managed(self, training, start):
-        return self._solve(training, start)
+        with self._time_limit():
+            return self._solve(training, start)
+
+    @contextmanager
+    def _time_limit(self) -> Iterator[None]:
+        """The fit within ends ``max_seconds`` from now (see `progress_of`)."""
+        if self.max_seconds is None:
+            yield
+            return
+        self._deadline = time.monotonic() + self.max_seconds
+        try:
+            yield
+        finally:
+            del self._deadline
+
+    def _why_stopped(self) -> str:
+        """What ended a fit before it converged and before ``max_iter``."""
+        if time.monotonic() >= getattr(self, "_deadline", math.inf):
+            return f"The time limit of {self.max_seconds:g} s is over."
+        return "It was told to stop."
 
     def _executor(self) -> Threads | Executor:
         """Where the tasks of a fit run: here, or where ``joblib.parallel_config("dask")`` says."""

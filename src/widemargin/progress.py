@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -56,11 +57,29 @@ class NoProgress:
         return False
 
 
-def progress_of(estimator, context, X, y) -> Progress | NoProgress:
-    """The progress of a fit, or `NoProgress` where nobody listens."""
-    if not has_callbacks(estimator):
-        return NoProgress()
-    return Progress(estimator, context, X, y)
+class TimeLimit:
+    """A task that asks to stop once its time is over, as a callback does."""
+
+    def __init__(self, task: Progress | NoProgress | TimeLimit, deadline: float):
+        self._task, self._deadline = task, deadline
+
+    def task(self, name, task_id=None, n=None, *, ordered=True) -> TimeLimit:
+        return TimeLimit(self._task.task(name, task_id, n, ordered=ordered), self._deadline)
+
+    def epoch(self, fitted=None, gap=None) -> bool:
+        return self._task.epoch(fitted, gap) or time.monotonic() >= self._deadline
+
+    def end(self, fitted=None) -> bool:
+        return self._task.end(fitted) or time.monotonic() >= self._deadline
+
+
+def progress_of(estimator, context, X, y) -> Progress | NoProgress | TimeLimit:
+    """The progress of a fit: callbacks are told of it, and they or a time limit may end it."""
+    progress: Progress | NoProgress = NoProgress()
+    if has_callbacks(estimator):
+        progress = Progress(estimator, context, X, y)
+    deadline = getattr(estimator, "_deadline", None)
+    return progress if deadline is None else TimeLimit(progress, deadline)
 
 
 def log(message: str, *args) -> None:

@@ -83,6 +83,11 @@ def check_n_jobs(value) -> None:
             raise ValueError("n_jobs=0 is out of range: use None, a positive number, or -1.")
 
 
+def check_max_seconds(value) -> None:
+    if value is not None:
+        check_number("max_seconds", value, above=0)
+
+
 def check_number_or_auto(name, value, **bounds) -> None:
     """A number within bounds, or the string "auto"."""
     if isinstance(value, str):

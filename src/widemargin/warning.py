@@ -18,6 +18,14 @@ class RareClassWarning(UserWarning):
     """A class has fewer rows than a cross-validation has folds."""
 
 
+class LostClassWarning(UserWarning):
+    """A class is predicted for none of its training rows."""
+
+
+class NegativeWarning(UserWarning):
+    """A kernel of histograms has been given negative values."""
+
+
 class UnseenWarning(UserWarning):
     """New data has categories, or gaps, that the training data did not have."""
 

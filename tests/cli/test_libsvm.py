@@ -138,3 +138,18 @@ def test_a_damaged_range_is_refused(two):
     write_lines("range", "x", "-1 1", "1 nan 2")
     assert refused("scale", "-r", "range", two, status=1).startswith("range: line 3 must be two")
     assert "not a model" in refused("predict", two, "range")
+
+
+def test_t_0_is_libsvms_linear_model(two):
+    """Hinge loss, C as it is, pairs of classes; its intercept alone is penalised."""
+    run("train", "-t", 0, "-c", 1, two, "m")
+    model = load("m")
+    assert isinstance(model, KernelSVC)
+    assert (model.kernel, model.C, model.multi_class) == ("linear", 1.0, "ovo")
+    assert run_json("info", "m")["kernel"] == "linear"
+
+
+def test_minutes_are_a_limit_of_a_fit(two):
+    said = run("train", "-c", 1000, "-e", 1e-14, "--minutes", 1e-9, two, "m").stderr
+    assert "The time limit of 6e-08 s is over." in " ".join(said.split())
+    assert load("m").max_seconds == pytest.approx(6e-8)

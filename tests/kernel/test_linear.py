@@ -159,3 +159,33 @@ def test_rows_and_variables_are_checked():
     ]:
         with pytest.raises(ValueError, match=message):
             core.sweep(*call)
+
+
+class Listener:
+    """A callback that hears every task, and asks to stop at the third epoch of a problem."""
+
+    def __init__(self):
+        self.heard = []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        self.heard.append(context.task_name)
+        return self.heard.count("epoch") >= 3
+
+
+def test_callbacks_hear_of_epochs_and_may_stop_a_fit():
+    listener = Listener()
+    model = KernelSVC("linear", C=100.0, tol=1e-12).set_callbacks(listener)
+    with pytest.warns(ConvergenceWarning, match="It was told to stop"):
+        model.fit(X[Y < 2], Y[Y < 2])
+    assert listener.heard[:3] == ["epoch"] * 3
+    assert "problem 0" in listener.heard
+    assert not model.converged_

@@ -15,6 +15,7 @@ from widemargin.multiclass import Coding
 from widemargin.validation import (
     check_bool,
     check_choice,
+    check_max_seconds,
     check_n_jobs,
     check_number,
 )
@@ -90,6 +91,9 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         double precision.
     max_iter : int, default=1000
         Sweeps over the data.
+    max_seconds : float or None, default=None
+        A fit that takes longer ends after the sweep, with the model that it has, its
+        ``duality_gap_`` and a ConvergenceWarning.
     warm_start : bool, default=False
         Keep the dual variables and start the next fit on the same rows from them.
     n_jobs : int or None, default=None
@@ -193,6 +197,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         C_unit="diagonal",
         tol=1e-2,
         max_iter=1000,
+        max_seconds=None,
         warm_start=False,
         n_jobs=None,
         random_state=None,
@@ -213,7 +218,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         self.class_weight = class_weight
         self.C_unit = C_unit
         self.tol = tol
-        self.max_iter = max_iter
+        self.max_iter, self.max_seconds = max_iter, max_seconds
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -238,6 +243,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         check_choice("C_unit", self.C_unit, ("diagonal", "raw"))
         check_number("tol", self.tol, above=0)
         check_number("max_iter", self.max_iter, low=1, integer=True)
+        check_max_seconds(self.max_seconds)
         check_bool("fit_intercept", self.fit_intercept)
         check_bool("warm_start", self.warm_start)
         check_n_jobs(self.n_jobs)

@@ -33,9 +33,10 @@ from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
 from widemargin.stored import check_store_input
 from widemargin.validation import check_sums, column_name
-from widemargin.warning import warn_user
+from widemargin.warning import NegativeWarning, warn_user
 from widemargin.wording import words
 
+OF_HISTOGRAMS = ("chi2", "hellinger", "jensen_shannon")  # kernels of amounts
 INTERCEPT_SHARE = 0.1
 """The constant feature's share of the mean kernel diagonal.  A larger one lets the intercept
 move more freely but couples all samples, which costs sweeps."""
@@ -104,6 +105,7 @@ class AdditiveMachine(Machine):
         columns = Columns.of(targets.X, categories)
         values, marks = columns.parts(targets.X)
         learned = learn(values, targets.weight, self._settings(), marks)
+        warn_of_negative(learned)
         shares = BinShares.of(learned.codes, targets.weight)
         given = X if categories else matrix  # which callbacks may predict
         return TrainingSet(columns, learned, learned.diagonal(), targets, shares, given, labels)
@@ -234,7 +236,7 @@ class AdditiveMachine(Machine):
             warn_user(
                 f"AdditiveSVC stopped after {sweeps} with a {what} of {reached:.2g}, above the "
                 f"tolerance of {float(self.tol):g}. "
-                f"{words().converging if used_up else 'It was told to stop.'}",
+                f"{words().converging if used_up else self._why_stopped()}",
                 ConvergenceWarning,
             )
 
@@ -252,6 +254,18 @@ class AdditiveMachine(Machine):
             )
             return None
         return dual
+
+
+def warn_of_negative(learned) -> None:
+    """Kernels of histograms compare amounts; columns with negative values have been shifted."""
+    n_negative = int(np.count_nonzero(learned.encoder.shift < 0))
+    if n_negative and learned.kernel in OF_HISTOGRAMS:
+        warn_user(
+            f"{words().option('kernel', learned.kernel)} is for amounts, and {n_negative} columns "
+            "have negative values: each of these has been shifted to start at 0. Use "
+            f"{words().option('kernel', 'intersection')} if the features are no amounts.",
+            NegativeWarning,
+        )
 
 
 class _FitWatch:

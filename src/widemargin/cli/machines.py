@@ -16,11 +16,18 @@ from widemargin.kernel import kernels as general_kernels
 from widemargin.wording import words
 
 ADDITIVE = (*additive_kernels.KERNELS, "power_mean", "auto")
-# A name that both machines know is the additive kernel; KernelSVC's then has "exp_" before it.
-_GENERAL = {f"exp_{k}" if k in ADDITIVE else k: k for k in general_kernels.KERNELS}
+# A name that both machines know is the additive kernel; KernelSVC's then has another one.
+_OTHER_NAMES = {"chi2": "exp_chi2", "linear": "libsvm_linear"}
+_GENERAL = {_OTHER_NAMES.get(k, k): k for k in general_kernels.KERNELS}
 GENERAL = tuple(_GENERAL)
 KERNELS = ADDITIVE + GENERAL
-LIBSVM_KERNELS = {"0": "linear", "1": "poly", "2": "rbf", "3": "sigmoid", "4": "precomputed"}
+LIBSVM_KERNELS = {
+    "0": "libsvm_linear",
+    "1": "poly",
+    "2": "rbf",
+    "3": "sigmoid",
+    "4": "precomputed",
+}
 # What makes the machine, and the kernel that it has if none is named.
 PRESETS: dict[str, tuple[Callable, str]] = {
     "icd": (papers.icd, "intersection"),
@@ -62,7 +69,7 @@ def kernel_name(word: str) -> str:
     if name not in KERNELS:
         raise UsageError(
             f"{words().option('kernel', word)}: not one of {', '.join(KERNELS)}, nor LIBSVM's 0 to "
-            "4 (linear, poly, rbf, sigmoid, precomputed)."
+            "4 (libsvm_linear, poly, rbf, sigmoid, precomputed)."
         )
     return name
 

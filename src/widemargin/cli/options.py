@@ -193,8 +193,9 @@ Kernel = Annotated[
     machine_option(
         "-t",
         "--kernel",
-        help="rbf, poly, sigmoid, laplacian, exp_chi2, precomputed; intersection, chi2, "
-        "hellinger, jensen_shannon, linear, power_mean, auto; or LIBSVM's 0 to 4 (default: rbf)",
+        help="rbf, poly, sigmoid, laplacian, exp_chi2, libsvm_linear, precomputed; intersection, "
+        "chi2, hellinger, jensen_shannon, linear, power_mean, auto; or LIBSVM's 0 to 4 "
+        "(default: rbf)",
     ),
 ]
 Cost = Annotated[float | None, machine_option("-c", "--C", help="Cost of errors (default: 1)")]
@@ -220,6 +221,10 @@ Tol = Annotated[
     ),
 ]
 MaxIter = Annotated[int | None, machine_option("--max-iter", help="Sweeps or blocks at most")]
+TimeLimit = Annotated[
+    float | None,
+    machine_option("--minutes", help="A fit that takes longer keeps what it has, with a warning"),
+]
 Weight = Annotated[
     list[str] | None,
     machine_option("--weight", help="label=factor of C, LIBSVM's -wLABEL FACTOR; or balanced"),
@@ -284,6 +289,7 @@ class Machine:
     power: Power = None
     tol: Tol = None
     max_iter: MaxIter = None
+    minutes: TimeLimit = None
     weight: Weight = None
     cache_size: Cache = None
     checkpoint: Checkpoints = None
@@ -299,5 +305,6 @@ class Machine:
     random_state: Seed = 0
 
     def parameters(self) -> dict:
-        others = ("preset", "kernel", "scale", "probability")
-        return {k: v for k, v in vars(self).items() if k not in others}
+        others = ("preset", "kernel", "scale", "probability", "minutes")
+        limit = {} if self.minutes is None else {"max_seconds": 60 * self.minutes}
+        return {k: v for k, v in vars(self).items() if k not in others} | limit

@@ -22,14 +22,17 @@ from widemargin.stored import matrix_of
 from widemargin.validation import (
     check_bool,
     check_choice,
+    check_max_seconds,
     check_n_jobs,
     check_number,
     check_number_or_auto,
     check_X,
     machine_of_kernel,
 )
+from widemargin.warning import LostClassWarning, warn_user
 from widemargin.wording import words
 
+LOOKED_AT = 1000  # rows of a class that may be predicted nowhere
 LARGEST = 1e30  # gamma and coef0 that single precision can work with
 
 
@@ -95,6 +98,9 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
         ``tol``; the level of an early model is solved to ``tol``.
     max_iter : int, default=100_000
         Blocks of up to 1,024 variables per problem (128 on up to 2,048 rows); -1 is no limit.
+    max_seconds : float or None, default=None
+        A fit that takes longer ends at the next epoch, with the model that it has, its
+        ``duality_gap_`` and a ConvergenceWarning.
     cache_size : float or "auto", default="auto"
         Megabytes for kernel rows; "auto" is a quarter of the memory of the machine or container,
         at most half of what is free.  A cache that holds the kernel matrix four times changes
@@ -208,6 +214,7 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
         tol=1e-3,
         level_tol=1e-2,
         max_iter=100_000,
+        max_seconds=None,
         cache_size="auto",
         checkpoint=None,
         warm_start=False,
@@ -231,7 +238,7 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
         self.decision_function_shape, self.break_ties = decision_function_shape, break_ties
         self.class_weight = class_weight
         self.tol, self.level_tol = tol, level_tol
-        self.max_iter = max_iter
+        self.max_iter, self.max_seconds = max_iter, max_seconds
         self.cache_size = cache_size
         self.checkpoint = checkpoint
         self.warm_start = warm_start
@@ -259,6 +266,7 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
         check_number("tol", self.tol, above=0)
         if self.max_iter != -1:
             check_number("max_iter", self.max_iter, low=1, integer=True)
+        check_max_seconds(self.max_seconds)
         check_number_or_auto("cache_size", self.cache_size, above=0, finite=True)
         if self.checkpoint is not None and not isinstance(self.checkpoint, (str, os.PathLike)):
             raise TypeError(f"checkpoint must be a path or None, got {self.checkpoint!r}.")
@@ -331,6 +339,36 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
         grouped = not self.record_levels  # which measures the first pair of classes
         upper = self.C * targets.weight
         return binary_problems(targets.label, targets.coding, upper, grouped=grouped)
+
+    def _solve(self, training, start):
+        dual = super()._solve(training, start)
+        self._tell_lost_classes(training)
+        return dual
+
+    def _tell_lost_classes(self, training) -> None:
+        """Warn of classes of which no training row is predicted (of the first `LOOKED_AT`).
+
+        Each such row is on the wrong side in some problem, so that a variable is at its bound.
+        """
+        targets, coding = training.targets, training.targets.coding
+        place = np.searchsorted(targets.present, self.support_)
+        largest = np.abs(self.model_.coef.values).max(axis=1, initial=0.0)
+        wrong = place[largest >= (1 - 1e-9) * self.C * targets.weight[place]]
+        n_rows, n_wrong = (
+            np.bincount(label, minlength=coding.n_classes)
+            for label in (targets.label, targets.label[wrong])
+        )
+        for number in np.flatnonzero(n_rows == n_wrong):
+            rows = np.flatnonzero(targets.label == number)[:LOOKED_AT]
+            scores = self.model_.decision(targets.X[rows], Host(1), coding.scores)
+            if not np.any(coding.classes(scores) == number):
+                name = self.classes_[number : number + 1].tolist()[0]
+                warn_user(
+                    f"Class {name!r} is predicted for none of its {n_rows[number]} training rows. "
+                    f"Increase {words().option('C')}, or set "
+                    f"{words().option('class_weight', 'balanced')}.",
+                    LostClassWarning,
+                )
 
     def decision_function(self, X):
         """Decision values.

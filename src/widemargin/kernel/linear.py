@@ -1,8 +1,8 @@
 """The linear kernel, solved on the weights: a sweep costs as much as the data has values.
 
 Dual coordinate descent (Hsieh et al., ICML 2008) on the variables that are not at rest, with a
-sweep over all of them between; near the end, conjugate gradients on the free variables take the
-last steps at once.  The duality gap is that of the weights in double precision.
+sweep over all of them between; where sweeps are slow, proximal steps solved by Newton's method take
+their place.  The duality gap is that of the weights in double precision.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import brentq
 
 from widemargin import _core
 from widemargin.kernel.coefficients import Coefficients
@@ -23,8 +24,9 @@ from widemargin.kernel.rows import RangeError
 
 FIRST_SWEEPS, MOST_SWEEPS = 20, 1000  # over variables that are not at rest, between two over all
 REST, LEAST_REST = 0.1, 1e-3  # of the violation of the sweep over all, at which these end
-NEAR = 1e-4  # relative gap from which conjugate gradients help
-CG_STEPS, CG_ROUNDS = 100, 3
+NEAR, SLOW = 1e-4, 500  # relative gap or sweeps from which conjugate gradients help
+CG_STEPS, NEWTON_STEPS, LONGEST = 200, 50, 1e6
+FIRST_REACH = 1000.0  # of a proximal step, in units of the inverse diagonal
 SEED = 88172645463325252
 _AT_ONCE = 1 << 24  # products of rows and weights
 
@@ -105,16 +107,19 @@ class LinearProblem:
 
     def certificate(self, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
         """Primal and dual objective."""
-        v, norm = self.variables, float(weights @ weights)
+        v = self.variables
         slack = np.maximum(0, -(v.linear + v.sign * self.rows.times(weights)[self.row]))
-        linear, squares = float(v.linear @ alpha), float(alpha @ (self.ridge * alpha))
         squared = self.ridge > 0
         if squared.any():
             losses = float((slack**2)[squared] @ (0.5 / self.ridge[squared]))
             losses += float(slack[~squared] @ v.upper[~squared])
         else:
             losses = float(slack @ v.upper)
-        return 0.5 * norm + losses, -0.5 * norm - linear - 0.5 * squares
+        return 0.5 * float(weights @ weights) + losses, self.dual(alpha, weights)
+
+    def dual(self, alpha: np.ndarray, weights: np.ndarray) -> float:
+        squares = float(weights @ weights) + float(alpha @ (self.ridge * alpha))
+        return -0.5 * squares - float(self.variables.linear @ alpha)
 
 
 @dataclass
@@ -137,6 +142,7 @@ def solve_linear(
     terms = np.stack([v.sign, v.linear, v.upper, problem.ridge, away_from_zero(diagonal)])
     order, at = np.arange(n), (problem.rows.core, problem.rows.constant, v.row.astype(np.int64))
     core = _core.LinearVariables(*at, terms, alpha, weights, order)
+    reach = FIRST_REACH / float(np.mean(terms[4]))
     n_sweeps, most, rest, seed, history = 0, float(FIRST_SWEEPS), REST, SEED, []
     while True:
         primal, dual = problem.certificate(alpha, weights)
@@ -152,10 +158,8 @@ def solve_linear(
             return LinearSolution(
                 alpha, primal, dual, n_sweeps, history, True, stopped, weights=weights
             )
-        if relative <= NEAR:
-            _leap(problem, alpha, weights)
         n_active, low, high, seed = core.sweep(n, -0.0, 0.0, seed)
-        n_sweeps, wide = n_sweeps + 1, high - low
+        n_sweeps, wide, some = n_sweeps + 1, high - low, n_active
         for _ in range(int(min(most, max_iter - n_sweeps))):
             if n_active == 0 or high - low <= rest * wide:
                 break
@@ -164,49 +168,95 @@ def solve_linear(
         most, rest = min(2 * most, MOST_SWEEPS), max(rest / 2, LEAST_REST)
         # What rounding adds in many sweeps is taken off again.
         weights[:] = problem.rows.combined(v.row, v.sign * alpha)
+        if some and (relative <= NEAR or n_sweeps >= SLOW):
+            reach *= _leap(problem, order[:some], alpha, weights, reach)
 
 
-class _Face:
-    """The free variables of a problem, and their part of its matrix."""
-
-    def __init__(self, problem: LinearProblem, free: np.ndarray):
-        v, own = problem.variables, problem.row[free]
-        self.sign, self.linear, self.upper = v.sign[free], v.linear[free], v.upper[free]
-        self.ridge, self._constant = problem.ridge[free], problem.rows.constant
-        self._X = problem.rows.X[own].astype(np.float64, copy=False)
-
-    def combined(self, z: np.ndarray) -> np.ndarray:
-        """The weights that these variables are."""
-        return np.append(self._X.T @ (self.sign * z), self._constant * (self.sign @ z))
-
-    def margins(self, weights: np.ndarray) -> np.ndarray:
-        return self.sign * (self._X @ weights[:-1] + self._constant * weights[-1])
-
-    def product(self, z: np.ndarray) -> np.ndarray:
-        """(Q + R) z."""
-        return self.margins(self.combined(z)) + self.ridge * z
+def _leap(problem, some: np.ndarray, alpha, weights: np.ndarray, reach: float) -> float:
+    """A proximal step of some variables, where it helps; by how much the next may reach farther."""
+    before = problem.dual(alpha, weights)
+    found, is_minimum = _Proximal(problem, some, alpha, reach).solve(weights)
+    moved = alpha.copy()
+    moved[some] = found
+    made_of = problem.rows.combined(problem.row, problem.variables.sign * moved)
+    if not problem.dual(moved, made_of) >= before:
+        return 0.1
+    alpha[:], weights[:] = moved, made_of
+    return 10.0 if is_minimum else 1.0
 
 
-def _leap(problem: LinearProblem, alpha: np.ndarray, weights: np.ndarray) -> None:
-    """Towards the minimum over the free variables, as far as their bounds and the objective let."""
-    for _ in range(CG_ROUNDS):
-        free = np.flatnonzero((alpha > 0) & (alpha < problem.variables.upper))
-        if len(free) == 0:
-            return
-        face, present = _Face(problem, free), alpha[free]
-        gradient = face.margins(weights) + face.linear + face.ridge * present
-        full = present + _conjugate_gradients(face.product, -gradient)
-        moved = np.clip(full, 0, face.upper) - present
-        change = face.combined(moved)
-        slope = float(moved @ gradient)
-        curvature = float(change @ change + moved @ (face.ridge * moved))
-        if not (slope < 0 < curvature):
-            return
-        share = min(1.0, -slope / curvature)
-        alpha[free] = np.clip(present + share * moved, 0, face.upper)
-        weights += share * change
-        if np.all((full > 0) & (full < face.upper)):
-            return
+class _Proximal:
+    """Some variables moved to the minimum of the problem plus |a - start|^2 / 2 reach, by Newton.
+
+    Where the weights are given, the variables at that minimum are known one by one; so it is a
+    minimum over the weights, whose objective is a smooth sum.  One such step after another, with a
+    growing reach, ends at the minimum of the problem itself (the proximal point method), where
+    sweeps would need thousands.
+    """
+
+    def __init__(self, problem: LinearProblem, some: np.ndarray, alpha: np.ndarray, reach: float):
+        v, row = problem.variables, problem.row[some]
+        X = problem.rows.X[row].astype(np.float64, copy=False)
+        self._rows, self._row = LinearRows(X, problem.rows.constant), np.arange(len(row))
+        self._sign, self._linear, self._upper = v.sign[some], v.linear[some], v.upper[some]
+        self._ridge, self._start, self._reach = problem.ridge[some], alpha[some], reach
+        self._damped = 1 + reach * self._ridge
+
+    def solve(self, weights: np.ndarray) -> tuple[np.ndarray, bool]:
+        """The variables, and whether they are those at the minimum."""
+        others = weights - self._made_of(self._start)
+        pull, bar = self._pull(weights) - self._linear, TINY
+        for _ in range(NEWTON_STEPS):
+            alpha = self._at(pull)
+            away = weights - others
+            gradient = away - self._made_of(alpha)
+            size = float(gradient @ gradient)
+            bar = max(bar, 1e-18 * size, 1e-24 * float(weights @ weights))
+            if size <= bar:
+                return alpha, True
+            step = self._newton_step(alpha, gradient)
+            change = self._pull(step)
+            share = self._share(pull, change, float(away @ step), float(step @ step))
+            weights, pull = weights + share * step, pull + share * change
+        return self._at(pull), False
+
+    def _made_of(self, alpha: np.ndarray) -> np.ndarray:
+        return self._rows.combined(self._row, self._sign * alpha)
+
+    def _pull(self, weights: np.ndarray) -> np.ndarray:
+        return -self._sign * self._rows.times(weights)
+
+    def _at(self, pull: np.ndarray) -> np.ndarray:
+        """The variables that suit the weights, from the negative gradient there."""
+        return np.clip((self._start + self._reach * pull) / self._damped, 0, self._upper)
+
+    def _share(self, pull: np.ndarray, change: np.ndarray, linear: float, square: float) -> float:
+        """How much of a step leads to the minimum along it, where the slope is zero."""
+
+        def slope(share: float) -> float:
+            return linear + share * square + float(self._at(pull + share * change) @ change)
+
+        end = 1.0
+        while slope(end) < 0 and end < LONGEST:
+            end *= 2
+        return float(brentq(slope, 0.0, end)) if slope(0.0) < 0 < slope(end) else end
+
+    def _newton_step(self, alpha: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        free = np.flatnonzero((alpha > 0) & (alpha < self._upper))
+        X, constant = self._rows.X[free], self._rows.constant
+        scale = self._reach / self._damped[free]
+        stored = X.nnz if sp.issparse(X) else X.size
+        if len(free) * len(gradient) ** 2 <= 2 * CG_STEPS * stored:  # and so faster
+            root = np.sqrt(scale)[:, None]
+            wide = X.multiply(root).toarray() if sp.issparse(X) else X * root
+            wide = np.append(wide, constant * root, axis=1)
+            return np.linalg.solve(np.eye(len(gradient)) + wide.T @ wide, -gradient)
+
+        def product(z: np.ndarray) -> np.ndarray:
+            inner = scale * (X @ z[:-1] + constant * z[-1])
+            return z + np.append(X.T @ inner, constant * inner.sum())
+
+        return _conjugate_gradients(product, -gradient)
 
 
 def _conjugate_gradients(product: Callable, target: np.ndarray) -> np.ndarray:
@@ -217,12 +267,10 @@ def _conjugate_gradients(product: Callable, target: np.ndarray) -> np.ndarray:
     for _ in range(CG_STEPS):
         image = product(way)
         curvature = float(way @ image)
-        if curvature <= 1e-30 * size:
-            break
         z = z + (size / curvature) * way
         left = left - (size / curvature) * image
         last, size = size, float(left @ left)
-        if size <= 1e-20 * first:
+        if size <= 1e-16 * first:
             break
         way = left + (size / last) * way
     return z

@@ -94,7 +94,8 @@ class LinearFit(KernelMachine):
         start = near(start or (self._remembered().get(key) if self.warm_start else None), self.C)
         warm = start is not None and start.fits(problems)
         alphas = start.grown(self.C, problems) if warm else [np.zeros(len(p)) for p in problems]
-        context = self._init_callback_context(max_subtasks=len(problems))
+        n = len(problems)
+        context = self._init_callback_context(max_subtasks=n, sequential_subtasks=False)
         context.call_on_fit_task_begin(estimator=self, X=training.X, y=training.y)
         progress = progress_of(self, context, training.X, training.y)
         tasks = [LinearTask(k, p, a) for k, (p, a) in enumerate(zip(problems, alphas, strict=True))]
@@ -102,7 +103,7 @@ class LinearFit(KernelMachine):
             partial(_solve_task, rows=training.rows, tol=float(self.tol), max_iter=self._most()),
             tasks,
             Threads(self.n_jobs),
-            watch=lambda task: progress.task(f"problem {task.number}", task.number, ordered=False),
+            watch=lambda task: progress.task(f"problem {task.number}", task.number),
         )
         state = FitState(
             [s.alpha for s in solutions],

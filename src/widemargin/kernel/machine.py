@@ -394,7 +394,7 @@ class KernelMachine(Machine):
             warn_user(
                 f"KernelSVC stopped with a relative duality gap of {self.duality_gap_:.2g}, above "
                 f"the tolerance of {float(self.tol):g}. "
-                f"{'It was told to stop.' if stopped else words().converging}",
+                f"{self._why_stopped() if stopped else words().converging}",
                 ConvergenceWarning,
             )
 
