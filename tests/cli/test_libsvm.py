@@ -146,7 +146,7 @@ def test_t_0_is_libsvms_linear_model(two):
     model = load("m")
     assert isinstance(model, KernelSVC)
     assert (model.kernel, model.C, model.multi_class) == ("linear", 1.0, "ovo")
-    assert run_json("info", "m")["kernel"] == "linear"
+    assert "KernelSVC" in run("info", "m").stdout
 
 
 def test_minutes_are_a_limit_of_a_fit(two):
