@@ -73,7 +73,10 @@ class TimeLimit:
         return self._task.end(fitted) or time.monotonic() >= self._deadline
 
 
-def progress_of(estimator, context, X, y) -> Progress | NoProgress | TimeLimit:
+Listener = Progress | NoProgress | TimeLimit
+
+
+def progress_of(estimator, context, X, y) -> Listener:
     """The progress of a fit: callbacks are told of it, and they or a time limit may end it."""
     progress: Progress | NoProgress = NoProgress()
     if has_callbacks(estimator):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,6 @@ import scipy.sparse as sp
 
 from widemargin.kernel.divide import FitState
 from widemargin.kernel.linear import LinearModel
-from widemargin.kernel.model import KernelModel
 from widemargin.kernel.problems import Variables
 from widemargin.multiclass import Coding
 
@@ -20,11 +21,16 @@ INSTEAD = {
 }
 
 
-def refuse_unknown(parameters: dict[str, Any]) -> None:
-    """Raise TypeError if there are any, with what to write instead of SVC's."""
-    for name in parameters:
-        instead = f" {INSTEAD[name]}" if name in INSTEAD else ""
-        raise TypeError(f"KernelSVC has no parameter {name!r}.{instead}")
+def refusing_others(init: Callable) -> Callable:
+    """A constructor that refuses SVC's other parameters, with what to write instead."""
+
+    @wraps(init)
+    def checked(self, *given, **named) -> None:
+        for name in INSTEAD.keys() & named.keys():
+            raise TypeError(f"KernelSVC has no parameter {name!r}. {INSTEAD[name]}")
+        init(self, *given, **named)
+
+    return checked
 
 
 def iterations(problems: list[Variables], state: FitState, coding: Coding) -> np.ndarray:
@@ -41,7 +47,7 @@ class SvcAttributes:
     Of several classes in pairs, SVC has the earlier class positive, and the model the later one.
     """
 
-    model_: KernelModel | LinearModel
+    model_: Any  # KernelModel or LinearModel
     classes_: np.ndarray
     multi_class: str
     converged_: bool

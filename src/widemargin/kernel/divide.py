@@ -39,7 +39,7 @@ from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.whole import PathRows, ProblemTask, Whole
-from widemargin.progress import NoProgress, Progress
+from widemargin.progress import Listener, NoProgress
 from widemargin.resources import one_blas_thread
 
 AUTO_ROWS = 4000  # levels="auto": rows of a cluster at the lowest level, about
@@ -68,7 +68,7 @@ class Services:
     backend: Backend = field(default_factory=Host)
     executor: Threads | Executor = field(default_factory=Threads)
     checkpoint: Checkpoint | NoCheckpoint = field(default_factory=NoCheckpoint)
-    progress: Progress | NoProgress = field(default_factory=NoProgress)
+    progress: Listener = field(default_factory=NoProgress)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class FitState:
     double: bool = False  # whether any of them needed double precision
     stopped: bool = False  # a callback or Ctrl-C asked for it
 
-    def should_stop(self, task: Progress | NoProgress, gap: float | None) -> bool:
+    def should_stop(self, task: Listener, gap: float | None) -> bool:
         """Tell the callbacks of an epoch; whether any of them has asked to stop."""
         self.stopped |= task.epoch(gap=gap)
         return self.stopped
@@ -229,7 +229,7 @@ class _TaskWatch:
     """Tells the callbacks of one cluster or problem."""
 
     state: FitState
-    task: Progress | NoProgress
+    task: Listener
     look: Callable[[Callable[[], np.ndarray]], None] | None = None
 
     def epoch(self, state: Any = None, gap: float | None = None) -> bool:

@@ -9,7 +9,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.classifier import MarginClassifier
-from widemargin.kernel.attributes import SvcAttributes, refuse_unknown
+from widemargin.kernel.attributes import SvcAttributes, refusing_others
 from widemargin.kernel.backend import Host
 from widemargin.kernel.input import rows_of_objects
 from widemargin.kernel.kernels import KERNELS, traits_of
@@ -32,7 +32,7 @@ from widemargin.validation import (
 from widemargin.warning import LostClassWarning, warn_user
 from widemargin.wording import words
 
-LOOKED_AT = 1000  # rows of a class that may be predicted nowhere
+FIRST_LOOK, LOOKED_AT = 64, 1000  # rows of a class that may be predicted nowhere
 LARGEST = 1e30  # gamma and coef0 that single precision can work with
 
 
@@ -192,6 +192,7 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
     True
     """
 
+    @refusing_others
     def __init__(
         self,
         kernel="rbf",
@@ -223,9 +224,7 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
         n_jobs=None,
         random_state=None,
         verbose=0,
-        **unknown,
     ):
-        refuse_unknown(unknown)
         self.kernel = kernel
         self.C = C
         self.gamma = gamma
@@ -360,8 +359,11 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
         )
         for number in np.flatnonzero(n_rows == n_wrong):
             rows = np.flatnonzero(targets.label == number)[:LOOKED_AT]
-            scores = self.model_.decision(targets.X[rows], Host(1), coding.scores)
-            if not np.any(coding.classes(scores) == number):
+            few = (rows[:FIRST_LOOK], rows[FIRST_LOOK:])  # the first are nearly always enough
+            looks = (
+                self.model_.decision(targets.X[r], Host(1), coding.scores) for r in few if len(r)
+            )
+            if not any(np.any(coding.classes(scores) == number) for scores in looks):
                 name = self.classes_[number : number + 1].tolist()[0]
                 warn_user(
                     f"Class {name!r} is predicted for none of its {n_rows[number]} training rows. "

@@ -74,8 +74,10 @@ class Search:
 
     def combined(self) -> np.ndarray:
         """Dual variables to go on from."""
-        parts = ((self.low, self.share), (self.high, 1 - self.share))
-        return sum(share * end.alpha for end, share in parts if end is not None and share > 0)
+        low, high = self.low or self.high, self.high or self.low
+        assert low is not None
+        assert high is not None
+        return self.share * low.alpha + (1 - self.share) * high.alpha
 
     def is_near(self, tol: float) -> bool:
         """Whether the least P so far is near the point where the tangents meet."""

@@ -111,7 +111,7 @@ class LinearFit(KernelMachine):
             n_iter=max(s.n_iter for s in solutions),
             stopped=any(s.stopped and s.n_iter < self._most() for s in solutions),
         )
-        self._keep_linear(training, problems, state)
+        self._keep_linear(training, problems, state, [s.weights for s in solutions])
         self._record(state, len(training.rows), time.perf_counter() - started, True)
         self.n_iter_ = iterations(problems, state, targets.coding)
         dual = Dual([alpha.copy() for alpha in state.alphas], float(self.C))
@@ -127,14 +127,14 @@ class LinearFit(KernelMachine):
         return np.iinfo(np.int32).max if self.max_iter == -1 else int(self.max_iter)
 
     def _keep_linear(
-        self, training: LinearTraining, problems: list[Variables], state: FitState
+        self, training: LinearTraining, problems: list[Variables], state: FitState, each: list
     ) -> None:
         targets = training.targets
         support = support_of(state, problems, len(training.rows))
         support = support[np.argsort(targets.label[support], kind="stable")]
         for name, value in targets.fitted.items():
             setattr(self, name, value)
-        weights = np.stack([s.weights for s in state.solutions])
+        weights = np.stack(each)
         self.gamma_, self.levels_ = training.gamma, []
         self.model_ = LinearModel(
             np.ascontiguousarray(weights[:, :-1]),

@@ -108,6 +108,7 @@ class KernelMachine(Machine):
     tol: float
     level_tol: float
     max_iter: int
+    model_: Any
     cache_size: Any
     checkpoint: Any
     warm_start: bool

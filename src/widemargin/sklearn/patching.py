@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import sklearn.svm
 
 from widemargin.sklearn.linear_svc import LinearSVC
@@ -21,6 +23,6 @@ def unpatch() -> None:
     _put(_THEIRS)
 
 
-def _put(classes: dict[str, type]) -> None:
+def _put(classes: Mapping[str, object]) -> None:
     for name, found in classes.items():
         setattr(sklearn.svm, name, found)

@@ -156,11 +156,8 @@ class SVC(svm.SVC):
 
     def _pair_values(self, X) -> np.ndarray:
         """LIBSVM's decision values, from the attributes as they are now."""
-        parameters = {"gamma": 1.0, "coef0": 0.0, "degree": 1} | self._our_kernel_parameters
-        own = {} if self._is_matrix else {"X": self.support_vectors_}
-        kernel = make_kernel(
-            self._our_kernel, **parameters, **({"X": None} | own), dtype=np.float64
-        )
+        parameters = (float(self._gamma), float(self.coef0), int(self.degree))
+        kernel = make_kernel(self._our_kernel, *parameters, self.support_vectors_, np.float64)
         if self._is_matrix:
             vectors = MatrixRows.of_columns(self.support_)
         else:
