@@ -17,7 +17,8 @@ inline double gap_term(double alpha, double slope, double upper) {
 }
 
 struct Selection {
-  std::vector<std::int64_t> block;  // ascending
+  std::vector<std::int64_t> block;  // working sets, one behind the other, each ascending
+  std::vector<std::int64_t> start;  // where each begins, and where the last ends
   double violation, gap;            // largest projected gradient; duality gap of all variables
 };
 
@@ -46,14 +47,24 @@ class Steepness {
   std::vector<double> score_;
 };
 
-// Every variable's projected gradient, and the block that they choose: up to half of it the free
-// variables of the last block with the steepest ones first, the rest the worst violators.  Without
-// the retained half the method need not converge.
-inline Selection select_working_set(const VariablesArg& v, const std::int64_t* last,
-                                    std::int64_t n_last, std::int64_t size) {
-  Selection chosen{{}, 0, 0};
+// Which variables may form a working set together: all of them, or those of one cluster.
+struct ClustersArg {
+  const std::int64_t* number = nullptr;  // of every variable's cluster, or null: all are one
+  std::int64_t n = 1;
+};
+
+// Every variable's projected gradient, and the block of each cluster that they choose: up to half
+// of it the free variables of the last block with the steepest ones first, the rest the worst
+// violators.  Without the retained half the method need not converge.
+inline Selection select_working_sets(const VariablesArg& v, const ClustersArg& clusters,
+                                     const std::int64_t* last, std::int64_t n_last,
+                                     std::int64_t size) {
+  Selection chosen{{}, {0}, 0, 0};
   Steepness steepness(v.n);
-  std::vector<std::int64_t> violators;
+  const auto cluster = [&](std::int64_t i) {
+    return std::size_t(clusters.number ? clusters.number[i] : 0);
+  };
+  std::vector<std::vector<std::int64_t>> violators(std::size_t(clusters.n)), kept(violators);
   for (std::int64_t i = 0; i < v.n; ++i) {
     const double slope = v.gradient[i], a = v.alpha[i], u = v.upper[i];
     chosen.gap += gap_term(a, slope, u);
@@ -61,20 +72,25 @@ inline Selection select_working_set(const VariablesArg& v, const std::int64_t* l
     if (held || slope == 0) continue;
     chosen.violation = std::max(chosen.violation, std::abs(slope));
     steepness.set(i, slope * slope / v.diagonal[i]);
-    violators.push_back(i);
+    violators[cluster(i)].push_back(i);
   }
-  std::vector<std::int64_t>& block = chosen.block;
   for (std::int64_t k = 0; k < n_last; ++k)
-    if (v.alpha[last[k]] > 0 && v.alpha[last[k]] < v.upper[last[k]]) block.push_back(last[k]);
-  steepness.keep_best(block, size / 2);
+    if (v.alpha[last[k]] > 0 && v.alpha[last[k]] < v.upper[last[k]])
+      kept[cluster(last[k])].push_back(last[k]);
   std::vector<bool> taken(std::size_t(v.n), false);
-  for (const auto i : block) taken[std::size_t(i)] = true;
-  violators.erase(std::remove_if(violators.begin(), violators.end(),
-                                 [&](std::int64_t i) { return bool(taken[std::size_t(i)]); }),
-                  violators.end());
-  steepness.keep_best(violators, size - std::int64_t(block.size()));
-  block.insert(block.end(), violators.begin(), violators.end());
-  std::sort(block.begin(), block.end());
+  for (std::size_t c = 0; c < violators.size(); ++c) {
+    std::vector<std::int64_t>&block = kept[c], &others = violators[c];
+    steepness.keep_best(block, size / 2);
+    for (const auto i : block) taken[std::size_t(i)] = true;
+    others.erase(std::remove_if(others.begin(), others.end(),
+                                [&](std::int64_t i) { return bool(taken[std::size_t(i)]); }),
+                 others.end());
+    steepness.keep_best(others, size - std::int64_t(block.size()));
+    block.insert(block.end(), others.begin(), others.end());
+    std::sort(block.begin(), block.end());
+    chosen.block.insert(chosen.block.end(), block.begin(), block.end());
+    if (!block.empty()) chosen.start.push_back(std::int64_t(chosen.block.size()));
+  }
   return chosen;
 }
 

@@ -64,7 +64,12 @@ class Backend(Protocol):
         ...
 
     def active_set(
-        self, problem: Problem, ids: np.ndarray, alpha: np.ndarray, cache_bytes: float
+        self,
+        problem: Problem,
+        ids: np.ndarray,
+        alpha: np.ndarray,
+        cache_bytes: float,
+        offset: float = 0.0,
     ) -> ActiveSet:
         """The variables ``ids`` at their values in ``alpha``, all others being zero."""
         ...
@@ -154,11 +159,16 @@ class Host(Tiles):
         return router.assign(rows, self)
 
     def active_set(
-        self, problem: Problem, ids: np.ndarray, alpha: np.ndarray, cache_bytes: float
+        self,
+        problem: Problem,
+        ids: np.ndarray,
+        alpha: np.ndarray,
+        cache_bytes: float,
+        offset: float = 0.0,
     ) -> HostActiveSet:
         rows = problem.rows if len(ids) == len(problem) else problem.rows[ids]
         cache = RowCache(problem.kernel, rows, len(problem), cache_bytes, self, self.memory)
-        active = HostActiveSet(problem, ids, alpha, cache)
+        active = HostActiveSet(problem, ids, alpha, cache, offset)
         support = np.flatnonzero(active.alpha)
         if len(support) <= cache.n_slots:
             if len(support):

@@ -93,6 +93,7 @@ class FitState:
     levels: list[Level] = field(default_factory=list)
     router: Router | None = None
     label: np.ndarray | None = None
+    finest: np.ndarray | None = None  # every row's cluster on the lowest level
     solutions: list[Solution] = field(default_factory=list)
     n_iter: int = 0  # steps of the slowest problem
     double: bool = False  # whether any of them needed double precision
@@ -153,6 +154,7 @@ def _run_level(state: FitState, division: Division, level: int) -> None:
             alpha[solution.variables] = solution.alpha
     every = [solution for solutions in found for solution in solutions]
     state.router, state.label = router, label
+    state.finest = label if state.finest is None else state.finest
     state.n_iter = max([state.n_iter, *(solution.n_iter for solution in every)])
     state.double = any(solution.double for solution in every)
     state.levels.append(
@@ -183,7 +185,7 @@ def _tasks(
     """The clusters of a level, from the present variables."""
     tasks = ClusterTasks(level, label, data, settings)
     for variables, alpha in zip(division.problems, state.alphas, strict=True):
-        tasks.add(variables, alpha)
+        tasks.add(replace(variables.in_clusters(state.finest), ridge=None), alpha)
     return tasks
 
 
@@ -289,7 +291,8 @@ def _run_whole(state: FitState, division: Division) -> None:
 
     data = division.data.whole
     left = [(k, v) for k, v in enumerate(problems) if found[k] is None]
-    todo = [ProblemTask(k, v, start(k), data, settings) for k, v in left]
+    own = [(k, v.in_clusters(state.finest)) for k, v in left]
+    todo = [ProblemTask(k, v, start(k), data, settings) for k, v in own]
     path = division.data.path
     whole = Whole(todo, data, settings, services.backend, services.executor, watch, keep, path)
     found |= {task.number: s for task, s in zip(todo, whole.solve(), strict=True)}

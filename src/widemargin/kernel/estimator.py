@@ -30,12 +30,13 @@ from widemargin.wording import words
 
 LARGEST = 1e30  # gamma and coef0 that single precision can work with
 
+INTERCEPTS = ("auto", "penalised")
+
 
 class KernelSVC(MarginClassifier, KernelMachine):
     """Support vector classification with any kernel, exact or early, by divide and conquer.
 
-    Solves min 1/2 a'Qa - e'a over 0 <= a <= C to a certified duality gap; a bias is a constant in
-    the kernel (``fit_intercept``).  Large problems are divided into clusters whose solutions start
+    Solves min 1/2 a'Qa - e'a over 0 <= a <= C, y'a = 0, to a certified duality gap.  Large problems are divided into clusters whose solutions start
     the whole one (DC-SVM); an early model stops there and predicts by routing each row to its
     cluster.
 
@@ -70,9 +71,10 @@ class KernelSVC(MarginClassifier, KernelMachine):
     early_prediction : {"routed", "sum", "bcm"}, default="routed"
         How an early model combines its clusters: eq. 11, eq. 10, or a Bayesian committee machine
         (slow; for comparison).
-    fit_intercept : bool or "auto", default="auto"
-        Add a penalised constant to the kernel of the whole problem (not of the levels below).
-        "auto" does, unless the model is an early one, which cannot have it.
+    fit_intercept : bool, "auto" or "penalised", default="auto"
+        Fit a free intercept, as SVC does, on the whole problem (not on the levels below).
+        "penalised" adds a constant to the kernel instead, as large as its mean diagonal.
+        "auto" is True, or False for an early model, which cannot have one.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One problem per pair of classes, which vote (ties go to the larger sum of decision values),
         or one per class against all others.
@@ -287,7 +289,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
                 "early_prediction='bcm' needs kernel values between support vectors, which a "
                 "precomputed matrix does not bring to predict. Use 'routed' or 'sum'."
             )
-        if self.fit_intercept != "auto":
+        if not isinstance(self.fit_intercept, str) or self.fit_intercept not in INTERCEPTS:
             check_bool("fit_intercept", self.fit_intercept)
         if self._has_intercept() and self.early:
             option = words().option

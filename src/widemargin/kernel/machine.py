@@ -40,6 +40,7 @@ from widemargin.kernel.kernels import FAR, DotKernel, make_kernel
 from widemargin.kernel.lazy_rows import LazyRows
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.precision import Prepared, in_range, predicts_in_single
+from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.spread import Spread
@@ -85,6 +86,14 @@ def _coefficients(
             column = other - (other > label[row])
         values[place[row], column] = alpha[used] * variables.sign[used]
     return Coefficients(values, label[support].astype(np.int64) if votes else None)
+
+
+def _intercepts(problems: list[Variables], solutions: list[Solution], n_outputs: int) -> np.ndarray:
+    """Of every output; zeros for a level, which is solved without."""
+    found = np.zeros(n_outputs)
+    for variables, solution in zip(problems, solutions, strict=False):
+        found[variables.output] = solution.offset
+    return found
 
 
 class KernelMachine(Machine):
@@ -147,10 +156,9 @@ class KernelMachine(Machine):
             kernel, rows, diagonal = in_range(make, gamma, typical, self.tol)
             check_sums(self.C, targets.weight, float(diagonal.max()))
             levels = whole = KernelRows.of_data(kernel, rows, X, targets.present)
-        constant = 0.0
-        if self._has_intercept():
-            constant = float((levels.diagonal() * given).sum() / given.sum()) or 1.0
-            whole = levels.shifted(constant)
+        ridge = 0.0 if self._has_intercept() else None
+        if self.fit_intercept == "penalised":  # as a constant of the kernel, of typical size
+            ridge = 1 / (float((levels.diagonal() * given).sum() / given.sum()) or 1.0)
         executor, path = self._executor(), None
         host, cache_bytes = self._host(executor), self._cache_bytes(len(rows))
         if several and targets.coding.votes:
@@ -158,7 +166,7 @@ class KernelMachine(Machine):
         elif several:
             whole = KernelRows(*host.share_rows(whole.kernel, rows, cache_bytes), whole.exact)
         data = TrainingRows(levels, whole, path)
-        return TrainingSet(data, gamma, constant, targets, host, executor, several, X, y)
+        return TrainingSet(data, gamma, ridge, targets, host, executor, several, X, y)
 
     def _host(self, executor: Threads | Executor) -> Host:
         n_threads = effective_n_jobs(self.n_jobs)
@@ -193,7 +201,7 @@ class KernelMachine(Machine):
     ) -> Dual:
         """Those parts of the fit that are not in the checkpoint."""
         started = time.perf_counter()
-        problems = self._problems(training.targets)
+        problems = [replace(v, ridge=training.ridge) for v in self._problems(training.targets)]
         key = self._key(training) if self.warm_start else ""
         start = near(start or (self._remembered().get(key) if self.warm_start else None), self.C)
         start = start if start and start.fits(problems) else None
@@ -318,8 +326,6 @@ class KernelMachine(Machine):
             router = router and router.in_double()
         if isinstance(kernel, DotKernel):
             kernel = replace(kernel, far=FAR)  # as a file of the model has it
-        # A level that was kept has been solved without an intercept.
-        constant = 0.0 if early else training.constant
         for name, value in training.targets.fitted.items():
             setattr(self, name, value)
         self.gamma_ = training.gamma
@@ -327,7 +333,7 @@ class KernelMachine(Machine):
             kernel=kernel,
             vectors=kernel.vectors(rows, np.arange(len(support))),
             coef=coef,
-            intercept=constant * coef.applied(np.ones((1, len(coef))))[0],
+            intercept=_intercepts(problems, state.solutions, coef.n_outputs),
             router=router if early else None,
             cluster=state.label[support] if early and state.label is not None else None,
             combination=self.early_prediction,

@@ -21,6 +21,9 @@ class Problem:
     and p = -1.  The gradient g = Qa + p gives the duality gap, a sum of non-negative terms:
 
         P - D = sum_i (U_i - a_i) max(0, -g_i) + a_i max(0, g_i)
+
+    With a ``ridge`` the machine has an intercept b, which costs ridge b^2 / 2: nothing where the
+    ridge is 0.  Its linear term is then p + b s, and the constraint is s'a = ridge b.
     """
 
     kernel: Kernel
@@ -28,11 +31,8 @@ class Problem:
     sign: np.ndarray
     linear: np.ndarray
     upper: np.ndarray
-
-    @classmethod
-    def hinge(cls, kernel: Kernel, rows: Any, y: np.ndarray, upper: np.ndarray) -> Problem:
-        """Classification with labels -1.0 and 1.0 and upper bounds C_i."""
-        return cls(kernel, rows, y, np.full(len(y), -1.0), upper)
+    ridge: float | None = None
+    cluster: np.ndarray | None = None  # of each variable, where clusters hardly know of each other
 
     def __len__(self) -> int:
         return len(self.sign)
@@ -41,6 +41,26 @@ class Problem:
     def diagonal(self) -> np.ndarray:
         """Q_ii, kept away from zero: a step divides by it."""
         return away_from_zero(self.kernel.diagonal(self.rows))
+
+    def linear_at(self, offset: float) -> np.ndarray:
+        """The linear term at an intercept."""
+        return self.linear + offset * self.sign if offset else self.linear
+
+    def slack(self, alpha: np.ndarray, primal: float, offset: float) -> float:
+        """What a dual objective is less for sure if the constraint of a free intercept is missed.
+
+        P(b') >= D - (b' - b) s'a for every b'; and |b'| <= 1 + sqrt(2 P max k(x, x)) at the optimum.
+        """
+        if self.ridge is None or self.ridge > 0:
+            return 0.0
+        largest = 2 * max(primal, 0.0) * float(self.diagonal.max(initial=0.0))
+        return abs(float(self.sign @ alpha)) * (1 + abs(offset) + np.sqrt(largest))
+
+    def dual_value(self, alpha: np.ndarray, gradient: np.ndarray, offset: float = 0.0) -> float:
+        """-1/2 a'Qa - p'a, from the gradient of all variables that are not zero."""
+        linear = self.linear_at(offset)
+        value = -float(linear @ alpha + 0.5 * alpha @ (gradient - linear))
+        return value + 0.5 * (self.ridge or 0.0) * offset**2
 
 
 def away_from_zero(diagonal: np.ndarray) -> np.ndarray:
@@ -62,6 +82,7 @@ class Solution:
     primal: float  # of several problems, here and below, the sum
     dual: float
     n_iter: int  # of the slowest
+    offset: np.ndarray = field(default_factory=lambda: np.zeros(1))  # of each problem
     history: list[dict] = field(default_factory=list)
     double: bool = False  # whether single precision was not enough
     stopped: bool = False  # by a limit or a callback
@@ -85,16 +106,15 @@ def gap_terms(alpha: np.ndarray, gradient: np.ndarray, upper: np.ndarray) -> np.
     return np.where(gradient < 0, (alpha - upper) * gradient, alpha * gradient)
 
 
-def dual_value(alpha: np.ndarray, gradient: np.ndarray, linear: np.ndarray) -> float:
-    """-1/2 a'Qa - p'a, over all variables that are not zero."""
-    return -float(linear @ alpha + 0.5 * alpha @ (gradient - linear))
-
-
 def gradient_of(
-    problem: Problem, alpha: np.ndarray, variables: np.ndarray, backend: Product
+    problem: Problem,
+    alpha: np.ndarray,
+    variables: np.ndarray,
+    backend: Product,
+    offset: float = 0.0,
 ) -> np.ndarray:
-    """Qa + p of some variables, from the support vectors alone."""
-    gradient = problem.linear[variables]
+    """Qa + p of some variables at an intercept, from the support vectors alone."""
+    gradient = problem.linear_at(offset)[variables]
     support = np.flatnonzero(alpha)
     if len(variables) and len(support):
         coef = (alpha * problem.sign)[support, None]

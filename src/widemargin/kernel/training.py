@@ -23,7 +23,7 @@ class TrainingSet:
 
     data: TrainingRows
     gamma: float
-    constant: float  # of the kernel, for the intercept
+    ridge: float | None  # of the intercept
     targets: Targets
     host: Host  # with memory for kernel rows that is handed on along a path
     executor: Threads | Executor
