@@ -122,7 +122,7 @@ class WorkingSet {
   }
 
   nb::tuple select(const Array& last, std::int64_t size, std::optional<Array> cluster,
-                   std::int64_t n_clusters) const {
+                   std::int64_t n_clusters) {
     const auto n = std::int64_t(last.size());
     const auto* previous = pointer<std::int64_t>(last, n, "last must be int64");
     check_numbers(previous, n, "a variable of the last block is out of range");
@@ -137,6 +137,7 @@ class WorkingSet {
     Selection chosen;
     {
       nb::gil_scoped_release release;
+      if (offset_.is_kept()) offset_.follow(arg_);
       chosen = select_working_sets(arg_, clusters, previous, n, size);
     }
     return nb::make_tuple(vector_to_numpy(std::move(chosen.block)),
@@ -144,6 +145,7 @@ class WorkingSet {
   }
 
   double offset() const { return offset_.value(); }
+  bool is_kept() const { return offset_.is_kept(); }
   bool is_due(double gap) { return offset_.is_due(gap); }
   bool is_balanced(double primal, double aim) const {
     return offset_.is_balanced(arg_, primal, aim);
@@ -152,7 +154,7 @@ class WorkingSet {
 
   double less_slack(double aim) const { return offset_.less_slack(aim); }
 
-  double move_offset() { return offset_.move(arg_); }
+  double move_offset() { return offset_.move(arg_, false); }
 
   nb::tuple meet_constraint(double aim, std::int64_t most) {
     Balancing moves = widemargin::meet_constraint(arg_, offset_, aim, most);
@@ -175,7 +177,8 @@ class WorkingSet {
       check_numbers(numbers, n, "a variable is out of range");
       double* change = pointer<double>(coef, n, "coef must be float64, one per block variable");
       nb::gil_scoped_release release;
-      return minimise_working_set(arg_, loops_of<T>(), rows, numbers, tol, room, change);
+      return minimise_working_set(arg_, loops_of<T>(), rows, numbers, tol, offset_.is_kept(), room,
+                                  change);
     });
   }
 
@@ -368,6 +371,8 @@ void bind_working_set(nb::module_& m) {
            "n_clusters"_a = 1,
            "The next block of each cluster, one behind the other, where each begins, the largest "
            "projected gradient, and the duality gap.")
+      .def_prop_ro("is_kept", &WorkingSet::is_kept,
+                   "Whether working sets keep the constraint of the intercept.")
       .def("less_slack", &WorkingSet::less_slack, "aim"_a,
            "What an aim leaves for the gap, when the constraint has had its share.")
       .def("is_due", &WorkingSet::is_due, "gap"_a,

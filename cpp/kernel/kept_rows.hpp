@@ -97,7 +97,7 @@ class Descent {
     for (std::int64_t step = 0;; ++step) {
       Selection chosen = select(limits.size);
       if (offset_.is_due(chosen.gap)) {
-        dual += offset_.move(v_);
+        dual += offset_.move(v_, false);
         chosen = select(limits.size);
       }
       Descended found{dual, chosen.gap, step, {}};
@@ -135,7 +135,15 @@ class Descent {
     if (!missing.empty()) return missing;
     *gain = moves.gain;
     apply(v_, moves);
+    const auto slope = [&] {
+      double sum = 0;
+      for (std::size_t k = 0; k < moves.block.size(); ++k)
+        sum += moves.coef[k] * v_.sign[moves.block[k]] * v_.gradient[moves.block[k]];
+      return sum;
+    };
+    const double before = slope();
     add(moves.block, moves.coef.data());
+    *gain -= 0.5 * (slope() - before);
     return {};
   }
 
@@ -165,6 +173,7 @@ class Descent {
 
  private:
   Selection select(std::int64_t size) const {
+    if (offset_.is_kept()) offset_.follow(v_);
     return select_working_sets(v_, {}, last_.data(), std::int64_t(last_.size()), size);
   }
 
@@ -174,8 +183,8 @@ class Descent {
     coef_.resize(std::size_t(n));
     rows_.clear();
     for (const auto i : last_) rows_.push_back(kept_.row(i));
-    const double gain =
-        minimise_working_set(v_, loops_, rows_, last_.data(), tol, q_.get(), coef_.data());
+    const double gain = minimise_working_set(v_, loops_, rows_, last_.data(), tol,
+                                             offset_.is_kept(), q_.get(), coef_.data());
     add_signed_rows(loops_, rows_, coef_.data(), v_.sign, 0, v_.n, v_.gradient);
     return gain;
   }

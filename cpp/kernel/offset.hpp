@@ -24,6 +24,7 @@ class Offset {
   static constexpr std::int64_t kSteps = 8;  // steps after which it is time in any case
   static constexpr double kBold = 4.0;       // a secant may be so many times the first answer
   static constexpr double kShare = 0.3;      // of the aim: what changes of variables may cost
+  static constexpr int kTries = 6;           // settled moves after which working sets keep it
   static constexpr int kForgotten = 8;       // moves after which a bound on the root is doubted
   static constexpr double kSlack = 0.1;      // of the aim: what a certificate may lose to it
 
@@ -64,9 +65,12 @@ class Offset {
     return slack(v, primal) <= kSlack * aim;
   }
 
+  // Whether working sets keep the constraint, in which case the intercept only follows.
+  bool is_kept() const { return kept_; }
+
   // Whether enough has happened since the last move; counts a step.
   bool is_due(double gap) {
-    const bool due = present_ && (++steps_ > kSteps || gap <= kHalved * gap_);
+    const bool due = present_ && !kept_ && (++steps_ > kSteps || gap <= kHalved * gap_);
     if (due) gap_ = gap, steps_ = 0;
     return due;
   }
@@ -74,32 +78,47 @@ class Offset {
   // What the intercept adds to the dual objective.
   double own_objective() const { return 0.5 * ridge_ * value_ * value_; }
 
-  // Moves towards the root while variables are still on their way: by the secant through the last
-  // two places, or by the answer of the diagonal.  Returns the change of the dual objective.
-  double move(const VariablesArg& v) {
-    const double first = diagonal_root(v), most = kBold * std::abs(first);
-    const double step = secant(v);
-    return by(v, std::isfinite(step) ? std::min(std::max(step, -most), most) : first);
-  }
-
-  // The same where the variables have answered, so that the residual tells on which side the root
-  // lies: not beyond places on the other side, and into the middle where secants come no nearer.
-  double move_settled(const VariablesArg& v) {
-    if (ridge_ > 0) return by(v, residual(v) / ridge_);
+  // Moves towards the root, by the secant through the last two places; not beyond a place where the
+  // residual had the other sign, and into the middle where secants come no nearer.  While variables
+  // are still on their way (not `settled`), no further than some times the answer of the diagonal.
+  // Returns the change of the dual objective.
+  double move(const VariablesArg& v, bool settled) {
     const double off = residual(v);
+    if (settled && ridge_ > 0) return by(v, off / ridge_);
+    const double first = settled ? std::copysign(reach_, off) : diagonal_root(v);
     Side &here = off > 0 ? above_ : below_, &other = off > 0 ? below_ : above_;
     here = {value_, 0};
     other.age += 1;
-    double step = secant(v);
-    if (!(step * off > 0)) step = std::copysign(reach_, off);
+    double step = secant(off);
+    if (!(step * off > 0)) step = first;
+    if (!settled)
+      step = std::min(std::max(step, -kBold * std::abs(first)), kBold * std::abs(first));
     const double room = other.value - value_;
     if (other.age > kForgotten || !(room * off > 0)) {
-      reach_ = std::max(reach_, 2 * std::abs(step));
+      if (settled) reach_ = std::max(reach_, 2 * std::abs(step));
     } else if (!(std::abs(step) < 0.9 * std::abs(room)) || other.age > 2) {
       step = 0.5 * room;
       reach_ = std::abs(step);
     }
     return by(v, step);
+  }
+
+  // Keeps the constraint from now on if moves have not met it so often.
+  bool gives_up() {
+    kept_ = kept_ || ++n_settled_ > kTries;
+    return kept_;
+  }
+
+  // Moves to where the largest violations on either side are the same.
+  void follow(const VariablesArg& v) {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (std::int64_t i = 0; i < v.n; ++i) {
+      const double score = -v.sign[i] * v.gradient[i];
+      const bool rises = v.alpha[i] < v.upper[i], falls = v.alpha[i] > 0;
+      if (v.sign[i] > 0 ? rises : falls) high = std::max(high, score);
+      if (v.sign[i] > 0 ? falls : rises) low = std::min(low, score);
+    }
+    if (std::isfinite(low) && std::isfinite(high)) by(v, 0.5 * (low + high));
   }
 
   // Moves to the middle of the intercepts that are as good, which are many where all variables are
@@ -117,9 +136,9 @@ class Offset {
   }
 
  private:
-  double secant(const VariablesArg& v) const {
-    const double slope = (residual(v) - last_residual_) / (value_ - last_value_);
-    return slope < 0 ? -residual(v) / slope : std::numeric_limits<double>::quiet_NaN();
+  double secant(double off) const {
+    const double slope = (off - last_residual_) / (value_ - last_value_);
+    return slope < 0 ? -off / slope : std::numeric_limits<double>::quiet_NaN();
   }
 
   double by(const VariablesArg& v, double step) {
@@ -182,6 +201,8 @@ class Offset {
   double ridge_ = 0, value_ = 0, rest_ = 0;
   double last_value_ = std::numeric_limits<double>::quiet_NaN(), last_residual_ = last_value_;
   Side above_, below_;
+  bool kept_ = false;
+  int n_settled_ = 0;
   double reach_ = 1e-3;
   double gap_ = std::numeric_limits<double>::infinity();
   std::int64_t steps_ = 0;
@@ -245,10 +266,10 @@ inline Balancing meet_constraint(const VariablesArg& v, Offset& offset, double a
   Balancing moves;
   if (offset.is_free()) {
     moves = balancing(v, offset.residual(v), most);
-    if (moves.cost <= Offset::kShare * aim) return moves;
+    if (moves.cost <= Offset::kShare * aim || offset.gives_up()) return moves;
   }
   moves = Balancing();
-  moves.gain = offset.move_settled(v);
+  moves.gain = offset.move(v, true);
   return moves;
 }
 

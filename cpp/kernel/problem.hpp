@@ -70,6 +70,7 @@ struct WorkingSetArg {
   const double *sign, *diagonal, *upper;
   double *alpha, *gradient;  // gradient of the whole problem at these variables
   double tol;                // stop when no projected gradient exceeds it
+  bool balanced;             // keep the sum of sign * alpha as it is
   std::int64_t max_steps;
 };
 

@@ -97,13 +97,13 @@ inline Selection select_working_sets(const VariablesArg& v, const ClustersArg& c
 inline std::int64_t padded_size(std::int64_t n) { return (n + 7) / 8 * 8; }
 
 // Minimises over a block of n variables: alpha changes, the gradient is left for the rows to be
-// added, and coef becomes sign times change.  rows are the block's kernel rows, q has room for Q of
-// padded_size(n) variables.  Returns by how much the objective fell:
-// f(a + d) - f(a) = d'(g_before + g_after) / 2 for a quadratic function.
+// added, and coef becomes sign times change, whose sum is 0 if `balanced`.  rows are the block's
+// kernel rows, q has room for Q of padded_size(n) variables.  Returns by how much the objective
+// fell: f(a + d) - f(a) = d'(g_before + g_after) / 2 for a quadratic function.
 template <class T>
 double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops,
                             const std::vector<const T*>& rows, const std::int64_t* block,
-                            double tol, T* q, double* coef) {
+                            double tol, bool balanced, T* q, double* coef) {
   const auto n = std::int64_t(rows.size());
   if (n == 0) return 0.0;
   const std::int64_t size = padded_size(n);
@@ -131,6 +131,7 @@ double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops
   w.alpha = alpha.data();
   w.gradient = gradient.data();
   w.tol = tol;
+  w.balanced = balanced;
   w.max_steps = 100 * n;
   loops.solve_pairs(w);
   double gain = 0;

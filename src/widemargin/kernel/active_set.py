@@ -154,7 +154,7 @@ class HostActiveSet:
 
     def _is_side_by_side(self) -> bool:
         """Whether this round has a working set in every cluster."""
-        if self._cluster is None or len(self) < LEAST_ACTIVE:
+        if self._cluster is None or len(self) < LEAST_ACTIVE or self._core.is_kept:
             return False
         trusted = self._trust >= TRUST or self._n_rounds % AGAIN == 0
         return trusted and self._n_rounds % GLOBAL_EVERY != GLOBAL_EVERY - 1
