@@ -232,7 +232,7 @@ class Descent:
         if active.n_added < check_again:
             return
         rest = active.at_rest(self.caution * active.violation)
-        if rest.sum() <= SHRINK_SHARE * len(active):
+        if not SHRINK_SHARE * len(active) < rest.sum() < len(active):
             return
         active.n_added = 0
         self._sync()
