@@ -42,7 +42,8 @@ from widemargin.kernel.whole import PathRows, ProblemTask, Whole
 from widemargin.progress import NoProgress, Progress
 from widemargin.resources import one_blas_thread
 
-AUTO_ROWS = 4000  # levels="auto": rows of a cluster at the lowest level, about
+AUTO_ROWS = 2000  # levels="auto": rows of a cluster at the lowest level, about
+AUTO_STRIDE = 2  # levels="auto": every other level is solved; the ones between do not pay
 AUTO_COUPLING = 4.0  # levels="auto": no division where coupling times kernel cost is larger
 
 
@@ -51,6 +52,7 @@ class Plan:
     """How to divide and when to stop."""
 
     levels: int
+    stride: int  # from one level that is solved to the next above it
     branching: int
     sample_size: int
     early: int | None
@@ -59,6 +61,11 @@ class Plan:
     level_tol: float = 1e-2  # relative gap of the clusters below the level that is kept
     record: bool | str = False  # keep each level's variables and clusters; "exact": and all pairs
     clustering: str = "auto"
+
+    @property
+    def solved_levels(self) -> range:
+        """From the lowest to the one that is kept, or the last before the whole."""
+        return range(self.levels, 0, -self.stride)
 
 
 @dataclass(frozen=True)
@@ -118,7 +125,7 @@ class Division:
 def divide_and_conquer(state: FitState, division: Division) -> None:
     """Solve level by level, to ``plan.early`` or to the whole; ``state`` says how far it got."""
     plan = division.plan
-    for level in range(plan.levels, 0, -1):
+    for level in plan.solved_levels:
         _run_level(state, division, level)
         if plan.early == level or state.stopped:
             break

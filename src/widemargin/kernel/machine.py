@@ -23,6 +23,7 @@ from widemargin.kernel.certificate import is_definite
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint
 from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.divide import (
+    AUTO_STRIDE,
     Division,
     FitState,
     Plan,
@@ -209,7 +210,7 @@ class KernelMachine(Machine):
         state = FitState(
             start.grown(self.C, problems) if start else [np.zeros(len(p)) for p in problems]
         )
-        n_parts = plan.levels + (plan.early is None)
+        n_parts = len(plan.solved_levels) + (plan.early is None)
         context = self._init_callback_context(max_subtasks=n_parts)
         context.call_on_fit_task_begin(estimator=self, X=training.X, y=training.y)
         progress = progress_of(self, context, training.X, training.y)
@@ -264,6 +265,7 @@ class KernelMachine(Machine):
         cache_bytes = self._cache_bytes(len(data))
         plan = Plan(
             levels=0,
+            stride=AUTO_STRIDE if self.levels == "auto" and early is None else 1,
             branching=int(self.branching),
             sample_size=int(self.sample_size),
             early=early,
