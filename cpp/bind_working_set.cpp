@@ -137,7 +137,7 @@ class WorkingSet {
     Selection chosen;
     {
       nb::gil_scoped_release release;
-      if (offset_.is_kept()) offset_.follow(arg_);
+      if (offset_.is_kept()) offset_.settle(arg_);
       chosen = select_working_sets(arg_, clusters, previous, n, size);
     }
     return nb::make_tuple(vector_to_numpy(std::move(chosen.block)),
@@ -145,6 +145,9 @@ class WorkingSet {
   }
 
   double offset() const { return offset_.value(); }
+  double settle() { return offset_.settle(arg_); }
+  bool awaits() const { return offset_.awaits(); }
+  void answered() { offset_.answered(); }
   bool is_kept() const { return offset_.is_kept(); }
   bool is_due(double gap) { return offset_.is_due(gap); }
   bool is_balanced(double primal, double aim) const {
@@ -371,6 +374,12 @@ void bind_working_set(nb::module_& m) {
            "n_clusters"_a = 1,
            "The next block of each cluster, one behind the other, where each begins, the largest "
            "projected gradient, and the duality gap.")
+      .def("settle", &WorkingSet::settle,
+           "Move the intercept to where the loss is least; returns the change of the dual "
+           "objective.")
+      .def_prop_ro("awaits", &WorkingSet::awaits,
+                   "Whether variables must answer the intercept's last move.")
+      .def("answered", &WorkingSet::answered, "Say that they have.")
       .def_prop_ro("is_kept", &WorkingSet::is_kept,
                    "Whether working sets keep the constraint of the intercept.")
       .def("less_slack", &WorkingSet::less_slack, "aim"_a,

@@ -103,9 +103,9 @@ class Descent {
       Descended found{dual, chosen.gap, step, {}};
       const double aim =
           limits.tol * std::max(dual + chosen.gap, std::numeric_limits<double>::min());
-      const bool close = chosen.gap <= offset_.less_slack(aim);
+      const bool close = chosen.gap <= offset_.less_slack(aim) && !offset_.awaits();
       const bool done = close && is_balanced(dual + chosen.gap, aim);
-      if (done) offset_.centre(v_);
+      if (done) offset_.settle(v_);
       if (done || step == limits.max_steps) return found;
       double gain = 0;
       if (close) {
@@ -115,7 +115,8 @@ class Descent {
         if (found.missing.empty()) {
           last_ = std::move(chosen.block);
           gain = minimise(limits.inner_tol * chosen.violation);
-          if (!(gain > 0)) return found;
+          if (!(gain > 0) && !offset_.awaits()) return found;
+          offset_.answered();
         }
       }
       if (!found.missing.empty()) return found;
@@ -144,6 +145,7 @@ class Descent {
     const double before = slope();
     add(moves.block, moves.coef.data());
     *gain -= 0.5 * (slope() - before);
+    if (!moves.block.empty()) *gain += offset_.settle(v_);
     return {};
   }
 
@@ -173,7 +175,7 @@ class Descent {
 
  private:
   Selection select(std::int64_t size) const {
-    if (offset_.is_kept()) offset_.follow(v_);
+    if (offset_.is_kept()) offset_.settle(v_);
     return select_working_sets(v_, {}, last_.data(), std::int64_t(last_.size()), size);
   }
 

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "kernel/problem.hpp"
@@ -24,16 +25,17 @@ class Offset {
   static constexpr std::int64_t kSteps = 8;  // steps after which it is time in any case
   static constexpr double kBold = 4.0;       // a secant may be so many times the first answer
   static constexpr double kShare = 0.3;      // of the aim: what changes of variables may cost
-  static constexpr int kTries = 6;           // settled moves after which working sets keep it
-  static constexpr int kForgotten = 8;       // moves after which a bound on the root is doubted
-  static constexpr double kSlack = 0.1;      // of the aim: what a certificate may lose to it
+  static constexpr double kAlike = 0.25;  // typical kernel value of two variables, of the largest
+  static constexpr int kTries = 6;        // settled moves after which working sets keep it
+  static constexpr int kForgotten = 8;    // moves after which a bound on the root is doubted
+  static constexpr double kSlack = 0.1;   // of the aim: what a certificate may lose to it
 
   Offset() = default;
   Offset(double ridge, double value) : present_(true), ridge_(ridge), value_(value) {}
 
   bool present() const { return present_; }
   double value() const { return value_; }
-  bool is_free() const { return ridge_ == 0; }
+  bool is_free() const { return present_ && ridge_ == 0; }
 
   // Sum of sign * alpha over variables that are not in the active set.
   void set_rest(double rest) {
@@ -48,11 +50,12 @@ class Offset {
   double less_slack(double aim) const { return present_ ? (1 - kSlack) * aim : aim; }
 
   // What a certificate loses if the constraint does not hold.  P(b') >= D - (b' - b) residual for
-  // every b', and at the optimum w of the primal P, |b'| <= 1 + |w| max |x| <= 1 + sqrt(2 P k).  A
-  // ridge allows no residual: the intercept meets the constraint by itself.
+  // every b', and at the optimum w of the primal P, |b'| <= 1 + |w| max |x| <= 1 + sqrt(2 P k).
+  // With a ridge the best b is residual / ridge away.
   double slack(const VariablesArg& v, double primal) const {
+    if (!present_) return 0;
     const double off = std::abs(residual(v));
-    if (!present_ || ridge_ > 0) return 0;
+    if (ridge_ > 0) return off * off / (2 * ridge_);
     double most = 0;
     for (std::int64_t i = 0; i < v.n; ++i) most = std::max(most, v.diagonal[i]);
     return off * (1 + std::abs(value_) + std::sqrt(2 * std::max(primal, 0.0) * most));
@@ -60,13 +63,15 @@ class Offset {
 
   // Whether the constraint holds as well as a gap of `aim` needs it.
   bool is_balanced(const VariablesArg& v, double primal, double aim) const {
-    if (!present_) return true;
-    if (ridge_ > 0) return std::abs(residual(v)) <= 1e-12 * (1 + std::abs(ridge_ * value_));
-    return slack(v, primal) <= kSlack * aim;
+    return !present_ || slack(v, primal) <= kSlack * aim;
   }
 
   // Whether working sets keep the constraint, in which case the intercept only follows.
   bool is_kept() const { return kept_; }
+
+  // Whether variables must answer the last move before anything is made of a gap.
+  bool awaits() const { return awaits_; }
+  void answered() { awaits_ = false; }
 
   // Whether enough has happened since the last move; counts a step.
   bool is_due(double gap) {
@@ -84,7 +89,7 @@ class Offset {
   // Returns the change of the dual objective.
   double move(const VariablesArg& v, bool settled) {
     const double off = residual(v);
-    if (settled && ridge_ > 0) return by(v, off / ridge_);
+    awaits_ = settled;
     const double first = settled ? std::copysign(reach_, off) : diagonal_root(v);
     Side &here = off > 0 ? above_ : below_, &other = off > 0 ? below_ : above_;
     here = {value_, 0};
@@ -109,30 +114,26 @@ class Offset {
     return kept_;
   }
 
-  // Moves to where the largest violations on either side are the same.
-  void follow(const VariablesArg& v) {
-    double low = std::numeric_limits<double>::infinity(), high = -low;
+  // Moves to where the loss of these decision values is least, in the middle where many places are;
+  // the variables stay.  Returns the change of the dual objective.
+  double settle(const VariablesArg& v) {
+    if (!is_free()) return 0;
+    std::vector<std::pair<double, double>>
+        edges;              // where a row's loss begins or ends, and its size
+    double slope = -rest_;  // of the loss, to the left of all edges
     for (std::int64_t i = 0; i < v.n; ++i) {
-      const double score = -v.sign[i] * v.gradient[i];
-      const bool rises = v.alpha[i] < v.upper[i], falls = v.alpha[i] > 0;
-      if (v.sign[i] > 0 ? rises : falls) high = std::max(high, score);
-      if (v.sign[i] > 0 ? falls : rises) low = std::min(low, score);
+      edges.emplace_back(-v.gradient[i] * v.sign[i], v.upper[i]);
+      if (v.sign[i] > 0) slope -= v.upper[i];
     }
-    if (std::isfinite(low) && std::isfinite(high)) by(v, 0.5 * (low + high));
-  }
-
-  // Moves to the middle of the intercepts that are as good, which are many where all variables are
-  // at their bounds.  Changes no objective.
-  void centre(const VariablesArg& v) {
-    double low = -std::numeric_limits<double>::infinity(), high = -low;
-    for (std::int64_t i = 0; i < v.n && is_free(); ++i) {
-      const bool at_zero = v.alpha[i] <= 0, rising = (v.sign[i] > 0) == at_zero;
-      if (!at_zero && v.alpha[i] < v.upper[i]) return;
-      const double edge = -v.gradient[i] * v.sign[i];
-      (rising ? low : high) = rising ? std::max(low, edge) : std::min(high, edge);
+    std::sort(edges.begin(), edges.end());
+    const double enough = 1e-12 * std::abs(slope);
+    for (std::size_t k = 0; k < edges.size(); ++k) {
+      slope += edges[k].second;
+      if (slope < -enough) continue;
+      const bool flat = slope <= enough && k + 1 < edges.size();
+      return by(v, flat ? 0.5 * (edges[k].first + edges[k + 1].first) : edges[k].first);
     }
-    if (present_ && low < high && std::isfinite(low) && std::isfinite(high))
-      by(v, 0.5 * (low + high));
+    return 0;
   }
 
  private:
@@ -201,7 +202,7 @@ class Offset {
   double ridge_ = 0, value_ = 0, rest_ = 0;
   double last_value_ = std::numeric_limits<double>::quiet_NaN(), last_residual_ = last_value_;
   Side above_, below_;
-  bool kept_ = false;
+  bool kept_ = false, awaits_ = false;
   int n_settled_ = 0;
   double reach_ = 1e-3;
   double gap_ = std::numeric_limits<double>::infinity();
@@ -214,7 +215,7 @@ struct Balancing {
   std::vector<std::int64_t> block;
   std::vector<double> coef;  // sign times change
   double gain = 0;           // of the dual objective, to first order
-  double cost = 0;           // at most
+  double cost = 0;           // about
 };
 
 inline Balancing balancing(const VariablesArg& v, double residual, std::int64_t most) {
@@ -245,7 +246,7 @@ inline Balancing balancing(const VariablesArg& v, double residual, std::int64_t 
     found.block.push_back(i);
     found.coef.push_back(residual < 0 ? change : -change);
     found.gain -= found.coef.back() * v.sign[i] * v.gradient[i];
-    found.cost += 0.5 * residual * residual / double(n) * v.diagonal[i];
+    found.cost += Offset::kAlike * 0.5 * residual * residual / double(n) * v.diagonal[i];
   }
   found.cost += std::max(-found.gain, 0.0);
   return found;
@@ -264,6 +265,7 @@ inline void apply(const VariablesArg& v, const Balancing& moves) {
 inline Balancing meet_constraint(const VariablesArg& v, Offset& offset, double aim,
                                  std::int64_t most) {
   Balancing moves;
+  if (!offset.is_free() && std::isinf(aim)) return moves;  // nothing needs to be met
   if (offset.is_free()) {
     moves = balancing(v, offset.residual(v), most);
     if (moves.cost <= Offset::kShare * aim || offset.gives_up()) return moves;

@@ -48,6 +48,11 @@ class ActiveSet(Protocol):
         """The intercept, which `select` and `meet_constraint` move."""
         ...
 
+    @property
+    def awaits(self) -> bool:
+        """Whether variables must answer the intercept's last move before a gap counts."""
+        ...
+
     def is_balanced(self, primal: float, aim: float) -> bool:
         """Whether the constraint of the intercept holds as well as a gap of ``aim`` needs it."""
         ...
@@ -130,6 +135,10 @@ class HostActiveSet:
     def offset(self) -> float:
         return self._core.offset
 
+    @property
+    def awaits(self) -> bool:
+        return self._core.awaits
+
     def is_balanced(self, primal: float, aim: float) -> bool:
         return self._core.is_balanced(primal, aim)
 
@@ -178,6 +187,7 @@ class HostActiveSet:
         slots, coef = self.cache.slots(chosen), np.empty(len(chosen))
         before, slope = self.alpha[chosen], self.gradient[chosen]
         gain = sum(self._minimise(slots, coef))
+        self._core.answered()
         self._add(slots, coef)
         if len(starts) <= 2:
             return gain
@@ -222,7 +232,10 @@ class HostActiveSet:
         for begin in range(0, len(block), most):  # more only where these have little room
             part = slice(begin, begin + most)
             self._add(self.cache.slots(block[part]), coef[part])
-        return gain - 0.5 * float((coef * self.sign[block]) @ (self.gradient[block] - before))
+        if len(block):
+            gain -= 0.5 * float((coef * self.sign[block]) @ (self.gradient[block] - before))
+            gain += self._core.settle()
+        return gain
 
     def at_rest(self, margin: float) -> np.ndarray:
         low = (self.alpha <= 0) & (self.gradient > margin)

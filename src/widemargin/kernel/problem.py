@@ -37,6 +37,12 @@ class Problem:
     def __len__(self) -> int:
         return len(self.sign)
 
+    def __getitem__(self, which: np.ndarray) -> Problem:
+        """The problem of some variables alone."""
+        cluster = None if self.cluster is None else self.cluster[which]
+        own = (self.sign[which], self.linear[which], self.upper[which])
+        return Problem(self.kernel, self.rows[which], *own, self.ridge, cluster)
+
     @cached_property
     def diagonal(self) -> np.ndarray:
         """Q_ii, kept away from zero: a step divides by it."""
@@ -51,10 +57,13 @@ class Problem:
 
         P(b') >= D - (b' - b) s'a for every b'; and |b'| <= 1 + sqrt(2 P max k(x, x)) at the optimum.
         """
-        if self.ridge is None or self.ridge > 0:
+        if self.ridge is None:
             return 0.0
+        off = abs(float(self.sign @ alpha) - self.ridge * offset)
+        if self.ridge > 0:  # the best intercept is that far away
+            return off**2 / (2 * self.ridge)
         largest = 2 * max(primal, 0.0) * float(self.diagonal.max(initial=0.0))
-        return abs(float(self.sign @ alpha)) * (1 + abs(offset) + np.sqrt(largest))
+        return off * (1 + abs(offset) + np.sqrt(largest))
 
     def dual_value(self, alpha: np.ndarray, gradient: np.ndarray, offset: float = 0.0) -> float:
         """-1/2 a'Qa - p'a, from the gradient of all variables that are not zero."""
