@@ -109,9 +109,9 @@ class AnyKeptRows {
 class WorkingSet {
  public:
   WorkingSet(Output alpha, Output gradient, Array sign, Array upper, Array diagonal,
-             std::optional<double> ridge, double offset)
+             bool has_offset, double offset)
       : alpha_(alpha), gradient_(gradient), sign_(sign), upper_(upper), diagonal_(diagonal) {
-    if (ridge) offset_ = Offset(*ridge, offset);
+    if (has_offset) offset_ = Offset(offset);
     const auto n = std::int64_t(alpha.size());
     arg_.n = n;
     arg_.alpha = pointer<double>(alpha, n, "alpha must be float64");
@@ -137,32 +137,29 @@ class WorkingSet {
     Selection chosen;
     {
       nb::gil_scoped_release release;
-      if (offset_.is_kept()) offset_.settle(arg_);
-      chosen = select_working_sets(arg_, clusters, previous, n, size);
+      chosen = select_working_sets(arg_, clusters, offset_, previous, n, size);
     }
     return nb::make_tuple(vector_to_numpy(std::move(chosen.block)),
                           vector_to_numpy(std::move(chosen.start)), chosen.violation, chosen.gap);
   }
 
   double offset() const { return offset_.value(); }
-  double settle() { return offset_.settle(arg_); }
-  bool awaits() const { return offset_.awaits(); }
-  void answered() { offset_.answered(); }
   bool is_kept() const { return offset_.is_kept(); }
+  double missed() const { return offset_.missed(arg_); }
+  double less_slack(double aim) const { return offset_.less_slack(aim); }
   bool is_due(double gap) { return offset_.is_due(gap); }
-  bool is_balanced(double primal, double aim) const {
-    return offset_.is_balanced(arg_, primal, aim);
-  }
+  double move_offset() { return offset_.move(arg_); }
   void set_rest(double rest) { offset_.set_rest(rest); }
 
-  double less_slack(double aim) const { return offset_.less_slack(aim); }
+  bool must_be_met(double gap, double primal, double aim) {
+    return offset_.must_be_met(arg_, gap, primal, aim);
+  }
 
-  double move_offset() { return offset_.move(arg_, false); }
-
-  nb::tuple meet_constraint(double aim, std::int64_t most) {
-    Balancing moves = widemargin::meet_constraint(arg_, offset_, aim, most);
+  nb::tuple meet_constraint(std::int64_t most) {
+    offset_.keep();
+    Balancing moves = balancing(arg_, offset_.missed(arg_), most);
     apply(arg_, moves);
-    return nb::make_tuple(moves.gain, vector_to_numpy(std::move(moves.block)),
+    return nb::make_tuple(vector_to_numpy(std::move(moves.block)),
                           vector_to_numpy(std::move(moves.coef)));
   }
 
@@ -210,11 +207,10 @@ class WorkingSet {
                           vector_to_numpy(std::move(found.missing)));
   }
 
-  auto balance(AnyKeptRows& kept) {
-    double gain;
-    const double any = std::numeric_limits<double>::infinity();
+  auto meet_constraint_on(AnyKeptRows& kept) {
+    double gain = 0;
     return vector_to_numpy(
-        on_rows(kept, [&](auto descent) { return descent.balance(any, arg_.n, &gain); }));
+        on_rows(kept, [&](auto descent) { return descent.meet_constraint(arg_.n, &gain); }));
   }
 
   void add_rows(const Array& pool, const Array& slots, const Array& coef, std::int64_t begin,
@@ -238,10 +234,10 @@ class WorkingSet {
 class SmallProblems {
  public:
   SmallProblems(AnyKeptRows& kept, Array row, Array start, Output alpha, Array sign, Array linear,
-                Array upper, Array diagonal, std::optional<double> ridge)
+                Array upper, Array diagonal, bool has_offset)
       : kept_(&kept), arrays_{row, start, sign, linear, upper, diagonal}, alpha_(alpha) {
     require(start.size() > 0, "start must not be empty");
-    if (ridge) all_.offset = Offset(*ridge, 0.0);
+    if (has_offset) all_.offset = Offset(0.0);
     const auto n = std::int64_t(row.size());
     all_.n_problems = std::int64_t(start.size()) - 1;
     all_.row = pointer<std::int64_t>(row, n, "row must be int64");
@@ -364,36 +360,29 @@ void bind_working_set(nb::module_& m) {
   nb::class_<WorkingSet>(m, "WorkingSet",
                          "The active variables of min 1/2 a'Qa - e'a, 0 <= a <= upper, checked "
                          "once; alpha and gradient are written in place.")
-      .def(nb::init<Output, Output, Array, Array, Array, std::optional<double>, double>(),
-           "alpha"_a.noconvert(), "gradient"_a.noconvert(), "sign"_a, "upper"_a, "diagonal"_a,
-           "ridge"_a = nb::none(), "offset"_a = 0.0)
-      .def_prop_ro("offset", &WorkingSet::offset)
-      .def("is_balanced", &WorkingSet::is_balanced, "primal"_a, "aim"_a,
-           "Whether the constraint of the intercept holds as well as a gap of aim needs it.")
+      .def(nb::init<Output, Output, Array, Array, Array, bool, double>(), "alpha"_a.noconvert(),
+           "gradient"_a.noconvert(), "sign"_a, "upper"_a, "diagonal"_a, "has_offset"_a = false,
+           "offset"_a = 0.0)
+      .def_prop_ro("offset", &WorkingSet::offset, "The intercept.")
+      .def_prop_ro("is_kept", &WorkingSet::is_kept, "Whether working sets keep its constraint.")
+      .def_prop_ro("missed", &WorkingSet::missed, "By how much its constraint is missed.")
       .def("select", &WorkingSet::select, "last"_a, "size"_a, "cluster"_a = nb::none(),
            "n_clusters"_a = 1,
            "The next block of each cluster, one behind the other, where each begins, the largest "
            "projected gradient, and the duality gap.")
-      .def("settle", &WorkingSet::settle,
-           "Move the intercept to where the loss is least; returns the change of the dual "
-           "objective.")
-      .def_prop_ro("awaits", &WorkingSet::awaits,
-                   "Whether variables must answer the intercept's last move.")
-      .def("answered", &WorkingSet::answered, "Say that they have.")
-      .def_prop_ro("is_kept", &WorkingSet::is_kept,
-                   "Whether working sets keep the constraint of the intercept.")
-      .def("less_slack", &WorkingSet::less_slack, "aim"_a,
-           "What an aim leaves for the gap, when the constraint has had its share.")
       .def("is_due", &WorkingSet::is_due, "gap"_a,
            "Whether it is time to move the intercept; to be asked once per step.")
       .def("move_offset", &WorkingSet::move_offset,
            "Move the intercept, and the gradient with it; returns the change of the dual "
            "objective.")
-      .def("meet_constraint", &WorkingSet::meet_constraint, "aim"_a, "most"_a,
-           "Move the intercept, or where that would gain little of the aim, a few variables; the "
-           "change of the dual objective, these variables, and sign times their changes.")
+      .def("must_be_met", &WorkingSet::must_be_met, "gap"_a, "primal"_a, "aim"_a,
+           "Whether variables must meet the constraint now.")
+      .def("meet_constraint", &WorkingSet::meet_constraint, "most"_a,
+           "Meet it; the variables that were changed, and sign times their changes.")
+      .def("less_slack", &WorkingSet::less_slack, "aim"_a,
+           "What an aim leaves for the gap, when the constraint has had its share.")
       .def("set_rest", &WorkingSet::set_rest, "rest"_a,
-           "Say what other variables add to the constraint of the intercept.")
+           "Say what other variables add to the constraint.")
       .def("minimise", &WorkingSet::minimise, "pool"_a, "slots"_a, "block"_a, "tol"_a,
            "q"_a.noconvert(), "coef"_a.noconvert(),
            "Minimise over a block; coef becomes sign times change.  Returns the gain.")
@@ -405,18 +394,17 @@ void bind_working_set(nb::module_& m) {
           "refresh", &WorkingSet::refresh, "kept"_a, "linear"_a,
           "The gradient afresh; the dual objective, the gap, what the first is less and the second "
           "more for sure, and variables without a row, in which case nothing was done.")
-      .def("balance", &WorkingSet::balance, "kept"_a,
-           "Meet the constraint of the intercept by changes of variables; variables without a row, "
-           "in which case nothing was done.")
+      .def("meet_constraint_on", &WorkingSet::meet_constraint_on, "kept"_a,
+           "Meet the constraint, and add the rows; variables without a row, in which case nothing "
+           "was done.")
       .def("add_rows", &WorkingSet::add_rows, "pool"_a, "slots"_a, "coef"_a, "begin"_a, "end"_a,
            "gradient += sign * sum_k coef_k pool[slots_k], for some columns.");
   nb::class_<SmallProblems>(m, "SmallProblems",
                             "Problems on rows that are all kept, one behind the other, checked "
                             "once; alpha is written in place.")
-      .def(nb::init<AnyKeptRows&, Array, Array, Output, Array, Array, Array, Array,
-                    std::optional<double>>(),
+      .def(nb::init<AnyKeptRows&, Array, Array, Output, Array, Array, Array, Array, bool>(),
            "kept"_a, "row"_a, "start"_a, "alpha"_a.noconvert(), "sign"_a, "linear"_a, "upper"_a,
-           "diagonal"_a, "ridge"_a, nb::keep_alive<1, 2>())
+           "diagonal"_a, "has_offset"_a, nb::keep_alive<1, 2>())
       .def("solve", &SmallProblems::solve, "first"_a, "tol"_a, "inner_tol"_a, "max_steps"_a,
            "size"_a, "seconds"_a, "found"_a.noconvert(),
            "One after another from the first; dual objective, gap, steps and intercept of each.  "

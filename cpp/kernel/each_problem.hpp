@@ -91,8 +91,8 @@ class EachProblem {
       const std::int64_t done = descent.run(now.dual, some).steps;
       state.steps += done;
       ends = done == 0;  // at the limit of the arithmetic or of the steps
-      double gain;
-      if (ends) descent.balance(std::numeric_limits<double>::infinity(), v.n, &gain);
+      double gain = 0;
+      if (ends && state.offset.present()) descent.meet_constraint(v.n, &gain);
     }
   }
 

@@ -97,26 +97,25 @@ class Descent {
     for (std::int64_t step = 0;; ++step) {
       Selection chosen = select(limits.size);
       if (offset_.is_due(chosen.gap)) {
-        dual += offset_.move(v_, false);
+        dual += offset_.move(v_);
         chosen = select(limits.size);
       }
       Descended found{dual, chosen.gap, step, {}};
-      const double aim =
-          limits.tol * std::max(dual + chosen.gap, std::numeric_limits<double>::min());
-      const bool close = chosen.gap <= offset_.less_slack(aim) && !offset_.awaits();
-      const bool done = close && is_balanced(dual + chosen.gap, aim);
-      if (done) offset_.settle(v_);
-      if (done || step == limits.max_steps) return found;
+      const double primal = std::max(dual + chosen.gap, std::numeric_limits<double>::min());
+      const double aim = limits.tol * primal;
+      const bool missed = offset_.must_be_met(v_, chosen.gap, primal, aim);
+      const bool close = chosen.gap <= offset_.less_slack(aim) && !missed;
+      if (close || step == limits.max_steps) return found;
       double gain = 0;
-      if (close) {
-        found.missing = balance(aim, limits.size, &gain);
+      if (missed) {
+        found.missing = meet_constraint(limits.size, &gain);
       } else {
         found.missing = kept_.ask(chosen.block, loops_);
         if (found.missing.empty()) {
           last_ = std::move(chosen.block);
           gain = minimise(limits.inner_tol * chosen.violation);
-          if (!(gain > 0) && !offset_.awaits()) return found;
-          offset_.answered();
+          if (!(gain > 0) && (!offset_.present() || offset_.is_kept())) return found;
+          if (!(gain > 0)) offset_.keep();
         }
       }
       if (!found.missing.empty()) return found;
@@ -124,28 +123,17 @@ class Descent {
     }
   }
 
-  bool is_balanced(double primal, double aim) const { return offset_.is_balanced(v_, primal, aim); }
-
-  // Meets the constraint of the intercept, or comes nearer to that (see `meet_constraint`).
-  // Returns rows that are missing, without which nothing is done.
-  std::vector<std::int64_t> balance(double aim, std::int64_t size, double* gain) {
-    *gain = 0;
-    if (!offset_.present()) return {};
-    const Balancing moves = meet_constraint(v_, offset_, aim, size);
+  // Meets the constraint of the intercept by a few variables.  Returns rows that are missing,
+  // without which nothing is done.
+  std::vector<std::int64_t> meet_constraint(std::int64_t size, double* gain) {
+    offset_.keep();
+    const Balancing moves = balancing(v_, offset_.missed(v_), size);
     std::vector<std::int64_t> missing = kept_.ask(moves.block, loops_);
     if (!missing.empty()) return missing;
-    *gain = moves.gain;
     apply(v_, moves);
-    const auto slope = [&] {
-      double sum = 0;
-      for (std::size_t k = 0; k < moves.block.size(); ++k)
-        sum += moves.coef[k] * v_.sign[moves.block[k]] * v_.gradient[moves.block[k]];
-      return sum;
-    };
-    const double before = slope();
+    *gain -= 0.5 * slope_along(moves);
     add(moves.block, moves.coef.data());
-    *gain -= 0.5 * (slope() - before);
-    if (!moves.block.empty()) *gain += offset_.settle(v_);
+    *gain -= 0.5 * slope_along(moves);
     return {};
   }
 
@@ -159,7 +147,7 @@ class Descent {
         support.push_back(i);
         coef.push_back(v_.alpha[i] * v_.sign[i]);
       }
-    Measured found{offset_.own_objective(), 0, 0, kept_.ask(support, loops_)};
+    Measured found{0, 0, 0, kept_.ask(support, loops_)};
     if (!found.missing.empty()) return found;
     const double b = offset_.value();
     for (std::int64_t i = 0; i < v_.n; ++i) v_.gradient[i] = linear[i] + b * v_.sign[i];
@@ -174,9 +162,15 @@ class Descent {
   }
 
  private:
-  Selection select(std::int64_t size) const {
-    if (offset_.is_kept()) offset_.settle(v_);
-    return select_working_sets(v_, {}, last_.data(), std::int64_t(last_.size()), size);
+  Selection select(std::int64_t size) {
+    return select_working_sets(v_, {}, offset_, last_.data(), std::int64_t(last_.size()), size);
+  }
+
+  double slope_along(const Balancing& moves) const {
+    double sum = 0;
+    for (std::size_t k = 0; k < moves.block.size(); ++k)
+      sum += moves.coef[k] * v_.sign[moves.block[k]] * v_.gradient[moves.block[k]];
+    return sum;
   }
 
   double minimise(double tol) {

@@ -59,6 +59,11 @@ struct VariablesArg {
   const double *sign, *upper, *diagonal;  // the diagonal is bounded away from zero
 };
 
+// What a variable adds to the duality gap.
+inline double gap_term(double alpha, double slope, double upper) {
+  return slope < 0 ? (alpha - upper) * slope : alpha * slope;
+}
+
 // A working set of them, as the loops take it.
 template <class T>
 struct WorkingSetArg {

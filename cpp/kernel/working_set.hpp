@@ -7,14 +7,10 @@
 #include <memory>
 #include <vector>
 
+#include "kernel/offset.hpp"
 #include "kernel/problem.hpp"
 
 namespace widemargin {
-
-// What a variable adds to the duality gap.
-inline double gap_term(double alpha, double slope, double upper) {
-  return slope < 0 ? (alpha - upper) * slope : alpha * slope;
-}
 
 struct Selection {
   std::vector<std::int64_t> block;  // working sets, one behind the other, each ascending
@@ -56,7 +52,7 @@ struct ClustersArg {
 // Every variable's projected gradient, and the block of each cluster that they choose: up to half
 // of it the free variables of the last block with the steepest ones first, the rest the worst
 // violators.  Without the retained half the method need not converge.
-inline Selection select_working_sets(const VariablesArg& v, const ClustersArg& clusters,
+inline Selection choose_working_sets(const VariablesArg& v, const ClustersArg& clusters,
                                      const std::int64_t* last, std::int64_t n_last,
                                      std::int64_t size) {
   Selection chosen{{}, {0}, 0, 0};
@@ -91,6 +87,17 @@ inline Selection select_working_sets(const VariablesArg& v, const ClustersArg& c
     chosen.block.insert(chosen.block.end(), block.begin(), block.end());
     if (!block.empty()) chosen.start.push_back(std::int64_t(chosen.block.size()));
   }
+  return chosen;
+}
+
+// The same with an intercept: where it is kept, sets are chosen at its centre, and the gap is that
+// of the best one, to which it moves.
+inline Selection select_working_sets(const VariablesArg& v, const ClustersArg& clusters,
+                                     Offset& offset, const std::int64_t* last, std::int64_t n_last,
+                                     std::int64_t size) {
+  if (offset.is_kept()) offset.centre(v);
+  Selection chosen = choose_working_sets(v, clusters, last, n_last, size);
+  if (offset.is_kept()) chosen.gap = offset.settle(v);
   return chosen;
 }
 

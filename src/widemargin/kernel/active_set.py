@@ -45,16 +45,16 @@ class ActiveSet(Protocol):
 
     @property
     def offset(self) -> float:
-        """The intercept, which `select` and `meet_constraint` move."""
+        """The intercept, which `select` moves."""
         ...
 
     @property
-    def awaits(self) -> bool:
-        """Whether variables must answer the intercept's last move before a gap counts."""
+    def missed(self) -> float:
+        """By how much the constraint of the intercept is missed."""
         ...
 
-    def is_balanced(self, primal: float, aim: float) -> bool:
-        """Whether the constraint of the intercept holds as well as a gap of ``aim`` needs it."""
+    def must_be_met(self, gap: float, primal: float, aim: float) -> bool:
+        """Whether variables must meet the constraint now, near the end of a descent."""
         ...
 
     def less_slack(self, aim: float) -> float:
@@ -73,8 +73,8 @@ class ActiveSet(Protocol):
         """Minimise over the working sets; returns by how much the dual objective grew."""
         ...
 
-    def meet_constraint(self, aim: float) -> float:
-        """Move the intercept, or where that gains little of ``aim``, variables; returns the gain."""
+    def meet_constraint(self) -> float:
+        """Change a few variables to meet the constraint; returns the gain."""
         ...
 
     def at_rest(self, margin: float) -> np.ndarray:
@@ -121,7 +121,7 @@ class HostActiveSet:
     def _bind(self, offset: float, rest: float) -> None:
         """Hand the arrays, which are new ones, to the core."""
         variables = (self.alpha, self.gradient, self.sign, self.upper, self.diagonal)
-        self._core = _core.WorkingSet(*variables, self.problem.ridge, offset)
+        self._core = _core.WorkingSet(*variables, self.problem.has_offset, offset)
         self._core.set_rest(rest)
 
     def __len__(self) -> int:
@@ -136,11 +136,11 @@ class HostActiveSet:
         return self._core.offset
 
     @property
-    def awaits(self) -> bool:
-        return self._core.awaits
+    def missed(self) -> float:
+        return self._core.missed
 
-    def is_balanced(self, primal: float, aim: float) -> bool:
-        return self._core.is_balanced(primal, aim)
+    def must_be_met(self, gap: float, primal: float, aim: float) -> bool:
+        return self._core.must_be_met(gap, primal, aim)
 
     def less_slack(self, aim: float) -> float:
         return self._core.less_slack(aim)
@@ -163,7 +163,7 @@ class HostActiveSet:
 
     def _is_side_by_side(self) -> bool:
         """Whether this round has a working set in every cluster."""
-        if self._cluster is None or len(self) < LEAST_ACTIVE or self._core.is_kept:
+        if self._cluster is None or len(self) < LEAST_ACTIVE:
             return False
         trusted = self._trust >= TRUST or self._n_rounds % AGAIN == 0
         return trusted and self._n_rounds % GLOBAL_EVERY != GLOBAL_EVERY - 1
@@ -187,7 +187,6 @@ class HostActiveSet:
         slots, coef = self.cache.slots(chosen), np.empty(len(chosen))
         before, slope = self.alpha[chosen], self.gradient[chosen]
         gain = sum(self._minimise(slots, coef))
-        self._core.answered()
         self._add(slots, coef)
         if len(starts) <= 2:
             return gain
@@ -225,17 +224,14 @@ class HostActiveSet:
         self.n_added += int(np.count_nonzero(coef))
         self.cache.add(slots, coef, self._core)
 
-    def meet_constraint(self, aim: float) -> float:
-        most = min(WORKING_SET, -(-self.cache.n_slots // 2))
-        gain, block, coef = self._core.meet_constraint(aim, most)
-        before = self.gradient[block]
+    def meet_constraint(self) -> float:
+        before, most = self.gradient.copy(), min(WORKING_SET, -(-self.cache.n_slots // 2))
+        block, coef = self._core.meet_constraint(most)
         for begin in range(0, len(block), most):  # more only where these have little room
             part = slice(begin, begin + most)
             self._add(self.cache.slots(block[part]), coef[part])
-        if len(block):
-            gain -= 0.5 * float((coef * self.sign[block]) @ (self.gradient[block] - before))
-            gain += self._core.settle()
-        return gain
+        change = coef * self.sign[block]
+        return -0.5 * float(change @ (before[block] + self.gradient[block]))
 
     def at_rest(self, margin: float) -> np.ndarray:
         low = (self.alpha <= 0) & (self.gradient > margin)

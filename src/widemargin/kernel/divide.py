@@ -192,7 +192,7 @@ def _tasks(
     """The clusters of a level, from the present variables."""
     tasks = ClusterTasks(level, label, data, settings)
     for variables, alpha in zip(division.problems, state.alphas, strict=True):
-        tasks.add(replace(variables.in_clusters(state.finest), ridge=None), alpha)
+        tasks.add(replace(variables.in_clusters(state.finest), has_offset=False), alpha)
     return tasks
 
 

@@ -30,9 +30,6 @@ from widemargin.wording import words
 
 LARGEST = 1e30  # gamma and coef0 that single precision can work with
 
-INTERCEPTS = ("auto", "penalised")
-
-
 class KernelSVC(MarginClassifier, KernelMachine):
     """Support vector classification with any kernel, exact or early, by divide and conquer.
 
@@ -71,9 +68,8 @@ class KernelSVC(MarginClassifier, KernelMachine):
     early_prediction : {"routed", "sum", "bcm"}, default="routed"
         How an early model combines its clusters: eq. 11, eq. 10, or a Bayesian committee machine
         (slow; for comparison).
-    fit_intercept : bool, "auto" or "penalised", default="auto"
+    fit_intercept : bool or "auto", default="auto"
         Fit a free intercept, as SVC does, on the whole problem (not on the levels below).
-        "penalised" adds a constant to the kernel instead, as large as its mean diagonal.
         "auto" is True, or False for an early model, which cannot have one.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One problem per pair of classes, which vote (ties go to the larger sum of decision values),
@@ -289,7 +285,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
                 "early_prediction='bcm' needs kernel values between support vectors, which a "
                 "precomputed matrix does not bring to predict. Use 'routed' or 'sum'."
             )
-        if not isinstance(self.fit_intercept, str) or self.fit_intercept not in INTERCEPTS:
+        if self.fit_intercept != "auto":
             check_bool("fit_intercept", self.fit_intercept)
         if self._has_intercept() and self.early:
             option = words().option

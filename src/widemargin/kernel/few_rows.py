@@ -152,7 +152,7 @@ class FewRows:
         alpha, found = np.minimum(alpha, variables.upper), np.zeros((len(group.start) - 1, 4))
         found[:, 1] = group.sums(variables.upper)  # the gap of zeros, until a problem is solved
         given = (row, group.start, alpha, variables.sign, variables.linear, variables.upper)
-        problems = _core.SmallProblems(self._kept.core, *given, diagonal, variables.ridge)
+        problems = _core.SmallProblems(self._kept.core, *given, diagonal, variables.has_offset)
         how = {"tol": settings.tol, "inner_tol": INNER_TOL, "size": WORKING_SET, "found": found}
         history: list[dict] = []
 
@@ -195,7 +195,7 @@ class FewRows:
         diagonal = self._diagonal[variables.row]
         alpha, gradient = np.minimum(alpha, variables.upper), np.empty(len(variables))
         arrays = (alpha, gradient, variables.sign, variables.upper, diagonal)
-        active = _core.WorkingSet(*arrays, variables.ridge, offset)
+        active = _core.WorkingSet(*arrays, variables.has_offset, offset)
         n_steps, ends, stopped, history = 0, False, False, []
         while True:
             dual, gap, slack, missing = active.refresh(kept.core, variables.linear)
@@ -215,7 +215,7 @@ class FewRows:
                 steps = _descend(kept, active, dual, settings, settings.max_iter - n_steps)
             n_steps += steps
             ends = steps == 0  # told to stop, or at the limit of the arithmetic; the caller warns
-            while ends and len(missing := active.balance(kept.core)):
+            while ends and len(missing := active.meet_constraint_on(kept.core)):
                 kept.compute(missing)
         solved = (n_steps, np.array([active.offset]), history)
         return Solution(alpha, dual + gap, dual - slack, *solved, stopped=stopped)

@@ -157,9 +157,6 @@ class KernelMachine(Machine):
             kernel, rows, diagonal = in_range(make, gamma, typical, self.tol)
             check_sums(self.C, targets.weight, float(diagonal.max()))
             levels = whole = KernelRows.of_data(kernel, rows, X, targets.present)
-        ridge = 0.0 if self._has_intercept() else None
-        if self.fit_intercept == "penalised":  # as a constant of the kernel, of typical size
-            ridge = 1 / (float((levels.diagonal() * given).sum() / given.sum()) or 1.0)
         executor, path = self._executor(), None
         host, cache_bytes = self._host(executor), self._cache_bytes(len(rows))
         if several and targets.coding.votes:
@@ -167,7 +164,7 @@ class KernelMachine(Machine):
         elif several:
             whole = KernelRows(*host.share_rows(whole.kernel, rows, cache_bytes), whole.exact)
         data = TrainingRows(levels, whole, path)
-        return TrainingSet(data, gamma, ridge, targets, host, executor, several, X, y)
+        return TrainingSet(data, gamma, targets, host, executor, several, X, y)
 
     def _host(self, executor: Threads | Executor) -> Host:
         n_threads = effective_n_jobs(self.n_jobs)
@@ -202,7 +199,9 @@ class KernelMachine(Machine):
     ) -> Dual:
         """Those parts of the fit that are not in the checkpoint."""
         started = time.perf_counter()
-        problems = [replace(v, ridge=training.ridge) for v in self._problems(training.targets)]
+        problems = self._problems(training.targets)
+        if self._has_intercept():
+            problems = [replace(v, has_offset=True) for v in problems]
         key = self._key(training) if self.warm_start else ""
         start = near(start or (self._remembered().get(key) if self.warm_start else None), self.C)
         start = start if start and start.fits(problems) else None

@@ -22,8 +22,7 @@ class Problem:
 
         P - D = sum_i (U_i - a_i) max(0, -g_i) + a_i max(0, g_i)
 
-    With a ``ridge`` the machine has an intercept b, which costs ridge b^2 / 2: nothing where the
-    ridge is 0.  Its linear term is then p + b s, and the constraint is s'a = ridge b.
+    A machine with an intercept b has the linear term p + b s, and the constraint s'a = 0.
     """
 
     kernel: Kernel
@@ -31,7 +30,7 @@ class Problem:
     sign: np.ndarray
     linear: np.ndarray
     upper: np.ndarray
-    ridge: float | None = None
+    has_offset: bool = False
     cluster: np.ndarray | None = None  # of each variable, where clusters hardly know of each other
 
     def __len__(self) -> int:
@@ -41,7 +40,7 @@ class Problem:
         """The problem of some variables alone."""
         cluster = None if self.cluster is None else self.cluster[which]
         own = (self.sign[which], self.linear[which], self.upper[which])
-        return Problem(self.kernel, self.rows[which], *own, self.ridge, cluster)
+        return Problem(self.kernel, self.rows[which], *own, self.has_offset, cluster)
 
     @cached_property
     def diagonal(self) -> np.ndarray:
@@ -53,23 +52,19 @@ class Problem:
         return self.linear + offset * self.sign if offset else self.linear
 
     def slack(self, alpha: np.ndarray, primal: float, offset: float) -> float:
-        """What a dual objective is less for sure if the constraint of a free intercept is missed.
+        """What a dual objective is less for sure if the constraint of the intercept is missed.
 
         P(b') >= D - (b' - b) s'a for every b'; and |b'| <= 1 + sqrt(2 P max k(x, x)) at the optimum.
         """
-        if self.ridge is None:
+        if not self.has_offset:
             return 0.0
-        off = abs(float(self.sign @ alpha) - self.ridge * offset)
-        if self.ridge > 0:  # the best intercept is that far away
-            return off**2 / (2 * self.ridge)
         largest = 2 * max(primal, 0.0) * float(self.diagonal.max(initial=0.0))
-        return off * (1 + abs(offset) + np.sqrt(largest))
+        return abs(float(self.sign @ alpha)) * (1 + abs(offset) + float(np.sqrt(largest)))
 
     def dual_value(self, alpha: np.ndarray, gradient: np.ndarray, offset: float = 0.0) -> float:
         """-1/2 a'Qa - p'a, from the gradient of all variables that are not zero."""
         linear = self.linear_at(offset)
-        value = -float(linear @ alpha + 0.5 * alpha @ (gradient - linear))
-        return value + 0.5 * (self.ridge or 0.0) * offset**2
+        return -float(linear @ alpha + 0.5 * alpha @ (gradient - linear))
 
 
 def away_from_zero(diagonal: np.ndarray) -> np.ndarray:

@@ -48,7 +48,7 @@ class Variables:
     upper: np.ndarray
     output: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))  # per problem
     group: Group | None = None
-    ridge: float | None = None  # of the intercept; None: there is none
+    has_offset: bool = False  # an intercept
     cluster: np.ndarray | None = None  # of each variable's row
 
     def __len__(self) -> int:
@@ -86,10 +86,9 @@ class Variables:
     def least_quadratic(self, solution: Solution) -> float:
         """The least a'Qa of the problems, from their dual objectives."""
         linear = self.linear * solution.alpha
-        own = 0.5 * (self.ridge or 0.0) * solution.offset**2
         if self.group is None or solution.each is None:
-            return float(-2 * (solution.dual + linear.sum() + own[0]))
-        return float((-2 * (solution.each[:, 1] + self.group.sums(linear) + own)).min())
+            return -2 * (solution.dual + float(linear.sum()))
+        return float((-2 * (solution.each[:, 1] + self.group.sums(linear))).min())
 
     def on_own_rows(self, n: int) -> tuple[Variables, np.ndarray | None]:
         """With rows by number among their own; and which of n these are, if not all."""
@@ -109,7 +108,7 @@ class Variables:
         rows = data.rows
         every = len(self) == len(rows) and np.array_equal(self.row, np.arange(len(rows)))
         own = rows if every else rows[self.row]
-        more = (self.sign, self.linear, self.upper, self.ridge, self.cluster)
+        more = (self.sign, self.linear, self.upper, self.has_offset, self.cluster)
         return Problem(data.kernel, own, *more)
 
 

@@ -144,8 +144,8 @@ class Descent:
         stopped, n_verdicts = False, 0
         while True:
             stopped = stopped or self._descend(on_step, show)
-            if stopped and not self._is_balanced(0.0, 0.0):
-                self.dual += self.active.meet_constraint(np.inf)
+            if stopped and self.active.missed:
+                self.dual += self.active.meet_constraint()
             gap = self.check_all()
             violators = self.violators()
             stuck = self._idle > _PATIENCE and len(violators) == 0
@@ -213,17 +213,14 @@ class Descent:
                     "seconds": time.perf_counter() - self._started,
                 }
             )
-            near = self.close_enough(gap, 1.0 if self.all_checked else LOOSE)
-            close = near and not active.awaits
-            if close and self._is_balanced(gap, self.aim * (self.dual + gap)):
+            aim = self.aim * (1.0 if self.all_checked else LOOSE) * (self.dual + gap)
+            missed = active.must_be_met(gap, self.dual + gap, aim)
+            if self.close_enough(gap, 1.0 if self.all_checked else LOOSE) and not missed:
                 return False
             if self.n_steps >= self.settings.max_iter:
                 return True
             relative = gap / max(self.dual + gap, TINY)
-            if close:
-                gain = active.meet_constraint(self.aim * (self.dual + gap))
-            else:
-                gain = active.step()
+            gain = active.meet_constraint() if missed else active.step()
             better = self.dual + gain > self.dual or gap < 0.9 * self._least_gap
             self._idle = 0 if better else self._idle + 1
             self._least_gap = min(gap, self._least_gap) if better else self._least_gap
@@ -235,9 +232,6 @@ class Descent:
             if self._idle > _PATIENCE:  # at the limit of the arithmetic; the caller warns
                 return False
             self.shrink()
-
-    def _is_balanced(self, gap: float, aim: float) -> bool:
-        return self.active.is_balanced(self.dual + gap, aim)
 
     def close_enough(self, gap: float, factor: float = 1.0) -> bool:
         primal = max(self.dual + gap, TINY)
