@@ -105,6 +105,7 @@ class Descent {
       const double aim = limits.tol * primal;
       const bool missed = offset_.must_be_met(v_, chosen.gap, primal, aim);
       const bool close = chosen.gap <= offset_.less_slack(aim) && !missed;
+      if (close && offset_.present()) offset_.settle(v_);
       if (close || step == limits.max_steps) return found;
       double gain = 0;
       if (missed) {

@@ -27,7 +27,7 @@ class Offset {
   static constexpr double kHalved = 0.5;  // of the gap since the last move: time for the next one
   static constexpr std::int64_t kSteps = 8;  // steps after which it is time in any case
   static constexpr double kBold = 4.0;       // a secant may be so many times the first answer
-  static constexpr int kForgotten = 8;       // moves after which a bound on the root is doubted
+  static constexpr int kForgotten = 4;       // moves after which a bound on the root is doubted
   static constexpr double kSlack = 1e-2;  // of the tolerance: what rounding may cost a certificate
 
   Offset() = default;
@@ -84,7 +84,7 @@ class Offset {
   double move(const VariablesArg& v) {
     const double off = missed(v), first = diagonal_root(v), most = kBold * std::abs(first);
     Side &here = off > 0 ? above_ : below_, &other = off > 0 ? below_ : above_;
-    here = {value_, 0};
+    if (off != 0) here = {value_, 0};  // zero variables say nothing
     other.age += 1;
     const double slope = (off - last_sum_) / (value_ - last_value_);
     double step = -off / slope;

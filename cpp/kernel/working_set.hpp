@@ -51,8 +51,9 @@ struct ClustersArg {
 
 // Every variable's projected gradient, and the block of each cluster that they choose: up to half
 // of it the free variables of the last block with the steepest ones first, the rest the worst
-// violators.  Without the retained half the method need not converge.
-inline Selection choose_working_sets(const VariablesArg& v, const ClustersArg& clusters,
+// violators.  Without the retained half the method need not converge.  If `both`, the violators are
+// half those that raise the sum of sign * alpha, half those that lower it.
+inline Selection choose_working_sets(const VariablesArg& v, const ClustersArg& clusters, bool both,
                                      const std::int64_t* last, std::int64_t n_last,
                                      std::int64_t size) {
   Selection chosen{{}, {0}, 0, 0};
@@ -67,7 +68,7 @@ inline Selection choose_working_sets(const VariablesArg& v, const ClustersArg& c
     const bool held = (a <= 0 && slope >= 0) || (a >= u && slope <= 0);
     if (held || slope == 0) continue;
     chosen.violation = std::max(chosen.violation, std::abs(slope));
-    steepness.set(i, slope * slope / v.diagonal[i]);
+    steepness.set(i, both ? slope * slope : slope * slope / v.diagonal[i]);
     violators[cluster(i)].push_back(i);
   }
   for (std::int64_t k = 0; k < n_last; ++k)
@@ -81,7 +82,20 @@ inline Selection choose_working_sets(const VariablesArg& v, const ClustersArg& c
     others.erase(std::remove_if(others.begin(), others.end(),
                                 [&](std::int64_t i) { return bool(taken[std::size_t(i)]); }),
                  others.end());
-    steepness.keep_best(others, size - std::int64_t(block.size()));
+    const std::int64_t room = size - std::int64_t(block.size());
+    if (both) {
+      const auto middle = std::partition(others.begin(), others.end(), [&](std::int64_t i) {
+        return v.sign[i] * v.gradient[i] < 0;
+      });
+      std::vector<std::int64_t> lowering(middle, others.end());
+      others.erase(middle, others.end());
+      const auto n_up = std::int64_t(others.size()), n_down = std::int64_t(lowering.size());
+      steepness.keep_best(others, std::max(room / 2, room - n_down));
+      steepness.keep_best(lowering, std::max(room - room / 2, room - n_up));
+      block.insert(block.end(), lowering.begin(), lowering.end());
+    } else {
+      steepness.keep_best(others, room);
+    }
     block.insert(block.end(), others.begin(), others.end());
     std::sort(block.begin(), block.end());
     chosen.block.insert(chosen.block.end(), block.begin(), block.end());
@@ -96,7 +110,7 @@ inline Selection select_working_sets(const VariablesArg& v, const ClustersArg& c
                                      Offset& offset, const std::int64_t* last, std::int64_t n_last,
                                      std::int64_t size) {
   if (offset.is_kept()) offset.centre(v);
-  Selection chosen = choose_working_sets(v, clusters, last, n_last, size);
+  Selection chosen = choose_working_sets(v, clusters, offset.is_kept(), last, n_last, size);
   if (offset.is_kept()) chosen.gap = offset.settle(v);
   return chosen;
 }
