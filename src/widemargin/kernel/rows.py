@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from widemargin import _core
+from widemargin.kernel.moments import squared_norms
 
 _MANY_FEATURES = 1 << 14  # from here on only the features present in a block of rows are laid out
 _PAIR_VALUES = 1 << 20  # of rows that are taken apart at once
@@ -43,6 +44,10 @@ class Rows(Protocol):
 
     def in_double(self) -> Any:
         """The same rows for arithmetic in double precision."""
+        ...
+
+    def in_single(self) -> Any:
+        """The same rows in single precision; what overflows is infinite."""
         ...
 
     def pack(self) -> dict[str, np.ndarray]:
@@ -98,6 +103,16 @@ class DenseRows:
 
     def in_double(self) -> DenseRows:
         return self if self.data.dtype == np.float64 else DenseRows.of(self.data.astype(np.float64))
+
+    def in_single(self) -> DenseRows:
+        with np.errstate(over="ignore"):
+            single = self.data.astype(np.float32, copy=False)
+        return self if single is self.data else DenseRows.of(single)
+
+    @property
+    def n_terms(self) -> int:
+        """How many products the longest of inner products adds."""
+        return self.data.shape[1]
 
     def pack(self) -> dict[str, np.ndarray]:
         return {"data": self.data, "norms": self.norms}
@@ -169,7 +184,19 @@ class CompressedRows:
         return CompressedRows.of(sp.csr_array(points)).as_left()
 
     def in_double(self) -> CompressedRows:
+        if self.value.dtype == np.float64:
+            return self
         return CompressedRows.of(self.matrix.astype(np.float64))
+
+    def in_single(self) -> CompressedRows:
+        if self.value.dtype == np.float32:
+            return self
+        with np.errstate(over="ignore"):
+            return CompressedRows.of(self.matrix.astype(np.float32))
+
+    @property
+    def n_terms(self) -> int:
+        return int(np.diff(self.start).max(initial=0))
 
     def pack(self) -> dict[str, np.ndarray]:
         first, last = self.start[0], self.start[-1]
@@ -243,6 +270,19 @@ class GivenRows:
         lifted = getattr(self.data, "dtype", None) == np.float32
         return GivenRows(self.data.astype(np.float64)) if lifted else self
 
+    def in_single(self) -> GivenRows:
+        with np.errstate(over="ignore"):
+            return GivenRows(self.data.astype(np.float32, copy=False))
+
+    @property
+    def norms(self) -> np.ndarray:
+        """Of rows that are points."""
+        return squared_norms(self.data)
+
+    @property
+    def n_terms(self) -> int:
+        return self.data.shape[1]
+
     def pack(self) -> dict[str, np.ndarray]:
         if not isinstance(self.data, np.ndarray):
             raise TypeError("Sparse support vectors of a kernel function cannot be stored.")
@@ -275,6 +315,9 @@ class MatrixRows:
         raise TypeError("Rows of a kernel matrix have no inner products with points.")
 
     def in_double(self) -> MatrixRows:
+        return self
+
+    def in_single(self) -> MatrixRows:
         return self
 
     def pack(self) -> dict[str, np.ndarray]:
