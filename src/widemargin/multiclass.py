@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+_FEW_CLASSES = 32  # whose votes are a matrix product
+
 
 @dataclass(frozen=True)
 class Coding:
@@ -162,6 +164,10 @@ def _voted(pairs: np.ndarray, for_first: np.ndarray, n_classes: int) -> np.ndarr
     As scikit-learn's, class after class rather than pair after pair.  A pair's first class goes by
     ``for_first``, which is the same but in `Coding.are_certain`.
     """
+    if n_classes <= _FEW_CLASSES:
+        first_of, later_of = _sides(n_classes)
+        votes = (pairs > 0) @ later_of + ~(for_first > 0) @ first_of
+        return _ranked(votes, pairs @ later_of - for_first @ first_of)
     votes = np.zeros((len(pairs), n_classes), order="F")
     sums, end = np.zeros_like(votes), 0
     for first in range(n_classes - 1):
@@ -171,7 +177,18 @@ def _voted(pairs: np.ndarray, for_first: np.ndarray, n_classes: int) -> np.ndarr
         votes[:, first + 1 :] += against > 0
         sums[:, first] -= against_first.sum(axis=1)
         sums[:, first + 1 :] += against
-    return np.ascontiguousarray(votes + sums / (3 * (np.abs(sums) + 1)))
+    return np.ascontiguousarray(_ranked(votes, sums))
+
+
+def _ranked(votes: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    return votes + sums / (3 * (np.abs(sums) + 1))
+
+
+@lru_cache(_FEW_CLASSES)
+def _sides(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which class is the first of each pair (down) and which the later."""
+    first, later = every_pair(n_classes)
+    return _shared(np.eye(n_classes)[first]), _shared(np.eye(n_classes)[later])
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Single precision where it decides: bounds on its errors, labels, and the nearest centre."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -329,3 +330,25 @@ def test_plain_centres_are_means_after_a_split_too():
             np.testing.assert_allclose(one.constants, norms, rtol=1e-12)
             assert np.allclose(one.members.sum(axis=0), 1.0) == plain
             assert np.allclose(norms, 1.0) != plain
+
+
+# ------------------------------------------------------------------ a few rows
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("kernel", INNER)
+def test_a_few_rows_of_a_small_model_are_decided_as_among_many(kernel, sparse):
+    model = fitted(kernel, 4, np.float64, sparse=sparse, gamma=0.5)
+    new = data(300, 6, sparse=sparse, seed=5)
+    together = model.decision_function(new)
+    for n in (1, 3, 64):
+        np.testing.assert_allclose(model.decision_function(new[:n]), together[:n], rtol=1e-7)
+        assert_array_equal(model.predict(new[:n]), model.predict(new)[:n])
+
+
+def test_what_is_laid_out_for_a_few_rows_is_not_stored():
+    model = fitted("rbf", 2, np.float32)
+    before = pickle.dumps(model)
+    model.predict(data(1, 6, sparse=False, seed=5))
+    assert pickle.dumps(model) == before

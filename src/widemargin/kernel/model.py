@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from widemargin.multiclass import Coding
 COMBINATIONS = ("routed", "sum", "bcm")
 _AT_ONCE = 1 << 26  # decision values
 _FEW = 64  # rows for which a model in double precision is not rounded
+_SMALL = 1 << 20  # numbers in the support vectors, or coefficients of all outputs
 _MANY, _PROBED = 1024, 64  # rows from which on some tell whether single precision is worth it
 
 
@@ -58,15 +60,45 @@ class KernelModel:
 
     def scores(self, X, coding: Coding, backend: Backend) -> np.ndarray:
         """Scores of classes, of which the highest is that of `classes`."""
+        if X.shape[0] <= _FEW and self._small is not None:
+            return coding.scores(self._of_few(X, backend))
         if self.kernel.dtype == np.float64 or self._single is None:
             return self.in_double().decision(X, backend, coding.scores)
         return self._certain(X, coding, backend)
 
     def classes(self, X, coding: Coding, backend: Backend) -> np.ndarray:
         """The number of each row's class, as double precision has it."""
-        few = self.kernel.dtype == np.float64 and X.shape[0] <= _FEW
+        few = X.shape[0] <= _FEW and (self.kernel.dtype == np.float64 or self._small is not None)
         scores = self.scores if few or self._single is None else self._certain
         return coding.classes(scores(X, coding, backend))
+
+    @cached_property
+    def _small(self) -> tuple[Kernel, Any, np.ndarray] | None:
+        """Kernel, support vectors and coefficients for a few rows, in double precision.
+
+        Of a small model: there Python takes longer than arithmetic.
+        """
+        if self._single is None or self._is_routed:
+            return None
+        n, most = len(self.vectors), max(self.coef.n_outputs, self.vectors.n_terms)
+        if n * most > _SMALL:
+            return None
+        double = self.in_double()
+        return double.kernel, double.vectors, self.coef.dense()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def _of_few(self, X, backend: Backend) -> np.ndarray:
+        """Decision values in double precision by a small model."""
+        assert self._small is not None
+        kernel, vectors, coef = self._small
+        with backend:
+            rows = kernel.prepare(X)
+            values = np.empty((len(rows), len(vectors)))
+            kernel.fill(kernel.as_left(rows), vectors, values)
+            with np.errstate(all="ignore"):  # the check says which row is too large
+                return self._checked(values @ coef + self.intercept, 0)
 
     @property
     def _is_routed(self) -> bool:

@@ -50,6 +50,11 @@ class Rows(Protocol):
         """The same rows in single precision; what overflows is infinite."""
         ...
 
+    @property
+    def n_terms(self) -> int:
+        """How many products the longest of inner products adds."""
+        ...
+
     def pack(self) -> dict[str, np.ndarray]:
         """The arrays that a model file stores."""
         ...
@@ -111,7 +116,6 @@ class DenseRows:
 
     @property
     def n_terms(self) -> int:
-        """How many products the longest of inner products adds."""
         return self.data.shape[1]
 
     def pack(self) -> dict[str, np.ndarray]:
@@ -319,6 +323,10 @@ class MatrixRows:
 
     def in_single(self) -> MatrixRows:
         return self
+
+    @property
+    def n_terms(self) -> int:
+        raise TypeError("Rows of a kernel matrix have no inner products.")
 
     def pack(self) -> dict[str, np.ndarray]:
         return {"column": self.column}
