@@ -10,7 +10,7 @@ from widemargin import _core
 from widemargin.kernel.active_set import ActiveSet, HostActiveSet
 from widemargin.kernel.cache import SHARED_FROM, SHARED_MEMORY, TILE_ROWS, CachingKernel, RowCache
 from widemargin.kernel.coefficients import Coefficients
-from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.kernels import DotKernel, Kernel
 from widemargin.kernel.nearest import Nearest, nearest
 from widemargin.kernel.precision import rounding
 from widemargin.kernel.problem import Problem
@@ -111,20 +111,40 @@ class Host(Tiles):
     def product(
         self, kernel: Kernel, a: Any, b: Any, coef: np.ndarray | Coefficients
     ) -> np.ndarray:
-        return self._product(kernel, a, b, Coefficients.of(coef))
+        coef = Coefficients.of(coef)
+        if kernel.dtype == np.float64 and _are_added(kernel, b, coef):
+            return self._added(kernel, a, b, coef.values)
+        return self._product(kernel, a, b, coef)
 
     def bounded_product(
         self, kernel: Kernel, a: Any, b: Any, coef: Coefficients
     ) -> tuple[np.ndarray, np.ndarray]:
-        n_summed = 1 if _are_few(coef) else TILE_ROWS + 2
-        relative, absolute = rounding(kernel, a, b, n_summed)
-        sizes = np.zeros((coef.n_outputs, len(a)))
-        product = self._product(kernel, a, b, coef, sizes if relative.any() else None)
         total, reach = np.zeros(coef.n_outputs), coef.reach
         for vectors, outputs, _ in coef.runs():
             total[outputs] += reach[vectors].sum()
+        if _are_added(kernel, b, coef):
+            n_summed, columns = _core.PANEL, np.column_stack([coef.values, reach])
+            sums = self._added(kernel, a, b, columns)
+            product, sizes = sums[:, :-1], sums[:, -1:]
+        else:
+            n_summed, sizes = 1 if _are_few(coef) else TILE_ROWS + 2, np.zeros((len(total), len(a)))
+            product, sizes = self._product(kernel, a, b, coef, sizes), sizes.T
+        relative, absolute = rounding(kernel, a, b, n_summed)
         with np.errstate(all="ignore"):  # a bound that is not finite makes no value certain
-            return product, relative[:, None] * sizes.T + absolute[:, None] * total
+            return product, relative[:, None] * sizes + absolute[:, None] * total
+
+    def _added(self, kernel: Any, a: Any, b: Any, columns: np.ndarray) -> np.ndarray:
+        """k(a, b) @ columns of compressed rows, whose kernel values are never in memory."""
+        sums = np.zeros((columns.shape[1], len(a)))
+        for start in range(0, len(b), TILE_ROWS):
+            left = kernel.as_left(b[start : start + TILE_ROWS])
+            weights = left.weights(columns[start : start + TILE_ROWS])
+
+            def tile(begin, end, left=left, weights=weights):
+                left.add(a[begin:end], weights, sums[:, begin:end], kernel.finish)
+
+            self.tiles(len(a), tile, kernel.tile)
+        return sums.T
 
     def _product(
         self, kernel: Kernel, a: Any, b: Any, coef: Coefficients, sizes: np.ndarray | None = None
@@ -183,6 +203,12 @@ class Host(Tiles):
 
 def _are_few(coef: Coefficients) -> bool:
     return coef.values.shape[1] <= _FEW
+
+
+def _are_added(kernel: Kernel, b: Any, coef: Coefficients) -> bool:
+    """Whether the core adds kernel values of rows b as it computes them."""
+    plain = isinstance(kernel, DotKernel) and kernel.compressed and not kernel.is_far(b)
+    return plain and coef.owner is None and _are_few(coef)
 
 
 def _laid_out(coef: Coefficients, dtype) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, Any]]:

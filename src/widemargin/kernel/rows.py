@@ -249,6 +249,18 @@ class Panels:
         """Write inner products with compressed rows, or what ``finish`` makes of them."""
         self.core.fill(others.core, (finish or Finish()).core, out)
 
+    def weights(self, columns: np.ndarray) -> np.ndarray:
+        """A weight of each row in every sum (across), laid out for `add`."""
+        weights = np.zeros((columns.shape[1], len(self.norms)), dtype=self.values.dtype)
+        weights[:, : len(self)] = columns.T
+        return weights
+
+    def add(
+        self, others: CompressedRows, weights: np.ndarray, sums: np.ndarray, finish: Finish
+    ) -> None:
+        """Add weighted sums of what `fill` would write, a few roundings of each in its type."""
+        self.core.add(others.core, finish.core, weights, sums)
+
 
 @dataclass(frozen=True)
 class GivenRows:
