@@ -1,4 +1,4 @@
-"""Prediction: 20,000 covtype rows by models of 30,000, and one row of digits; ours, SVC, intelex."""
+"""Prediction of covtype rows by models of 30,000, and of one row of digits: ours, SVC, intelex."""
 
 from __future__ import annotations
 

@@ -60,6 +60,21 @@ def test_no_product_is_further_off_than_its_bound(
     assert not np.any(np.isfinite(error[~right]) & np.isfinite(exact[~right]))
 
 
+@pytest.mark.parametrize("name", ["rbf", "poly"])
+def test_no_bound_is_finite_where_rounding_decides_all(name):
+    """Distances that are nothing but rounding, and powers that overflow."""
+    rng = np.random.default_rng(0)
+    X = 1e-9 * rng.normal(size=(40, 147)) if name == "rbf" else 1e5 * rng.normal(size=(40, 3))
+    gamma = 1e26 if name == "rbf" else 1.0
+    double = make_kernel(name, gamma, 0.0, 6, X, np.float64)
+    single = in_single(double)
+    rows, coef = single.prepare(X), Coefficients(np.ones((40, 1)))
+    product, error = ONE.bounded_product(single, rows, rows, coef)
+    exact = ONE.product(double, double.prepare(X), double.prepare(X), coef)
+    assert np.all(~(error < np.abs(product - exact)))
+    assert not np.any(Coding("ovo", 2).are_certain(product, error))
+
+
 def test_the_bound_is_no_larger_than_it_has_to_be_by_orders_of_magnitude():
     """Or nearly every row would be computed in double precision."""
     X = data(2000, 54, sparse=True, seed=0)

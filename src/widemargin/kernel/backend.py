@@ -131,7 +131,8 @@ class Host(Tiles):
             product, sizes = self._product(kernel, a, b, coef, sizes), sizes.T
         relative, absolute = rounding(kernel, a, b, n_summed)
         with np.errstate(all="ignore"):  # a bound that is not finite makes no value certain
-            return product, relative[:, None] * sizes + absolute[:, None] * total
+            error = relative[:, None] * sizes + absolute[:, None] * total
+        return product, np.where(np.isfinite(product), error, np.inf)
 
     def _added(self, kernel: Any, a: Any, b: Any, columns: np.ndarray) -> np.ndarray:
         """k(a, b) @ columns of compressed rows, whose kernel values are never in memory."""

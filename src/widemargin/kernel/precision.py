@@ -116,7 +116,7 @@ def rounding(
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel.traits.by_distance:
             exponent = kernel.gamma * (2 * share * (norms + largest) + n_terms * TINY)
-            relative = np.expm1(np.minimum(exponent + _FINISHED, 50.0))
+            relative = np.expm1(exponent + _FINISHED)
             return relative + summed * (1 + relative), _CLAMPED * (1 + relative)
         size = kernel.gamma * np.sqrt(norms * largest) + abs(kernel.coef0)
         tiny = n_terms * TINY * (1 + kernel.gamma)
@@ -125,6 +125,6 @@ def rounding(
             absolute = share * size + _FINISHED * value + tiny
         else:
             value = size**kernel.degree
-            absolute = np.expm1(np.minimum(kernel.degree * share, 50.0)) * value
+            absolute = np.expm1(kernel.degree * share) * value
             absolute += kernel.degree * (tiny + TINY) * (1 + size) ** kernel.degree
         return np.zeros(len(rows)), absolute + summed * (value + absolute)
