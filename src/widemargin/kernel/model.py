@@ -20,8 +20,8 @@ from widemargin.multiclass import Coding
 
 COMBINATIONS = ("routed", "sum", "bcm")
 _AT_ONCE = 1 << 26  # decision values
-_FEW = 64  # rows for which a model in double precision is not rounded
-_SMALL = 1 << 20  # numbers in the support vectors, or coefficients of all outputs
+_FEW = 128  # rows for which a model in double precision is not rounded
+_SMALL = 1 << 24  # numbers in the support vectors, or coefficients of all outputs
 _MANY, _PROBED = 1024, 64  # rows from which on some tell whether single precision is worth it
 
 
@@ -76,7 +76,8 @@ class KernelModel:
     def _small(self) -> tuple[Kernel, Any, np.ndarray] | None:
         """Kernel, support vectors and coefficients for a few rows, in double precision.
 
-        Of a small model: there Python takes longer than arithmetic.
+        For a few rows it takes longer to lay out support vectors, and to bound errors, than to
+        compute in double precision; nothing of a model in double precision is copied.
         """
         if self._single is None or self._is_routed:
             return None
