@@ -52,7 +52,12 @@ def main() -> None:
             for n, m in models.items()
         ],
     )
-    lines += ["", *one_row()]
+    lines += [
+        "",
+        "CPU seconds of all threads together: others may work on the machine. Bars are for",
+    ]
+    lines += ["elapsed seconds on two idle cores, of which SVC uses one and the others two.", ""]
+    lines += one_row()
     write("kernel_predict", "Prediction of 20,000 covtype rows, seconds of two threads", lines)
 
 
