@@ -122,7 +122,7 @@ KERNEL = BOTH | {
     "coef0": usually(0.0, 1.0, -1.0, 100.0),
     "levels": usually("auto", 0, 1, 3),
     "branching": usually(4, 2, 5),
-    "clustering": usually("auto", "kernel_kmeans"),
+    "clustering": usually("auto", "kernel_kmeans", "plain_kernel_kmeans"),
     "early": usually(False, 1, 2),
     "multi_class": chosen("ovr", "ovo"),
     "cache_size": usually("auto", 0.001, 0.01, 1.0),

@@ -57,7 +57,7 @@ def test_errors_count_rows_from_the_first(monkeypatch):
     X = np.random.default_rng(1).normal(size=(60, 3))
     model = KernelSVC("poly", degree=3).fit(X, np.arange(60) % 6)
     monkeypatch.setattr(kernel_model, "_AT_ONCE", 7 * model.model_.coef.n_outputs)
-    X[20] = 1e16  # the cube of its square is too much for single precision
+    X[20] = 1e120  # whose cube is too much for double precision
     with pytest.raises(ValueError, match="Row 20 is too large"):
         model.predict(X)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -12,7 +13,7 @@ from widemargin.classifier import MarginClassifier
 from widemargin.kernel.backend import Host
 from widemargin.kernel.kernels import KERNELS, traits_of
 from widemargin.kernel.machine import KernelMachine
-from widemargin.kernel.model import COMBINATIONS
+from widemargin.kernel.model import COMBINATIONS, KernelModel
 from widemargin.kernel.partition import CLUSTERINGS
 from widemargin.kernel.problems import MULTI_CLASS, Variables, binary_problems
 from widemargin.multiclass import Coding, Targets
@@ -54,12 +55,15 @@ class KernelSVC(MarginClassifier, KernelMachine):
         unless much of the kernel lies between clusters and kernel values are expensive (many
         features).
     branching : int, default=4
-    clustering : {"auto", "kmeans", "kernel_kmeans", "random"}, default="auto"
+    clustering : {"auto", "kmeans", "kernel_kmeans", "plain_kernel_kmeans", "random"}, \
+            default="auto"
         How a level divides the rows: k-means in input space; DC-SVM's two-step kernel k-means, with
-        centres in feature space; or at random, for comparison (no early model: new rows would have
-        no cluster).  "auto" is "kmeans" for rbf and laplacian, where near means similar and no
-        kernel values are needed, and "kernel_kmeans" for other kernels.  Clusters of more than
-        twice the average size are split, so there are some more than ``branching ** level``.
+        centres in feature space, which have norm 1 where all rows have it; the same with plain
+        means as centres, as the paper prints it; or at random, for comparison (no early model: new
+        rows would have no cluster).  "auto" is "kmeans" for rbf and laplacian, where near means
+        similar and no kernel values are needed, and "kernel_kmeans" for other kernels.  Clusters of
+        more than twice the average size are split, so there are some more than
+        ``branching ** level``.
     sample_size : int, default=1000
         Rows that the clustering of a level samples, at least (20 for each centre of "kmeans").
     early : bool or int, default=False
@@ -313,9 +317,20 @@ class KernelSVC(MarginClassifier, KernelMachine):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             One column for two classes, positive for ``classes_[1]``.
         """
+        return self._of_rows(X, KernelModel.scores)
+
+    def predict(self, X):
+        """Class labels of X.
+
+        They are those of double precision, whatever the precision of decision values.
+        """
+        numbers = self._of_rows(X, KernelModel.classes)
+        return self.classes_[numbers]
+
+    def _of_rows(self, X, what: Callable[..., np.ndarray]) -> np.ndarray:
         check_is_fitted(self, "model_")
         stored, host = matrix_of(X), Host(effective_n_jobs(self.n_jobs))
         parts = [X] if stored is None else (part for _, part in stored.parts())
         checked = (check_X(self, part, reset=False) for part in parts)
-        scores = Coding.of(self).scores
-        return np.concatenate([self.model_.decision(part, host, scores) for part in checked])
+        coding = Coding.of(self)
+        return np.concatenate([what(self.model_, part, coding, host) for part in checked])
