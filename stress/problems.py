@@ -116,7 +116,7 @@ BOTH = {
 
 KERNEL = BOTH | {
     "kernel": chosen("rbf", "poly", "laplacian", "chi2", "sigmoid", "precomputed", cosine),
-    "fit_intercept": usually("auto", False, True, "penalised"),
+    "fit_intercept": usually("auto", False, True),
     "gamma": st.one_of(chosen("scale", "auto"), powers(-8, 8)),
     "degree": usually(3, 0, 1, 2, 9),
     "coef0": usually(0.0, 1.0, -1.0, 100.0),

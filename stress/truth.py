@@ -27,7 +27,7 @@ UNIT, TINY = (float(x) for x in (np.finfo(np.float64).eps, np.finfo(np.float64).
 class Problem:
     """The duals that a model says it has solved, over the rows that take part."""
 
-    K: np.ndarray  # the constant of a penalised intercept included
+    K: np.ndarray
     target: np.ndarray  # +1, -1 or 0 (takes no part), by row and output
     coef: np.ndarray  # signed variables, by row and output
     c: np.ndarray  # upper bounds
@@ -105,29 +105,12 @@ def _kernel_parts(model, X, w, present, target, c) -> Problem:
     coef = np.zeros(target.shape, dtype=REAL)
     coef[np.searchsorted(present, model.support_)] = model.model_.coef.dense()
     free = model.fit_intercept is True or (model.fit_intercept == "auto" and not model.early)
-    if model.fit_intercept == "penalised":
-        given = np.ones(len(present)) if w is None else np.asarray(w)[present]
-        mean = np.average(np.diag(K), weights=given.astype(REAL)) or REAL(1)
-        K = K + _kept(mean, model.intercept_, coef)
     cluster = np.zeros(len(present), dtype=int)
     if model.model_.router is not None:  # its rule is part of the model
         laid_out = model.model_.kernel.training_rows(X, present)
         cluster = model.model_.router.assign(laid_out, Host(1))
     intercept = model.intercept_.astype(REAL) if free else None
     return Problem(K, target, coef, model.C * c, cluster, intercept=intercept)
-
-
-def _kept(constant, intercept: np.ndarray, coef: np.ndarray):
-    """The kernel's constant as the model keeps it, if that is the documented one but for rounding.
-
-    An intercept is the constant times the sum of an output's variables.
-    """
-    sums = coef.sum(axis=0)
-    most = int(np.argmax(np.abs(sums)))
-    if np.abs(sums[most]) < 1e-3 * np.abs(coef[:, most]).sum() or sums[most] == 0:
-        return constant
-    kept = REAL(intercept[most]) / sums[most]
-    return kept if np.abs(kept - constant) <= 1e-5 * constant else constant
 
 
 def _additive_parts(model, X, w, present, target, c) -> Problem:

@@ -171,7 +171,7 @@ def test_levels_do_not_change_the_optimum(levels, n_classes, scheme, n_problems)
 def test_the_whole_problem_has_an_intercept_and_its_levels_have_none():
     t = task()
     (p,) = t.problems
-    free = replace(t, problems=[replace(p, ridge=0.0)]).run(levels=1, record=True)
+    free = replace(t, problems=[replace(p, has_offset=True)]).run(levels=1, record=True)
     without = t.run(levels=1, record=True)
     np.testing.assert_array_equal(free.levels[0].alpha, without.levels[0].alpha)
     assert abs(p.sign @ without.alphas[0]) > 1e-2

@@ -1,4 +1,4 @@
-"""The intercept of `KernelSVC`, free as that of SVC or penalised, against independent optima."""
+"""The intercept of `KernelSVC`, free as that of SVC, against independent optima."""
 
 import time
 import warnings
@@ -52,14 +52,10 @@ def coefficients(model, n_rows):
     return coef
 
 
-def assert_honest(model, K, y, upper, best, constant=np.inf):
-    """The objectives bound the optimum, and the primal one is that of w and b.
-
-    A penalised intercept costs b^2 / 2 for each unit of the kernel's ``constant``.
-    """
+def assert_honest(model, K, y, upper, best):
+    """The objectives bound the optimum, and the primal one is that of w and b."""
     coef, sign = coefficients(model, len(y)), signs(model, y)
     primal = reference.primal(K, coef, sign, upper, False, model.intercept_).sum()
-    primal += (model.intercept_**2).sum() / (2 * constant)
     room = 1e-9 * primal
     assert model.objective_ >= primal - room
     assert model.dual_objective_ <= best.objective + room
@@ -112,29 +108,6 @@ def check_optimum(name, X, y, weight, multi_class, tol):
     assert model.objective_ == pytest.approx(best.objective, rel=3 * tol)
     assert_honest(model, K, y, 5.0 * weight, best)
     assert_balanced(model)
-
-
-@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
-@pytest.mark.parametrize("n", [150, MANY])
-def test_a_penalised_intercept_is_a_constant_in_the_kernel(n, multi_class):
-    X, y = points(n, 3)
-    weight = 1.0 + np.arange(n) % 3
-    own = {**EASY, "multi_class": multi_class, "tol": 1e-6}
-    model = KernelSVC("poly", **own, fit_intercept="penalised").fit(X, y, sample_weight=weight)
-    K = matrix("poly", X)
-    constant = np.average(np.diag(K), weights=weight)
-    shifted = KernelSVC("precomputed", **own, fit_intercept=False)
-    shifted.fit(K + constant, y, sample_weight=weight)
-    assert model.duality_gap_ <= 1e-6
-    assert model.objective_ == pytest.approx(shifted.objective_, rel=2e-6)
-    sums = constant * model.model_.coef.dense().sum(axis=0)
-    np.testing.assert_allclose(model.intercept_, sums, rtol=1e-6)
-    coef, sign = coefficients(model, n), signs(model, y)
-    args = (K + constant, coef)
-    primal = reference.primal(*args, sign, 5.0 * weight, False).sum()
-    dual = reference.dual(*args, 5.0 * weight, False).sum()
-    assert model.objective_ == pytest.approx(primal, rel=1e-8)
-    assert model.dual_objective_ == pytest.approx(dual, rel=1e-8)
 
 
 # ------------------------------------------------------------------ as SVC's
@@ -222,23 +195,17 @@ class StopAfter(Recorder):
 @pytest.mark.parametrize("n", [300, MANY])
 @pytest.mark.parametrize("C", [1.0, 100.0])
 @pytest.mark.parametrize("name", ["rbf", "poly"])
-@pytest.mark.parametrize("fit_intercept", [True, "penalised"])
-def test_a_fit_that_is_stopped_has_a_true_certificate(fit_intercept, name, C, n):
+def test_a_fit_that_is_stopped_has_a_true_certificate(name, C, n):
     X, y = points(n)
-    K, upper, constant = matrix(name, X), np.full(n, C), np.inf
-    if fit_intercept == "penalised":
-        constant = np.diag(K).mean()
-        same = KernelSVC("precomputed", C=C, tol=1e-10, fit_intercept=False).fit(K + constant, y)
-        best = reference.Optimum(coefficients(same, n), same.objective_)
-    else:
-        best = reference.free_intercepts(K, reference.signs(y), upper)
-    own = {**EASY, "C": C, "tol": 1e-7, "fit_intercept": fit_intercept}
+    K, upper = matrix(name, X), np.full(n, C)
+    best = reference.free_intercepts(K, reference.signs(y), upper)
+    own = {**EASY, "C": C, "tol": 1e-7}
     for max_iter in (1, 3, 10):
         model = KernelSVC(name, **own, max_iter=max_iter).fit(X, y)
-        assert_honest(model, K, y, upper, best, constant)
+        assert_honest(model, K, y, upper, best)
     for n_blocks in (1, 2, 5):
         model = KernelSVC(name, **own).set_callbacks(StopAfter(n_blocks)).fit(X, y)
-        assert_honest(model, K, y, upper, best, constant)
+        assert_honest(model, K, y, upper, best)
 
 
 @given(
@@ -249,24 +216,19 @@ def test_a_fit_that_is_stopped_has_a_true_certificate(fit_intercept, name, C, n)
     name=st.sampled_from(["rbf", "poly", "laplacian"]),
     tol=st.sampled_from([1e-1, 1e-3, 1e-8]),
 )
-@pytest.mark.parametrize("fit_intercept", [True, "penalised"])
-def test_a_certificate_is_true_whatever_the_data(fit_intercept, n, C, seed, max_iter, name, tol):
+def test_a_certificate_is_true_whatever_the_data(n, C, seed, max_iter, name, tol):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n, 2)), rng.permutation(np.arange(n) % 3 == 0) * 1
     weight = rng.uniform(0.1, 2.0, n)
     K = kernel_matrix(name, X, gamma=0.5, coef0=1.0, degree=2)
     own = {"C": C, "gamma": 0.5, "coef0": 1.0, "degree": 2, "tol": tol, "max_iter": max_iter}
-    model = KernelSVC(name, **own, fit_intercept=fit_intercept)
+    model = KernelSVC(name, **own)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, y, sample_weight=weight)
-        sign, upper, constant = reference.signs(y), C * weight, np.inf
-        if fit_intercept == "penalised":
-            constant = np.average(np.diag(K), weights=weight)
-            best = reference.one_vs_rest(K + constant, sign, upper, squared=False)
-        else:
-            best = reference.free_intercepts(K, sign, upper)
-    assert_honest(model, K, y, upper, best, constant)
+        upper = C * weight
+        best = reference.free_intercepts(K, reference.signs(y), upper)
+    assert_honest(model, K, y, upper, best)
 
 
 @given(seed=st.integers(0, 1000), C=st.sampled_from([0.1, 1.0, 100.0]), n=st.integers(6, 60))

@@ -144,16 +144,17 @@ def test_groups_find_what_pairs_find_alone(settings, most, few, n_rows, monkeypa
     X, y = few_per_class(12, n_rows)
     monkeypatch.setattr(problems, "GROUP_ROWS", most)
     monkeypatch.setattr(few_rows, "MOST_ROWS", few)
-    how = {"gamma": 0.3, "C": 3.0, "tol": 1e-10, "random_state": 0, **settings}
+    tol = 1e-9 if few == 50 else 1e-10  # the many-row solver is at its limit for poly at 3.5e-10
+    how = {"gamma": 0.3, "C": 3.0, "tol": tol, "random_state": 0, **settings}
     grouped = KernelSVC(**how).fit(X, y)
     monkeypatch.setattr(problems, "SMALL_CLASS", 0)
     alone = KernelSVC(**how).fit(X, y)
     assert len(alone.levels_) == len(grouped.levels_)
     if not settings.get("early"):
         assert len(grouped.history_) <= len(alone.history_) == 66
-    assert grouped.dual_objective_ == pytest.approx(alone.dual_objective_, rel=1e-9)
+    assert grouped.dual_objective_ == pytest.approx(alone.dual_objective_, rel=2 * tol)
     assert_allclose(grouped.decision_function(X), alone.decision_function(X), atol=1e-4)
-    assert grouped.duality_gap_ <= 1e-10
+    assert grouped.duality_gap_ <= tol
 
 
 def test_a_group_is_at_the_optimum_of_each_of_its_pairs():
@@ -173,11 +174,10 @@ def test_a_group_is_at_the_optimum_of_each_of_its_pairs():
         )
 
 
-@pytest.mark.parametrize("fit_intercept", [False, "penalised"])
-def test_the_gap_of_groups_is_that_of_the_worst_pair(fit_intercept):
+def test_the_gap_of_groups_is_that_of_the_worst_pair():
     X, y = few_per_class(12, 9)
-    grouped = KernelSVC(gamma=0.3, C=3.0, tol=1e-3, fit_intercept=fit_intercept).fit(X, y)
-    K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2)) + bool(fit_intercept)
+    grouped = KernelSVC(gamma=0.3, C=3.0, tol=1e-3, fit_intercept=False).fit(X, y)
+    K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
     coef = np.zeros((len(X), 66))
     coef[grouped.support_] = grouped.model_.coef.dense()
     gaps = []
@@ -283,7 +283,7 @@ def test_the_core_checks_groups(change, said):
         "row": np.arange(3),
         "start": np.array([0, 2, 3]),
         "diagonal": np.ones(4),
-        "ridge": None,
+        "has_offset": False,
         **each,
     }
     with pytest.raises(ValueError, match=said):
@@ -303,7 +303,7 @@ def test_time_that_is_up_leaves_problems_for_the_next_call():
     alpha, found = np.zeros(4), np.full((2, 4), np.nan)
     row, one = np.arange(4), np.ones(4)
     start, sign = np.array([0, 2, 4]), np.array([1.0, -1.0, 1.0, -1.0])
-    group = _core.SmallProblems(kept, row, start, alpha, sign, -one, 5 * one, one, None)
+    group = _core.SmallProblems(kept, row, start, alpha, sign, -one, 5 * one, one, False)
     assert group.solve(1, 1e-9, 0.1, 10, 4, 1.0, found) == 2
     assert_array_equal(alpha, [0, 0, 1, 1])
     assert_array_equal(found[0], np.nan)
@@ -328,7 +328,7 @@ def test_a_hard_problem_is_left_in_its_middle_and_gone_on_with():
         kept.add(np.arange(120))
         alpha, found, start = np.zeros(120), np.zeros((1, 4)), np.array([0, 120])
         group = _core.SmallProblems(
-            kept, np.arange(120), start, alpha, *each, np.diag(K).copy(), None
+            kept, np.arange(120), start, alpha, *each, np.diag(K).copy(), False
         )
         calls = 1
         while group.solve(0, 1e-9, 0.1, 200, 16, seconds, found) == 0:

@@ -244,7 +244,6 @@ KERNEL: dict[str, Callable[[], Case]] = {
     "levels": lambda: _kernel(levels=2, record_levels=True),
     "ovo": lambda: _kernel(multi_class="ovo", n_classes=4),
     "intercept": lambda: _kernel(fit_intercept=True),
-    "penalised intercept": lambda: _kernel(fit_intercept="penalised"),
     "class weights": lambda: _kernel(class_weight={0: 1.0, 1: 2.5, 2: 1.0}),
     "tight tolerance": lambda: _kernel(tol=1e-6),
     "tight tolerance, early": lambda: _kernel("poly", tol=1e-6, early=1, X=mostly_zero()),

@@ -52,7 +52,6 @@ class Plan:
     """How to divide and when to stop."""
 
     levels: int
-    stride: int  # from one level that is solved to the next above it
     branching: int
     sample_size: int
     early: int | None
@@ -61,6 +60,7 @@ class Plan:
     level_tol: float = 1e-2  # relative gap of the clusters below the level that is kept
     record: bool | str = False  # keep each level's variables and clusters; "exact": and all pairs
     clustering: str = "auto"
+    stride: int = 1  # from one level that is solved to the next above it
 
     @property
     def solved_levels(self) -> range:

@@ -31,6 +31,7 @@ from widemargin.wording import words
 
 LARGEST = 1e30  # gamma and coef0 that single precision can work with
 
+
 class KernelSVC(MarginClassifier, KernelMachine):
     """Support vector classification with any kernel, exact or early, by divide and conquer.
 
@@ -51,7 +52,7 @@ class KernelSVC(MarginClassifier, KernelMachine):
     coef0 : float, default=0.0
     levels : int or "auto", default="auto"
         Levels of division below the whole problem: ``branching ** levels`` clusters at the
-        lowest.  0 solves the problem directly.  "auto" divides to clusters of about 4,000 rows,
+        lowest.  0 solves the problem directly.  "auto" divides to clusters of about 2,000 rows,
         unless much of the kernel lies between clusters and kernel values are expensive (many
         features).
     branching : int, default=4
