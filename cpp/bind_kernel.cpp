@@ -110,22 +110,50 @@ class Panels {
   void fill(const CompressedRows& rows, const Finish& finish, const Matrix& out) const {
     require_rows(out, "out must have contiguous rows that do not overlap");
     require(out.dtype() == values_.dtype(), "panels must have the type of out");
-    require(out.dtype() == rows.dtype(), "rows must have the type of out");
     require(std::int64_t(out.shape(0)) <= n_panels() * kPanel, "out has more rows than the panels");
     require(std::int64_t(out.shape(1)) == rows.n_rows(), "out must have a column per row");
-    require(rows.n_features() == n_known(), "rows and panels must have the same features");
+    require_alike(rows);
     with_type(out.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      const PanelsArg<T> panels{static_cast<const T*>(values_.data()),
-                                static_cast<const T*>(norms_.data()), place_pointer(place_),
-                                n_panels(), n_features_};
       nb::gil_scoped_release release;
-      loops_of<T>().fill(panels, rows.arg<T>(), finish.arg<T>(), matrix_arg<T>(out));
+      loops_of<T>().fill(arg<T>(), rows.arg<T>(), finish.arg<T>(), matrix_arg<T>(out));
+    });
+  }
+
+  // sums[c][i] += sum_r weights[c][r] k(row r of the panels, row i of `rows`)
+  void add(const CompressedRows& rows, const Finish& finish, const Matrix& weights,
+           const Matrix& sums) const {
+    require_rows(sums, "sums must have contiguous rows that do not overlap");
+    require(sums.dtype() == nb::dtype<double>(), "sums must be float64");
+    require(std::int64_t(sums.shape(1)) == rows.n_rows(), "sums must have a column per row");
+    require(weights.shape(0) == sums.shape(0), "weights and sums must have as many rows");
+    require_rows(weights, "weights must have contiguous rows");
+    require(weights.dtype() == values_.dtype() &&
+                std::int64_t(weights.shape(1)) == n_panels() * kPanel &&
+                (weights.shape(0) < 2 || weights.stride(0) == n_panels() * kPanel),
+            "weights: one per row of the panels, of their type");
+    require_alike(rows);
+    with_type(weights.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const WeightsArg<T> by_row{static_cast<const T*>(weights.data()),
+                                 std::int64_t(weights.shape(0))};
+      nb::gil_scoped_release release;
+      loops_of<T>().add(arg<T>(), rows.arg<T>(), finish.arg<T>(), by_row,
+                        static_cast<double*>(sums.data()), sums.stride(0));
     });
   }
 
  private:
   std::int64_t n_panels() const { return std::int64_t(values_.shape(0)); }
+  void require_alike(const CompressedRows& rows) const {
+    require(rows.dtype() == values_.dtype(), "rows must have the type of the panels");
+    require(rows.n_features() == n_known(), "rows and panels must have the same features");
+  }
+  template <class T>
+  PanelsArg<T> arg() const {
+    return {static_cast<const T*>(values_.data()), static_cast<const T*>(norms_.data()),
+            place_pointer(place_), n_panels(), n_features_};
+  }
   std::int64_t n_known() const {  // features that a row may have
     return place_ ? std::int64_t(place_->size()) : n_features_;
   }
@@ -209,7 +237,9 @@ void bind_kernel(nb::module_& m) {
       .def(nb::init<Array, const std::optional<Array>&, Array>(), "values"_a, "place"_a.none(),
            "norms"_a)
       .def("fill", &Panels::fill, "rows"_a, "finish"_a, "out"_a.noconvert(),
-           "Write the kernel values of every row of the panels (down) and of rows (across).");
+           "Write the kernel values of every row of the panels (down) and of rows (across).")
+      .def("add", &Panels::add, "rows"_a, "finish"_a, "weights"_a.noconvert(), "sums"_a.noconvert(),
+           "Add weighted sums of the kernel values of rows (across) with those of the panels.");
   nb::class_<AnyDenseKernel>(m, "DenseKernel",
                              "Kernel values among dense rows, plus a shift, for KeptRows.")
       .def(

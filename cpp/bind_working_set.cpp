@@ -1,5 +1,6 @@
 // Bindings of the exact solver's working sets, and of the buffer of kernel rows.
 #include <chrono>
+#include <optional>
 #include <variant>
 
 #include "kernel/each_problem.hpp"
@@ -107,8 +108,10 @@ class AnyKeptRows {
 // The variables of a problem, checked once; alpha and gradient are written in place.
 class WorkingSet {
  public:
-  WorkingSet(Output alpha, Output gradient, Array sign, Array upper, Array diagonal)
+  WorkingSet(Output alpha, Output gradient, Array sign, Array upper, Array diagonal,
+             bool has_offset, double offset)
       : alpha_(alpha), gradient_(gradient), sign_(sign), upper_(upper), diagonal_(diagonal) {
+    if (has_offset) offset_ = Offset(offset);
     const auto n = std::int64_t(alpha.size());
     arg_.n = n;
     arg_.alpha = pointer<double>(alpha, n, "alpha must be float64");
@@ -118,17 +121,46 @@ class WorkingSet {
     arg_.diagonal = pointer<double>(diagonal, n, "diagonal must be float64, one per variable");
   }
 
-  nb::tuple select(const Array& last, std::int64_t size) const {
+  nb::tuple select(const Array& last, std::int64_t size, std::optional<Array> cluster,
+                   std::int64_t n_clusters) {
     const auto n = std::int64_t(last.size());
     const auto* previous = pointer<std::int64_t>(last, n, "last must be int64");
     check_numbers(previous, n, "a variable of the last block is out of range");
     require(size > 0, "a block needs at least one variable");
+    ClustersArg clusters;
+    if (cluster) {
+      clusters = {pointer<std::int64_t>(*cluster, arg_.n, "cluster: one per variable"), n_clusters};
+      for (std::int64_t i = 0; i < arg_.n; ++i)
+        require(clusters.number[i] >= 0 && clusters.number[i] < n_clusters,
+                "a cluster is out of range");
+    }
     Selection chosen;
     {
       nb::gil_scoped_release release;
-      chosen = select_working_set(arg_, previous, n, size);
+      chosen = select_working_sets(arg_, clusters, offset_, previous, n, size);
     }
-    return nb::make_tuple(vector_to_numpy(std::move(chosen.block)), chosen.violation, chosen.gap);
+    return nb::make_tuple(vector_to_numpy(std::move(chosen.block)),
+                          vector_to_numpy(std::move(chosen.start)), chosen.violation, chosen.gap);
+  }
+
+  double offset() const { return offset_.value(); }
+  bool is_kept() const { return offset_.is_kept(); }
+  double missed() const { return offset_.missed(arg_); }
+  double less_slack(double aim) const { return offset_.less_slack(aim); }
+  bool is_due(double gap) { return offset_.is_due(gap); }
+  double move_offset() { return offset_.move(arg_); }
+  void set_rest(double rest) { offset_.set_rest(rest); }
+
+  bool must_be_met(double gap, double primal, double aim) {
+    return offset_.must_be_met(arg_, gap, primal, aim);
+  }
+
+  nb::tuple meet_constraint(std::int64_t most) {
+    offset_.keep();
+    Balancing moves = balancing(arg_, offset_.missed(arg_), most);
+    apply(arg_, moves);
+    return nb::make_tuple(vector_to_numpy(std::move(moves.block)),
+                          vector_to_numpy(std::move(moves.coef)));
   }
 
   double minimise(const Array& pool, const Array& slots, const Array& block, double tol,
@@ -145,7 +177,17 @@ class WorkingSet {
       check_numbers(numbers, n, "a variable is out of range");
       double* change = pointer<double>(coef, n, "coef must be float64, one per block variable");
       nb::gil_scoped_release release;
-      return minimise_working_set(arg_, loops_of<T>(), rows, numbers, tol, room, change);
+      return minimise_working_set(arg_, loops_of<T>(), rows, numbers, tol, offset_.is_kept(), room,
+                                  change);
+    });
+  }
+
+  template <class F>
+  auto on_rows(AnyKeptRows& kept, F&& f) {
+    return kept.visit([&](auto& rows) {
+      require(rows.n() == arg_.n, "there must be a row per variable");
+      nb::gil_scoped_release release;
+      return f(Descent(arg_, AnyKeptRows::loops_for(rows), rows, offset_, last_));
     });
   }
 
@@ -153,23 +195,22 @@ class WorkingSet {
                     std::int64_t max_steps, std::int64_t size) {
     require(size > 0, "a block needs at least one variable");
     const Limits limits{tol, inner_tol, max_steps, size};
-    Descended found = kept.visit([&](auto& rows) {
-      require(rows.n() == arg_.n, "there must be a row per variable");
-      nb::gil_scoped_release release;
-      return widemargin::descend(arg_, AnyKeptRows::loops_for(rows), rows, dual, limits, last_);
-    });
+    Descended found = on_rows(kept, [&](auto descent) { return descent.run(dual, limits); });
     return nb::make_tuple(found.dual, found.gap, found.steps,
                           vector_to_numpy(std::move(found.missing)));
   }
 
-  nb::tuple refresh(AnyKeptRows& kept, const Array& linear) const {
+  nb::tuple refresh(AnyKeptRows& kept, const Array& linear) {
     const double* p = pointer<double>(linear, arg_.n, "linear must be float64, one per variable");
-    Measured found = kept.visit([&](auto& rows) {
-      require(rows.n() == arg_.n, "there must be a row per variable");
-      nb::gil_scoped_release release;
-      return widemargin::refresh(arg_, AnyKeptRows::loops_for(rows), rows, p);
-    });
-    return nb::make_tuple(found.dual, found.gap, vector_to_numpy(std::move(found.missing)));
+    Measured found = on_rows(kept, [&](auto descent) { return descent.refresh(p); });
+    return nb::make_tuple(found.dual, found.gap, found.slack,
+                          vector_to_numpy(std::move(found.missing)));
+  }
+
+  auto meet_constraint_on(AnyKeptRows& kept) {
+    double gain = 0;
+    return vector_to_numpy(
+        on_rows(kept, [&](auto descent) { return descent.meet_constraint(arg_.n, &gain); }));
   }
 
   void add_rows(const Array& pool, const Array& slots, const Array& coef, std::int64_t begin,
@@ -185,6 +226,7 @@ class WorkingSet {
   Output alpha_, gradient_;  // what arg_ points into
   Array sign_, upper_, diagonal_;
   VariablesArg arg_{};
+  Offset offset_;
   std::vector<std::int64_t> last_;  // the last block of `descend`
 };
 
@@ -192,9 +234,10 @@ class WorkingSet {
 class SmallProblems {
  public:
   SmallProblems(AnyKeptRows& kept, Array row, Array start, Output alpha, Array sign, Array linear,
-                Array upper, Array diagonal)
+                Array upper, Array diagonal, bool has_offset)
       : kept_(&kept), arrays_{row, start, sign, linear, upper, diagonal}, alpha_(alpha) {
     require(start.size() > 0, "start must not be empty");
+    if (has_offset) all_.offset = Offset(0.0);
     const auto n = std::int64_t(row.size());
     all_.n_problems = std::int64_t(start.size()) - 1;
     all_.row = pointer<std::int64_t>(row, n, "row must be int64");
@@ -220,7 +263,7 @@ class SmallProblems {
                      std::int64_t size, double seconds, const Output& found) {
     require(first >= 0 && first <= all_.n_problems, "first is out of range");
     require(size > 0, "a block needs at least one variable");
-    double* to = pointer<double>(found, 3 * all_.n_problems, "found: three numbers per problem");
+    double* to = pointer<double>(found, 4 * all_.n_problems, "found: four numbers per problem");
     const Limits limits{tol, inner_tol, max_steps, size};
     return kept_->visit([&](auto& rows) {
       nb::gil_scoped_release release;
@@ -234,9 +277,8 @@ class SmallProblems {
       for (; k < all_.n_problems && (k == first || !is_up()); ++k) {  // every call gets on
         EachFound one;
         const bool solved = each.solve(k, limits, state_, one, is_up);
-        to[3 * k] = one.dual;
-        to[3 * k + 1] = one.gap;
-        to[3 * k + 2] = one.steps;
+        const double numbers[] = {one.dual, one.gap, one.steps, one.offset};
+        std::copy(numbers, numbers + 4, to + 4 * k);
         if (!solved) break;
       }
       return k;
@@ -318,10 +360,29 @@ void bind_working_set(nb::module_& m) {
   nb::class_<WorkingSet>(m, "WorkingSet",
                          "The active variables of min 1/2 a'Qa - e'a, 0 <= a <= upper, checked "
                          "once; alpha and gradient are written in place.")
-      .def(nb::init<Output, Output, Array, Array, Array>(), "alpha"_a.noconvert(),
-           "gradient"_a.noconvert(), "sign"_a, "upper"_a, "diagonal"_a)
-      .def("select", &WorkingSet::select, "last"_a, "size"_a,
-           "The next block, the largest projected gradient, and the duality gap.")
+      .def(nb::init<Output, Output, Array, Array, Array, bool, double>(), "alpha"_a.noconvert(),
+           "gradient"_a.noconvert(), "sign"_a, "upper"_a, "diagonal"_a, "has_offset"_a = false,
+           "offset"_a = 0.0)
+      .def_prop_ro("offset", &WorkingSet::offset, "The intercept.")
+      .def_prop_ro("is_kept", &WorkingSet::is_kept, "Whether working sets keep its constraint.")
+      .def_prop_ro("missed", &WorkingSet::missed, "By how much its constraint is missed.")
+      .def("select", &WorkingSet::select, "last"_a, "size"_a, "cluster"_a = nb::none(),
+           "n_clusters"_a = 1,
+           "The next block of each cluster, one behind the other, where each begins, the largest "
+           "projected gradient, and the duality gap.")
+      .def("is_due", &WorkingSet::is_due, "gap"_a,
+           "Whether it is time to move the intercept; to be asked once per step.")
+      .def("move_offset", &WorkingSet::move_offset,
+           "Move the intercept, and the gradient with it; returns the change of the dual "
+           "objective.")
+      .def("must_be_met", &WorkingSet::must_be_met, "gap"_a, "primal"_a, "aim"_a,
+           "Whether variables must meet the constraint now.")
+      .def("meet_constraint", &WorkingSet::meet_constraint, "most"_a,
+           "Meet it; the variables that were changed, and sign times their changes.")
+      .def("less_slack", &WorkingSet::less_slack, "aim"_a,
+           "What an aim leaves for the gap, when the constraint has had its share.")
+      .def("set_rest", &WorkingSet::set_rest, "rest"_a,
+           "Say what other variables add to the constraint.")
       .def("minimise", &WorkingSet::minimise, "pool"_a, "slots"_a, "block"_a, "tol"_a,
            "q"_a.noconvert(), "coef"_a.noconvert(),
            "Minimise over a block; coef becomes sign times change.  Returns the gain.")
@@ -329,20 +390,25 @@ void bind_working_set(nb::module_& m) {
            "max_steps"_a, "size"_a,
            "Blocks, one after another, as long as their kernel rows are there or can be computed; "
            "the dual objective, the gap, the number of steps, and variables without a row.")
-      .def("refresh", &WorkingSet::refresh, "kept"_a, "linear"_a,
-           "The gradient afresh; the dual objective, the gap, and variables without a row, in "
-           "which case nothing was done.")
+      .def(
+          "refresh", &WorkingSet::refresh, "kept"_a, "linear"_a,
+          "The gradient afresh; the dual objective, the gap, what the first is less and the second "
+          "more for sure, and variables without a row, in which case nothing was done.")
+      .def("meet_constraint_on", &WorkingSet::meet_constraint_on, "kept"_a,
+           "Meet the constraint, and add the rows; variables without a row, in which case nothing "
+           "was done.")
       .def("add_rows", &WorkingSet::add_rows, "pool"_a, "slots"_a, "coef"_a, "begin"_a, "end"_a,
            "gradient += sign * sum_k coef_k pool[slots_k], for some columns.");
   nb::class_<SmallProblems>(m, "SmallProblems",
                             "Problems on rows that are all kept, one behind the other, checked "
                             "once; alpha is written in place.")
-      .def(nb::init<AnyKeptRows&, Array, Array, Output, Array, Array, Array, Array>(), "kept"_a,
-           "row"_a, "start"_a, "alpha"_a.noconvert(), "sign"_a, "linear"_a, "upper"_a, "diagonal"_a,
-           nb::keep_alive<1, 2>())
+      .def(nb::init<AnyKeptRows&, Array, Array, Output, Array, Array, Array, Array, bool>(),
+           "kept"_a, "row"_a, "start"_a, "alpha"_a.noconvert(), "sign"_a, "linear"_a, "upper"_a,
+           "diagonal"_a, "has_offset"_a, nb::keep_alive<1, 2>())
       .def("solve", &SmallProblems::solve, "first"_a, "tol"_a, "inner_tol"_a, "max_steps"_a,
            "size"_a, "seconds"_a, "found"_a.noconvert(),
-           "One after another from the first; dual objective, gap and steps of each.  Returns the "
+           "One after another from the first; dual objective, gap, steps and intercept of each.  "
+           "Returns the "
            "first that is not solved when the time is up, to go on with.");
   m.def("add_rows", &py_add_rows, "pool"_a, "slots"_a, "coef"_a, "sign"_a, "begin"_a, "end"_a,
         "out"_a.noconvert(), "out += sign * sum_k coef_k pool[slots_k], for some columns.");

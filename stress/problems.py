@@ -116,12 +116,13 @@ BOTH = {
 
 KERNEL = BOTH | {
     "kernel": chosen("rbf", "poly", "laplacian", "chi2", "sigmoid", "precomputed", cosine),
+    "fit_intercept": usually("auto", False, True),
     "gamma": st.one_of(chosen("scale", "auto"), powers(-8, 8)),
     "degree": usually(3, 0, 1, 2, 9),
     "coef0": usually(0.0, 1.0, -1.0, 100.0),
     "levels": usually("auto", 0, 1, 3),
     "branching": usually(4, 2, 5),
-    "clustering": usually("auto", "kernel_kmeans"),
+    "clustering": usually("auto", "kernel_kmeans", "plain_kernel_kmeans"),
     "early": usually(False, 1, 2),
     "multi_class": chosen("ovr", "ovo"),
     "cache_size": usually("auto", 0.001, 0.01, 1.0),

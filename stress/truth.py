@@ -27,13 +27,19 @@ UNIT, TINY = (float(x) for x in (np.finfo(np.float64).eps, np.finfo(np.float64).
 class Problem:
     """The duals that a model says it has solved, over the rows that take part."""
 
-    K: np.ndarray  # the intercept's constant included
+    K: np.ndarray
     target: np.ndarray  # +1, -1 or 0 (takes no part), by row and output
     coef: np.ndarray  # signed variables, by row and output
     c: np.ndarray  # upper bounds
     cluster: np.ndarray  # an early model's clusters are problems of their own
     squared: bool = False
     simplex: bool = False  # Crammer and Singer's
+    intercept: np.ndarray | None = None  # by output, where it is free
+
+    def decision(self) -> np.ndarray:
+        """Of every row, by output."""
+        found = self.K @ self.coef
+        return found if self.intercept is None else found + self.intercept
 
 
 @dataclass(frozen=True)
@@ -98,19 +104,17 @@ def _kernel_parts(model, X, w, present, target, c) -> Problem:
     K = kernel_matrix(model, rows[:, present] if model.kernel == "precomputed" else rows)
     coef = np.zeros(target.shape, dtype=REAL)
     coef[np.searchsorted(present, model.support_)] = model.model_.coef.dense()
-    if model.fit_intercept is True or (model.fit_intercept == "auto" and not model.early):
-        given = np.ones(len(present)) if w is None else np.asarray(w)[present]
-        mean = np.average(np.diag(K), weights=given.astype(REAL)) or REAL(1)
-        K = K + _kept(mean, model.model_.intercept, coef)
+    free = model.fit_intercept is True or (model.fit_intercept == "auto" and not model.early)
     cluster = np.zeros(len(present), dtype=int)
     if model.model_.router is not None:  # its rule is part of the model
         laid_out = model.model_.kernel.training_rows(X, present)
         cluster = model.model_.router.assign(laid_out, Host(1))
-    return Problem(K, target, coef, model.C * c, cluster)
+    intercept = model.model_.intercept.astype(REAL) if free else None
+    return Problem(K, target, coef, model.C * c, cluster, intercept=intercept)
 
 
 def _kept(constant, intercept: np.ndarray, coef: np.ndarray):
-    """The kernel's constant as the model keeps it, if that is the documented one but for rounding.
+    """The constant of an additive kernel as the model keeps it, if only rounding differs.
 
     An intercept is the constant times the sum of an output's variables.
     """
@@ -206,13 +210,28 @@ def parts(problem: Problem) -> Iterator[tuple[int, np.ndarray]]:
 def _box_truth(problem: Problem, k: int, rows: np.ndarray) -> Truth:
     K, c = problem.K[np.ix_(rows, rows)], problem.c[rows]
     t, b = problem.target[rows, k].astype(REAL), problem.coef[rows, k]
-    decision, size = K @ b, np.abs(K) @ np.abs(b)
+    own, size = K @ b, np.abs(K) @ np.abs(b)
+    intercept = REAL(0) if problem.intercept is None else problem.intercept[k]
+    decision, size = own + intercept, size + np.abs(intercept)
     short = 1 - t * decision  # of the margin
     loss = c * np.maximum(short, 0) ** (1 + problem.squared)
     ridge = b**2 / (4 * c) if problem.squared else 0 * b
     gap = loss + ridge - b * (t - decision)
-    primal = b @ decision / 2 + loss.sum()
-    return Truth(float(primal), float(gap.sum()), _noise(problem, short, size, c, np.abs(b)))
+    primal = b @ own / 2 + loss.sum()
+    noise = _noise(problem, short, size, c, np.abs(b))
+    missed, lost = _missed(problem, K, b, intercept, primal)
+    return Truth(float(primal), float(gap.sum() + missed), noise + lost)
+
+
+def _missed(problem: Problem, K, b, intercept, primal) -> tuple[float, float]:
+    """What the dual loses if variables do not add up to zero, as a free intercept wants; and noise.
+
+    At an optimum the intercept is at most 1 + |w| max |x|, and |w|^2 / 2 at most the primal.
+    """
+    if problem.intercept is None:
+        return 0.0, 0.0
+    slope = 1 + np.abs(intercept) + np.sqrt(2 * primal * np.diag(K).max())
+    return float(np.abs(b.sum()) * slope), float(8 * UNIT * np.abs(b).sum() * slope)
 
 
 def _simplex_truth(problem: Problem) -> Truth:

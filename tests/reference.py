@@ -7,11 +7,13 @@ SLSQP (`crammer_singer`), and the objectives from their textbook formulas.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import LinearConstraint, minimize
+from sklearn.svm import SVC
 
 from widemargin.additive.codes import encode
 from widemargin.additive.source import Values
@@ -119,6 +121,7 @@ class Optimum:
 
     coef: np.ndarray
     objective: float
+    intercept: np.ndarray | None = None  # of every output, where it is free
 
 
 def signs(label: np.ndarray) -> np.ndarray:
@@ -137,9 +140,65 @@ def one_vs_rest(K, sign, c, squared: bool) -> Optimum:
     return Optimum(coef, float(dual(K, coef, c, squared).sum()))
 
 
-def primal(K, coef, sign, c, squared: bool) -> np.ndarray:
-    """1/2 |w|^2 + sum_i C_i loss_i of every problem, with w = sum_i coef_i phi(x_i)."""
-    slack = np.maximum(1 - sign * (K @ coef), 0)
+def free_intercepts(K, sign, c) -> Optimum:
+    """The optimum of every binary problem (hinge) with a free intercept.
+
+    A sign of 0 takes no part.  LIBSVM keeps kernel values in single precision, so its solution is
+    polished on its free variables.
+    """
+    coef, intercept = np.zeros(sign.shape), np.zeros(sign.shape[1])
+    for k, y in enumerate(sign.T):
+        rows = np.flatnonzero(y)
+        model = SVC(kernel="precomputed", C=1.0, tol=1e-7, max_iter=300_000)
+        own, t, upper = K[np.ix_(rows, rows)], y[rows], c[rows]
+        with warnings.catch_warnings():  # an early end is as good a start
+            warnings.simplefilter("ignore")
+            model.fit(own, t, sample_weight=upper)
+        a = np.zeros(len(rows))
+        a[model.support_] = np.abs(model.dual_coef_[0])
+        a, intercept[k] = _polished(own * np.outer(t, t), t, upper, a, model.intercept_[0])
+        coef[rows, k] = t * a
+    objective = float(dual(K, coef, c, False).sum())
+    gap = primal(K, coef, sign, c, False, intercept).sum() - objective
+    assert gap <= 1e-9 * objective, f"the reference did not converge: {gap:g} of {objective:g}"
+    assert np.abs(coef.sum(axis=0)).max() <= 1e-9 * np.abs(coef).sum()
+    return Optimum(coef, objective, intercept)
+
+
+def _polished(Q, y, upper, a, b) -> tuple[np.ndarray, float]:
+    """The active-set method of `box_qp` with the intercept, from variables near the optimum."""
+    near = 1e-7 * upper
+    a = np.where(a < near, 0.0, np.where(a > upper - near, upper, a))
+    free = (a > 0) & (a < upper)
+    for _ in range(100 * len(a)):
+        own, n = y[free], np.count_nonzero(free)
+        if n:
+            system = np.block([[Q[np.ix_(free, free)], own[:, None]], [own, np.zeros((1, 1))]])
+            residual = np.append(1 - Q[free] @ a - b * own, -y @ a)
+            step = np.linalg.lstsq(system, residual, rcond=1e-13)[0]
+            flat, full = residual - system @ step, 1.0
+            if np.abs(flat).max() > 1e-8 * (1 + np.abs(residual).max()):
+                step, full = flat, np.inf  # in which the objective is linear
+            length = _length_to_bounds(a[free], upper[free], step[:n], full)
+            a[free], b = a[free] + length * step[:n], b + length * step[n]
+            if length < full:
+                _snap(a, upper, free)
+                continue
+        gradient = Q @ a - 1 + b * y
+        push = np.where(a <= 0, -gradient, np.where(a >= upper, gradient, 0.0))
+        push[free] = 0
+        if n == 0 or push.max() <= KKT_TOL:
+            break
+        free[np.argmax(push)] = True
+    return a, float(b)
+
+
+def primal(K, coef, sign, c, squared: bool, intercept=0.0) -> np.ndarray:
+    """1/2 |w|^2 + sum_i C_i loss_i of every problem, with w = sum_i coef_i phi(x_i).
+
+    A sign of 0 takes no part.
+    """
+    slack = np.abs(sign) * np.maximum(1 - sign * (K @ coef + intercept), 0)
     return _norms(K, coef) / 2 + c @ (slack**2 if squared else slack)
 
 

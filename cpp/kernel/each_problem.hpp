@@ -14,7 +14,7 @@ namespace widemargin {
 constexpr std::int64_t kStepsBetweenLooks = 16;
 
 struct EachFound {
-  double dual, gap, steps;
+  double dual, gap, steps, offset;
 };
 
 // The variables of all problems, one problem behind the other.
@@ -24,12 +24,14 @@ struct EachArg {
   double* alpha;
   const double *sign, *linear, *upper;
   const double* diagonal;  // of a row
+  Offset offset;           // that every problem begins with
 };
 
 // Where the problem that is being solved stands, from one call to the next.
 struct EachState {
   std::int64_t number = -1, steps = 0;
   std::vector<std::int64_t> last;  // working set
+  Offset offset;
 };
 
 // Solves them, each on its own kernel values, which are gathered from those of all rows.
@@ -43,7 +45,7 @@ class EachProblem {
   template <class IsUp>
   bool solve(std::int64_t number, const Limits& limits, EachState& state, EachFound& found,
              IsUp&& is_up) {
-    if (state.number != number) state = {number, 0, {}};
+    if (state.number != number) state = {number, 0, {}, all_.offset};
     const std::int64_t begin = all_.start[number], n = all_.start[number + 1] - begin;
     const auto room = std::size_t(n);
     if (pool_.size() < room * room) pool_.resize(room * room);
@@ -75,17 +77,22 @@ class EachProblem {
   template <class IsUp>
   bool minimise(const VariablesArg& v, KeptRows<T>& own, const double* linear, const Limits& limits,
                 EachState& state, EachFound& found, IsUp&& is_up) {
+    Descent<T> descent(v, loops_, own, state.offset, state.last);
     Limits some = limits;
+    bool ends = false;
     for (bool begun = false;; begun = true) {
-      const Measured now = refresh(v, loops_, own, linear);
-      found = {now.dual, now.gap, double(state.steps)};
+      const Measured now = descent.refresh(linear);
+      found = {now.dual - now.slack, now.gap + now.slack, double(state.steps),
+               state.offset.value()};
       const double primal = std::max(now.dual + now.gap, std::numeric_limits<double>::min());
-      if (now.gap <= limits.tol * primal || state.steps >= limits.max_steps) return true;
+      if (ends || found.gap <= limits.tol * primal) return true;
       if (begun && is_up()) return false;
       some.max_steps = std::min(kStepsBetweenLooks, limits.max_steps - state.steps);
-      const std::int64_t done = descend(v, loops_, own, now.dual, some, state.last).steps;
-      if (done == 0) return true;  // at the limit of the arithmetic
+      const std::int64_t done = descent.run(now.dual, some).steps;
       state.steps += done;
+      ends = done == 0;  // at the limit of the arithmetic or of the steps
+      double gain = 0;
+      if (ends && state.offset.present()) descent.meet_constraint(v.n, &gain);
     }
   }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/dense_kernel.hpp"
+#include "kernel/offset.hpp"
 #include "kernel/row_buffer.hpp"
 #include "kernel/working_set.hpp"
 
@@ -75,66 +76,131 @@ struct Descended {
   std::vector<std::int64_t> missing;  // variables whose rows the next step needs
 };
 
-// From a dual objective that belongs to the variables, until the gap is within the tolerance, the
-// steps are used up, nothing is gained any more, or a row is missing.  `last` is the last working
-// set.
-template <class T>
-Descended descend(const VariablesArg& v, const KernelLoopsOf<T>& loops, KeptRows<T>& kept,
-                  double dual, const Limits& limits, std::vector<std::int64_t>& last) {
-  std::vector<const T*> rows;
-  std::unique_ptr<T[]> q;  // a vector would fill it with zeros first
-  std::vector<double> coef;
-  for (std::int64_t step = 0, room = 0;; ++step) {
-    Selection chosen = select_working_set(v, last.data(), std::int64_t(last.size()), limits.size);
-    const double primal = std::max(dual + chosen.gap, std::numeric_limits<double>::min());
-    Descended found{dual, chosen.gap, step, {}};
-    if (chosen.gap <= limits.tol * primal || step == limits.max_steps) return found;
-    found.missing = kept.ask(chosen.block, loops);
-    if (!found.missing.empty()) return found;
-    last = std::move(chosen.block);
-    const auto n = std::int64_t(last.size()), size = padded_size(n);
-    if (size > room) q.reset(new T[std::size_t((room = size) * size)]);
-    coef.resize(std::size_t(n));
-    rows.clear();
-    for (const auto i : last) rows.push_back(kept.row(i));
-    const double tol = limits.inner_tol * chosen.violation;
-    const double gain =
-        minimise_working_set(v, loops, rows, last.data(), tol, q.get(), coef.data());
-    if (!(gain > 0)) return found;
-    dual += gain;
-    add_signed_rows(loops, rows, coef.data(), v.sign, 0, v.n, v.gradient);
-  }
-}
-
 struct Measured {
-  double dual, gap;
+  double dual, gap, slack;            // what the dual objective is less for sure
   std::vector<std::int64_t> missing;  // rows without which nothing was measured
 };
 
-// The gradient Qa + linear from the variables themselves, without what many sums have rounded; and
-// what it says.
+// Working sets, one after another, on rows that are kept.
 template <class T>
-Measured refresh(const VariablesArg& v, const KernelLoopsOf<T>& loops, KeptRows<T>& kept,
-                 const double* linear) {
-  std::vector<std::int64_t> support;
-  std::vector<double> coef;
-  for (std::int64_t i = 0; i < v.n; ++i)
-    if (v.alpha[i] != 0) {
-      support.push_back(i);
-      coef.push_back(v.alpha[i] * v.sign[i]);
+class Descent {
+ public:
+  // `last` is the last working set.
+  Descent(const VariablesArg& v, const KernelLoopsOf<T>& loops, KeptRows<T>& kept, Offset& offset,
+          std::vector<std::int64_t>& last)
+      : v_(v), loops_(loops), kept_(kept), offset_(offset), last_(last) {}
+
+  // From a dual objective that belongs to the variables, until the gap is within the tolerance and
+  // the constraint of the intercept is met, the steps are used up, nothing is gained any more, or a
+  // row is missing.
+  Descended run(double dual, const Limits& limits) {
+    for (std::int64_t step = 0;; ++step) {
+      Selection chosen = select(limits.size);
+      if (offset_.is_due(chosen.gap)) {
+        dual += offset_.move(v_);
+        chosen = select(limits.size);
+      }
+      Descended found{dual, chosen.gap, step, {}};
+      const double primal = std::max(dual + chosen.gap, std::numeric_limits<double>::min());
+      const double aim = limits.tol * primal;
+      const bool missed = offset_.must_be_met(v_, chosen.gap, primal, aim);
+      const bool close = chosen.gap <= offset_.less_slack(aim) && !missed;
+      if (close && offset_.present()) offset_.settle(v_);
+      if (close || step == limits.max_steps) return found;
+      double gain = 0;
+      if (missed) {
+        found.missing = meet_constraint(limits.size, &gain);
+      } else {
+        found.missing = kept_.ask(chosen.block, loops_);
+        if (found.missing.empty()) {
+          last_ = std::move(chosen.block);
+          gain = minimise(limits.inner_tol * chosen.violation);
+          if (!(gain > 0) && (!offset_.present() || offset_.is_kept())) return found;
+          if (!(gain > 0)) offset_.keep();
+        }
+      }
+      if (!found.missing.empty()) return found;
+      dual += gain;
     }
-  Measured found{0, 0, kept.ask(support, loops)};
-  if (!found.missing.empty()) return found;
-  std::vector<const T*> rows;
-  for (const auto i : support) rows.push_back(kept.row(i));
-  std::copy(linear, linear + v.n, v.gradient);
-  add_signed_rows(loops, rows, coef.data(), v.sign, 0, v.n, v.gradient);
-  for (std::int64_t i = 0; i < v.n; ++i) {
-    const double a = v.alpha[i], slope = v.gradient[i];
-    found.dual -= linear[i] * a + 0.5 * a * (slope - linear[i]);
-    found.gap += gap_term(a, slope, v.upper[i]);
   }
-  return found;
-}
+
+  // Meets the constraint of the intercept by a few variables.  Returns rows that are missing,
+  // without which nothing is done.
+  std::vector<std::int64_t> meet_constraint(std::int64_t size, double* gain) {
+    offset_.keep();
+    const Balancing moves = balancing(v_, offset_.missed(v_), size);
+    std::vector<std::int64_t> missing = kept_.ask(moves.block, loops_);
+    if (!missing.empty()) return missing;
+    apply(v_, moves);
+    *gain -= 0.5 * slope_along(moves);
+    add(moves.block, moves.coef.data());
+    *gain -= 0.5 * slope_along(moves);
+    return {};
+  }
+
+  // The gradient from the variables themselves, without what many sums have rounded; and what it
+  // says of the objectives, on the safe side.
+  Measured refresh(const double* linear) {
+    std::vector<std::int64_t> support;
+    std::vector<double> coef;
+    for (std::int64_t i = 0; i < v_.n; ++i)
+      if (v_.alpha[i] != 0) {
+        support.push_back(i);
+        coef.push_back(v_.alpha[i] * v_.sign[i]);
+      }
+    Measured found{0, 0, 0, kept_.ask(support, loops_)};
+    if (!found.missing.empty()) return found;
+    const double b = offset_.value();
+    for (std::int64_t i = 0; i < v_.n; ++i) v_.gradient[i] = linear[i] + b * v_.sign[i];
+    add(support, coef.data());
+    for (std::int64_t i = 0; i < v_.n; ++i) {
+      const double a = v_.alpha[i], slope = v_.gradient[i], p = linear[i] + b * v_.sign[i];
+      found.dual -= p * a + 0.5 * a * (slope - p);
+      found.gap += gap_term(a, slope, v_.upper[i]);
+    }
+    found.slack = offset_.slack(v_, found.dual + found.gap);
+    return found;
+  }
+
+ private:
+  Selection select(std::int64_t size) {
+    return select_working_sets(v_, {}, offset_, last_.data(), std::int64_t(last_.size()), size);
+  }
+
+  double slope_along(const Balancing& moves) const {
+    double sum = 0;
+    for (std::size_t k = 0; k < moves.block.size(); ++k)
+      sum += moves.coef[k] * v_.sign[moves.block[k]] * v_.gradient[moves.block[k]];
+    return sum;
+  }
+
+  double minimise(double tol) {
+    const auto n = std::int64_t(last_.size()), size = padded_size(n);
+    if (size > room_) q_.reset(new T[std::size_t((room_ = size) * size)]);
+    coef_.resize(std::size_t(n));
+    rows_.clear();
+    for (const auto i : last_) rows_.push_back(kept_.row(i));
+    const double gain = minimise_working_set(v_, loops_, rows_, last_.data(), tol,
+                                             offset_.is_kept(), q_.get(), coef_.data());
+    add_signed_rows(loops_, rows_, coef_.data(), v_.sign, 0, v_.n, v_.gradient);
+    return gain;
+  }
+
+  void add(const std::vector<std::int64_t>& block, const double* coef) {
+    rows_.clear();
+    for (const auto i : block) rows_.push_back(kept_.row(i));
+    add_signed_rows(loops_, rows_, coef, v_.sign, 0, v_.n, v_.gradient);
+  }
+
+  const VariablesArg& v_;
+  const KernelLoopsOf<T>& loops_;
+  KeptRows<T>& kept_;
+  Offset& offset_;
+  std::vector<std::int64_t>& last_;
+  std::vector<const T*> rows_;
+  std::unique_ptr<T[]> q_;  // a vector would fill it with zeros first
+  std::vector<double> coef_;
+  std::int64_t room_ = 0;
+};
 
 }  // namespace widemargin

@@ -42,7 +42,56 @@ class PairSteps {
  public:
   explicit PairSteps(const WorkingSetArg<T>& w) : w_(w) {}
 
-  std::int64_t solve() {
+  std::int64_t solve() { return w_.balanced ? solve_balanced() : solve_free(); }
+
+ private:
+  // Steps that keep the sum of sign * alpha: one variable adds to it what its partner takes away
+  // (Fan, Chen, Lin 2005).
+  std::int64_t solve_balanced() {
+    std::int64_t steps = 0;
+    for (; steps < w_.max_steps; ++steps) {
+      std::int64_t i = -1, j = -1;
+      double highest = -__builtin_huge_val(), lowest = -highest, best = 0;
+      for (std::int64_t k = 0; k < w_.n; ++k) {
+        const double score = -w_.sign[k] * w_.gradient[k];
+        if (room(k, w_.sign[k]) > 0 && score > highest) highest = score, i = k;
+        if (room(k, -w_.sign[k]) > 0) lowest = vmin(lowest, score);
+      }
+      if (i < 0 || !(highest - lowest > 2 * w_.tol)) break;
+      const T* qi = row(i);
+      for (std::int64_t k = 0; k < w_.n; ++k) {
+        const double ahead = highest + w_.sign[k] * w_.gradient[k];
+        if (!(ahead > 0) || !(room(k, -w_.sign[k]) > 0)) continue;
+        const double gain = ahead * ahead / curvature(i, k, qi);
+        if (gain > best) best = gain, j = k;
+      }
+      if (j < 0) break;
+      double step = (highest + w_.sign[j] * w_.gradient[j]) / curvature(i, j, qi);
+      step = vmin(step, vmin(room(i, w_.sign[i]), room(j, -w_.sign[j])));
+      if (!(step > 0)) break;
+      const double di = w_.sign[i] * step, dj = -w_.sign[j] * step;
+      w_.alpha[i] = clipped_to(i, w_.alpha[i] + di);
+      w_.alpha[j] = clipped_to(j, w_.alpha[j] + dj);
+      most_violating(i, di, j, dj);
+    }
+    return steps;
+  }
+
+  // How far variable k can go in a direction.
+  double room(std::int64_t k, double direction) const {
+    return direction > 0 ? w_.upper[k] - w_.alpha[k] : w_.alpha[k];
+  }
+
+  double clipped_to(std::int64_t k, double alpha) const {
+    return vmin(vmax(alpha, 0.0), w_.upper[k]);
+  }
+
+  double curvature(std::int64_t i, std::int64_t j, const T* qi) const {
+    const double sum = w_.diagonal[i] + w_.diagonal[j];
+    return vmax(sum - 2 * w_.sign[i] * w_.sign[j] * double(qi[j]), 1e-12 * sum);
+  }
+
+  std::int64_t solve_free() {
     std::int64_t steps = 0;
     Best first = most_violating(0, 0, 0, 0);
     while (steps < w_.max_steps) {
@@ -60,7 +109,6 @@ class PairSteps {
     return steps;
   }
 
- private:
   // Row i of Q, gathered when a step first asks for it: half of the variables never move, and what
   // is gathered lies far apart in memory.
   const T* row(std::int64_t i) {

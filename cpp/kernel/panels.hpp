@@ -6,9 +6,30 @@
 namespace widemargin {
 namespace WIDEMARGIN_ISA {
 
-// The panel that begins with row j0, of which `vectors` vectors are in use, stays in cache while
-// all compressed rows pass by; sixteen of them at a time, so that the transposed results are
-// written a cache line at a time.
+// Kernel values of compressed row i with the panel that begins with row j0, of which `vectors`
+// vectors are in use.
+template <FinishKind kind, int vectors, class T>
+WIDEMARGIN_INLINE void panel_values(const PanelsArg<T>& panels, const CompressedArg<T>& rows,
+                                    const FinishArg<T>& finish, std::int64_t j0, std::int64_t i,
+                                    typename Lanes<T>::Values (&value)[vectors]) {
+  using V = typename Lanes<T>::Values;
+  constexpr int lanes = Lanes<T>::n;
+  const T* panel = panels.values + j0 * panels.n_features;
+  V sum[vectors] = {};
+  for (std::int64_t p = rows.start[i]; p < rows.start[i + 1]; ++p) {
+    const std::int64_t at = panels.place ? panels.place[rows.index[p]] : rows.index[p];
+    if (at < 0) continue;
+    const T x = rows.value[p], *row = panel + at * kPanel;
+    for (int v = 0; v < vectors; ++v) sum[v] += x * load<V>(row + v * lanes);
+  }
+  for (int v = 0; v < vectors; ++v) {
+    const V norms = rows.norms[i] + load<V>(panels.norms + j0 + v * lanes);
+    value[v] = finished<kind>(finish, sum[v], norms);
+  }
+}
+
+// A panel stays in cache while all compressed rows pass by; sixteen of them at a time, so that the
+// transposed results are written a cache line at a time.
 template <FinishKind kind, int vectors, class T>
 void fill_panel(const PanelsArg<T>& panels, const CompressedArg<T>& rows,
                 const FinishArg<T>& finish, const MatrixArg<T>& out, std::int64_t j0) {
@@ -16,22 +37,13 @@ void fill_panel(const PanelsArg<T>& panels, const CompressedArg<T>& rows,
   constexpr int lanes = Lanes<T>::n;
   constexpr std::int64_t kGroup = 16;
   T results[kGroup][vectors * lanes];
-  const T* panel = panels.values + j0 * panels.n_features;
   const std::int64_t width = out.n_rows - j0 < kPanel ? out.n_rows - j0 : kPanel;
   for (std::int64_t i0 = 0; i0 < rows.n_rows; i0 += kGroup) {
     const std::int64_t group = rows.n_rows - i0 < kGroup ? rows.n_rows - i0 : kGroup;
     for (std::int64_t i = 0; i < group; ++i) {
-      V sum[vectors] = {};
-      for (std::int64_t p = rows.start[i0 + i]; p < rows.start[i0 + i + 1]; ++p) {
-        const std::int64_t at = panels.place ? panels.place[rows.index[p]] : rows.index[p];
-        if (at < 0) continue;
-        const T value = rows.value[p], *row = panel + at * kPanel;
-        for (int v = 0; v < vectors; ++v) sum[v] += value * load<V>(row + v * lanes);
-      }
-      for (int v = 0; v < vectors; ++v) {
-        const V norms = rows.norms[i0 + i] + load<V>(panels.norms + j0 + v * lanes);
-        store(results[i] + v * lanes, finished<kind>(finish, sum[v], norms));
-      }
+      V value[vectors];
+      panel_values<kind, vectors>(panels, rows, finish, j0, i0 + i, value);
+      for (int v = 0; v < vectors; ++v) store(results[i] + v * lanes, value[v]);
     }
     for (std::int64_t j = 0; j < width; ++j) {
       T* to = out.values + (j0 + j) * out.row_stride + i0;
@@ -63,6 +75,50 @@ void fill(const PanelsArg<T>& panels, const CompressedArg<T>& rows, const Finish
     fill_panels<FinishKind::polynomial>(panels, rows, finish, out);
   if (finish.kind == FinishKind::sigmoid)
     fill_panels<FinishKind::sigmoid>(panels, rows, finish, out);
+}
+
+template <class T, int n>
+inline T added_up(Vector<T, n> v) {
+  if constexpr (n == 1) {
+    return v;
+  } else {
+    Vector<T, n / 2> half[2];
+    __builtin_memcpy(half, &v, sizeof v);
+    return added_up<T, n / 2>(half[0] + half[1]);
+  }
+}
+
+// Of a value, its weight and the sums over a panel at most eight roundings are in T.
+template <FinishKind kind, class T>
+void add_panels(const PanelsArg<T>& panels, const CompressedArg<T>& rows,
+                const FinishArg<T>& finish, const WeightsArg<T>& weights, double* sums,
+                std::int64_t stride) {
+  using V = typename Lanes<T>::Values;
+  constexpr int lanes = Lanes<T>::n, vectors = kPanel / lanes;
+  for (std::int64_t j0 = 0; j0 < panels.n_panels * kPanel; j0 += kPanel)
+    for (std::int64_t i = 0; i < rows.n_rows; ++i) {
+      V value[vectors];
+      panel_values<kind, vectors>(panels, rows, finish, j0, i, value);
+      for (std::int64_t c = 0; c < weights.n_sums; ++c) {
+        const T* weight = weights.values + c * panels.n_panels * kPanel + j0;
+        V sum = load<V>(weight) * value[0];
+        for (int v = 1; v < vectors; ++v) sum += load<V>(weight + v * lanes) * value[v];
+        sums[c * stride + i] += double(added_up<T, lanes>(sum));
+      }
+    }
+}
+
+template <class T>
+void add(const PanelsArg<T>& panels, const CompressedArg<T>& rows, const FinishArg<T>& finish,
+         const WeightsArg<T>& weights, double* sums, std::int64_t stride) {
+  if (finish.kind == FinishKind::none)
+    add_panels<FinishKind::none>(panels, rows, finish, weights, sums, stride);
+  if (finish.kind == FinishKind::rbf)
+    add_panels<FinishKind::rbf>(panels, rows, finish, weights, sums, stride);
+  if (finish.kind == FinishKind::polynomial)
+    add_panels<FinishKind::polynomial>(panels, rows, finish, weights, sums, stride);
+  if (finish.kind == FinishKind::sigmoid)
+    add_panels<FinishKind::sigmoid>(panels, rows, finish, weights, sums, stride);
 }
 
 }  // namespace WIDEMARGIN_ISA

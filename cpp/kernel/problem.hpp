@@ -43,6 +43,13 @@ struct PanelsArg {
   std::int64_t n_panels, n_features;
 };
 
+// What the rows of panels count for in a few sums: [n_sums][n_panels * kPanel], 0 in the padding.
+template <class T>
+struct WeightsArg {
+  const T* values;
+  std::int64_t n_sums;
+};
+
 // Dense rows, and the same in strips of as many as the loops take at a time (`width`): value d of
 // row s * width + l is strips[(s * n_features + d) * width + l], padded with zeros.
 template <class T>
@@ -59,6 +66,11 @@ struct VariablesArg {
   const double *sign, *upper, *diagonal;  // the diagonal is bounded away from zero
 };
 
+// What a variable adds to the duality gap.
+inline double gap_term(double alpha, double slope, double upper) {
+  return slope < 0 ? (alpha - upper) * slope : alpha * slope;
+}
+
 // A working set of them, as the loops take it.
 template <class T>
 struct WorkingSetArg {
@@ -70,6 +82,7 @@ struct WorkingSetArg {
   const double *sign, *diagonal, *upper;
   double *alpha, *gradient;  // gradient of the whole problem at these variables
   double tol;                // stop when no projected gradient exceeds it
+  bool balanced;             // keep the sum of sign * alpha as it is
   std::int64_t max_steps;
 };
 
@@ -103,6 +116,9 @@ struct KernelLoopsOf {
   // out[r][c] = k(row r of the panels, compressed row c)
   void (*fill)(const PanelsArg<T>&, const CompressedArg<T>&, const FinishArg<T>&,
                const MatrixArg<T>& out);
+  // sums[c * stride + i] += sum_r weights[c][r] k(row r of the panels, compressed row i)
+  void (*add)(const PanelsArg<T>&, const CompressedArg<T>&, const FinishArg<T>&,
+              const WeightsArg<T>&, double* sums, std::int64_t stride);
   std::int64_t strip_width;  // of dense rows
   // out[k][j] = k(row numbers[k], row j) + shift for j >= begin, a multiple of the strips' width
   void (*fill_dense)(const DenseArg<T>&, const std::int64_t* numbers, std::int64_t begin,

@@ -7,17 +7,14 @@
 #include <memory>
 #include <vector>
 
+#include "kernel/offset.hpp"
 #include "kernel/problem.hpp"
 
 namespace widemargin {
 
-// What a variable adds to the duality gap.
-inline double gap_term(double alpha, double slope, double upper) {
-  return slope < 0 ? (alpha - upper) * slope : alpha * slope;
-}
-
 struct Selection {
-  std::vector<std::int64_t> block;  // ascending
+  std::vector<std::int64_t> block;  // working sets, one behind the other, each ascending
+  std::vector<std::int64_t> start;  // where each begins, and where the last ends
   double violation, gap;            // largest projected gradient; duality gap of all variables
 };
 
@@ -46,48 +43,88 @@ class Steepness {
   std::vector<double> score_;
 };
 
-// Every variable's projected gradient, and the block that they choose: up to half of it the free
-// variables of the last block with the steepest ones first, the rest the worst violators.  Without
-// the retained half the method need not converge.
-inline Selection select_working_set(const VariablesArg& v, const std::int64_t* last,
-                                    std::int64_t n_last, std::int64_t size) {
-  Selection chosen{{}, 0, 0};
+// Which variables may form a working set together: all of them, or those of one cluster.
+struct ClustersArg {
+  const std::int64_t* number = nullptr;  // of every variable's cluster, or null: all are one
+  std::int64_t n = 1;
+};
+
+// Every variable's projected gradient, and the block of each cluster that they choose: up to half
+// of it the free variables of the last block with the steepest ones first, the rest the worst
+// violators.  Without the retained half the method need not converge.  If `both`, the violators are
+// half those that raise the sum of sign * alpha, half those that lower it.
+inline Selection choose_working_sets(const VariablesArg& v, const ClustersArg& clusters, bool both,
+                                     const std::int64_t* last, std::int64_t n_last,
+                                     std::int64_t size) {
+  Selection chosen{{}, {0}, 0, 0};
   Steepness steepness(v.n);
-  std::vector<std::int64_t> violators;
+  const auto cluster = [&](std::int64_t i) {
+    return std::size_t(clusters.number ? clusters.number[i] : 0);
+  };
+  std::vector<std::vector<std::int64_t>> violators(std::size_t(clusters.n)), kept(violators);
   for (std::int64_t i = 0; i < v.n; ++i) {
     const double slope = v.gradient[i], a = v.alpha[i], u = v.upper[i];
     chosen.gap += gap_term(a, slope, u);
     const bool held = (a <= 0 && slope >= 0) || (a >= u && slope <= 0);
     if (held || slope == 0) continue;
     chosen.violation = std::max(chosen.violation, std::abs(slope));
-    steepness.set(i, slope * slope / v.diagonal[i]);
-    violators.push_back(i);
+    steepness.set(i, both ? slope * slope : slope * slope / v.diagonal[i]);
+    violators[cluster(i)].push_back(i);
   }
-  std::vector<std::int64_t>& block = chosen.block;
   for (std::int64_t k = 0; k < n_last; ++k)
-    if (v.alpha[last[k]] > 0 && v.alpha[last[k]] < v.upper[last[k]]) block.push_back(last[k]);
-  steepness.keep_best(block, size / 2);
+    if (v.alpha[last[k]] > 0 && v.alpha[last[k]] < v.upper[last[k]])
+      kept[cluster(last[k])].push_back(last[k]);
   std::vector<bool> taken(std::size_t(v.n), false);
-  for (const auto i : block) taken[std::size_t(i)] = true;
-  violators.erase(std::remove_if(violators.begin(), violators.end(),
-                                 [&](std::int64_t i) { return bool(taken[std::size_t(i)]); }),
-                  violators.end());
-  steepness.keep_best(violators, size - std::int64_t(block.size()));
-  block.insert(block.end(), violators.begin(), violators.end());
-  std::sort(block.begin(), block.end());
+  for (std::size_t c = 0; c < violators.size(); ++c) {
+    std::vector<std::int64_t>&block = kept[c], &others = violators[c];
+    steepness.keep_best(block, size / 2);
+    for (const auto i : block) taken[std::size_t(i)] = true;
+    others.erase(std::remove_if(others.begin(), others.end(),
+                                [&](std::int64_t i) { return bool(taken[std::size_t(i)]); }),
+                 others.end());
+    const std::int64_t room = size - std::int64_t(block.size());
+    if (both) {
+      const auto middle = std::partition(others.begin(), others.end(), [&](std::int64_t i) {
+        return v.sign[i] * v.gradient[i] < 0;
+      });
+      std::vector<std::int64_t> lowering(middle, others.end());
+      others.erase(middle, others.end());
+      const auto n_up = std::int64_t(others.size()), n_down = std::int64_t(lowering.size());
+      steepness.keep_best(others, std::max(room / 2, room - n_down));
+      steepness.keep_best(lowering, std::max(room - room / 2, room - n_up));
+      block.insert(block.end(), lowering.begin(), lowering.end());
+    } else {
+      steepness.keep_best(others, room);
+    }
+    block.insert(block.end(), others.begin(), others.end());
+    std::sort(block.begin(), block.end());
+    chosen.block.insert(chosen.block.end(), block.begin(), block.end());
+    if (!block.empty()) chosen.start.push_back(std::int64_t(chosen.block.size()));
+  }
+  return chosen;
+}
+
+// The same with an intercept: where it is kept, sets are chosen at its centre, and the gap is that
+// of the best one, to which it moves.
+inline Selection select_working_sets(const VariablesArg& v, const ClustersArg& clusters,
+                                     Offset& offset, const std::int64_t* last, std::int64_t n_last,
+                                     std::int64_t size) {
+  if (offset.is_kept()) offset.centre(v);
+  Selection chosen = choose_working_sets(v, clusters, offset.is_kept(), last, n_last, size);
+  if (offset.is_kept()) chosen.gap = offset.settle(v);
   return chosen;
 }
 
 inline std::int64_t padded_size(std::int64_t n) { return (n + 7) / 8 * 8; }
 
 // Minimises over a block of n variables: alpha changes, the gradient is left for the rows to be
-// added, and coef becomes sign times change.  rows are the block's kernel rows, q has room for Q of
-// padded_size(n) variables.  Returns by how much the objective fell:
-// f(a + d) - f(a) = d'(g_before + g_after) / 2 for a quadratic function.
+// added, and coef becomes sign times change, whose sum is 0 if `balanced`.  rows are the block's
+// kernel rows, q has room for Q of padded_size(n) variables.  Returns by how much the objective
+// fell: f(a + d) - f(a) = d'(g_before + g_after) / 2 for a quadratic function.
 template <class T>
 double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops,
                             const std::vector<const T*>& rows, const std::int64_t* block,
-                            double tol, T* q, double* coef) {
+                            double tol, bool balanced, T* q, double* coef) {
   const auto n = std::int64_t(rows.size());
   if (n == 0) return 0.0;
   const std::int64_t size = padded_size(n);
@@ -115,6 +152,7 @@ double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops
   w.alpha = alpha.data();
   w.gradient = gradient.data();
   w.tol = tol;
+  w.balanced = balanced;
   w.max_steps = 100 * n;
   loops.solve_pairs(w);
   double gain = 0;

@@ -154,6 +154,13 @@ class Panels:
         self, values: Numbers, place: npt.NDArray[np.int32] | None, norms: Numbers
     ) -> None: ...
     def fill(self, rows: CompressedRows, finish: Finish, out: Numbers) -> None: ...
+    def add(
+        self,
+        rows: CompressedRows,
+        finish: Finish,
+        weights: Numbers,
+        sums: npt.NDArray[np.float64],
+    ) -> None: ...
 
 def take_rows(
     start: npt.NDArray[np.int64],

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+_FEW_CLASSES = 32  # whose votes are a matrix product
+
 
 @dataclass(frozen=True)
 class Coding:
@@ -85,11 +87,28 @@ class Coding:
         vote, and ties go to the larger sum.
         """
         if self.votes:
-            return _voted(outputs, self.n_classes)
+            return _voted(outputs, outputs, self.n_classes)
         if self.n_classes > 2:
             return outputs
         # Crammer and Singer's two outputs make one score: the second's lead.
         return outputs[..., 0] if self.n_outputs == 1 else outputs[..., 1] - outputs[..., 0]
+
+    def are_certain(self, outputs: np.ndarray, error: np.ndarray) -> np.ndarray:
+        """Whether a row's class is the same for all outputs that are off by at most ``error``.
+
+        The score of a class is the lowest where each output is as bad for it as it may be.
+        """
+        if self.n_classes == 2:
+            return np.abs(self.scores(outputs)) > error.sum(axis=1)
+        with np.errstate(invalid="ignore"):  # errors that are not finite: nothing is certain
+            worst, best = outputs - error, outputs + error
+            if self.votes:
+                low, high = worst, best
+                worst, best = _voted(low, high, self.n_classes), _voted(high, low, self.n_classes)
+        every, label = np.arange(len(outputs)), self.scores(outputs).argmax(axis=1)
+        lowest = worst[every, label]
+        best[every, label] = -np.inf
+        return lowest > best.max(axis=1)
 
     def score_of(self, outputs: np.ndarray, number: int) -> np.ndarray:
         """The score of one class, from outputs on the last axis that do not vote."""
@@ -139,22 +158,37 @@ def _shared(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _voted(pairs: np.ndarray, n_classes: int) -> np.ndarray:
+def _voted(pairs: np.ndarray, for_first: np.ndarray, n_classes: int) -> np.ndarray:
     """Votes of pairs, and less than a third of one by the sum of their decision values.
 
-    As scikit-learn's, class after class rather than pair after pair.
+    As scikit-learn's, class after class rather than pair after pair.  A pair's first class goes by
+    ``for_first``, which is the same but in `Coding.are_certain`.
     """
+    if n_classes <= _FEW_CLASSES:
+        first_of, later_of = _sides(n_classes)
+        votes = (pairs > 0) @ later_of + ~(for_first > 0) @ first_of
+        return _ranked(votes, pairs @ later_of - for_first @ first_of)
     votes = np.zeros((len(pairs), n_classes), order="F")
     sums, end = np.zeros_like(votes), 0
     for first in range(n_classes - 1):
         begin, end = end, end + n_classes - 1 - first
-        against = pairs[:, begin:end]  # positive for the later class
-        won = against > 0
-        votes[:, first] += (end - begin) - won.sum(axis=1)
-        votes[:, first + 1 :] += won
-        sums[:, first] -= against.sum(axis=1)
+        against, against_first = pairs[:, begin:end], for_first[:, begin:end]  # for the later class
+        votes[:, first] += (end - begin) - (against_first > 0).sum(axis=1)
+        votes[:, first + 1 :] += against > 0
+        sums[:, first] -= against_first.sum(axis=1)
         sums[:, first + 1 :] += against
-    return np.ascontiguousarray(votes + sums / (3 * (np.abs(sums) + 1)))
+    return np.ascontiguousarray(_ranked(votes, sums))
+
+
+def _ranked(votes: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    return votes + sums / (3 * (np.abs(sums) + 1))
+
+
+@lru_cache(_FEW_CLASSES)
+def _sides(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which class is the first of each pair (down) and which the later."""
+    first, later = every_pair(n_classes)
+    return _shared(np.eye(n_classes)[first]), _shared(np.eye(n_classes)[later])
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,7 @@ def dcsvm(**changes) -> KernelSVC:
     split, so that there are more (on ijcnn1 some 350 instead of 256).
     Centres have the norm of rows, 1 for kernels of distances: else those of a narrow kernel that
     are like no sampled row (on covtype, at its gamma of 32, 58 %) would all be in one cluster.
+    ``clustering="plain_kernel_kmeans"`` has the paper's plain means.
 
     C and gamma were cross-validated per data set (C = 32, gamma = 32 for covtype); both are left
     to the caller, with features scaled to [0, 1].  The paper's tolerance of 1e-3 is LIBSVM's, on

@@ -51,8 +51,9 @@ def check_number(
     name, value, *, low=None, high=None, above=None, integer=False, finite=False
 ) -> None:
     """``value`` is a number with low <= value <= high and value > above."""
-    kind = numbers.Integral if integer else numbers.Real
-    if not isinstance(value, kind) or isinstance(value, (bool, np.bool_)):
+    plain = type(value) is int or (type(value) is float and not integer)
+    kind = numbers.Integral if integer else numbers.Real  # slow to ask: of others only
+    if not plain and (not isinstance(value, kind) or isinstance(value, (bool, np.bool_))):
         wanted = "an integer" if integer else "a number"
         raise TypeError(f"{name} must be {wanted}, got {value!r}.")
     bad = (
@@ -320,10 +321,8 @@ def check_sums(C: float, weight: np.ndarray, largest: float, unit: float = 1.0) 
 
     ``largest`` is the largest kernel value, ``unit`` that of C.
     """
-    with np.errstate(over="ignore"):
-        total = np.float64(C) / unit * weight.sum()
-        finite = np.isfinite(np.square(total) * max(1.0, largest) * 1e8)
-    if not finite:
+    total = float(C) / unit * float(weight.sum())
+    if not math.isfinite(total * total * max(1.0, largest) * 1e8):
         raise ValueError(
             f"{words().option('C', C)} is too large for these sample weights and kernel values: "
             "the objective overflows. Decrease it, the weights, or the scale of the kernel."

@@ -56,17 +56,31 @@ def optimum(model, X, y, w=None) -> None:
         return
     problem = truth.problem_of(model, X, y, w)
     K, c = problem.K.astype(np.float64), problem.c.astype(np.float64)
-    try:
-        other = reference.one_vs_rest(K, problem.target.astype(float), c, problem.squared)
-    except (AssertionError, np.linalg.LinAlgError):
-        return  # the other solver gave up
-    found = truth.truths(problem)
-    proof = truth.truths(replace(problem, coef=other.coef.astype(truth.REAL)))
+    other = _other(problem, K, c)
+    if other is None:
+        return
+    found, proof = truth.truths(problem), truth.truths(other)
     most, least = sum(t.primal for t in proof), sum(t.dual for t in proof)
     room = OPTIMAL * most + sum(t.noise for t in found)
     primal, dual = model.objective_, sum(t.dual for t in found)
     assert primal >= least - room, f"objective below the optimum: {primal:.9g}, {least:.9g}"
     assert dual <= most + room, f"dual above the optimum: {dual:.9g}, {most:.9g}"
+
+
+def _other(problem: truth.Problem, K, c) -> truth.Problem | None:
+    """With the variables of another solver, unless it gave up."""
+    target = problem.target.astype(float)
+    try:
+        if problem.intercept is None:
+            other = reference.one_vs_rest(K, target, c, problem.squared)
+        else:
+            other = reference.free_intercepts(K, target, c)
+    except (AssertionError, ValueError, np.linalg.LinAlgError):
+        return None
+    coef, intercept = other.coef.astype(truth.REAL), problem.intercept
+    if intercept is not None:
+        intercept = other.intercept.astype(truth.REAL)
+    return replace(problem, coef=coef, intercept=intercept)
 
 
 def convergence(model, X, y, w=None) -> None:
@@ -92,7 +106,7 @@ def decisions(model, X, y, w=None) -> None:
         return  # the variables are on the other side of the table
     problem = truth.problem_of(model, X, y, w)
     rows = np.flatnonzero(truth.weights(model, y, w) > 0)
-    expected = problem.K @ problem.coef
+    expected = problem.decision()
     # An intercept is a sum of its own, as large as what it may take off again.
     size = (np.abs(problem.K) @ np.abs(problem.coef)).max(axis=0)
     room = rounding(model, X, y, w) if model.tol >= 1e-4 else DOUBLE * (1 + size)

@@ -1,7 +1,7 @@
 """The examples of LIBSVM's README, line by line, with another name of the program.
 
 LIBSVM itself, by its Python package, says what must come out where the problem is the same. Ours
-differs in the bias, which is penalised, and in what -e means; a row or two may fall otherwise.
+differs in what -e means and in its gamma; a row or two may fall otherwise.
 """
 
 import shlex

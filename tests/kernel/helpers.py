@@ -207,7 +207,7 @@ class Problem:
 
     @property
     def programme(self):
-        return Programme.hinge(self.kernel, self.rows, self.y, self.upper)
+        return Programme(self.kernel, self.rows, self.y, -np.ones(len(self.y)), self.upper)
 
     def solve(self, *, alpha=None, on_step=lambda gap: False, n_threads=1, memory=None, **settings):
         """As `solver.solve`, and what its descent ends with."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widemargin.kernel import active_set, solver
-from widemargin.kernel.problem import dual_value, gap_terms
+from widemargin.kernel.problem import gap_terms
 from widemargin.kernel.solver import Descent
 
 from .helpers import problem, shrinking_problem
@@ -68,9 +68,7 @@ def test_gap_terms_sum_to_primal_minus_dual_for_any_variables():
     alpha = p.upper * np.random.default_rng(1).random(len(p.y))
     gradient = p.gradient(alpha)
     assert gap_terms(alpha, gradient, p.upper).sum() == pytest.approx(p.gap(alpha), rel=1e-12)
-    assert dual_value(alpha, gradient, np.full(len(alpha), -1.0)) == pytest.approx(
-        p.dual(alpha), rel=1e-12
-    )
+    assert p.programme.dual_value(alpha, gradient) == pytest.approx(p.dual(alpha), rel=1e-12)
 
 
 def test_the_certificate_of_a_warm_start_is_true():

@@ -194,6 +194,30 @@ def test_panels_hold_any_number_of_rows(dtype, n):
 
 
 @each_dtype
+@each_dot_kernel
+@each_instruction_set
+@pytest.mark.parametrize("n", [1, 64, 65, 150])
+def test_weighted_sums_are_those_of_the_kernel_values(
+    n, instructions, name, dtype, use_instruction_set
+):
+    use_instruction_set(instructions)
+    Z = mostly_zero(n=150)
+    kernel = made(name, Z, dtype)
+    rows = kernel.prepare(Z)
+    columns = np.random.default_rng(n).normal(size=(n, 3))
+    before = np.random.default_rng(0).normal(size=(3, 150))
+    wider = np.full((5, 170), np.nan)
+    wider[1:-1, 10:160] = before
+    left = kernel.as_left(rows[:n])
+    left.add(rows, left.weights(columns), wider[1:-1, 10:160], kernel.finish)
+    K = values(kernel, rows[:n], rows).astype(np.float64)
+    found = wider[1:-1, 10:160] - before
+    most = 12 * EPS[dtype] * (np.abs(columns).T @ np.abs(K) + 1)
+    assert np.all(np.abs(found - columns.T @ K) <= most)
+    assert np.count_nonzero(np.isnan(wider)) == wider.size - 3 * 150
+
+
+@each_dtype
 @each_instruction_set
 @pytest.mark.parametrize("features", ["few", "many"])
 def test_equal_compressed_rows_have_kernel_value_one(

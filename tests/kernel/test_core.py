@@ -186,7 +186,7 @@ def test_blocks_of_no_numbers_end_and_stay_within_bounds_of_memory(name, poison)
     call[name].ravel()[3::7] = poison
     minimised(call)
     last = np.arange(0, 40, 3)
-    block, _, _ = working_set(call).select(last, 20)
+    block, *_ = working_set(call).select(last, 20)
     assert len(block) <= 20
     assert np.all((block >= 0) & (block < 40))
 
@@ -201,7 +201,7 @@ def test_the_chosen_block_is_half_free_variables_and_then_the_worst_violators(se
     alpha = upper * rng.choice([0.0, 0.3, 1.0], n)
     gradient = rng.integers(-2, 3, n) * rng.choice([1.0, 0.5], n)
     last = np.sort(rng.permutation(n)[: rng.integers(0, n + 1)])
-    block, violation, gap = chosen(alpha, gradient, upper, diagonal, last, size)
+    block, _, violation, gap = chosen(alpha, gradient, upper, diagonal, last, size)
 
     projected = np.where(alpha <= 0, np.minimum(gradient, 0), gradient)
     projected = np.where(alpha >= upper, np.maximum(gradient, 0), projected)
@@ -227,13 +227,13 @@ def test_a_block_keeps_free_variables_of_the_last_one_and_adds_the_worst_violato
     gradient = np.array([0.1, -5.0, 4.0, 0.01, 3.0, 0.2, -2.0, 0.0])
     alpha = np.full(8, 0.5)
     alpha[5] = 0.0  # in the last block, but no longer free
-    block, _, _ = chosen(alpha, gradient, np.ones(8), np.ones(8), [0, 3, 5], 4)
+    block, *_ = chosen(alpha, gradient, np.ones(8), np.ones(8), [0, 3, 5], 4)
     np.testing.assert_array_equal(np.sort(block), [0, 1, 2, 3])
 
 
 def test_a_block_has_the_largest_decrease_first_not_the_largest_gradient():
     gradient, diagonal = np.array([-3.0, -2.0, -1.0]), np.array([100.0, 1.0, 1.0])
-    block, violation, _ = chosen(np.zeros(3), gradient, np.ones(3), diagonal, [], 2)
+    block, _, violation, _ = chosen(np.zeros(3), gradient, np.ones(3), diagonal, [], 2)
     np.testing.assert_array_equal(np.sort(block), [1, 2])
     assert violation == 3.0
 
@@ -247,6 +247,6 @@ def test_the_core_leaves_out_of_the_violation_what_a_bound_forbids():
         ([0.0, 1.0], [2.0, -3.0], 0.0),
     ]:
         alpha, gradient = np.array(alpha), np.array(gradient)
-        _, found, gap = chosen(alpha, gradient, upper, diagonal, [], 2)
+        *_, found, gap = chosen(alpha, gradient, upper, diagonal, [], 2)
         assert found == violation
         assert gap == pytest.approx(gap_terms(alpha, gradient, upper).sum(), rel=1e-14)

@@ -51,6 +51,12 @@ def fill_from(start, index, value, column_norms, n_features, place, panels, row_
     fill(rows, (panels, place, row_norms), **rest)
 
 
+def add_from(start, index, value, column_norms, n_features, panels, row_norms, weights, sums):
+    rows = _core.CompressedRows(start, index, value, column_norms, n_features)
+    finish = _core.Finish("linear", 1.0, 0.0, 3)
+    _core.Panels(panels, None, row_norms).add(rows, finish, weights, sums)
+
+
 def panels_of(start, index, value, norms, n_features, place, n_places):
     rows = _core.CompressedRows(start, index, value, norms, n_features)
     return _core.make_panels(rows, place, n_places)
@@ -59,7 +65,7 @@ def panels_of(start, index, value, norms, n_features, place, n_places):
 FUNCTIONS = {"add_rows": _core.add_rows, "gather": _core.gather, "select": select,
              "compact_rows": _core.compact_rows, "widen_rows": _core.widen_rows,
              "minimise": minimise, "add_to_gradient": add_to_gradient, "finish": finish,
-             "fill": fill_from, "take_rows": _core.take_rows,
+             "fill": fill_from, "add": add_from, "take_rows": _core.take_rows,
              "make_panels": panels_of}  # fmt: skip
 
 
@@ -90,6 +96,10 @@ def good_call(name, dtype=np.float32):
                  "place": None, "panels": np.ones((1, 4, 64), dtype),
                  "row_norms": np.ones(64, dtype), "name": "linear", "gamma": 1.0, "coef0": 0.0,
                  "degree": 3, "out": np.zeros((3, 2), dtype)},
+        "add": {"start": np.array([0, 2, 3]), "index": np.array([0, 3, 1], np.int32),
+                "value": np.ones(3, dtype), "column_norms": np.ones(2, dtype), "n_features": 4,
+                "panels": np.ones((1, 4, 64), dtype), "row_norms": np.ones(64, dtype),
+                "weights": np.ones((3, 64), dtype), "sums": np.zeros((3, 2))},
         "take_rows": {"start": np.array([0, 2, 3]), "index": np.array([0, 3, 1], np.int32),
                       "value": np.ones(3, dtype), "rows": np.array([1, 0, 1])},
         "make_panels": {"start": np.array([0, 2, 3]), "index": np.array([0, 3, 1], np.int32),
@@ -100,7 +110,7 @@ def good_call(name, dtype=np.float32):
 
 WRITTEN = {"add_rows": ["out"], "gather": ["out"], "compact_rows": ["buffer"],
            "widen_rows": ["buffer"], "minimise": ["alpha", "coef"], "select": [],
-           "add_to_gradient": ["gradient"], "finish": ["values"], "fill": ["out"],
+           "add_to_gradient": ["gradient"], "finish": ["values"], "fill": ["out"], "add": ["sums"],
            "take_rows": [], "make_panels": []}  # fmt: skip
 
 
@@ -348,6 +358,21 @@ REFUSED = {
         ({"out": overlapping((3, 2), (4, 4), np.float32)}, ValueError, "do not overlap"),
         ({"out": read_only(np.zeros((3, 2), np.float32))}, TypeError, "incompatible"),
         ({"out": np.zeros(6, np.float32)}, TypeError, "incompatible"),
+    ],
+    "add": [
+        ({"weights": np.ones((3, 63), np.float32)}, ValueError, "weights: one per"),
+        ({"weights": np.ones((3, 64))}, ValueError, "weights: one per"),
+        ({"weights": np.ones((2, 64), np.float32)}, ValueError, "as many rows"),
+        ({"weights": np.ones((64, 3), np.float32).T}, ValueError, "contiguous rows"),
+        ({"weights": np.ones((3, 128), np.float32)[:, :64]}, ValueError, "weights: one per"),
+        ({"weights": np.ones(64, np.float32)}, TypeError, "incompatible"),
+        ({"sums": np.zeros((3, 2), np.float32)}, ValueError, "sums must be float64"),
+        ({"sums": np.zeros((3, 3))}, ValueError, "a column per row"),
+        ({"sums": np.zeros((2, 3)).T}, ValueError, "contiguous rows"),
+        ({"sums": overlapping((3, 2), (8, 8), np.float64)}, ValueError, "do not overlap"),
+        ({"sums": read_only(np.zeros((3, 2)))}, TypeError, "incompatible"),
+        ({"value": np.ones(3), "column_norms": np.ones(2)}, ValueError, "the type of the panels"),
+        ({"n_features": 5}, ValueError, "the same features"),
     ],
     "take_rows": [
         ({"rows": np.array([2])}, ValueError, "a row is out of range"),

@@ -24,7 +24,6 @@ from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.problems import Variables, binary_problems
 from widemargin.kernel.solver import SolverSettings, solve
-from widemargin.kernel.wrapped import ShiftedKernel
 from widemargin.multiclass import Coding
 
 from .helpers import kernel_matrix, points
@@ -62,11 +61,11 @@ class Task:
     X: np.ndarray
     K: np.ndarray
 
-    def run(self, *, alphas=None, whole=None, tol=TOL, n_jobs=1, **changes) -> FitState:
+    def run(self, *, alphas=None, tol=TOL, n_jobs=1, **changes) -> FitState:
         state = FitState(alphas or [np.zeros(len(p)) for p in self.problems])
         plan = replace(PLAN, settings=replace(PLAN.settings, tol=tol), **changes)
         own = KernelRows.of_data(self.kernel, self.rows, self.X, np.arange(len(self.X)))
-        data = TrainingRows(own, own if whole is None else KernelRows(*whole))
+        data = TrainingRows(own, own)
         services = Services(Host(n_jobs), Threads(n_jobs))
         divide_and_conquer(state, Division(data, self.problems, plan, services))
         return state
@@ -169,13 +168,15 @@ def test_levels_do_not_change_the_optimum(levels, n_classes, scheme, n_problems)
         assert solution.dual == pytest.approx(optimum(p, t.K), rel=1e-7)
 
 
-def test_the_whole_problem_may_have_another_kernel_than_its_levels():
+def test_the_whole_problem_has_an_intercept_and_its_levels_have_none():
     t = task()
-    shifted = ShiftedKernel(t.kernel, 1.0)
-    result = t.run(whole=(shifted, t.rows), levels=1)
     (p,) = t.problems
-    assert residual(p, result.alphas[0], t.K + 1.0) <= 1e-5
-    assert residual(p, result.alphas[0], t.K) > 1e-2
+    free = replace(t, problems=[replace(p, has_offset=True)]).run(levels=1, record=True)
+    without = t.run(levels=1, record=True)
+    np.testing.assert_array_equal(free.levels[0].alpha, without.levels[0].alpha)
+    assert abs(p.sign @ without.alphas[0]) > 1e-2
+    assert abs(p.sign @ free.alphas[0]) <= 1e-6
+    assert free.solutions[0].dual < without.solutions[0].dual
 
 
 # ------------------------------------------------------------------ what a level starts from

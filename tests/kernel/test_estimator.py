@@ -62,13 +62,11 @@ def test_the_history_of_each_problem_ends_with_its_certificate(levels, three, mo
         assert 0 < run[-1]["active"] <= len(three[0])
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("name", ["rbf", "poly", "laplacian"])
-def test_the_optimum_is_that_of_the_quadratic_programme(name, fit_intercept):
+def test_the_optimum_is_that_of_the_quadratic_programme(name):
     X, y = points(60)
-    model = svc(name, coef0=1.0, tol=1e-9, fit_intercept=fit_intercept).fit(X, y)
+    model = svc(name, coef0=1.0, tol=1e-9).fit(X, y)
     K = svc_matrix(name, X)
-    K = K + np.diag(K).mean() * fit_intercept
     best = reference.one_vs_rest(K, reference.signs(y), np.full(60, 5.0), squared=False)
     assert model.dual_objective_ == pytest.approx(best.objective, rel=1e-8)
     np.testing.assert_allclose(model.decision_function(X), (K @ best.coef)[:, 0], atol=1e-3)
@@ -92,24 +90,6 @@ def test_the_objective_is_libsvms_where_both_solve_the_same_problem(name):
     np.testing.assert_allclose(
         ours.decision_function(given), theirs.decision_function(given), atol=1e-3
     )
-
-
-@pytest.mark.parametrize("name", ["rbf", "poly"])
-@pytest.mark.parametrize("data", ["two", "three"])
-def test_an_intercept_is_the_mean_diagonal_added_to_the_kernel(request, data, name):
-    X, y = request.getfixturevalue(data)
-    weight = 1.0 + np.arange(len(X)) % 3
-    constant = np.average(np.diag(svc_matrix(name, X)), weights=weight)
-    model = svc(name, coef0=1.0, fit_intercept=True, tol=1e-9).fit(X, y, sample_weight=weight)
-    shifted = svc(lambda A, B: svc_matrix(name, A, B) + constant, tol=1e-9)
-    shifted.fit(X, y, sample_weight=weight)
-    assert model.objective_ == pytest.approx(shifted.objective_, rel=2e-9)
-    np.testing.assert_allclose(
-        model.decision_function(X), shifted.decision_function(X), atol=1e-4 * constant
-    )
-    np.testing.assert_allclose(model.intercept_, constant * model.dual_coef_.sum(axis=1))
-    assert np.all(model.intercept_ != 0)
-    np.testing.assert_array_equal(shifted.intercept_, 0)
 
 
 def test_a_tolerance_below_a_ten_thousandth_is_double_precision(two):

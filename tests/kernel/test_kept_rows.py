@@ -92,12 +92,13 @@ def test_the_gradient_and_the_gap_are_those_of_the_definition(dtype):
     gradient = np.empty(40)
     active = _core.WorkingSet(alpha, gradient, sign, upper, np.ones(40))
     kept = _core.KeptRows(np.empty((40, 40), dtype), _core.DenseKernel(X, finish("rbf"), 0.0))
-    dual, gap, missing = active.refresh(kept, linear)
+    dual, gap, slack, missing = active.refresh(kept, linear)
     Q = all_at_once(X, "rbf").astype(np.float64) * np.outer(sign, sign)
     assert_allclose(gradient, Q @ alpha + linear, rtol=1e-12, atol=1e-12)
     assert dual == pytest.approx(-(linear @ alpha + 0.5 * alpha @ Q @ alpha), rel=1e-12)
     terms = np.where(gradient < 0, (alpha - upper) * gradient, alpha * gradient)
     assert gap == pytest.approx(terms.sum(), rel=1e-12)
+    assert slack == 0  # there is no intercept, and no constraint to miss
     assert len(missing) == 0
 
 
@@ -111,7 +112,7 @@ def test_without_a_kernel_the_caller_is_told_what_is_missing():
     assert np.all(np.isnan(gradient))
     assert kept.add(missing) == 0
     assert kept.n_used == 2
-    dual, _, missing = active.refresh(kept, -np.ones(3))
+    dual, *_, missing = active.refresh(kept, -np.ones(3))
     assert len(missing) == 0
     assert dual == pytest.approx(1.5 - 0.5 * (1 + 0.5 * 0.0))  # rows of the unit matrix, in order
 

@@ -13,7 +13,6 @@ from widemargin.kernel.kernels import (
     PrecomputedKernel,
     make_kernel,
 )
-from widemargin.kernel.wrapped import ShiftedKernel
 
 from .helpers import (
     EPS,
@@ -232,29 +231,3 @@ def test_support_vectors_are_the_selected_rows(Z):
         rows = kernel.prepare(Z)
         K = values(kernel, kernel.vectors(rows, support), rows)
         assert_allclose(K, exact(name, Z[support], Z), rtol=5e-6)
-
-
-# ------------------------------------------------------------------ shifted
-
-
-@each_dtype
-@each_kernel
-def test_a_shifted_kernel_is_its_kernel_plus_a_constant(name, dtype, X):
-    kernel = made(name, X, dtype)
-    shifted = ShiftedKernel(kernel, 0.25)
-    rows = shifted.training_rows(X, np.arange(len(X)))
-    K = values(kernel, rows[:9], rows)
-    assert_array_equal(values(shifted, rows[:9], rows), K + dtype(0.25))
-    assert_array_equal(shifted.diagonal(rows), kernel.diagonal(rows) + 0.25)
-    assert (shifted.name, shifted.dtype, shifted.cost) == (name, dtype, kernel.cost)
-    support = np.array([3, 0])
-    assert_array_equal(values(shifted, shifted.vectors(rows, support), rows)[1], K[0] + dtype(0.25))
-
-
-def test_a_shifted_matrix_keeps_training_rows_and_support_vectors():
-    K, new = training_and_test()
-    shifted = ShiftedKernel(PrecomputedKernel(dtype=np.float64), 2.0)
-    training = shifted.training_rows(K, np.arange(len(K)))
-    assert_array_equal(values(shifted, training, training), K + 2)
-    vectors = shifted.vectors(training, np.array([6, 2]))
-    assert_array_equal(values(shifted, vectors, shifted.prepare(new)), new[:, [6, 2]].T + 2)

@@ -13,7 +13,6 @@ from widemargin.kernel.backend import Host
 from widemargin.kernel.cache import CachingKernel, RowCache
 from widemargin.kernel.kernels import TILE, make_kernel
 from widemargin.kernel.tiles import Memory
-from widemargin.kernel.wrapped import ShiftedKernel
 
 from .helpers import RELATIVE, each_dtype, each_layout, laid_out, values
 
@@ -100,15 +99,15 @@ def test_support_vectors_of_shared_rows_are_those_of_the_kernel(layout):
 
 def test_shared_rows_pass_for_their_kernel():
     kernel, rows, K = laid_out("matrix", 30, np.float64)
-    shared = CachingKernel(ShiftedKernel(kernel, 0.5), rows, 1e9, Host())
+    shared = CachingKernel(kernel, rows, 1e9, Host())
     assert (shared.name, shared.dtype, shared.cost) == ("precomputed", np.float64, kernel.cost)
     own = shared.numbers[np.array([3, 17, 5, 28, 0])]
     with Host(1) as host:
         cache = RowCache(shared, own, 5, 1e6, host, Memory())
         slots = cache.slots(np.array([4, 1]))
-        assert_array_equal(cache.pool[slots, :5], K[np.ix_([0, 17], own.number)] + 0.5)
+        assert_array_equal(cache.pool[slots, :5], K[np.ix_([0, 17], own.number)])
         product = host.product(shared, own, own, np.eye(5))
-    assert_allclose(product.T, K[np.ix_(own.number, own.number)] + 0.5, rtol=1e-15)
+    assert_allclose(product.T, K[np.ix_(own.number, own.number)], rtol=1e-15)
 
 
 def test_shared_rows_leave_the_rest_of_the_cache_to_the_problems(monkeypatch):

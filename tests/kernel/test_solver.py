@@ -126,7 +126,7 @@ def test_a_precomputed_matrix_and_a_function_are_solved_as_the_kernel_they_stand
 def test_a_single_row_has_the_variable_that_its_kernel_value_or_its_bound_gives(sign, C, best):
     kernel = make_kernel("poly", 1.0, 1.0, 1, np.ones((1, 1)), np.float64)  # k(x, x) = 2
     rows = kernel.prepare(np.ones((1, 1)))
-    p = Problem.hinge(kernel, rows, np.array([sign]), np.array([C]))
+    p = Problem(kernel, rows, np.array([sign]), -np.ones(1), np.array([C]))
     solution = solve(p, Host(), SolverSettings(tol=1e-12))
     assert solution.alpha[0] == pytest.approx(best, rel=1e-12)
     assert solution.relative_gap <= 1e-12

@@ -1,7 +1,9 @@
 """The variables that may move, and the working sets chosen from them.
 
-Every step takes a working set (the free variables of the last one and the worst violators), gets
+Every round takes a working set (the free variables of the last one and the worst violators), gets
 its kernel rows, minimises over it with two-variable steps, and adds the change to the gradient.
+Where clusters of rows hardly know of each other, a round takes a working set in each of them: these
+are solved side by side, and an exact line search on the sum of their changes keeps the descent.
 """
 
 from __future__ import annotations
@@ -18,6 +20,11 @@ WORKING_SET = 1024
 FIRST_SET = 256  # without a start: rows chosen before a model is there seldom end in it
 GROWTH = 1.25  # of the working set from one step to the next
 INNER_TOL = 0.1  # of the current violation: looser needs more steps, tighter more inner ones
+SET_OF_CLUSTER = 256  # variables of each working set, where there is one per cluster
+LEAST_ACTIVE = 4096  # variables from which a round has a working set per cluster
+GLOBAL_EVERY = 4  # rounds: the others cannot move mass from one cluster to another
+TRUST = 0.8  # mean step of the line search, below which clusters disturb each other
+AGAIN = 10  # rounds until they are tried once more
 
 
 class ActiveSet(Protocol):
@@ -36,24 +43,50 @@ class ActiveSet(Protocol):
         """Kernel rows computed so far."""
         ...
 
-    def select(self) -> float:
-        """Choose the next working set; returns the duality gap of these variables."""
+    @property
+    def offset(self) -> float:
+        """The intercept, which `select` moves."""
+        ...
+
+    @property
+    def missed(self) -> float:
+        """By how much the constraint of the intercept is missed."""
+        ...
+
+    def must_be_met(self, gap: float, primal: float, aim: float) -> bool:
+        """Whether variables must meet the constraint now, near the end of a descent."""
+        ...
+
+    def less_slack(self, aim: float) -> float:
+        """What ``aim`` leaves for the gap, when the constraint has had its share."""
+        ...
+
+    def select(self) -> tuple[float, float]:
+        """Choose the next working sets.
+
+        Returns the duality gap of these variables, and the change of the dual objective if the
+        intercept was moved.
+        """
         ...
 
     def step(self) -> float:
-        """Minimise over the working set; returns by how much the dual objective grew."""
+        """Minimise over the working sets; returns by how much the dual objective grew."""
+        ...
+
+    def meet_constraint(self) -> float:
+        """Change a few variables to meet the constraint; returns the gain."""
         ...
 
     def at_rest(self, margin: float) -> np.ndarray:
         """Which variables are held at a bound by a gradient above ``margin``."""
         ...
 
-    def keep(self, numbers: np.ndarray) -> None:
-        """Shrink to the variables of these numbers."""
+    def keep(self, numbers: np.ndarray, rest: float) -> None:
+        """Shrink to the variables of these numbers; ``rest`` is sign @ alpha of all others."""
         ...
 
-    def extend(self, ids: np.ndarray, alpha: np.ndarray, gradient: np.ndarray) -> None:
-        """Append variables of the problem, with their values."""
+    def extend(self, ids: np.ndarray, alpha: np.ndarray, gradient: np.ndarray, rest: float) -> None:
+        """Append variables of the problem, with their values; ``rest`` as above."""
         ...
 
     def reset_gradient(self, gradient: np.ndarray) -> None:
@@ -61,30 +94,35 @@ class ActiveSet(Protocol):
         ...
 
     def close(self) -> None:
-        """Hand back what was borrowed for the problem."""
+        """Give memory back."""
         ...
 
 
 class HostActiveSet:
-    """An active set in this process: plain arrays, renumbered from 0, and a cache of their rows."""
+    """The variables ``ids`` of a problem, in the order of the cache's rows."""
 
-    def __init__(self, problem: Problem, ids: np.ndarray, alpha: np.ndarray, cache: RowCache):
+    def __init__(
+        self, problem: Problem, ids: np.ndarray, alpha: np.ndarray, cache: RowCache, offset: float
+    ):
         self.problem, self.ids, self.cache = problem, ids, cache
         self.sign, self.upper = problem.sign[ids], problem.upper[ids]
         self.diagonal = problem.diagonal[ids]
-        self.alpha, self.gradient = alpha[ids], problem.linear[ids]
-        self.n_added = 0
-        self.violation = 0.0
-        self._working_set = np.empty(0, dtype=np.int64)
+        self.alpha = alpha[ids]
+        self.gradient = problem.linear_at(offset)[ids]
+        self._cluster = None if problem.cluster is None else problem.cluster[ids]
+        self.n_added = self._n_rounds = 0
+        self.violation, self._trust = 0.0, 1.0
+        none = np.empty(0, dtype=np.int64)
+        self._chosen, self._starts, self._last = none, np.zeros(1, dtype=np.int64), {}
         self._size: float = WORKING_SET if self.alpha.any() else min(FIRST_SET, WORKING_SET)
-        size = min(WORKING_SET, len(problem)) + 8
-        self._scratch: np.ndarray = np.empty(size**2, dtype=cache.kernel.dtype)
-        self._bind()
+        self._scratch: np.ndarray = np.empty(0, dtype=cache.kernel.dtype)
+        self._bind(offset, 0.0)
 
-    def _bind(self) -> None:
+    def _bind(self, offset: float, rest: float) -> None:
         """Hand the arrays, which are new ones, to the core."""
         variables = (self.alpha, self.gradient, self.sign, self.upper, self.diagonal)
-        self._core = _core.WorkingSet(*variables)
+        self._core = _core.WorkingSet(*variables, self.problem.has_offset, offset)
+        self._core.set_rest(rest)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -93,47 +131,125 @@ class HostActiveSet:
     def n_computed(self) -> int:
         return self.cache.n_computed
 
+    @property
+    def offset(self) -> float:
+        return self._core.offset
+
+    @property
+    def missed(self) -> float:
+        return self._core.missed
+
+    def must_be_met(self, gap: float, primal: float, aim: float) -> bool:
+        return self._core.must_be_met(gap, primal, aim)
+
+    def less_slack(self, aim: float) -> float:
+        return self._core.less_slack(aim)
+
     def start_from_rows(self, support: np.ndarray) -> None:
         """The gradient at the start, through the cache."""
         slots = self.cache.slots(support)
         self.cache.add(slots, (self.alpha * self.sign)[support], self._core)
 
-    def select(self) -> float:
-        size = min(int(self._size), len(self), -(-self.cache.n_slots // 2))
+    def select(self) -> tuple[float, float]:
+        side_by_side = self._is_side_by_side()
+        gap, gain = self._select(side_by_side), 0.0
+        if self._core.is_due(gap):
+            gain = self._core.move_offset()
+            gap = self._select(side_by_side)
+        self._last[side_by_side] = self._chosen
         self._size = min(GROWTH * self._size, WORKING_SET)
-        self._working_set, self.violation, gap = self._core.select(self._working_set, size)
+        self._n_rounds += 1
+        return gap, gain
+
+    def _is_side_by_side(self) -> bool:
+        """Whether this round has a working set in every cluster."""
+        if self._cluster is None or len(self) < LEAST_ACTIVE:
+            return False
+        trusted = self._trust >= TRUST or self._n_rounds % AGAIN == 0
+        return trusted and self._n_rounds % GLOBAL_EVERY != GLOBAL_EVERY - 1
+
+    def _select(self, side_by_side: bool) -> float:
+        last, room = self._last.get(side_by_side, self._chosen[:0]), -(-self.cache.n_slots // 2)
+        if side_by_side:
+            n = int(self._cluster.max()) + 1
+            how = (min(SET_OF_CLUSTER, -(-room // n)), self._cluster, n)
+        else:
+            how = (min(int(self._size), len(self), room),)
+        self._chosen, self._starts, self.violation, gap = self._core.select(last, *how)
         return gap
 
     def step(self) -> float:
-        chosen = self._working_set
-        size = -(-len(chosen) // 8) * 8
+        """An exact line search ends a round of several working sets.
+
+        A single one needs none, since it is solved with the true kernel values.
+        """
+        chosen, starts = self._chosen, self._starts
         slots, coef = self.cache.slots(chosen), np.empty(len(chosen))
-        gain = self._core.minimise(
-            self.cache.pool,
-            slots,
-            chosen,
-            INNER_TOL * self.violation,
-            self._scratch[: size * size],
-            coef,
-        )
+        before, slope = self.alpha[chosen], self.gradient[chosen]
+        gain = sum(self._minimise(slots, coef))
+        self._add(slots, coef)
+        if len(starts) <= 2:
+            return gain
+        change = self.alpha[chosen] - before
+        linear, curved = change @ slope, change @ (self.gradient[chosen] - slope)
+        step = min(1.0, -linear / curved) if curved > 0 else 1.0
+        self._trust += 0.5 * (step - self._trust)
+        if step < 1:
+            self.alpha[chosen] = before + step * change
+            self._add(slots, (step - 1) * coef)
+        return max(-step * (linear + 0.5 * step * curved), 0.0)
+
+    def _minimise(self, slots: np.ndarray, coef: np.ndarray) -> list[float]:
+        """Over every working set, several at once; writes alpha and ``coef``, returns the gains."""
+        starts, pool = self._starts, self.cache.pool
+        size = -(-int(np.diff(starts).max(initial=0)) // 8) * 8
+        n, gains = len(starts) - 1, [0.0] * (len(starts) - 1)
+        if len(self._scratch) < n * size**2:
+            self._scratch = np.empty(n * size**2, dtype=pool.dtype)
+        tol = INNER_TOL * self.violation
+
+        def work(begin: int, end: int) -> None:
+            for k in range(begin, end):
+                own = slice(starts[k], starts[k + 1])
+                rounded = -(-(own.stop - own.start) // 8) * 8
+                room = self._scratch[k * size**2 :][: rounded**2]
+                gains[k] = self._core.minimise(
+                    pool, slots[own], self._chosen[own], tol, room, coef[own]
+                )
+
+        self.cache.tiles.tiles(n, work, 1)
+        return gains
+
+    def _add(self, slots: np.ndarray, coef: np.ndarray) -> None:
         self.n_added += int(np.count_nonzero(coef))
         self.cache.add(slots, coef, self._core)
-        return gain
+
+    def meet_constraint(self) -> float:
+        before, most = self.gradient.copy(), min(WORKING_SET, -(-self.cache.n_slots // 2))
+        block, coef = self._core.meet_constraint(most)
+        for begin in range(0, len(block), most):  # more only where these have little room
+            part = slice(begin, begin + most)
+            self._add(self.cache.slots(block[part]), coef[part])
+        change = coef * self.sign[block]
+        return -0.5 * float(change @ (before[block] + self.gradient[block]))
 
     def at_rest(self, margin: float) -> np.ndarray:
         low = (self.alpha <= 0) & (self.gradient > margin)
         return low | ((self.alpha >= self.upper) & (self.gradient < -margin))
 
-    def keep(self, numbers: np.ndarray) -> None:
+    def keep(self, numbers: np.ndarray, rest: float) -> None:
         kept = np.zeros(len(self), dtype=bool)
         kept[numbers] = True
-        self._working_set = (np.cumsum(kept) - 1)[self._working_set[kept[self._working_set]]]
+        new = np.cumsum(kept) - 1
+        self._last = {kind: new[last[kept[last]]] for kind, last in self._last.items()}
         self.cache.shrink(numbers)
         for name in ("ids", "sign", "upper", "diagonal", "alpha", "gradient"):
             setattr(self, name, getattr(self, name)[numbers])
-        self._bind()
+        if self._cluster is not None:
+            self._cluster = self._cluster[numbers]
+        self._bind(self.offset, rest)
 
-    def extend(self, ids: np.ndarray, alpha: np.ndarray, gradient: np.ndarray) -> None:
+    def extend(self, ids: np.ndarray, alpha: np.ndarray, gradient: np.ndarray, rest: float) -> None:
         p, rows = self.problem, self.problem.rows
         self.ids = np.concatenate([self.ids, ids])
         self.cache.extend(rows[self.ids], rows[ids])
@@ -141,7 +257,9 @@ class HostActiveSet:
         self.diagonal = p.diagonal[self.ids]
         self.alpha = np.concatenate([self.alpha, alpha])
         self.gradient = np.concatenate([self.gradient, gradient])
-        self._bind()
+        if p.cluster is not None:
+            self._cluster = p.cluster[self.ids]
+        self._bind(self.offset, rest)
 
     def reset_gradient(self, gradient: np.ndarray) -> None:
         self.gradient[:] = gradient

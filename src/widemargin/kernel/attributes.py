@@ -41,6 +41,14 @@ def iterations(problems: list[Variables], state: FitState, coding: Coding) -> np
     return n_iter
 
 
+def intercepts(problems: list[Variables], state: FitState, n_outputs: int) -> np.ndarray:
+    """Of every output; zeros for a level, which is solved without."""
+    found = np.zeros(n_outputs)
+    for variables, solution in zip(problems, state.solutions, strict=False):
+        found[variables.output] = solution.offset
+    return found
+
+
 class SvcAttributes:
     """The parts of ``model_`` by SVC's names.
 

@@ -10,7 +10,9 @@ from widemargin import _core
 from widemargin.kernel.active_set import ActiveSet, HostActiveSet
 from widemargin.kernel.cache import SHARED_FROM, SHARED_MEMORY, TILE_ROWS, CachingKernel, RowCache
 from widemargin.kernel.coefficients import Coefficients
-from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.kernels import DotKernel, Kernel
+from widemargin.kernel.nearest import Nearest, nearest
+from widemargin.kernel.precision import rounding
 from widemargin.kernel.problem import Problem
 from widemargin.kernel.tiles import COMMON, Memory, Tiles
 
@@ -55,16 +57,25 @@ class Backend(Protocol):
         """k(a, b) @ coef, of shape (len(a), n_outputs)."""
         ...
 
-    def nearest(self, centres: np.ndarray, rows: Any) -> np.ndarray:
-        """The number of each row's nearest centre in input space."""
+    def bounded_product(
+        self, kernel: Kernel, a: Any, b: Any, coef: Coefficients
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same with a bound on the rounding errors, of a kernel from `in_single`."""
         ...
 
-    def assign(self, router: Any, rows: Any) -> np.ndarray:
-        """The cluster to which a `Router` sends each of many rows."""
+    def nearest(
+        self, router: Any, rows: Any, known: Nearest | None = None, n_old: int = 0
+    ) -> Nearest:
+        """The cluster to which a `Router` sends each of many rows (see `nearest.nearest`)."""
         ...
 
     def active_set(
-        self, problem: Problem, ids: np.ndarray, alpha: np.ndarray, cache_bytes: float
+        self,
+        problem: Problem,
+        ids: np.ndarray,
+        alpha: np.ndarray,
+        cache_bytes: float,
+        offset: float = 0.0,
     ) -> ActiveSet:
         """The variables ``ids`` at their values in ``alpha``, all others being zero."""
         ...
@@ -105,12 +116,51 @@ class Host(Tiles):
     def product(
         self, kernel: Kernel, a: Any, b: Any, coef: np.ndarray | Coefficients
     ) -> np.ndarray:
+        coef = Coefficients.of(coef)
+        if kernel.dtype == np.float64 and _are_added(kernel, b, coef):
+            return self._added(kernel, a, b, coef.values)
+        return self._product(kernel, a, b, coef)
+
+    def bounded_product(
+        self, kernel: Kernel, a: Any, b: Any, coef: Coefficients
+    ) -> tuple[np.ndarray, np.ndarray]:
+        total, reach = np.zeros(coef.n_outputs), coef.reach
+        for vectors, outputs, _ in coef.runs():
+            total[outputs] += reach[vectors].sum()
+        if _are_added(kernel, b, coef):
+            n_summed, columns = _core.PANEL, np.column_stack([coef.values, reach])
+            sums = self._added(kernel, a, b, columns)
+            product, sizes = sums[:, :-1], sums[:, -1:]
+        else:
+            n_summed, sizes = 1 if _are_few(coef) else TILE_ROWS + 2, np.zeros((len(total), len(a)))
+            product, sizes = self._product(kernel, a, b, coef, sizes), sizes.T
+        relative, absolute = rounding(kernel, a, b, n_summed)
+        with np.errstate(all="ignore"):  # a bound that is not finite makes no value certain
+            error = relative[:, None] * sizes + absolute[:, None] * total
+        return product, np.where(np.isfinite(product), error, np.inf)
+
+    def _added(self, kernel: Any, a: Any, b: Any, columns: np.ndarray) -> np.ndarray:
+        """k(a, b) @ columns of compressed rows, whose kernel values are never in memory."""
+        sums = np.zeros((columns.shape[1], len(a)))
+        for start in range(0, len(b), TILE_ROWS):
+            left = kernel.as_left(b[start : start + TILE_ROWS])
+            weights = left.weights(columns[start : start + TILE_ROWS])
+
+            def tile(begin, end, left=left, weights=weights):
+                left.add(a[begin:end], weights, sums[:, begin:end], kernel.finish)
+
+            self.tiles(len(a), tile, kernel.tile)
+        return sums.T
+
+    def _product(
+        self, kernel: Kernel, a: Any, b: Any, coef: Coefficients, sizes: np.ndarray | None = None
+    ) -> np.ndarray:
         """A tile at a time, summed in double precision.
 
-        Vectors of one class of pairs are multiplied by the coefficients that they have.
+        Vectors of one class of pairs are multiplied by the coefficients that they have.  What the
+        largest coefficient of each vector makes of its kernel values is added to ``sizes``.
         """
-        coef = Coefficients.of(coef)
-        sums, few = np.zeros((coef.n_outputs, len(a))), coef.values.shape[1] <= _FEW
+        sums, few = np.zeros((coef.n_outputs, len(a))), _are_few(coef)
         for start in range(0, len(b), TILE_ROWS):
             left = kernel.as_left(b[start : start + TILE_ROWS])
             runs = _laid_out(coef[start : start + TILE_ROWS], np.float64 if few else kernel.dtype)
@@ -119,46 +169,38 @@ class Host(Tiles):
                 block = np.empty((len(left), end - begin), dtype=kernel.dtype)
                 kernel.fill(left, a[begin:end], block)
                 one = np.ones(end - begin)
-                for vectors, outputs, own in runs:
+                for vectors, outputs, own, reach in runs:
                     if few:
                         for output, column in zip(outputs, own, strict=True):
                             total = sums[output, begin:end]
                             _core.add_rows(block, vectors, column, one, 0, len(one), total)
                     else:  # products in the kernel's precision
                         with np.errstate(all="ignore"):  # the model says which row is too large
-                            sums[outputs, begin:end] += own @ block[vectors]
+                            sums[outputs, begin:end] += own @ block[vectors[0] : vectors[-1] + 1]
+                    if sizes is not None:
+                        total = np.zeros(end - begin)
+                        _core.add_rows(block, vectors, reach, one, 0, len(one), total)
+                        sizes[outputs, begin:end] += total
 
             self.tiles(len(a), tile, kernel.tile)
         return sums.T
 
-    def nearest(self, centres: np.ndarray, rows: Any) -> np.ndarray:
-        """In double precision, whose rounding moves no row to another cluster.
-
-        That of single precision would, now and then: BLAS adds in another order for a single row
-        than for many.
-        """
-        centres = centres.astype(np.float64)
-        half_norms = np.einsum("kd,kd->k", centres, centres) / 2
-        nearest = np.empty(len(rows), dtype=np.int64)
-        left = rows.like(centres)
-
-        def tile(begin, end):
-            inner = np.empty((len(centres), end - begin))
-            left.fill(rows[begin:end].in_double(), inner)
-            nearest[begin:end] = np.argmin(half_norms[:, None] - inner, axis=0)
-
-        self.tiles(len(rows), tile)
-        return nearest
-
-    def assign(self, router: Any, rows: Any) -> np.ndarray:
-        return router.assign(rows, self)
+    def nearest(
+        self, router: Any, rows: Any, known: Nearest | None = None, n_old: int = 0
+    ) -> Nearest:
+        return nearest(router, rows, self, known, n_old)
 
     def active_set(
-        self, problem: Problem, ids: np.ndarray, alpha: np.ndarray, cache_bytes: float
+        self,
+        problem: Problem,
+        ids: np.ndarray,
+        alpha: np.ndarray,
+        cache_bytes: float,
+        offset: float = 0.0,
     ) -> HostActiveSet:
         rows = problem.rows if len(ids) == len(problem) else problem.rows[ids]
         cache = RowCache(problem.kernel, rows, len(problem), cache_bytes, self, self.memory)
-        active = HostActiveSet(problem, ids, alpha, cache)
+        active = HostActiveSet(problem, ids, alpha, cache, offset)
         support = np.flatnonzero(active.alpha)
         if len(support) <= cache.n_slots:
             if len(support):
@@ -170,13 +212,23 @@ class Host(Tiles):
         return active
 
 
-def _laid_out(coef: Coefficients, dtype) -> list[tuple[Any, Any, np.ndarray]]:
+def _are_few(coef: Coefficients) -> bool:
+    return coef.values.shape[1] <= _FEW
+
+
+def _are_added(kernel: Kernel, b: Any, coef: Coefficients) -> bool:
+    """Whether the core adds kernel values of rows b as it computes them."""
+    plain = isinstance(kernel, DotKernel) and kernel.compressed and not kernel.is_far(b)
+    return plain and coef.owner is None and _are_few(coef)
+
+
+def _laid_out(coef: Coefficients, dtype) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, Any]]:
     """Its runs, an output's coefficients side by side: the same bits whatever order they had."""
-    runs = [(v, o, np.ascontiguousarray(own.T, dtype)) for v, o, own in coef.runs()]
-    if coef.values.shape[1] > _FEW:
-        return runs
-    numbers, every = np.arange(len(coef)), np.arange(coef.n_outputs)
-    return [(numbers[vectors], every[outputs], own) for vectors, outputs, own in runs]
+    numbers, every, reach = np.arange(len(coef)), np.arange(coef.n_outputs), coef.reach
+    return [
+        (numbers[vectors], every[outputs], np.ascontiguousarray(own.T, dtype), reach[vectors])
+        for vectors, outputs, own in coef.runs()
+    ]
 
 
 def _elsewhere(n_threads: int) -> Host:

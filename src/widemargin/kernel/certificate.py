@@ -20,7 +20,7 @@ import numpy as np
 
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.exact import KernelRows
-from widemargin.kernel.problem import Problem, dual_value, gap_terms, gradient_of, relative_gap
+from widemargin.kernel.problem import Problem, gap_terms, gradient_of, relative_gap
 
 EXACT_WORK = 1 << 15  # variables times the cost of a kernel value, up to which all are computed
 LEAST_COST = 8.0
@@ -41,6 +41,7 @@ class Found:
     gap: float
     is_bound: np.ndarray  # where it is the latter
     refined_alpha: np.ndarray | None = None  # where gradient and dual were exact, if anywhere
+    offset: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,10 @@ class Judge:
         known = np.flatnonzero(~resting)
         # What is not computed rests by more than NEAR: half of that stays on the safe side.
         gradient = found.gradient - NEAR / 2
-        gradient[known] = gradient_of(self.exact, found.alpha, known, self.backend)
-        return Refined(gradient, resting, dual_value(found.alpha, gradient, self.exact.linear))
+        gradient[known] = gradient_of(self.exact, found.alpha, known, self.backend, found.offset)
+        return Refined(
+            gradient, resting, self.exact.dual_value(found.alpha, gradient, found.offset)
+        )
 
     def _is_small(self) -> bool:
         return len(self.exact) * max(self.exact.kernel.cost, LEAST_COST) <= EXACT_WORK
@@ -112,7 +115,7 @@ class Judge:
         chance = np.mean(weights, axis=0)
         sample = np.random.default_rng(0).choice(len(chance), SAMPLE, p=chance / chance.sum())
         chance, alpha, upper = chance[sample], found.alpha[sample], upper[sample]
-        true = gradient_of(self.exact, found.alpha, sample, self.backend)
+        true = gradient_of(self.exact, found.alpha, sample, self.backend, found.offset)
         changes = gap_terms(alpha, true, upper) - gap_terms(alpha, found.gradient[sample], upper)
         gap, gap_error = _mean(changes / chance)
         # With d added since the dual was exact, it is off by d'(K - K rounded)d / 2.
@@ -124,7 +127,8 @@ class Judge:
     def _moved(self, found: Found, sample: np.ndarray, true: np.ndarray) -> np.ndarray:
         """How far rounding has moved the gradient of a sample since it was exact."""
         if found.refined_alpha is None:
-            return true - gradient_of(self.problem, found.alpha, sample, self.backend)
+            how = (sample, self.backend, found.offset)
+            return true - gradient_of(self.problem, found.alpha, *how)
         moved = true - found.gradient[sample]
         hidden = found.is_bound[sample]  # few have been active and are no more
         moved[hidden] = np.abs(moved[~hidden]).max(initial=0.0)

@@ -76,5 +76,10 @@ class Coefficients:
             out[vectors, outputs] = own
         return out
 
+    @property
+    def reach(self) -> np.ndarray:
+        """Of each vector, its largest coefficient, whatever the sign."""
+        return np.abs(self.values).max(axis=1, initial=0.0)
+
     def squared(self) -> Coefficients:
         return replace(self, values=np.square(self.values))

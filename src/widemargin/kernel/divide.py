@@ -42,7 +42,8 @@ from widemargin.kernel.whole import PathRows, ProblemTask, Whole
 from widemargin.progress import Listener, NoProgress
 from widemargin.resources import one_blas_thread
 
-AUTO_ROWS = 4000  # levels="auto": rows of a cluster at the lowest level, about
+AUTO_ROWS = 2000  # levels="auto": rows of a cluster at the lowest level, about
+AUTO_STRIDE = 2  # levels="auto": every other level is solved; the ones between do not pay
 AUTO_COUPLING = 4.0  # levels="auto": no division where coupling times kernel cost is larger
 
 
@@ -59,6 +60,12 @@ class Plan:
     level_tol: float = 1e-2  # relative gap of the clusters below the level that is kept
     record: bool | str = False  # keep each level's variables and clusters; "exact": and all pairs
     clustering: str = "auto"
+    stride: int = 1  # from one level that is solved to the next above it
+
+    @property
+    def solved_levels(self) -> range:
+        """From the lowest to the one that is kept, or the last before the whole."""
+        return range(self.levels, 0, -self.stride)
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,7 @@ class FitState:
     levels: list[Level] = field(default_factory=list)
     router: Router | None = None
     label: np.ndarray | None = None
+    finest: np.ndarray | None = None  # every row's cluster on the lowest level
     solutions: list[Solution] = field(default_factory=list)
     n_iter: int = 0  # steps of the slowest problem
     double: bool = False  # whether any of them needed double precision
@@ -117,7 +125,7 @@ class Division:
 def divide_and_conquer(state: FitState, division: Division) -> None:
     """Solve level by level, to ``plan.early`` or to the whole; ``state`` says how far it got."""
     plan = division.plan
-    for level in range(plan.levels, 0, -1):
+    for level in plan.solved_levels:
         _run_level(state, division, level)
         if plan.early == level or state.stopped:
             break
@@ -153,6 +161,7 @@ def _run_level(state: FitState, division: Division, level: int) -> None:
             alpha[solution.variables] = solution.alpha
     every = [solution for solutions in found for solution in solutions]
     state.router, state.label = router, label
+    state.finest = label if state.finest is None else state.finest
     state.n_iter = max([state.n_iter, *(solution.n_iter for solution in every)])
     state.double = any(solution.double for solution in every)
     state.levels.append(
@@ -183,7 +192,7 @@ def _tasks(
     """The clusters of a level, from the present variables."""
     tasks = ClusterTasks(level, label, data, settings)
     for variables, alpha in zip(division.problems, state.alphas, strict=True):
-        tasks.add(variables, alpha)
+        tasks.add(replace(variables.in_clusters(state.finest), has_offset=False), alpha)
     return tasks
 
 
@@ -289,7 +298,8 @@ def _run_whole(state: FitState, division: Division) -> None:
 
     data = division.data.whole
     left = [(k, v) for k, v in enumerate(problems) if found[k] is None]
-    todo = [ProblemTask(k, v, start(k), data, settings) for k, v in left]
+    own = [(k, v.in_clusters(state.finest)) for k, v in left]
+    todo = [ProblemTask(k, v, start(k), data, settings) for k, v in own]
     path = division.data.path
     whole = Whole(todo, data, settings, services.backend, services.executor, watch, keep, path)
     found |= {task.number: s for task, s in zip(todo, whole.solve(), strict=True)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -39,10 +40,9 @@ LARGEST = 1e30  # gamma and coef0 that single precision can work with
 class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
     """Support vector classification with any kernel, exact or early, by divide and conquer.
 
-    Solves min 1/2 a'Qa - e'a over 0 <= a <= C to a certified duality gap; a bias is a constant in
-    the kernel (``fit_intercept``).  Large problems are divided into clusters whose solutions start
-    the whole one (DC-SVM); an early model stops there and predicts by routing each row to its
-    cluster.
+    Solves min 1/2 a'Qa - e'a over 0 <= a <= C, y'a = 0, to a certified duality gap.  Large problems
+    are divided into clusters whose solutions start the whole one (DC-SVM); an early model stops
+    there and predicts by routing each row to its cluster.
 
     Parameters
     ----------
@@ -58,16 +58,19 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
     coef0 : float, default=0.0
     levels : int or "auto", default="auto"
         Levels of division below the whole problem: ``branching ** levels`` clusters at the
-        lowest.  0 solves the problem directly.  "auto" divides to clusters of about 4,000 rows,
+        lowest.  0 solves the problem directly.  "auto" divides to clusters of about 2,000 rows,
         unless much of the kernel lies between clusters and kernel values are expensive (many
         features).
     branching : int, default=4
-    clustering : {"auto", "kmeans", "kernel_kmeans", "random"}, default="auto"
+    clustering : {"auto", "kmeans", "kernel_kmeans", "plain_kernel_kmeans", "random"}, \
+            default="auto"
         How a level divides the rows: k-means in input space; DC-SVM's two-step kernel k-means, with
-        centres in feature space; or at random, for comparison (no early model: new rows would have
-        no cluster).  "auto" is "kmeans" for rbf and laplacian, where near means similar and no
-        kernel values are needed, and "kernel_kmeans" for other kernels.  Clusters of more than
-        twice the average size are split, so there are some more than ``branching ** level``.
+        centres in feature space, which have norm 1 where all rows have it; the same with plain
+        means as centres, as the paper prints it; or at random, for comparison (no early model: new
+        rows would have no cluster).  "auto" is "kmeans" for rbf and laplacian, where near means
+        similar and no kernel values are needed, and "kernel_kmeans" for other kernels.  Clusters of
+        more than twice the average size are split, so there are some more than
+        ``branching ** level``.
     sample_size : int, default=1000
         Rows that the clustering of a level samples, at least (20 for each centre of "kmeans").
     early : bool or int, default=False
@@ -77,8 +80,9 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
         How an early model combines its clusters: eq. 11, eq. 10, or a Bayesian committee machine
         (slow; for comparison).
     fit_intercept : bool or "auto", default="auto"
-        Add a penalised constant to the kernel of the whole problem (not of the levels below).
-        "auto" does, unless the model is an early one, which cannot have it.
+        Fit a free intercept, as SVC does, on the whole problem (not on the levels below).
+        "auto" is True, or False for an early model, which cannot have one.  That of
+        kernel="linear" is penalised: a constant feature.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One problem per pair of classes, which vote (ties go to the larger sum of decision values),
         or one per class against all others.
@@ -390,26 +394,38 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
         """
         check_is_fitted(self, "model_")
         coding = Coding.of(self)
-        each_pair = coding.votes and self.decision_function_shape == "ovo"
-        return self._outputs(X, self._signed if each_pair else coding.scores)
+
+        def scores(model, rows, host: Host) -> np.ndarray:
+            if coding.votes and self.decision_function_shape == "ovo":
+                return self._signed(model.in_double().decision(rows, host))
+            return model.scores(rows, coding, host)
+
+        return self._of_rows(X, scores)
 
     def predict(self, X):
-        """Class labels of X."""
+        """Class labels of X.
+
+        They are those of double precision, whatever the precision of decision values.
+        """
         check_is_fitted(self, "model_")
         coding = Coding.of(self)
-        by_votes = coding.votes and not self.break_ties  # a score is votes and less than a third
 
-        def classes(outputs: np.ndarray) -> np.ndarray:
-            scores = coding.scores(outputs)
-            return coding.classes(np.rint(scores) if by_votes else scores)
+        def first_of_most(outputs: np.ndarray) -> np.ndarray:
+            """The first of the classes with most votes: a score is votes and less than a third."""
+            return coding.classes(np.rint(coding.scores(outputs)))
 
-        return self.classes_[self._outputs(X, classes)]
+        def classes(model, rows, host: Host) -> np.ndarray:
+            if coding.votes and not self.break_ties:
+                return model.in_double().decision(rows, host, first_of_most)
+            return model.classes(rows, coding, host)
 
-    def _outputs(self, X, finish) -> np.ndarray:
-        """What ``finish`` makes of the values of all outputs."""
+        return self.classes_[self._of_rows(X, classes)]
+
+    def _of_rows(self, X, find: Callable[..., np.ndarray]) -> np.ndarray:
+        """What ``find`` makes of the model, some rows and the host."""
         stored, host = matrix_of(X), Host(effective_n_jobs(self.n_jobs))
         if (objects := rows_of_objects(self.kernel, X)) is not None:
-            return self.model_.decision(objects, host, finish)
+            return find(self.model_, objects, host)
         parts = [X] if stored is None else (part for _, part in stored.parts())
         checked = (check_X(self, part, reset=False) for part in parts)
-        return np.concatenate([self.model_.decision(part, host, finish) for part in checked])
+        return np.concatenate([find(self.model_, part, host) for part in checked])

@@ -17,7 +17,6 @@ import scipy.sparse as sp
 
 from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.lazy_rows import LazyRows, chosen, in_memory, taken
-from widemargin.kernel.wrapped import ShiftedKernel
 from widemargin.stored import StoredMatrix
 
 COPIED = 256 << 20  # bytes, up to which all rows are prepared at once
@@ -45,11 +44,6 @@ class KernelRows:
         if lazily and not kernel.traits.pairwise:  # a kernel matrix is not copied in any case
             return cls(kernel, rows, cls(double, LazyRows(double, X, present)))
         return cls(kernel, rows, cls(double, double.training_rows(X, present)))
-
-    def shifted(self, constant: float) -> KernelRows:
-        """The same rows with the kernel of a model that has an intercept."""
-        exact = None if self.exact is None else self.exact.shifted(constant)
-        return KernelRows(ShiftedKernel(self.kernel, constant), self.rows, exact)
 
     def regrouped(self, label: np.ndarray, *, shared: bool = False) -> KernelRows:
         """Rows on disk in an order in which each cluster is read at once; others as they are.

@@ -138,7 +138,8 @@ class FewRows:
             return self._solve(self._kept, variables, alpha, settings, on_step)
         start = self._start(variables, settings, on_step)
         left = replace(settings, max_iter=settings.max_iter - start.n_iter)
-        found = self._solve(self._kept, variables, start.alpha, left, on_step)
+        begin = (variables, start.alpha, left, on_step, float(start.offset[0]))
+        found = self._solve(self._kept, *begin)
         history = continued(start.history, found.history)
         return replace(found, n_iter=start.n_iter + found.n_iter, history=history)
 
@@ -148,16 +149,16 @@ class FewRows:
         row, diagonal = variables.row, self._diagonal
         if self._place is not None:
             row, diagonal = self._place[row], diagonal[np.argsort(self._place)]
-        alpha, found = np.minimum(alpha, variables.upper), np.zeros((len(group.start) - 1, 3))
+        alpha, found = np.minimum(alpha, variables.upper), np.zeros((len(group.start) - 1, 4))
         found[:, 1] = group.sums(variables.upper)  # the gap of zeros, until a problem is solved
         given = (row, group.start, alpha, variables.sign, variables.linear, variables.upper)
-        problems = _core.SmallProblems(self._kept.core, *given, diagonal)
+        problems = _core.SmallProblems(self._kept.core, *given, diagonal, variables.has_offset)
         how = {"tol": settings.tol, "inner_tol": INNER_TOL, "size": WORKING_SET, "found": found}
         history: list[dict] = []
 
         def record() -> float:
             """What is known of all of them; the relative gap of the worst."""
-            dual, gap, steps = found.T
+            dual, gap, steps, _ = found.T
             sums = {"step": int(steps.max()), "gap": float(gap.sum()), "dual": float(dual.sum())}
             seconds = time.perf_counter() - started
             held = {"active": len(variables), "rows": len(self._diagonal), "seconds": seconds}
@@ -170,12 +171,11 @@ class FewRows:
             stopped = on_step(record()) and done < len(found)
         if stopped:  # what is left as it is
             problems.solve(done, max_steps=0, seconds=np.inf, **how)
-        dual, gap, steps = found.T
+        dual, gap, steps, offset = found.T.copy()
         each, n_iter = np.stack([dual + gap, dual], axis=1), int(steps.max(initial=0))
         primal = float(each[:, 0].sum())
-        return Solution(
-            alpha, primal, float(dual.sum()), n_iter, history, stopped=stopped, each=each
-        )
+        sums = (primal, float(dual.sum()), n_iter, offset)
+        return Solution(alpha, *sums, history, stopped=stopped, each=each)
 
     def _start(self, variables: Variables, settings, on_step) -> Solution:
         """The solution on some of the rows: most of their support vectors stay such."""
@@ -188,31 +188,37 @@ class FewRows:
         alpha[some] = found.alpha
         return replace(found, alpha=alpha)
 
-    def _solve(self, kept: KeptRows, variables, alpha, settings, on_step) -> Solution:
+    def _solve(
+        self, kept: KeptRows, variables, alpha, settings, on_step, offset: float = 0.0
+    ) -> Solution:
         started = time.perf_counter()
         diagonal = self._diagonal[variables.row]
         alpha, gradient = np.minimum(alpha, variables.upper), np.empty(len(variables))
-        active = _core.WorkingSet(alpha, gradient, variables.sign, variables.upper, diagonal)
-        n_steps, stopped, history = 0, False, []
+        arrays = (alpha, gradient, variables.sign, variables.upper, diagonal)
+        active = _core.WorkingSet(*arrays, variables.has_offset, offset)
+        n_steps, ends, stopped, history = 0, False, False, []
         while True:
-            dual, gap, missing = active.refresh(kept.core, variables.linear)
+            dual, gap, slack, missing = active.refresh(kept.core, variables.linear)
             if len(missing):  # of the variables to begin at
                 kept.compute(missing)
                 continue
-            record = {"step": n_steps, "gap": gap, "dual": dual, "active": len(variables)}
+            certified = {"gap": gap + slack, "dual": dual - slack}
+            record = {"step": n_steps, **certified, "active": len(variables)}
             seconds = time.perf_counter() - started
             history.append({**record, "rows": kept.core.n_used, "seconds": seconds})
             primal = max(dual + gap, TINY)
-            if gap <= settings.tol * primal:
+            if ends or gap + slack <= settings.tol * primal:
                 break
             stopped = on_step(gap / primal) or n_steps >= settings.max_iter
-            if stopped:
-                break
-            steps = _descend(kept, active, dual, settings, settings.max_iter - n_steps)
+            steps = 0
+            if not stopped:
+                steps = _descend(kept, active, dual, settings, settings.max_iter - n_steps)
             n_steps += steps
-            if steps == 0:  # at the limit of the arithmetic; the caller warns
-                break
-        return Solution(alpha, dual + gap, dual, n_steps, history, stopped=stopped)
+            ends = steps == 0  # told to stop, or at the limit of the arithmetic; the caller warns
+            while ends and len(missing := active.meet_constraint_on(kept.core)):
+                kept.compute(missing)
+        solved = (n_steps, np.array([active.offset]), history)
+        return Solution(alpha, dual + gap, dual - slack, *solved, stopped=stopped)
 
 
 def _descend(kept: KeptRows, active, dual: float, settings, left: int) -> int:

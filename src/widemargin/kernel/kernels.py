@@ -149,11 +149,10 @@ def _taking_part(X, present: np.ndarray):
 
 def _centred(X: np.ndarray, centre: np.ndarray | None, dtype) -> np.ndarray:
     """X less the centre, rounded as it is written: there is no wider copy."""
-    if centre is None:
-        return np.ascontiguousarray(X, dtype=dtype)
-    centred = np.empty(X.shape, dtype=dtype)
     with np.errstate(over="ignore"):  # `check_norms` names the row
-        return np.subtract(X, centre, out=centred, casting="same_kind")
+        if centre is None:
+            return np.ascontiguousarray(X, dtype=dtype)
+        return np.subtract(X, centre, out=np.empty(X.shape, dtype=dtype), casting="same_kind")
 
 
 @dataclass(frozen=True)
@@ -197,7 +196,8 @@ class DotKernel:
 
     def prepare(self, X) -> DenseRows | CompressedRows:
         if self.compressed:
-            X = sp.csr_array(X, dtype=self.dtype, copy=True)
+            with np.errstate(over="ignore"):  # `check_norms` names the row
+                X = sp.csr_array(X, dtype=self.dtype, copy=True)
             X.sum_duplicates()
             X.eliminate_zeros()
             return check_norms(CompressedRows.of(X))

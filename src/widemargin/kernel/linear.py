@@ -21,6 +21,7 @@ from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.problem import TINY, Solution, away_from_zero
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.rows import RangeError
+from widemargin.multiclass import Coding
 
 FIRST_SWEEPS, MOST_SWEEPS = 20, 1000  # over variables that are not at rest, between two over all
 REST, LEAST_REST = 0.1, 1e-3  # of the violation of the sweep over all, at which these end
@@ -156,7 +157,14 @@ def solve_linear(
         stopped = relative > tol and (on_step(relative) or n_sweeps >= max_iter)
         if relative <= tol or stopped:
             return LinearSolution(
-                alpha, primal, dual, n_sweeps, history, True, stopped, weights=weights
+                alpha,
+                primal,
+                dual,
+                n_sweeps,
+                history=history,
+                double=True,
+                stopped=stopped,
+                weights=weights,
             )
         n_active, low, high, seed = core.sweep(n, -0.0, 0.0, seed)
         n_sweeps, wide, some = n_sweeps + 1, high - low, n_active
@@ -291,6 +299,16 @@ class LinearModel:
         step = max(1, _AT_ONCE // max(1, max(self.weights.shape)))
         begins = range(0, max(X.shape[0], 1), step)
         return np.concatenate([finish(self._outputs(X[b : b + step], b)) for b in begins])
+
+    def scores(self, X, coding: Coding, backend: Any) -> np.ndarray:
+        return self.decision(X, backend, coding.scores)
+
+    def classes(self, X, coding: Coding, backend: Any) -> np.ndarray:
+        """The number of each row's class."""
+        return coding.classes(self.scores(X, coding, backend))
+
+    def in_double(self) -> LinearModel:
+        return self
 
     def _outputs(self, X, begin: int) -> np.ndarray:
         scores = np.asarray(X @ self.weights.T) + self.intercept

@@ -18,12 +18,13 @@ from sklearn.utils import check_random_state
 
 from widemargin.digest import digest
 from widemargin.engine import Threads
-from widemargin.kernel.attributes import iterations
+from widemargin.kernel.attributes import intercepts, iterations
 from widemargin.kernel.backend import Host
 from widemargin.kernel.certificate import is_definite
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint
 from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.divide import (
+    AUTO_STRIDE,
     Division,
     FitState,
     Plan,
@@ -152,10 +153,6 @@ class KernelMachine(Machine):
             kernel, rows, diagonal = in_range(make, gamma, typical, self.tol)
             check_sums(self.C, targets.weight, float(diagonal.max()))
             levels = whole = KernelRows.of_data(kernel, rows, X, targets.present)
-        constant = 0.0
-        if self._has_intercept():
-            constant = float((levels.diagonal() * given).sum() / given.sum()) or 1.0
-            whole = levels.shifted(constant)
         executor, path = self._executor(), None
         host, cache_bytes = self._host(executor), self._cache_bytes(len(rows))
         if several and targets.coding.votes:
@@ -163,7 +160,7 @@ class KernelMachine(Machine):
         elif several:
             whole = KernelRows(*host.share_rows(whole.kernel, rows, cache_bytes), whole.exact)
         data = TrainingRows(levels, whole, path)
-        return TrainingSet(data, gamma, constant, targets, host, executor, several, X, y)
+        return TrainingSet(data, gamma, targets, host, executor, several, X, y)
 
     def _host(self, executor: Threads | Executor) -> Host:
         n_threads = effective_n_jobs(self.n_jobs)
@@ -199,6 +196,8 @@ class KernelMachine(Machine):
         """Those parts of the fit that are not in the checkpoint."""
         started = time.perf_counter()
         problems = self._problems(training.targets)
+        if self._has_intercept():
+            problems = [replace(v, has_offset=True) for v in problems]
         key = self._key(training) if self.warm_start else ""
         start = near(start or (self._remembered().get(key) if self.warm_start else None), self.C)
         start = start if start and start.fits(problems) else None
@@ -206,7 +205,7 @@ class KernelMachine(Machine):
         state = FitState(
             start.grown(self.C, problems) if start else [np.zeros(len(p)) for p in problems]
         )
-        n_parts = plan.levels + (plan.early is None)
+        n_parts = len(plan.solved_levels) + (plan.early is None)
         context = self._init_callback_context(max_subtasks=n_parts)
         context.call_on_fit_task_begin(estimator=self, X=training.X, y=training.y)
         progress = progress_of(self, context, training.X, training.y)
@@ -263,6 +262,7 @@ class KernelMachine(Machine):
         most = np.iinfo(np.int32).max if self.max_iter == -1 else int(self.max_iter)
         plan = Plan(
             levels=0,
+            stride=AUTO_STRIDE if self.levels == "auto" and early is None else 1,
             branching=int(self.branching),
             sample_size=int(self.sample_size),
             early=early,
@@ -325,8 +325,6 @@ class KernelMachine(Machine):
             router = router and router.in_double()
         if isinstance(kernel, DotKernel):
             kernel = replace(kernel, far=FAR)  # as a file of the model has it
-        # A level that was kept has been solved without an intercept.
-        constant = 0.0 if early else training.constant
         for name, value in training.targets.fitted.items():
             setattr(self, name, value)
         self.gamma_ = training.gamma
@@ -334,7 +332,7 @@ class KernelMachine(Machine):
             kernel=kernel,
             vectors=kernel.vectors(rows, np.arange(len(support))),
             coef=coef,
-            intercept=constant * coef.applied(np.ones((1, len(coef))))[0],
+            intercept=intercepts(problems, state, coef.n_outputs),
             router=router if early else None,
             cluster=state.label[support] if early and state.label is not None else None,
             combination=self.early_prediction,

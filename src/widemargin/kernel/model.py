@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.coefficients import Coefficients
-from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.kernels import DotKernel, Kernel
 from widemargin.kernel.partition import Router
-from widemargin.kernel.rows import Rows
+from widemargin.kernel.precision import in_single
+from widemargin.kernel.rows import RangeError, Rows
+from widemargin.multiclass import Coding
 
 COMBINATIONS = ("routed", "sum", "bcm")
 _AT_ONCE = 1 << 26  # decision values
+_FEW = 128  # rows for which a model in double precision is not rounded
+_SMALL = 1 << 24  # numbers in the support vectors, or coefficients of all outputs
+_MANY, _PROBED = 1024, 64  # rows from which on some tell whether single precision is worth it
 
 
 @dataclass(frozen=True)
@@ -42,47 +49,155 @@ class KernelModel:
     def decision(
         self, X, backend: Backend, finish: Callable[[np.ndarray], np.ndarray] = np.asarray
     ) -> np.ndarray:
-        """What ``finish`` makes of decision values.
-
-        Some rows at a time: of many classes, pairs have too many values to keep those of all rows.
-        """
-        rows, step = self.kernel.prepare(X), max(1, _AT_ONCE // max(1, self.coef.n_outputs))
+        """What ``finish`` makes of decision values, which have the precision of the kernel."""
         with backend:
-            if len(rows) <= step:
-                return finish(self._outputs(rows, 0, backend))
-            begins = range(0, len(rows), step)
-            parts = (self._outputs(rows[b : b + step], b, backend) for b in begins)
-            return np.concatenate([finish(part) for part in parts])
+            rows = self.kernel.prepare(X)
+            label, found = self._clusters(rows, backend), []
+            for own in self._parts(len(rows)):
+                outputs = self._outputs(rows[own], label[own], backend)
+                found.append(finish(self._checked(outputs, own.start)))
+            return found[0] if len(found) == 1 else np.concatenate(found)
 
-    def _outputs(self, rows: Rows, begin: int, backend: Backend) -> np.ndarray:
-        """Decision values of rows, the first of which a message calls ``begin``."""
-        if self.router is None or self.combination == "sum":
-            scores = backend.product(self.kernel, rows, self.vectors, self.coef)
-        elif self.combination == "routed":
-            scores = self._routed(rows, backend)
-        else:
-            scores = self._committee(rows, backend)
-        scores += self.intercept
-        bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+    def scores(self, X, coding: Coding, backend: Backend) -> np.ndarray:
+        """Scores of classes, of which the highest is that of `classes`."""
+        if X.shape[0] <= _FEW and self._small is not None:
+            return coding.scores(self._of_few(X, backend))
+        if self.kernel.dtype == np.float64 or self._single is None:
+            return self.in_double().decision(X, backend, coding.scores)
+        return self._certain(X, coding, backend)
+
+    def classes(self, X, coding: Coding, backend: Backend) -> np.ndarray:
+        """The number of each row's class, as double precision has it."""
+        few = X.shape[0] <= _FEW and (self.kernel.dtype == np.float64 or self._small is not None)
+        scores = self.scores if few or self._single is None else self._certain
+        return coding.classes(scores(X, coding, backend))
+
+    @cached_property
+    def _small(self) -> tuple[Kernel, Any, np.ndarray] | None:
+        """Kernel, support vectors and coefficients for a few rows, in double precision.
+
+        For a few rows it takes longer to lay out support vectors, and to bound errors, than to
+        compute in double precision; nothing of a model in double precision is copied.
+        """
+        if self._single is None or self._is_routed:
+            return None
+        n, most = len(self.vectors), max(self.coef.n_outputs, self.vectors.n_terms)
+        if n * most > _SMALL:
+            return None
+        double = self.in_double()
+        return double.kernel, double.vectors, self.coef.dense()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def _of_few(self, X, backend: Backend) -> np.ndarray:
+        """Decision values in double precision by a small model."""
+        assert self._small is not None
+        kernel, vectors, coef = self._small
+        with backend:
+            rows = kernel.prepare(X)
+            values = np.empty((len(rows), len(vectors)))
+            kernel.fill(kernel.as_left(rows), vectors, values)
+            with np.errstate(all="ignore"):  # the check says which row is too large
+                return self._checked(values @ coef + self.intercept, 0)
+
+    @property
+    def _is_routed(self) -> bool:
+        return self.router is not None and self.combination == "routed"
+
+    @property
+    def _single(self) -> DotKernel | None:
+        """The kernel in single precision, if its errors are bounded; a committee's are not."""
+        return None if self.router and self.combination == "bcm" else in_single(self.kernel)
+
+    def in_double(self) -> KernelModel:
+        if self.kernel.dtype == np.float64:
+            return self
+        return replace(self, kernel=self.kernel.in_double(), vectors=self.vectors.in_double())
+
+    def _certain(self, X, coding: Coding, backend: Backend) -> np.ndarray:
+        """Scores of classes: in single precision, or double where rounding could change the class.
+
+        All are in double precision if half of some rows would be.
+        """
+        double, kernel = self.in_double(), self._single
+        assert kernel is not None
+        single = replace(self, kernel=kernel, vectors=self.vectors.in_single())
+        with backend:
+            try:
+                rows = kernel.prepare(X)
+            except RangeError:
+                return double.decision(X, backend, coding.scores)
+            own_rows = self.kernel.prepare(X) if self._is_routed else rows
+            label, n, found = self._clusters(own_rows, backend), len(rows), []
+            if n > _MANY:
+                some = np.arange(0, n, n // _PROBED)
+                probe = single._bounded(rows[some], label[some], backend)
+                if coding.are_certain(*probe).mean() < 0.5:
+                    return double.decision(X, backend, coding.scores)
+            for own in self._parts(n):
+                outputs, error = single._bounded(rows[own], label[own], backend)
+                scores = coding.scores(outputs)
+                again = own.start + np.flatnonzero(~coding.are_certain(outputs, error))
+                if len(again):
+                    asked = double.kernel.prepare(X[again])
+                    outputs = double._outputs(asked, label[again], backend)
+                    scores[again - own.start] = coding.scores(double._checked(outputs, again))
+                found.append(scores)
+            return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def _parts(self, n: int) -> list[slice]:
+        """Some rows at a time: of many classes, pairs have too many values to keep all of them."""
+        step = max(1, _AT_ONCE // max(1, self.coef.n_outputs))
+        return [slice(begin, min(begin + step, n)) for begin in range(0, n, step)]
+
+    def _clusters(self, rows: Rows, backend: Backend) -> np.ndarray:
+        """Where each row is routed to; 0 if they are not."""
+        if not self._is_routed:
+            return np.zeros(len(rows), dtype=np.int64)
+        return backend.nearest(self.router, rows).label
+
+    def _outputs(self, rows: Rows, label: np.ndarray, backend: Backend) -> np.ndarray:
+        """Decision values of rows in these clusters."""
+        if self.router and self.combination == "bcm":
+            return self._committee(rows, backend) + self.intercept
+        outputs = np.tile(self.intercept, (len(rows), 1))
+        for asked, vectors, coef in self._by_cluster(label):
+            outputs[asked] += backend.product(self.kernel, rows[asked], vectors, coef)
+        return outputs
+
+    def _bounded(
+        self, rows: Rows, label: np.ndarray, backend: Backend
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same in single precision, and bounds on the errors."""
+        outputs = np.tile(self.intercept, (len(rows), 1))
+        error = np.zeros_like(outputs)
+        for asked, vectors, coef in self._by_cluster(label):
+            own = backend.bounded_product(self.kernel, rows[asked], vectors, coef)
+            outputs[asked] += own[0]
+            error[asked] = own[1]
+        return outputs, error
+
+    def _by_cluster(self, label: np.ndarray) -> Iterator[tuple[Any, Rows, Coefficients]]:
+        """Rows of a cluster, and the support vectors that decide on them."""
+        if not self._is_routed:
+            yield slice(None), self.vectors, self.coef
+            return
+        for c in np.unique(label):
+            own = np.flatnonzero(self.cluster == c)
+            if len(own):
+                yield np.flatnonzero(label == c), self.vectors[own], self.coef[own]
+
+    def _checked(self, outputs: np.ndarray, number: Any) -> np.ndarray:
+        """Decision values, all finite; of rows with these numbers, or from this one on."""
+        bad = np.flatnonzero(~np.isfinite(outputs).all(axis=1))
         if len(bad):
+            row = number + bad[0] if np.isscalar(number) else number[bad[0]]
             raise ValueError(
-                f"Row {begin + bad[0]} is too large for this model: its decision values overflow "
+                f"Row {row} is too large for this model: its decision values overflow "
                 f"in {np.dtype(self.kernel.dtype).name} arithmetic."
             )
-        return scores
-
-    def _routed(self, rows: Rows, backend: Backend) -> np.ndarray:
-        """Rows grouped by cluster, one blocked product each."""
-        assert self.router is not None
-        scores = np.zeros((len(rows), self.coef.n_outputs))
-        label = self.router.assign(rows, backend)
-        for c in np.unique(label):
-            asked, own = np.flatnonzero(label == c), np.flatnonzero(self.cluster == c)
-            if len(own):
-                scores[asked] = backend.product(
-                    self.kernel, rows[asked], self.vectors[own], self.coef[own]
-                )
-        return scores
+        return outputs
 
     def _committee(self, rows: Rows, backend: Backend) -> np.ndarray:
         """Every cluster's decision, weighted by how certain it is.

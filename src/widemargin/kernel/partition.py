@@ -20,16 +20,18 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.kernel.backend import Backend
-from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.kernels import EPSILON, Kernel
 from widemargin.kernel.lazy_rows import in_memory
+from widemargin.kernel.nearest import Nearest, Scores, nearest
+from widemargin.kernel.precision import TINY, TO_DOUBLE, in_single, rounding
+from widemargin.kernel.tiles import Tiles
 from widemargin.resources import one_openmp_thread
 
-CLUSTERINGS = ("auto", "kmeans", "kernel_kmeans", "random")
+CLUSTERINGS = ("auto", "kmeans", "kernel_kmeans", "plain_kernel_kmeans", "random")
 _ITERATIONS = 20
 _SLACK = 2.0  # the cap, in units of the average size
 _ROUNDS = 20  # of splitting; what still exceeds the cap then has identical rows
 _PATIENCE, _SMALLER = 3, 0.9  # rounds in which the largest cluster has to become so much smaller
-ROWS_AT_ONCE = 1 << 14  # whose distances to all centres are in memory
 _SAMPLED_AT_ONCE = 64
 _KMEANS_ROWS = 20  # sampled rows per centre of plain k-means, at least
 
@@ -40,9 +42,13 @@ class Router(Protocol):
     @property
     def n_clusters(self) -> int: ...
 
-    def assign(self, rows: Any, backend: Backend) -> np.ndarray: ...
+    def assign(self, rows: Any, tiles: Tiles) -> np.ndarray: ...
 
-    def split(self, clusters: np.ndarray, rows: Any, label, rng, backend: Backend) -> Router: ...
+    def scores(self, rows: Any, centres: slice, *, double: bool) -> Scores | None: ...
+
+    def split(self, clusters: np.ndarray, rows: Any, label, rng, backend: Backend) -> Router:
+        """Two new centres, behind the others, in place of each of these."""
+        ...
 
     def only(self, clusters: np.ndarray) -> Router: ...
 
@@ -65,8 +71,29 @@ class PointRouter:
     def n_clusters(self) -> int:
         return len(self.centres)
 
-    def assign(self, rows: Any, backend: Backend) -> np.ndarray:
-        return backend.nearest(self.centres, rows)
+    def assign(self, rows: Any, tiles: Tiles) -> np.ndarray:
+        return nearest(self, rows, tiles).label
+
+    def scores(self, rows: Any, centres: slice, *, double: bool) -> Scores:
+        points = self.centres[centres].astype(np.float64)
+        squares = np.einsum("kd,kd->k", points, points)
+        # of a score: rounded rows and centres, a sum of products, and half a square taken off it
+        share = (TO_DOUBLE if double else 1.0) * 1.01 * EPSILON
+        largest = float(np.sqrt(squares.max(initial=0.0)))
+
+        def bound(part: Any, highest: np.ndarray) -> np.ndarray:
+            lengths = np.sqrt(1.01 * part.norms.astype(np.float64))
+            error = share * ((part.n_terms + 8) * lengths * largest + 2 * largest**2)
+            return error + part.n_terms * TINY
+
+        left = rows.like(points if double else points.astype(np.float32))
+        return Scores(
+            (lambda part: part.in_double()) if double else (lambda part: part.in_single()),
+            lambda left, part, out: left.fill(part, out),
+            [(left, slice(None), None)],
+            (squares / 2).astype(np.float64 if double else np.float32),
+            bound,
+        )
 
     def split(self, clusters, rows, label, rng, backend) -> PointRouter:
         kept = np.delete(self.centres, clusters, axis=0)
@@ -109,37 +136,52 @@ class KernelRouter:
     sample: Any
     members: np.ndarray  # (n_sample, k)
     constants: np.ndarray  # (k,), squared norms of the centres
-
-    @classmethod
-    def of(cls, kernel, sample: Any, members: np.ndarray, backend: Backend) -> KernelRouter:
-        router = cls(kernel, sample, members, np.zeros(members.shape[1]))
-        members, _, constants = _comparable(kernel, members, router._inner(sample, backend))
-        return replace(router, members=members, constants=constants)
+    plain: bool = False  # whether centres are means, whatever their norm; matters to `split`
 
     @property
     def n_clusters(self) -> int:
         return self.members.shape[1]
 
-    def assign(self, rows: Any, backend: Backend) -> np.ndarray:
-        """In double precision (see `Host.nearest`)."""
-        label = np.empty(len(rows), dtype=np.int64)
-        for begin in range(0, len(rows), ROWS_AT_ONCE):
-            part = slice(begin, begin + ROWS_AT_ONCE)
-            inner = self._inner(rows[part], backend)
-            label[part] = np.argmin(self.constants - 2 * inner, axis=1)
-        return label
+    def assign(self, rows: Any, tiles: Tiles) -> np.ndarray:
+        return nearest(self, rows, tiles).label
 
-    def _inner(self, rows: Any, backend: Backend) -> np.ndarray:
-        """Of rows and centres.  Few of the sampled rows at a time: neighbours share a centre, so
-        that most centres are none of theirs."""
-        kernel, rows = self.kernel.in_double(), rows.in_double()
-        inner = np.zeros((len(rows), self.n_clusters))
-        for begin in range(0, len(self.sample), _SAMPLED_AT_ONCE):
+    def scores(self, rows: Any, centres: slice, *, double: bool) -> Scores | None:
+        """Few of the sampled rows at a time: neighbours share a centre, so that most centres are
+        none of theirs."""
+        kernel = self.kernel.in_double() if double else in_single(self.kernel)
+        if kernel is None:
+            return None
+        used = np.flatnonzero(self.members[:, centres].any(axis=1))
+        sample = self.sample[used].in_double() if double else self.sample[used].in_single()
+        members: np.ndarray = self.members[used, centres].astype(kernel.dtype)
+        parts: list[tuple[Any, Any, np.ndarray | None]] = []
+        for begin in range(0, len(used), _SAMPLED_AT_ONCE):
             part = slice(begin, begin + _SAMPLED_AT_ONCE)
-            own = np.flatnonzero(self.members[part].any(axis=0))
-            coef = np.ascontiguousarray(self.members[part][:, own])
-            inner[:, own] += backend.product(kernel, rows, self.sample[part].in_double(), coef)
-        return inner
+            own = np.flatnonzero(members[part].any(axis=0))
+            weights = np.ascontiguousarray(members[part, own].T)
+            parts.append((kernel.as_left(sample[part]), own, weights))
+        # Scores of which all are off by the same compare alike, and small ones are more precise.
+        same = 1.0 if kernel.traits.by_distance else 0.0
+        half_squares = (self.constants[centres] - same) / 2
+        known = in_single(self.kernel)
+        largest = float(np.abs(half_squares).max(initial=0.0))
+        total = float(members.sum(axis=0, dtype=np.float64).max(initial=0.0))
+
+        def bound(part: Any, highest: np.ndarray) -> np.ndarray:
+            """Kernel values of distances are positive, so that inner products are their size."""
+            if known is None:  # and double precision decides
+                return np.zeros(len(part))
+            relative, absolute = rounding(known, part, sample, len(used) + 8)
+            error = relative * np.maximum(highest + largest, 0.0) + absolute * total
+            return (TO_DOUBLE if double else 1.0) * (error + 4 * EPSILON * largest)
+
+        return Scores(
+            (lambda part: part.in_double()) if double else (lambda part: part.in_single()),
+            kernel.fill,
+            parts,
+            half_squares.astype(kernel.dtype),
+            bound,
+        )
 
     def by_centre(self) -> KernelRouter:
         """The same, with the sampled rows of a centre beside each other."""
@@ -147,15 +189,16 @@ class KernelRouter:
         return replace(self, sample=self.sample[order], members=self.members[order])
 
     def split(self, clusters, rows, label, rng, backend) -> KernelRouter:
-        columns = [self.members[:, c] for c in range(self.n_clusters) if c not in clusters]
+        members = [np.delete(self.members, clusters, axis=1)]
+        constants = [np.delete(self.constants, clusters)]
         for c in clusters:
             own = np.flatnonzero(self.members[:, c])
-            halves = kernel_kmeans(self.kernel, self.sample[own], 2, rng, backend).members
-            for half in halves.T:
-                column = np.zeros(len(self.members))
-                column[own] = half
-                columns.append(column)
-        return KernelRouter.of(self.kernel, self.sample, np.stack(columns, axis=1), backend)
+            halves = kernel_kmeans(self.kernel, self.sample[own], 2, rng, backend, plain=self.plain)
+            columns = np.zeros((len(self.members), halves.n_clusters))
+            columns[own] = halves.members
+            members.append(columns)
+            constants.append(halves.constants)
+        return replace(self, members=np.hstack(members), constants=np.concatenate(constants))
 
     def only(self, clusters) -> KernelRouter:
         return replace(self, members=self.members[:, clusters], constants=self.constants[clusters])
@@ -168,35 +211,42 @@ class KernelRouter:
         return {"members": self.members, "constants": self.constants, **sample}
 
 
-def kernel_kmeans(kernel, rows: Any, k: int, rng, backend: Backend) -> KernelRouter:
+def kernel_kmeans(
+    kernel, rows: Any, k: int, rng, backend: Backend, *, plain: bool = False
+) -> KernelRouter:
     """Kernel k-means on a sample, seeded as k-means++; clusters that empty are dropped."""
-    gram = backend.product(kernel, rows, rows, np.eye(len(rows)))
+    double = rows.in_double()
+    gram = backend.product(kernel.in_double(), double, double, np.eye(len(rows)))
     gram = (gram + gram.T) / 2
     diagonal = np.diag(gram)
     chosen = _seed(gram, diagonal, k, rng)
     label = np.argmin(diagonal[chosen] - 2 * gram[:, chosen], axis=1)
+    unit = kernel.traits.by_distance and not plain
     for _ in range(_ITERATIONS):
         members = _averages(label)
-        _, products, squares = _comparable(kernel, members, gram @ members)
+        _, products, squares = _comparable(members, gram @ members, unit=unit)
         new = np.argmin(squares - 2 * products, axis=1)
         new = np.unique(new, return_inverse=True)[1]
         if np.array_equal(new, label):
             break
         label = new
-    return KernelRouter.of(kernel, rows, _averages(label), backend)
+    members = _averages(label)
+    members, _, squares = _comparable(members, gram @ members, unit=unit)
+    return KernelRouter(kernel, rows, members, squares, plain)
 
 
 def _comparable(
-    kernel: Kernel, members: np.ndarray, products: np.ndarray
+    members: np.ndarray, products: np.ndarray, *, unit: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Centres, what sampled rows have in common with them, and their squared norms.
 
-    Where all rows have norm 1 (kernels of distances) so have centres.  A mean of rows that are not
-    alike is near 0, which is nearer than any other centre to all rows that are like none: with a
-    narrow kernel most rows would be in one cluster, though k-means gains nothing by it.
+    Where all rows have norm 1 (kernels of distances) so have centres, unless they are to be plain
+    means as DC-SVM's are.  A mean of rows that are not alike is near 0, which is nearer than any
+    other centre to all rows that are like none: with a narrow kernel most rows would be in one
+    cluster, though k-means gains nothing by it.
     """
     squares = np.einsum("ic,ic->c", members, products)
-    if not kernel.traits.by_distance:
+    if not unit:
         return members, products, squares
     norms = np.sqrt(squares)
     return members / norms, products / norms, np.ones(len(norms))
@@ -245,21 +295,25 @@ def partition(
     if points:
         router = PointRouter(_kmeans(sample, k, rng))
     else:
-        router = kernel_kmeans(kernel, sample, k, rng, backend).by_centre()
-    label = backend.assign(router, rows)
+        plain = clustering == "plain_kernel_kmeans"
+        router = kernel_kmeans(kernel, sample, k, rng, backend, plain=plain).by_centre()
+    found = backend.nearest(router, rows)
     largest: list[int] = []  # cluster, in each round
     for _ in range(_ROUNDS):
-        router, label = _without_empty(router, label)
-        sizes = np.bincount(label)
+        router, found = _without_empty(router, found)
+        sizes = np.bincount(found.label)
         crowded = np.flatnonzero(sizes > _SLACK * len(rows) / k)
         largest.append(int(sizes.max()))
         if len(crowded) == 0 or _in_vain(largest):
             break
-        split = router.split(crowded, rows, label, rng, backend)
+        split = router.split(crowded, rows, found.label, rng, backend)
         if split.n_clusters == router.n_clusters:
             break
-        router, label = split, backend.assign(split, rows)
-    return _without_empty(router, label)
+        kept = np.delete(np.arange(router.n_clusters), crowded)
+        found = _renumbered(found, kept, router.n_clusters)
+        router, found = split, backend.nearest(split, rows, found, len(kept))
+    router, found = _without_empty(router, found)
+    return router, found.label
 
 
 def _in_vain(largest: list[int]) -> bool:
@@ -271,6 +325,15 @@ def _in_vain(largest: list[int]) -> bool:
     return len(largest) > _PATIENCE and largest[-1] > _SMALLER * largest[-1 - _PATIENCE]
 
 
-def _without_empty(router: Router, label: np.ndarray) -> tuple[Router, np.ndarray]:
-    used, dense = np.unique(label, return_inverse=True)
-    return (router if len(used) == router.n_clusters else router.only(used)), dense
+def _without_empty(router: Router, found: Nearest) -> tuple[Router, Nearest]:
+    used = np.flatnonzero(np.bincount(found.label, minlength=router.n_clusters))
+    if len(used) == router.n_clusters:
+        return router, found
+    return router.only(used), _renumbered(found, used, router.n_clusters)
+
+
+def _renumbered(found: Nearest, kept: np.ndarray, n_clusters: int) -> Nearest:
+    """By the place among ``kept`` clusters; rows of others are in none."""
+    place = np.full(n_clusters, -1)
+    place[kept] = np.arange(len(kept))
+    return replace(found, label=place[found.label])

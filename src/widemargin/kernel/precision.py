@@ -1,14 +1,15 @@
-"""Which precision a fit begins with: single where that can hold its numbers, double elsewhere."""
+"""Which precision suffices: to begin a fit, for decision values, and for a row to be sure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from widemargin.kernel.coefficients import Coefficients
-from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.kernels import EPSILON, DotKernel, Kernel
 from widemargin.kernel.rows import RangeError
 
 DOUBLE_BELOW = 1e-4  # of tol: single precision certifies no tighter gaps
@@ -17,6 +18,10 @@ ROUNDING = 1e-3  # of the margin, by which predictions in single precision may b
 WORST = 3.0  # times what rounding typically does, that it does to some of many predictions
 PROBED = 64  # support vectors
 SMALLEST = 1e-30  # of gamma and kernel values in single precision; 1 / SMALLEST is the largest
+TO_DOUBLE = 2.0**-24  # rounding errors of double precision, in units of those of single precision
+_FINISHED = 5e-7  # relative error of the core's exponential and hyperbolic tangent
+_CLAMPED = 2e-35  # exp(-80), the smallest value of the core's exponential
+TINY = float(np.finfo(np.float32).tiny)  # what a product that underflows may be off by
 
 
 class Prepared(NamedTuple):
@@ -70,3 +75,58 @@ def predicts_in_single(
     squares = coef.squared().applied(np.square(values, dtype=np.float64))
     size = float(np.sqrt(squares.max()))
     return error * size <= most
+
+
+def in_single(kernel: Kernel) -> DotKernel | None:
+    """The kernel in single precision if `rounding` knows the errors of its values there."""
+    if not isinstance(kernel, DotKernel) or kernel.name == "linear":
+        return None
+    if not SMALLEST <= kernel.gamma <= 1 / SMALLEST:
+        return None
+    return replace(kernel, dtype=np.float32)
+
+
+def rounding(
+    kernel: Kernel, rows: Any, vectors: Any, n_summed: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """A bound on rounding errors of single precision: relative and absolute, for each row.
+
+    The kernel is one of `in_single`.  A computed value c of a row with any of the vectors and the
+    exact value k of the rows before they were rounded satisfy |c - k| <= relative c + absolute; the
+    relative error is 0 unless all values are positive.  This includes sums of ``n_summed`` values
+    times coefficients in single precision, relative to the sum of their absolute values.
+
+    With unit roundoff u, rounding m features and adding their products in any order moves an inner
+    product <x, v> by at most (m + 3) u |x| |v| (Higham 2002, sec. 3.1), up to terms in u^2 and
+    underflow, which the factor 1.01 and TINY cover; squared norms likewise.  So
+
+    - |x|^2 + |v|^2 - 2 <x, v> is off by at most 2 (m + 5) u (|x|^2 + |v|^2), two additions and
+      2 |x| |v| <= |x|^2 + |v|^2 included, and gamma times it by 2 (m + 8) u gamma (|x|^2 + |v|^2)
+      = e.  The exponential makes that a factor between exp(-e) and exp(e).
+    - gamma <x, v> + coef0 is off by at most (m + 6) u s, with s = gamma |x| |v| + |coef0| the
+      largest that it can be.  The slope of tanh is at most 1; a power takes another p roundings, so
+      that it is off by at most s^p ((1 + (m + 8) u)^p - 1).
+    """
+    assert isinstance(kernel, DotKernel)
+    n_terms = max(rows.n_terms, vectors.n_terms) + 8
+    share = 1.01 * EPSILON * n_terms
+    if share > 0.01:  # the terms in u^2 count
+        return np.full(len(rows), np.inf), np.full(len(rows), np.inf)
+    norms = 1.01 * rows.norms.astype(np.float64)
+    largest = 1.01 * float(vectors.norms.max(initial=0.0))
+    summed = 1.01 * EPSILON * n_summed
+    with np.errstate(over="ignore", invalid="ignore"):
+        if kernel.traits.by_distance:
+            exponent = kernel.gamma * (2 * share * (norms + largest) + n_terms * TINY)
+            relative = np.expm1(exponent + _FINISHED)
+            return relative + summed * (1 + relative), _CLAMPED * (1 + relative)
+        size = kernel.gamma * np.sqrt(norms * largest) + abs(kernel.coef0)
+        tiny = n_terms * TINY * (1 + kernel.gamma)
+        if kernel.name == "sigmoid":
+            value: Any = np.minimum(size, 1.0)
+            absolute = share * size + _FINISHED * value + tiny
+        else:
+            value = size**kernel.degree
+            absolute = np.expm1(kernel.degree * share) * value
+            absolute += kernel.degree * (tiny + TINY) * (1 + size) ** kernel.degree
+        return np.zeros(len(rows)), absolute + summed * (value + absolute)

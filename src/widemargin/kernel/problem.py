@@ -21,6 +21,8 @@ class Problem:
     and p = -1.  The gradient g = Qa + p gives the duality gap, a sum of non-negative terms:
 
         P - D = sum_i (U_i - a_i) max(0, -g_i) + a_i max(0, g_i)
+
+    A machine with an intercept b has the linear term p + b s, and the constraint s'a = 0.
     """
 
     kernel: Kernel
@@ -28,19 +30,41 @@ class Problem:
     sign: np.ndarray
     linear: np.ndarray
     upper: np.ndarray
-
-    @classmethod
-    def hinge(cls, kernel: Kernel, rows: Any, y: np.ndarray, upper: np.ndarray) -> Problem:
-        """Classification with labels -1.0 and 1.0 and upper bounds C_i."""
-        return cls(kernel, rows, y, np.full(len(y), -1.0), upper)
+    has_offset: bool = False
+    cluster: np.ndarray | None = None  # of each variable, where clusters hardly know of each other
 
     def __len__(self) -> int:
         return len(self.sign)
+
+    def __getitem__(self, which: np.ndarray) -> Problem:
+        """The problem of some variables alone."""
+        cluster = None if self.cluster is None else self.cluster[which]
+        own = (self.sign[which], self.linear[which], self.upper[which])
+        return Problem(self.kernel, self.rows[which], *own, self.has_offset, cluster)
 
     @cached_property
     def diagonal(self) -> np.ndarray:
         """Q_ii, kept away from zero: a step divides by it."""
         return away_from_zero(self.kernel.diagonal(self.rows))
+
+    def linear_at(self, offset: float) -> np.ndarray:
+        """The linear term at an intercept."""
+        return self.linear + offset * self.sign if offset else self.linear
+
+    def slack(self, alpha: np.ndarray, primal: float, offset: float) -> float:
+        """What a dual objective is less for sure if the constraint of the intercept is missed.
+
+        P(b') >= D - (b' - b) s'a for every b'; at the optimum |b'| <= 1 + sqrt(2 P max k(x, x)).
+        """
+        if not self.has_offset:
+            return 0.0
+        largest = 2 * max(primal, 0.0) * float(self.diagonal.max(initial=0.0))
+        return abs(float(self.sign @ alpha)) * (1 + abs(offset) + float(np.sqrt(largest)))
+
+    def dual_value(self, alpha: np.ndarray, gradient: np.ndarray, offset: float = 0.0) -> float:
+        """-1/2 a'Qa - p'a, from the gradient of all variables that are not zero."""
+        linear = self.linear_at(offset)
+        return -float(linear @ alpha + 0.5 * alpha @ (gradient - linear))
 
 
 def away_from_zero(diagonal: np.ndarray) -> np.ndarray:
@@ -62,6 +86,7 @@ class Solution:
     primal: float  # of several problems, here and below, the sum
     dual: float
     n_iter: int  # of the slowest
+    offset: np.ndarray = field(default_factory=lambda: np.zeros(1))  # of each problem
     history: list[dict] = field(default_factory=list)
     double: bool = False  # whether single precision was not enough
     stopped: bool = False  # by a limit or a callback
@@ -85,16 +110,15 @@ def gap_terms(alpha: np.ndarray, gradient: np.ndarray, upper: np.ndarray) -> np.
     return np.where(gradient < 0, (alpha - upper) * gradient, alpha * gradient)
 
 
-def dual_value(alpha: np.ndarray, gradient: np.ndarray, linear: np.ndarray) -> float:
-    """-1/2 a'Qa - p'a, over all variables that are not zero."""
-    return -float(linear @ alpha + 0.5 * alpha @ (gradient - linear))
-
-
 def gradient_of(
-    problem: Problem, alpha: np.ndarray, variables: np.ndarray, backend: Product
+    problem: Problem,
+    alpha: np.ndarray,
+    variables: np.ndarray,
+    backend: Product,
+    offset: float = 0.0,
 ) -> np.ndarray:
-    """Qa + p of some variables, from the support vectors alone."""
-    gradient = problem.linear[variables]
+    """Qa + p of some variables at an intercept, from the support vectors alone."""
+    gradient = problem.linear_at(offset)[variables]
     support = np.flatnonzero(alpha)
     if len(variables) and len(support):
         coef = (alpha * problem.sign)[support, None]

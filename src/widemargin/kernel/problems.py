@@ -48,17 +48,24 @@ class Variables:
     upper: np.ndarray
     output: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))  # per problem
     group: Group | None = None
+    has_offset: bool = False  # an intercept
+    cluster: np.ndarray | None = None  # of each variable's row
 
     def __len__(self) -> int:
         return len(self.row)
 
     def __getitem__(self, which: np.ndarray) -> Variables:
         """Some of them, in ascending order."""
-        some = (self.row[which], self.sign[which], self.linear[which], self.upper[which])
-        group = self.group
-        if group is not None:
-            group = replace(group, start=np.searchsorted(which, group.start))
-        return Variables(*some, self.output, group)
+        some = {name: getattr(self, name)[which] for name in ("row", "sign", "linear", "upper")}
+        if self.group is not None:
+            some["group"] = replace(self.group, start=np.searchsorted(which, self.group.start))
+        if self.cluster is not None:
+            some["cluster"] = self.cluster[which]
+        return replace(self, **some)
+
+    def in_clusters(self, label: np.ndarray | None) -> Variables:
+        """With the cluster of each row, out of every row's."""
+        return self if label is None else replace(self, cluster=label[self.row])
 
     @property
     def n_rows(self) -> int:
@@ -101,7 +108,8 @@ class Variables:
         rows = data.rows
         every = len(self) == len(rows) and np.array_equal(self.row, np.arange(len(rows)))
         own = rows if every else rows[self.row]
-        return Problem(data.kernel, own, self.sign, self.linear, self.upper)
+        more = (self.sign, self.linear, self.upper, self.has_offset, self.cluster)
+        return Problem(data.kernel, own, *more)
 
 
 def binary_problems(

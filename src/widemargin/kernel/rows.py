@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from widemargin import _core
+from widemargin.kernel.moments import squared_norms
 
 _MANY_FEATURES = 1 << 14  # from here on only the features present in a block of rows are laid out
 _PAIR_VALUES = 1 << 20  # of rows that are taken apart at once
@@ -43,6 +44,15 @@ class Rows(Protocol):
 
     def in_double(self) -> Any:
         """The same rows for arithmetic in double precision."""
+        ...
+
+    def in_single(self) -> Any:
+        """The same rows in single precision; what overflows is infinite."""
+        ...
+
+    @property
+    def n_terms(self) -> int:
+        """How many products the longest of inner products adds."""
         ...
 
     def pack(self) -> dict[str, np.ndarray]:
@@ -98,6 +108,15 @@ class DenseRows:
 
     def in_double(self) -> DenseRows:
         return self if self.data.dtype == np.float64 else DenseRows.of(self.data.astype(np.float64))
+
+    def in_single(self) -> DenseRows:
+        with np.errstate(over="ignore"):
+            single = self.data.astype(np.float32, copy=False)
+        return self if single is self.data else DenseRows.of(single)
+
+    @property
+    def n_terms(self) -> int:
+        return self.data.shape[1]
 
     def pack(self) -> dict[str, np.ndarray]:
         return {"data": self.data, "norms": self.norms}
@@ -169,7 +188,19 @@ class CompressedRows:
         return CompressedRows.of(sp.csr_array(points)).as_left()
 
     def in_double(self) -> CompressedRows:
+        if self.value.dtype == np.float64:
+            return self
         return CompressedRows.of(self.matrix.astype(np.float64))
+
+    def in_single(self) -> CompressedRows:
+        if self.value.dtype == np.float32:
+            return self
+        with np.errstate(over="ignore"):
+            return CompressedRows.of(self.matrix.astype(np.float32))
+
+    @property
+    def n_terms(self) -> int:
+        return int(np.diff(self.start).max(initial=0))
 
     def pack(self) -> dict[str, np.ndarray]:
         first, last = self.start[0], self.start[-1]
@@ -218,6 +249,18 @@ class Panels:
         """Write inner products with compressed rows, or what ``finish`` makes of them."""
         self.core.fill(others.core, (finish or Finish()).core, out)
 
+    def weights(self, columns: np.ndarray) -> np.ndarray:
+        """A weight of each row in every sum (across), laid out for `add`."""
+        weights = np.zeros((columns.shape[1], len(self.norms)), dtype=self.values.dtype)
+        weights[:, : len(self)] = columns.T
+        return weights
+
+    def add(
+        self, others: CompressedRows, weights: np.ndarray, sums: np.ndarray, finish: Finish
+    ) -> None:
+        """Add weighted sums of what `fill` would write, a few roundings of each in its type."""
+        self.core.add(others.core, finish.core, weights, sums)
+
 
 @dataclass(frozen=True)
 class GivenRows:
@@ -242,6 +285,19 @@ class GivenRows:
         """A function may take anything: float32 numbers are all that is lifted."""
         lifted = getattr(self.data, "dtype", None) == np.float32
         return GivenRows(self.data.astype(np.float64)) if lifted else self
+
+    def in_single(self) -> GivenRows:
+        with np.errstate(over="ignore"):
+            return GivenRows(self.data.astype(np.float32, copy=False))
+
+    @property
+    def norms(self) -> np.ndarray:
+        """Of rows that are points."""
+        return squared_norms(self.data)
+
+    @property
+    def n_terms(self) -> int:
+        return self.data.shape[1]
 
     def pack(self) -> dict[str, np.ndarray]:
         if not isinstance(self.data, np.ndarray) or self.data.ndim != 2:
@@ -279,6 +335,13 @@ class MatrixRows:
 
     def in_double(self) -> MatrixRows:
         return self
+
+    def in_single(self) -> MatrixRows:
+        return self
+
+    @property
+    def n_terms(self) -> int:
+        raise TypeError("Rows of a kernel matrix have no inner products.")
 
     def pack(self) -> dict[str, np.ndarray]:
         return {"column": self.column}

@@ -99,12 +99,12 @@ class SeveralProblems:
         that of the most demanding one.
         """
         find = partial(self._solve, variables, on_step=on_step, show=show)
-        found = find(alpha, n_iter=0)
+        found = find(alpha, n_iter=0, offset=0.0)
         hopeless = self.data.exact is None or found.double or found.stopped
         if found.relative_gap <= self.settings.tol or hopeless:
             return found
         self._use(self.data.in_double())
-        again = find(found.alpha, n_iter=found.n_iter)
+        again = find(found.alpha, n_iter=found.n_iter, offset=float(found.offset[0]))
         history = found.history + continued(found.history, again.history)
         return replace(again, n_iter=found.n_iter + again.n_iter, history=history)
 
@@ -116,6 +116,7 @@ class SeveralProblems:
         on_step: Callable[[float], bool],
         show: Show,
         n_iter: int,
+        offset: float,
     ) -> Solution:
         limits = SolverSettings(
             self.settings.tol, self.settings.max_iter - n_iter, self._cache_bytes
@@ -125,4 +126,4 @@ class SeveralProblems:
             double = problem.kernel.dtype == np.float64
             exact = problem if double else variables.problem(self.data.exact)
             judge = Judge(variables.problem(self.data), exact, self.backend)
-        return solve(problem, self.backend, limits, alpha, on_step, judge, show)
+        return solve(problem, self.backend, limits, alpha, on_step, judge, show, offset)

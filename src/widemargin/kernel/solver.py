@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from widemargin.history import continued
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.certificate import Found, Judge
-from widemargin.kernel.problem import Problem, Solution, dual_value, gap_terms, gradient_of
+from widemargin.kernel.problem import TINY, Problem, Solution, gap_terms, gradient_of, relative_gap
 
 Show = Callable[[Callable[[], np.ndarray]], None]
 SHRINK_SHARE = 0.25  # of the active variables that must be able to leave before they do
 LOOSE = 10.0  # multiple of tol at which all variables are checked for the first time
+START_FROM = 8192  # variables, from which a problem without a start is first solved on some
+START_EVERY = 4  # so many variables apart
+START_TOL = 0.1  # relative gap of that
 VERDICTS = 8  # asked for at most
 LOST = 0.3  # of tol: what rounding may hide of a gap before the gradient is refined
 SPARE = 0.95  # of tol: what to aim for once a verdict has disappointed
@@ -42,6 +46,7 @@ def solve(
     on_step: Callable[[float], bool] = lambda gap: False,
     judge: Judge | None = None,
     show: Show = lambda present: None,
+    offset: float = 0.0,
 ) -> Solution:
     """Minimise to a relative duality gap of ``settings.tol``.
 
@@ -60,14 +65,34 @@ def solve(
         Certifies the gap in double precision; without one, it is that of the problem's arithmetic.
     show : callable
         Called once per step with a function that copies the present variables.
+    offset : float, default=0
+        The intercept to begin with, where the problem has one.
     """
     alpha = np.zeros(len(problem)) if alpha is None else np.clip(alpha, 0, problem.upper)
+    before = None
+    if len(problem) >= START_FROM and not alpha.any():
+        before = _solve_some(problem, backend, settings, on_step)
+        alpha[::START_EVERY], offset = before.alpha, float(before.offset[0])
+        settings = replace(settings, max_iter=settings.max_iter - before.n_iter)
     with backend:
-        descent = Descent(problem, backend, settings, alpha, judge)
+        descent = Descent(problem, backend, settings, alpha, judge, offset)
         try:
-            return descent.run(on_step, show)
+            found = descent.run(on_step, show)
         finally:
             descent.active.close()
+    if before is None:
+        return found
+    history = before.history + continued(before.history, found.history)
+    return replace(found, n_iter=before.n_iter + found.n_iter, history=history)
+
+
+def _solve_some(
+    problem: Problem, backend: Backend, settings: SolverSettings, on_step: Callable[[float], bool]
+) -> Solution:
+    """Solve roughly on some of the rows: most of their support vectors stay such."""
+    some = np.arange(0, len(problem), START_EVERY)
+    roughly = replace(settings, tol=max(settings.tol, START_TOL))
+    return solve(problem[some], backend, roughly, on_step=on_step)
 
 
 def first_active(alpha: np.ndarray) -> np.ndarray:
@@ -91,21 +116,25 @@ class Descent:
         settings: SolverSettings,
         alpha: np.ndarray,
         judge: Judge | None = None,
+        offset: float = 0.0,
     ):
         self.problem, self.backend, self.settings = problem, backend, settings
         self.judge, self.aim = judge, settings.tol
         self.refined_alpha: np.ndarray | None = None  # where the gradient was refined last
         self.alpha = alpha
-        self.gradient = problem.linear.copy()
+        self.gradient = problem.linear_at(offset).copy()
         n = len(problem)
         self.is_bound = np.zeros(n, dtype=bool)  # where ``gradient`` is a bound only
         self.synced_alpha = np.zeros(n)  # the variables that ``gradient`` belongs to
+        self.synced_offset = offset  # and the intercept
         ids = first_active(alpha)
         self.inactive = np.setdiff1d(np.arange(n), ids, assume_unique=True)
         self.all_checked = len(self.inactive) == 0
         self.caution = 1.0  # grows whenever a variable left too early
-        self.active = backend.active_set(problem, ids, alpha, settings.cache_bytes)
-        self.dual = dual_value(self.active.alpha, self.active.gradient, problem.linear[ids])
+        self.active = backend.active_set(problem, ids, alpha, settings.cache_bytes, offset)
+        self.gradient[ids] = self.active.gradient  # zero variables do not count
+        self.dual = problem.dual_value(alpha, self.gradient, offset)
+        self.gradient[ids] = problem.linear_at(offset)[ids]
         self.history: list[dict] = []
         self._started = time.perf_counter()
         self.n_steps = self._idle = 0
@@ -115,6 +144,8 @@ class Descent:
         stopped, n_verdicts = False, 0
         while True:
             stopped = stopped or self._descend(on_step, show)
+            if stopped and self.active.missed:
+                self.dual += self.active.meet_constraint()
             gap = self.check_all()
             violators = self.violators()
             stuck = self._idle > _PATIENCE and len(violators) == 0
@@ -122,25 +153,30 @@ class Descent:
                 self.reactivate(violators)
                 self._least_gap = np.inf
                 continue
-            primal, dual = self.dual + gap, self.dual
+            primal = self.dual + gap
+            slack = self.problem.slack(self.alpha, primal, self.active.offset)
+            dual = self.dual - slack
             if self.judge is None:
                 break
             found = self._found(gap)
             verdict = self.judge.verdict(found)
-            primal, dual, n_verdicts = verdict.primal, verdict.dual, n_verdicts + 1
-            if stopped or verdict.relative_gap <= self.settings.tol or n_verdicts == VERDICTS:
+            primal, dual, n_verdicts = verdict.primal, verdict.dual - slack, n_verdicts + 1
+            certified = relative_gap(primal, dual) <= self.settings.tol
+            if stopped or certified or n_verdicts == VERDICTS:
                 break
-            lost = verdict.relative_gap - gap / max(self.dual + gap, np.finfo(np.float64).tiny)
+            lost = relative_gap(primal, dual) - gap / max(self.dual + gap, TINY)
             if stuck or not lost <= LOST * self.settings.tol:
                 self._refine(found)
                 lost = 0.0
             self.aim = SPARE * (self.settings.tol - max(lost, 0.0))
         self.history[-1].update(gap=primal - dual, dual=dual)
         double = self.problem.kernel.dtype == np.float64
-        return Solution(self.alpha, primal, dual, self.n_steps, self.history, double, stopped)
+        offset, steps = np.array([self.active.offset]), self.n_steps
+        return Solution(self.alpha, primal, dual, steps, offset, self.history, double, stopped)
 
     def _found(self, gap: float) -> Found:
-        return Found(self.alpha, self.gradient, self.dual, gap, self.is_bound, self.refined_alpha)
+        found = (self.alpha, self.gradient, self.dual, gap, self.is_bound, self.refined_alpha)
+        return Found(*found, self.active.offset)
 
     def _refine(self, found: Found) -> None:
         """On with the judge's gradient (iterative refinement)."""
@@ -165,7 +201,8 @@ class Descent:
         """
         active = self.active
         while True:
-            gap = active.select()
+            gap, gain = active.select()
+            self.dual += gain
             self.history.append(
                 {
                     "step": self.n_steps,
@@ -176,12 +213,14 @@ class Descent:
                     "seconds": time.perf_counter() - self._started,
                 }
             )
-            if self.close_enough(gap, 1.0 if self.all_checked else LOOSE):
+            aim = self.aim * (1.0 if self.all_checked else LOOSE) * (self.dual + gap)
+            missed = active.must_be_met(gap, self.dual + gap, aim)
+            if self.close_enough(gap, 1.0 if self.all_checked else LOOSE) and not missed:
                 return False
             if self.n_steps >= self.settings.max_iter:
                 return True
-            relative = gap / max(self.dual + gap, np.finfo(np.float64).tiny)
-            gain = active.step()
+            relative = gap / max(self.dual + gap, TINY)
+            gain = active.meet_constraint() if missed else active.step()
             better = self.dual + gain > self.dual or gap < 0.9 * self._least_gap
             self._idle = 0 if better else self._idle + 1
             self._least_gap = min(gap, self._least_gap) if better else self._least_gap
@@ -195,8 +234,8 @@ class Descent:
             self.shrink()
 
     def close_enough(self, gap: float, factor: float = 1.0) -> bool:
-        primal = max(self.dual + gap, np.finfo(np.float64).tiny)
-        return gap <= factor * self.aim * primal
+        primal = max(self.dual + gap, TINY)
+        return gap <= self.active.less_slack(factor * self.aim * primal)
 
     def shrink(self) -> None:
         """Let variables go that rest at a bound, if they are many and have cost enough.
@@ -210,12 +249,12 @@ class Descent:
         if active.n_added < check_again:
             return
         rest = active.at_rest(self.caution * active.violation)
-        if rest.sum() <= SHRINK_SHARE * len(active):
+        if not SHRINK_SHARE * len(active) < rest.sum() < len(active):
             return
         active.n_added = 0
         self._sync()
         self.inactive = np.concatenate([self.inactive, active.ids[rest]])
-        active.keep(np.flatnonzero(~rest))
+        active.keep(np.flatnonzero(~rest), self._signed(self.inactive))
 
     def check_all(self) -> float:
         """Gradients of all variables, as far as needed; returns the gap."""
@@ -233,11 +272,15 @@ class Descent:
 
     def _sync(self) -> None:
         """Gradients at the present variables: exact for active ones, a bound for the others."""
-        active, inactive = self.active, self.inactive
+        active, inactive, sign = self.active, self.inactive, self.problem.sign
         change = active.alpha - self.synced_alpha[active.ids]
-        # |dw|^2 = da'Q da, and Q da is how far the gradient has moved.
-        squared = max(change @ (active.gradient - self.gradient[active.ids]), 0.0)
+        shift = active.offset - self.synced_offset
+        # |dw|^2 = da'Q da, and Q da is how far the gradient has moved, less the intercept's part.
+        moved_by = active.gradient - self.gradient[active.ids] - shift * sign[active.ids]
+        squared = max(change @ moved_by, 0.0)
         moved = np.sqrt(squared * self.problem.diagonal[inactive]) * (1 + 1e-6) + 1e-9
+        self.gradient[inactive] += shift * sign[inactive]
+        self.synced_offset = active.offset
         self.gradient[inactive] -= np.where(self.alpha[inactive] <= 0, moved, -moved)
         self.is_bound[inactive] = True
         self.gradient[active.ids] = active.gradient
@@ -248,8 +291,13 @@ class Descent:
         problem = (
             self.problem if self.judge is None or self.refined_alpha is None else self.judge.exact
         )
-        self.gradient[variables] = gradient_of(problem, self.alpha, variables, self.backend)
+        how = (variables, self.backend, self.active.offset)
+        self.gradient[variables] = gradient_of(problem, self.alpha, *how)
         self.is_bound[variables] = False
+
+    def _signed(self, variables: np.ndarray) -> float:
+        """What these variables add to the constraint of the intercept."""
+        return float(self.problem.sign[variables] @ self.alpha[variables])
 
     def violators(self) -> np.ndarray:
         """Inactive variables that should move, and those held so loosely that they soon might."""
@@ -266,4 +314,5 @@ class Descent:
         self.caution *= 2
         self.active.n_added = 0
         self.inactive = np.setdiff1d(self.inactive, violators, assume_unique=True)
-        self.active.extend(violators, self.alpha[violators], self.gradient[violators])
+        rest = self._signed(self.inactive)
+        self.active.extend(violators, self.alpha[violators], self.gradient[violators], rest)

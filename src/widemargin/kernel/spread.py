@@ -11,9 +11,11 @@ import numpy as np
 from widemargin.engine import Control, run_tasks
 from widemargin.kernel.backend import Host
 from widemargin.kernel.lazy_rows import LazyRows
-from widemargin.kernel.partition import ROWS_AT_ONCE, Router
+from widemargin.kernel.nearest import Nearest
+from widemargin.kernel.partition import Router
 
 VALUES = 1 << 26  # of the rows of a task, about: the router travels with each
+ROWS_AT_ONCE = 1 << 14  # of which a task has a multiple
 
 
 @dataclass(frozen=True)
@@ -22,13 +24,15 @@ class AssignTask:
 
     router: Router
     rows: LazyRows
+    known: Nearest | None
+    n_old: int
 
 
-def assign_rows(task: AssignTask, control: Control) -> np.ndarray:
+def assign_rows(task: AssignTask, control: Control) -> Nearest:
     """The cluster of each row."""
     control.check()
     with Host() as host:
-        return task.router.assign(task.rows, host)
+        return host.nearest(task.router, task.rows, task.known, task.n_old)
 
 
 class Spread(Host):
@@ -41,10 +45,19 @@ class Spread(Host):
         super().__init__(n_threads)
         self._executor = executor
 
-    def assign(self, router: Router, rows: Any) -> np.ndarray:
+    def nearest(
+        self, router: Router, rows: Any, known: Nearest | None = None, n_old: int = 0
+    ) -> Nearest:
         if not (isinstance(rows, LazyRows) and rows.stored):
-            return super().assign(router, rows)
+            return super().nearest(router, rows, known, n_old)
         n_rows = max(1, VALUES // (ROWS_AT_ONCE * rows.X.shape[1])) * ROWS_AT_ONCE
         parts = [slice(begin, begin + n_rows) for begin in range(0, len(rows), n_rows)]
-        tasks = [AssignTask(router, rows.chosen(part)) for part in parts]
-        return np.concatenate(run_tasks(assign_rows, tasks, self._executor))
+        tasks = [
+            AssignTask(router, rows.chosen(part), known and known[part], n_old) for part in parts
+        ]
+        found = run_tasks(assign_rows, tasks, self._executor)
+        label, score, error = (
+            np.concatenate([getattr(one, name) for one in found])
+            for name in ("label", "score", "error")
+        )
+        return Nearest(label, score, error)

@@ -23,7 +23,6 @@ class TrainingSet:
 
     data: TrainingRows
     gamma: float
-    constant: float  # of the kernel, for the intercept
     targets: Targets
     host: Host  # with memory for kernel rows that is handed on along a path
     executor: Threads | Executor

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array
 
 from widemargin.kernel.backend import Host
 from widemargin.kernel.coefficients import Coefficients
-from widemargin.kernel.free_intercept import FreeInterceptSVC
+from widemargin.kernel.estimator import KernelSVC
 from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.rows import MatrixRows
@@ -22,6 +22,13 @@ from widemargin.warning import warn_user
 LEAST_GAP = 1e-12  # that double precision can certify
 EPSILON = float(np.finfo(np.float64).eps)
 DEFAULT_CACHE = 200  # megabytes
+
+
+class ByKernelValues(KernelSVC):
+    """`KernelSVC` with a free intercept for a linear kernel too, which is not solved on weights."""
+
+    def _is_linear(self) -> bool:
+        return False
 
 
 class NotOursError(Exception):
@@ -121,10 +128,11 @@ class SVC(svm.SVC):
         if len(present) < len(self.classes_):
             raise NotOursError("a class has no samples of positive weight")
 
-    def _solved(self, X, y, weight) -> FreeInterceptSVC:
-        machine = FreeInterceptSVC(
+    def _solved(self, X, y, weight) -> KernelSVC:
+        machine = ByKernelValues(
             self._our_kernel,
             C=float(self.C),
+            fit_intercept=True,
             tol=max(
                 min(self.tol, 1e-3) ** 2 / 2, LEAST_GAP, EPSILON * self.C * float(weight.sum())
             ),

@@ -1,0 +1,238 @@
+// The free intercept b of a machine: the multiplier of sum_i sign_i alpha_i = 0.
+//
+// At a fixed b the variables have no constraint but their bounds, b is a linear term of the box
+// problem, and moving it costs one addition per variable.  The dual objective as a function of b is
+// concave with slope sum_i sign_i alpha_i, so while a descent is far from its end, b follows the
+// secants of that sum, and clusters of rows do not feel each other through it.  Near the end, a few
+// variables meet the constraint once, working sets keep it from there on (`is_kept`), and b is
+// where the loss is least.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "kernel/problem.hpp"
+
+namespace widemargin {
+
+class Offset {
+ public:
+  static constexpr double kNear = 10;     // times the tolerance: gap from which it is kept
+  static constexpr int kMoves = 50;       // moves after which it is kept in any case
+  static constexpr double kHalved = 0.5;  // of the gap since the last move: time for the next one
+  static constexpr std::int64_t kSteps = 8;  // steps after which it is time in any case
+  static constexpr double kBold = 4.0;       // a secant may be so many times the first answer
+  static constexpr int kForgotten = 4;       // moves after which a bound on the root is doubted
+  static constexpr double kSlack = 1e-2;  // of the tolerance: what rounding may cost a certificate
+
+  Offset() = default;
+  explicit Offset(double value) : present_(true), value_(value) {}
+
+  bool present() const { return present_; }
+  double value() const { return value_; }
+  bool is_kept() const { return kept_; }
+  void keep() { kept_ = present_; }
+
+  // The sum of sign * alpha over variables that are not in the active set.
+  void set_rest(double rest) {
+    rest_ = rest;
+    last_value_ = last_sum_ = std::numeric_limits<double>::quiet_NaN();
+    above_ = below_ = Side();
+  }
+
+  // By how much the variables miss the constraint.
+  double missed(const VariablesArg& v) const {
+    double sum = rest_;
+    for (std::int64_t i = 0; i < v.n; ++i) sum += v.sign[i] * v.alpha[i];
+    return present_ ? sum : 0;
+  }
+
+  // What a certificate loses if the constraint is missed.  P(b') >= D - (b' - b) sum for every b',
+  // and at the optimum w of the primal P, |b'| <= 1 + |w| max |x| <= 1 + sqrt(2 P k).
+  double slack(const VariablesArg& v, double primal) const {
+    if (!present_) return 0;
+    double most = 0;
+    for (std::int64_t i = 0; i < v.n; ++i) most = std::max(most, v.diagonal[i]);
+    return std::abs(missed(v)) *
+           (1 + std::abs(value_) + std::sqrt(2 * std::max(primal, 0.0) * most));
+  }
+
+  // Whether variables must meet the constraint now, near the end of a descent.
+  bool must_be_met(const VariablesArg& v, double gap, double primal, double aim) {
+    if (gap <= kNear * aim) keep();
+    return kept_ && slack(v, primal) > kSlack * aim;
+  }
+
+  // What the aim leaves for the gap.
+  double less_slack(double aim) const { return present_ ? (1 - kSlack) * aim : aim; }
+
+  // Whether enough has happened since the last move; counts a step.
+  bool is_due(double gap) {
+    const bool due = present_ && !kept_ && (++steps_ > kSteps || gap <= kHalved * gap_);
+    if (due) gap_ = gap, steps_ = 0;
+    return due;
+  }
+
+  // Moves towards the root of the sum by the secant through the last two places, not much further
+  // than the diagonal of Q would, nor beyond a place where the sum had the other sign.  Returns the
+  // change of the dual objective.
+  double move(const VariablesArg& v) {
+    const double off = missed(v), first = diagonal_root(v), most = kBold * std::abs(first);
+    Side &here = off > 0 ? above_ : below_, &other = off > 0 ? below_ : above_;
+    if (off != 0) here = {value_, 0};  // zero variables say nothing
+    other.age += 1;
+    const double slope = (off - last_sum_) / (value_ - last_value_);
+    double step = -off / slope;
+    if (!(slope < 0)) step = first;  // also where there was no last time
+    step = std::min(std::max(step, -most), most);
+    const double room = other.value - value_;
+    const bool bounded = other.age <= kForgotten && room * off > 0;
+    if (bounded && (!(std::abs(step) < 0.9 * std::abs(room)) || other.age > 2)) step = 0.5 * room;
+    if (++n_moves_ >= kMoves) keep();
+    last_value_ = value_;
+    last_sum_ = off;
+    return by(v, step);
+  }
+
+  // Moves to where the largest violations of both signs are the same: working sets chosen there
+  // have variables that can give and variables that can take.
+  void centre(const VariablesArg& v) {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (std::int64_t i = 0; i < v.n; ++i) {
+      const double place = -v.sign[i] * v.gradient[i];
+      const bool rises = v.alpha[i] < v.upper[i], falls = v.alpha[i] > 0;
+      if (v.sign[i] > 0 ? rises : falls) high = std::max(high, place);
+      if (v.sign[i] > 0 ? falls : rises) low = std::min(low, place);
+    }
+    if (std::isfinite(low) && std::isfinite(high)) by(v, 0.5 * (low + high));
+  }
+
+  // Moves to where the loss is least, in the middle where many places are; the variables stay.
+  // Returns the gap there.
+  double settle(const VariablesArg& v) {
+    std::vector<std::pair<double, double>> edges;  // where a row's loss begins or ends; its slope
+    double slope = -rest_;                         // of the loss, to the left of all edges
+    for (std::int64_t i = 0; i < v.n; ++i) {
+      edges.emplace_back(-v.gradient[i] * v.sign[i], v.upper[i]);
+      if (v.sign[i] > 0) slope -= v.upper[i];
+    }
+    std::sort(edges.begin(), edges.end());
+    const double enough = 1e-12 * std::abs(slope);
+    std::size_t k = 0;
+    while (k < edges.size() && (slope += edges[k].second) < -enough) ++k;
+    if (k + 1 < edges.size() && slope <= enough)
+      by(v, 0.5 * (edges[k].first + edges[k + 1].first));
+    else if (k < edges.size())
+      by(v, edges[k].first);
+    double gap = 0;
+    for (std::int64_t i = 0; i < v.n; ++i) gap += gap_term(v.alpha[i], v.gradient[i], v.upper[i]);
+    return gap;
+  }
+
+ private:
+  // A place where the sum was above or below zero, and moves since then.
+  struct Side {
+    double value = 0;
+    int age = kForgotten + 1;
+  };
+
+  double by(const VariablesArg& v, double step) {
+    const double change = -step * missed(v);
+    for (std::int64_t i = 0; i < v.n; ++i) v.gradient[i] += step * v.sign[i];
+    value_ += step;
+    return change;
+  }
+
+  // The step after which the constraint would hold, if every variable answered alone: a root of a
+  // falling piecewise linear function, by Newton's method between bounds.
+  double diagonal_root(const VariablesArg& v) const {
+    constexpr double kFar = std::numeric_limits<double>::infinity();
+    double low = -kFar, high = kFar, step = 0, reach = 1, enough = 0;
+    for (int k = 0; k < 100; ++k) {
+      double value = rest_, slope = 0;
+      for (std::int64_t i = 0; i < v.n; ++i) {
+        const double q = v.diagonal[i], u = v.upper[i];
+        const double a = v.alpha[i] - (v.gradient[i] + step * v.sign[i]) / q;
+        const double clipped = a < 0 ? 0 : a > u ? u : a;
+        value += v.sign[i] * clipped;
+        slope -= a == clipped ? 1 / q : 0;
+      }
+      if (k == 0) enough = 1e-3 * std::abs(value);
+      if (!(std::abs(value) > enough)) break;
+      (value > 0 ? low : high) = step;
+      double next = slope < 0 ? step - value / slope : kFar;
+      if (!(next > low && next < high)) {
+        if (low > -kFar && high < kFar)
+          next = 0.5 * (low + high);
+        else
+          next = step + (value > 0 ? reach : -reach), reach *= 4;
+      }
+      if (next == step) break;
+      step = next;
+    }
+    return step;
+  }
+
+  bool present_ = false, kept_ = false;
+  double value_ = 0, rest_ = 0;
+  double last_value_ = std::numeric_limits<double>::quiet_NaN(), last_sum_ = last_value_;
+  Side above_, below_;
+  double gap_ = std::numeric_limits<double>::infinity();
+  std::int64_t steps_ = 0;
+  int n_moves_ = 0;
+};
+
+// Changes of variables that meet the constraint: of free ones, those with the least slopes first;
+// then of those at their upper bound; and of those at zero, which would be new support vectors.
+struct Balancing {
+  std::vector<std::int64_t> block;
+  std::vector<double> coef;  // sign times change
+};
+
+inline Balancing balancing(const VariablesArg& v, double missed, std::int64_t most) {
+  struct Candidate {
+    int kind;
+    double slope, room;
+    std::int64_t i;
+  };
+  std::vector<Candidate> all;
+  for (std::int64_t i = 0; i < v.n; ++i) {
+    const bool rises = v.sign[i] * missed < 0;
+    const double room = rises ? v.upper[i] - v.alpha[i] : v.alpha[i];
+    const int kind = v.alpha[i] <= 0 ? 2 : v.alpha[i] >= v.upper[i] ? 1 : 0;
+    if (room > 0) all.push_back({kind, std::abs(v.gradient[i]), room, i});
+  }
+  std::sort(all.begin(), all.end(), [](const Candidate& x, const Candidate& y) {
+    return std::tie(x.kind, x.slope, x.i) < std::tie(y.kind, y.slope, y.i);
+  });
+  double left = std::abs(missed), room = 0;
+  std::size_t n = 0;  // as many of a kind as asked for, and of the next only where these lack room
+  while (n < all.size() && (room < left || (std::int64_t(n) < most && all[n].kind == all[0].kind)))
+    room += all[n++].room;
+  std::sort(all.begin(), all.begin() + std::int64_t(n), [](const Candidate& x, const Candidate& y) {
+    return std::tie(x.room, x.i) < std::tie(y.room, y.i);
+  });
+  Balancing found;
+  for (std::size_t k = 0; k < n && left > 0; ++k) {  // those with little room give it all
+    const double change = std::min(all[k].room, left / double(n - k));
+    left -= change;
+    found.block.push_back(all[k].i);
+    found.coef.push_back(missed < 0 ? change : -change);
+  }
+  return found;
+}
+
+// Writes the variables; the gradient is left for the rows to be added.
+inline void apply(const VariablesArg& v, const Balancing& moves) {
+  for (std::size_t k = 0; k < moves.block.size(); ++k) {
+    const std::int64_t i = moves.block[k];
+    v.alpha[i] = std::min(std::max(v.alpha[i] + v.sign[i] * moves.coef[k], 0.0), v.upper[i]);
+  }
+}
+
+}  // namespace widemargin
