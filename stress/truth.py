@@ -113,6 +113,19 @@ def _kernel_parts(model, X, w, present, target, c) -> Problem:
     return Problem(K, target, coef, model.C * c, cluster, intercept=intercept)
 
 
+def _kept(constant, intercept: np.ndarray, coef: np.ndarray):
+    """The kernel's constant as the model keeps it, if that is the documented one but for rounding.
+
+    An intercept is the constant times the sum of an output's variables.
+    """
+    sums = coef.sum(axis=0)
+    most = int(np.argmax(np.abs(sums)))
+    if np.abs(sums[most]) < 1e-3 * np.abs(coef[:, most]).sum() or sums[most] == 0:
+        return constant
+    kept = REAL(intercept[most]) / sums[most]
+    return kept if np.abs(kept - constant) <= 1e-5 * constant else constant
+
+
 def _additive_parts(model, X, w, present, target, c) -> Problem:
     X = sp.csr_array(X) if sp.issparse(X) else X
     code = encode(Values.of(X), model.model_.encoder).toarray()[present]
