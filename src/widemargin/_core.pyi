@@ -192,8 +192,8 @@ class WorkingSet:
         sign: npt.NDArray[np.float64],
         upper: npt.NDArray[np.float64],
         diagonal: npt.NDArray[np.float64],
-        has_offset: bool = False,
-        offset: float = 0.0,
+        has_offset: bool,
+        offset: float,
     ) -> None: ...
     @property
     def offset(self) -> float: ...
@@ -205,8 +205,8 @@ class WorkingSet:
         self,
         last: npt.NDArray[np.int64],
         size: int,
-        cluster: npt.NDArray[np.int64] | None = None,
-        n_clusters: int = 1,
+        cluster: npt.NDArray[np.int64] | None,
+        n_clusters: int,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], float, float]: ...
     def is_due(self, gap: float) -> bool: ...
     def move_offset(self) -> float: ...
@@ -258,7 +258,6 @@ class SmallProblems:
         linear: npt.NDArray[np.float64],
         upper: npt.NDArray[np.float64],
         diagonal: npt.NDArray[np.float64],
-        has_offset: bool,
     ) -> None: ...
     def solve(
         self,
@@ -268,6 +267,7 @@ class SmallProblems:
         max_steps: int,
         size: int,
         seconds: float,
+        has_offset: bool,
         found: npt.NDArray[np.float64],
     ) -> int: ...
 

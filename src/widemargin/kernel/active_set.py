@@ -171,7 +171,7 @@ class HostActiveSet:
 
     def _select(self, side_by_side: bool) -> float:
         last, room = self._last.get(side_by_side, self._chosen[:0]), -(-self.cache.n_slots // 2)
-        how: tuple = (min(int(self._size), len(self), room),)
+        how: tuple = (min(int(self._size), len(self), room), None, 1)
         if side_by_side and self._cluster is not None:
             n = int(self._cluster.max()) + 1
             how = (min(SET_OF_CLUSTER, -(-room // n)), self._cluster, n)
