@@ -365,8 +365,7 @@ void bind_working_set(nb::module_& m) {
       .def_prop_ro("offset", &WorkingSet::offset, "The intercept.")
       .def_prop_ro("is_kept", &WorkingSet::is_kept, "Whether working sets keep its constraint.")
       .def_prop_ro("missed", &WorkingSet::missed, "By how much its constraint is missed.")
-      .def("select", &WorkingSet::select, "last"_a, "size"_a, "cluster"_a.none(),
-           "n_clusters"_a,
+      .def("select", &WorkingSet::select, "last"_a, "size"_a, "cluster"_a.none(), "n_clusters"_a,
            "The next block of each cluster, one behind the other, where each begins, the largest "
            "projected gradient, and the duality gap.")
       .def("is_due", &WorkingSet::is_due, "gap"_a,
