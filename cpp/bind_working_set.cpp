@@ -234,10 +234,9 @@ class WorkingSet {
 class SmallProblems {
  public:
   SmallProblems(AnyKeptRows& kept, Array row, Array start, Output alpha, Array sign, Array linear,
-                Array upper, Array diagonal, bool has_offset)
+                Array upper, Array diagonal)
       : kept_(&kept), arrays_{row, start, sign, linear, upper, diagonal}, alpha_(alpha) {
     require(start.size() > 0, "start must not be empty");
-    if (has_offset) all_.offset = Offset(0.0);
     const auto n = std::int64_t(row.size());
     all_.n_problems = std::int64_t(start.size()) - 1;
     all_.row = pointer<std::int64_t>(row, n, "row must be int64");
@@ -260,7 +259,8 @@ class SmallProblems {
 
   // From problem `first` on, until the time is up; returns the first that is not solved.
   std::int64_t solve(std::int64_t first, double tol, double inner_tol, std::int64_t max_steps,
-                     std::int64_t size, double seconds, const Output& found) {
+                     std::int64_t size, double seconds, bool has_offset, const Output& found) {
+    all_.offset = has_offset ? Offset(0.0) : Offset();
     require(first >= 0 && first <= all_.n_problems, "first is out of range");
     require(size > 0, "a block needs at least one variable");
     double* to = pointer<double>(found, 4 * all_.n_problems, "found: four numbers per problem");
@@ -361,13 +361,11 @@ void bind_working_set(nb::module_& m) {
                          "The active variables of min 1/2 a'Qa - e'a, 0 <= a <= upper, checked "
                          "once; alpha and gradient are written in place.")
       .def(nb::init<Output, Output, Array, Array, Array, bool, double>(), "alpha"_a.noconvert(),
-           "gradient"_a.noconvert(), "sign"_a, "upper"_a, "diagonal"_a, "has_offset"_a = false,
-           "offset"_a = 0.0)
+           "gradient"_a.noconvert(), "sign"_a, "upper"_a, "diagonal"_a, "has_offset"_a, "offset"_a)
       .def_prop_ro("offset", &WorkingSet::offset, "The intercept.")
       .def_prop_ro("is_kept", &WorkingSet::is_kept, "Whether working sets keep its constraint.")
       .def_prop_ro("missed", &WorkingSet::missed, "By how much its constraint is missed.")
-      .def("select", &WorkingSet::select, "last"_a, "size"_a, "cluster"_a = nb::none(),
-           "n_clusters"_a = 1,
+      .def("select", &WorkingSet::select, "last"_a, "size"_a, "cluster"_a.none(), "n_clusters"_a,
            "The next block of each cluster, one behind the other, where each begins, the largest "
            "projected gradient, and the duality gap.")
       .def("is_due", &WorkingSet::is_due, "gap"_a,
@@ -402,11 +400,11 @@ void bind_working_set(nb::module_& m) {
   nb::class_<SmallProblems>(m, "SmallProblems",
                             "Problems on rows that are all kept, one behind the other, checked "
                             "once; alpha is written in place.")
-      .def(nb::init<AnyKeptRows&, Array, Array, Output, Array, Array, Array, Array, bool>(),
-           "kept"_a, "row"_a, "start"_a, "alpha"_a.noconvert(), "sign"_a, "linear"_a, "upper"_a,
-           "diagonal"_a, "has_offset"_a, nb::keep_alive<1, 2>())
+      .def(nb::init<AnyKeptRows&, Array, Array, Output, Array, Array, Array, Array>(), "kept"_a,
+           "row"_a, "start"_a, "alpha"_a.noconvert(), "sign"_a, "linear"_a, "upper"_a, "diagonal"_a,
+           nb::keep_alive<1, 2>())
       .def("solve", &SmallProblems::solve, "first"_a, "tol"_a, "inner_tol"_a, "max_steps"_a,
-           "size"_a, "seconds"_a, "found"_a.noconvert(),
+           "size"_a, "seconds"_a, "has_offset"_a, "found"_a.noconvert(),
            "One after another from the first; dual objective, gap, steps and intercept of each.  "
            "Returns the "
            "first that is not solved when the time is up, to go on with.");

@@ -123,6 +123,7 @@ void solve(Descend&& descend_once, Certify&& certify_all, int n_problems) {
   std::vector<std::uint8_t> fate(kRows);
   std::vector<double> never(2 * kLanes, HUGE_VAL);
   std::fill(never.begin() + kLanes, never.end(), -HUGE_VAL);
+  Offset offset;
   double gap = HUGE_VAL;
   for (int sweep = 0; sweep < 2000 && gap > 1e-3; ++sweep) {
     shuffle(order, std::uint64_t(sweep));
@@ -268,9 +269,11 @@ void kernel(std::int64_t n, std::int64_t n_features) {
   const VariablesArg v{n,           alpha.data(), gradient.data(),
                        sign.data(), upper.data(), diagonal.data()};
   std::vector<std::int64_t> last;
+  Offset offset;
   double gap = HUGE_VAL;
   for (int step = 0; step < 5000 && gap > 1e-6 * double(n); ++step) {
-    const Selection chosen = select_working_set(v, last.data(), std::int64_t(last.size()), 16);
+    const Selection chosen =
+        select_working_sets(v, {}, offset, last.data(), std::int64_t(last.size()), 16);
     gap = chosen.gap;
     last = chosen.block;
     const std::int64_t size = padded_size(std::int64_t(last.size()));
@@ -279,7 +282,7 @@ void kernel(std::int64_t n, std::int64_t n_features) {
     std::vector<double> coef(last.size());
     for (const auto i : last) kernel_rows.push_back(K.data() + i * n);
     check(minimise_working_set(v, loops<T>(), kernel_rows, last.data(), 0.1 * chosen.violation,
-                               q.data(), coef.data()) >= 0,
+                               false, q.data(), coef.data()) >= 0,
           "a step that gains");
     add_signed_rows(loops<T>(), kernel_rows, coef.data(), sign.data(), 0, n, gradient.data());
   }
@@ -316,12 +319,14 @@ void few_rows(std::int64_t n, std::int64_t n_features) {
     }
     const VariablesArg v{n,           alpha.data(), gradient.data(),
                          sign.data(), upper.data(), diagonal.data()};
-    const Measured begun = refresh(v, all, kept, linear.data());
-    check(begun.dual == 0 && kept.n_used() == 0, "nothing at the beginning");
+    Offset offset = kind == FinishKind::none ? Offset() : Offset(0.0);
     std::vector<std::int64_t> last;
-    const Descended found = descend(v, all, kept, 0.0, {1e-3, 0.1, 200, 16}, last);
+    Descent<T> descent(v, all, kept, offset, last);
+    const Measured begun = descent.refresh(linear.data());
+    check(begun.dual == 0 && kept.n_used() == 0, "nothing at the beginning");
+    const Descended found = descent.run(0.0, {1e-3, 0.1, 200, 16});
     check(found.missing.empty() && found.steps > 0, "steps for which rows were computed");
-    check(refresh(v, all, kept, linear.data()).dual > 0, "a dual that was gained");
+    check(descent.refresh(linear.data()).dual > 0, "a dual that was gained");
     for (const auto i : last)
       for (std::int64_t j = 0; j < n; ++j)
         check(kept.row(i)[j] == every.row(i)[j], "the same row, whenever it is asked for");

@@ -114,7 +114,7 @@ def _kernel_parts(model, X, w, present, target, c) -> Problem:
 
 
 def _kept(constant, intercept: np.ndarray, coef: np.ndarray):
-    """The constant of an additive kernel as the model keeps it, if only rounding differs.
+    """The kernel's constant as the model keeps it, if that is the documented one but for rounding.
 
     An intercept is the constant times the sum of an output's variables.
     """

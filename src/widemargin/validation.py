@@ -321,7 +321,8 @@ def check_sums(C: float, weight: np.ndarray, largest: float, unit: float = 1.0) 
 
     ``largest`` is the largest kernel value, ``unit`` that of C.
     """
-    total = float(C) / unit * float(weight.sum())
+    with np.errstate(over="ignore"):
+        total = float(C) / unit * float(weight.sum())
     if not math.isfinite(total * total * max(1.0, largest) * 1e8):
         raise ValueError(
             f"{words().option('C', C)} is too large for these sample weights and kernel values: "

@@ -35,7 +35,7 @@ def test_signed_rows_are_added_in_double_to_some_columns(dtype, n_rows, width, d
     assert_allclose(out, expected, rtol=0, atol=1e-14)
     untouched = np.r_[0:begin, end:width]
     assert_array_equal(out[untouched], expected[untouched])
-    working = _core.WorkingSet(np.zeros(width), gradient, sign, ones, ones)
+    working = _core.WorkingSet(np.zeros(width), gradient, sign, ones, ones, False, 0.0)
     working.add_rows(pool, slots, coef, begin, end)
     assert_array_equal(gradient, out)
 
@@ -186,7 +186,7 @@ def test_blocks_of_no_numbers_end_and_stay_within_bounds_of_memory(name, poison)
     call[name].ravel()[3::7] = poison
     minimised(call)
     last = np.arange(0, 40, 3)
-    block, *_ = working_set(call).select(last, 20)
+    block, *_ = working_set(call).select(last, 20, None, 1)
     assert len(block) <= 20
     assert np.all((block >= 0) & (block < 40))
 
@@ -218,9 +218,9 @@ def test_the_chosen_block_is_half_free_variables_and_then_the_worst_violators(se
 
 def chosen(alpha, gradient, upper, diagonal, last, size):
     last = np.array(last, dtype=np.int64)
-    return _core.WorkingSet(alpha, gradient, np.ones(len(alpha)), upper, diagonal).select(
-        last, size
-    )
+    return _core.WorkingSet(
+        alpha, gradient, np.ones(len(alpha)), upper, diagonal, False, 0.0
+    ).select(last, size, None, 1)
 
 
 def test_a_block_keeps_free_variables_of_the_last_one_and_adds_the_worst_violators():

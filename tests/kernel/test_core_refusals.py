@@ -26,15 +26,19 @@ def overlapping(shape, strides, dtype=np.float64):
 
 
 def select(last, size, **variables):
-    return _core.WorkingSet(**variables).select(last, size)
+    return _core.WorkingSet(**variables, has_offset=False, offset=0.0).select(last, size, None, 1)
 
 
 def minimise(pool, slots, block, tol, q, coef, **variables):
-    return _core.WorkingSet(**variables).minimise(pool, slots, block, tol, q, coef)
+    return _core.WorkingSet(**variables, has_offset=False, offset=0.0).minimise(
+        pool, slots, block, tol, q, coef
+    )
 
 
 def add_to_gradient(pool, slots, coef, begin, end, **variables):
-    _core.WorkingSet(**variables).add_rows(pool, slots, coef, begin, end)
+    _core.WorkingSet(**variables, has_offset=False, offset=0.0).add_rows(
+        pool, slots, coef, begin, end
+    )
 
 
 def finish(values, row_norms, column_norms, **parameters):

@@ -32,7 +32,7 @@ def all_at_once(X, name, shift=0.0):
 def variables(n, alpha):
     """A working set of n variables, and its gradient."""
     one, gradient = np.ones(n), np.full(n, np.nan)
-    return _core.WorkingSet(alpha, gradient, one, 2 * one, one), gradient
+    return _core.WorkingSet(alpha, gradient, one, 2 * one, one, False, 0.0), gradient
 
 
 def one_by_one(X, name, wanted, shift=0.0):
@@ -90,7 +90,7 @@ def test_the_gradient_and_the_gap_are_those_of_the_definition(dtype):
     sign, upper = np.where(rng.random(40) < 0.5, -1.0, 1.0), rng.random(40)
     alpha = upper * rng.choice([0.0, 0.5, 1.0], 40)
     gradient = np.empty(40)
-    active = _core.WorkingSet(alpha, gradient, sign, upper, np.ones(40))
+    active = _core.WorkingSet(alpha, gradient, sign, upper, np.ones(40), False, 0.0)
     kept = _core.KeptRows(np.empty((40, 40), dtype), _core.DenseKernel(X, finish("rbf"), 0.0))
     dual, gap, slack, missing = active.refresh(kept, linear)
     Q = all_at_once(X, "rbf").astype(np.float64) * np.outer(sign, sign)

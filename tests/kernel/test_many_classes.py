@@ -282,12 +282,11 @@ def test_the_core_checks_groups(change, said):
         "row": np.arange(3),
         "start": np.array([0, 2, 3]),
         "diagonal": np.ones(4),
-        "has_offset": False,
         **each,
     }
     with pytest.raises(ValueError, match=said):
         _core.SmallProblems(kept, **(given | change))
-    group, how = _core.SmallProblems(kept, **given), (1e-3, 0.1, 10, 4, 1.0)
+    group, how = _core.SmallProblems(kept, **given), (1e-3, 0.1, 10, 4, 1.0, False)
     with pytest.raises(ValueError, match="found: four numbers"):
         group.solve(0, *how, np.empty((1, 4)))
     with pytest.raises(ValueError, match="first is out of range"):
@@ -302,14 +301,14 @@ def test_time_that_is_up_leaves_problems_for_the_next_call():
     alpha, found = np.zeros(4), np.full((2, 4), np.nan)
     row, one = np.arange(4), np.ones(4)
     start, sign = np.array([0, 2, 4]), np.array([1.0, -1.0, 1.0, -1.0])
-    group = _core.SmallProblems(kept, row, start, alpha, sign, -one, 5 * one, one, False)
-    assert group.solve(1, 1e-9, 0.1, 10, 4, 1.0, found) == 2
+    group = _core.SmallProblems(kept, row, start, alpha, sign, -one, 5 * one, one)
+    assert group.solve(1, 1e-9, 0.1, 10, 4, 1.0, False, found) == 2
     assert_array_equal(alpha, [0, 0, 1, 1])
     assert_array_equal(found[0], np.nan)
     assert_allclose(found[1], [1, 0, 1, 0], atol=1e-12)
     alpha[:] = 0
     found[:] = np.nan
-    while group.solve(0, 1e-9, 0.1, 10, 4, -1.0, found) == 0:
+    while group.solve(0, 1e-9, 0.1, 10, 4, -1.0, False, found) == 0:
         pass
     assert_array_equal(alpha, [1, 1, 0, 0])  # one in a call, at least and at most
     assert_array_equal(found[1], np.nan)
@@ -326,11 +325,9 @@ def test_a_hard_problem_is_left_in_its_middle_and_gone_on_with():
         kept = _core.KeptRows(K, None)
         kept.add(np.arange(120))
         alpha, found, start = np.zeros(120), np.zeros((1, 4)), np.array([0, 120])
-        group = _core.SmallProblems(
-            kept, np.arange(120), start, alpha, *each, np.diag(K).copy(), False
-        )
+        group = _core.SmallProblems(kept, np.arange(120), start, alpha, *each, np.diag(K).copy())
         calls = 1
-        while group.solve(0, 1e-9, 0.1, 200, 16, seconds, found) == 0:
+        while group.solve(0, 1e-9, 0.1, 200, 16, seconds, False, found) == 0:
             calls += 1
         return calls, alpha, found
 

@@ -113,7 +113,8 @@ class HostActiveSet:
         self.n_added = self._n_rounds = 0
         self.violation, self._trust = 0.0, 1.0
         none = np.empty(0, dtype=np.int64)
-        self._chosen, self._starts, self._last = none, np.zeros(1, dtype=np.int64), {}
+        self._chosen, self._starts = none, np.zeros(1, dtype=np.int64)
+        self._last: dict[bool, np.ndarray] = {}  # of rounds in clusters, and of all others
         self._size: float = WORKING_SET if self.alpha.any() else min(FIRST_SET, WORKING_SET)
         self._scratch: np.ndarray = np.empty(0, dtype=cache.kernel.dtype)
         self._bind(offset, 0.0)
@@ -169,12 +170,12 @@ class HostActiveSet:
         return trusted and self._n_rounds % GLOBAL_EVERY != GLOBAL_EVERY - 1
 
     def _select(self, side_by_side: bool) -> float:
-        last, room = self._last.get(side_by_side, self._chosen[:0]), -(-self.cache.n_slots // 2)
-        if side_by_side:
+        last, n_slots = self._last.get(side_by_side, self._chosen[:0]), self.cache.n_slots
+        room = max(-(-n_slots // 2), min(n_slots, 2))  # of a pair, at least
+        how: tuple = (min(int(self._size), len(self), room), None, 1)
+        if side_by_side and self._cluster is not None:
             n = int(self._cluster.max()) + 1
             how = (min(SET_OF_CLUSTER, -(-room // n)), self._cluster, n)
-        else:
-            how = (min(int(self._size), len(self), room),)
         self._chosen, self._starts, self.violation, gap = self._core.select(last, *how)
         return gap
 

@@ -146,6 +146,8 @@ def is_definite(data: KernelRows, support: np.ndarray, backend: Backend) -> bool
     Without that, the primal objective is no bound on the dual one, and there is no certificate.
     """
     assert data.exact is not None
+    if len(support) == 0:
+        return True
     chosen = support[:: -(-len(support) // DEFINITE_ROWS) or 1]
     rows = data.exact.rows[chosen]
     with backend:

@@ -41,7 +41,7 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
     """Support vector classification with any kernel, exact or early, by divide and conquer.
 
     Solves min 1/2 a'Qa - e'a over 0 <= a <= C, y'a = 0, to a certified duality gap.  Large problems
-    are divided into clusters whose solutions start the whole one (DC-SVM); an early model stops
+    are divided into clusters, whose solutions start the whole one (DC-SVM); an early model stops
     there and predicts by routing each row to its cluster.
 
     Parameters

@@ -152,8 +152,9 @@ class FewRows:
         alpha, found = np.minimum(alpha, variables.upper), np.zeros((len(group.start) - 1, 4))
         found[:, 1] = group.sums(variables.upper)  # the gap of zeros, until a problem is solved
         given = (row, group.start, alpha, variables.sign, variables.linear, variables.upper)
-        problems = _core.SmallProblems(self._kept.core, *given, diagonal, variables.has_offset)
+        problems = _core.SmallProblems(self._kept.core, *given, diagonal)
         how = {"tol": settings.tol, "inner_tol": INNER_TOL, "size": WORKING_SET, "found": found}
+        how["has_offset"] = variables.has_offset
         history: list[dict] = []
 
         def record() -> float:

@@ -54,7 +54,7 @@ class Problem:
     def slack(self, alpha: np.ndarray, primal: float, offset: float) -> float:
         """What a dual objective is less for sure if the constraint of the intercept is missed.
 
-        P(b') >= D - (b' - b) s'a for every b'; at the optimum |b'| <= 1 + sqrt(2 P max k(x, x)).
+        P(b') >= D - (b' - b) s'a for every b', and |b'| <= 1 + sqrt(2 P max k(x, x)) at the best.
         """
         if not self.has_offset:
             return 0.0

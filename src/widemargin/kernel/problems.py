@@ -84,11 +84,14 @@ class Variables:
         return np.repeat(self.output, np.diff(self.group.start))
 
     def least_quadratic(self, solution: Solution) -> float:
-        """The least a'Qa of the problems, from their dual objectives."""
+        """The least a'Qa of the problems, from their dual objectives, at most."""
         linear = self.linear * solution.alpha
         if self.group is None or solution.each is None:
-            return -2 * (solution.dual + float(linear.sum()))
-        return float((-2 * (solution.each[:, 1] + self.group.sums(linear))).min())
+            dual, sums = np.array([solution.dual]), np.array([linear.sum()])
+        else:
+            dual, sums = solution.each[:, 1], self.group.sums(linear)
+        rounding = 1e-12 * (np.abs(dual) + np.abs(sums))
+        return float((-2 * (dual + sums) + rounding).min(initial=np.inf))
 
     def on_own_rows(self, n: int) -> tuple[Variables, np.ndarray | None]:
         """With rows by number among their own; and which of n these are, if not all."""

@@ -275,7 +275,7 @@ class Descent:
         active, inactive, sign = self.active, self.inactive, self.problem.sign
         change = active.alpha - self.synced_alpha[active.ids]
         shift = active.offset - self.synced_offset
-        # |dw|^2 = da'Q da, and Q da is how far the gradient has moved, less the intercept's part.
+        # |dw|^2 = da'Q da, and Q da is how far the gradient has moved without the intercept.
         moved_by = active.gradient - self.gradient[active.ids] - shift * sign[active.ids]
         squared = max(change @ moved_by, 0.0)
         moved = np.sqrt(squared * self.problem.diagonal[inactive]) * (1 + 1e-6) + 1e-9
