@@ -78,8 +78,7 @@ class LinearVariables {
     pointer<double>(weights, rows.n_features() + 1, "weights: one per feature, and one more");
     pointer<std::int64_t>(order, n_, "order must be int64, one per row");
     const double* diagonal = static_cast<const double*>(terms_.data()) + 4 * n_;
-    for (std::int64_t i = 0; i < n_; ++i)
-      require(diagonal[i] > 0, "the diagonal must be positive");
+    for (std::int64_t i = 0; i < n_; ++i) require(diagonal[i] > 0, "the diagonal must be positive");
   }
 
   nb::tuple sweep(std::int64_t n_active, double low, double high, std::uint64_t seed) {
@@ -119,9 +118,9 @@ class LinearVariables {
 
 void bind_linear(nb::module_& m) {
   nb::class_<LinearRows>(m, "LinearRows", "Dense rows, or compressed ones, checked.")
-      .def(nb::init<const std::optional<Array>&, const std::optional<Array>&, Array,
-                    std::int64_t>(),
-           "start"_a.none(), "index"_a.none(), "value"_a, "n_features"_a);
+      .def(
+          nb::init<const std::optional<Array>&, const std::optional<Array>&, Array, std::int64_t>(),
+          "start"_a.none(), "index"_a.none(), "value"_a, "n_features"_a);
   nb::class_<LinearVariables>(m, "LinearVariables",
                               "The variables of a problem with a linear kernel, and its weights.")
       .def(nb::init<const LinearRows&, double, Array, Array, Output, Output, Output>(), "rows"_a,

@@ -33,7 +33,6 @@ class LinearRows {
     for (std::int64_t j = 0; j < a_.n_features; ++j) a_.weights[j] += scale * double(x[j]);
   }
 
-
  private:
   WIDEMARGIN_INLINE double dot_compressed(std::int64_t row) const {
     double sum = 0, other = 0;

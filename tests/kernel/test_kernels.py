@@ -72,7 +72,7 @@ def test_integers_have_the_kernel_values_of_the_same_floats(name):
 def test_the_names_of_kernels_are_those_that_can_be_made(X):
     for name in KERNELS:
         assert make_kernel(name, 1.0, 0.0, 3, X).name == name
-    for name in ("linear", "cubic", None):
+    for name in ("quadratic", "cubic", None):
         with pytest.raises(ValueError, match=f"kernel={name!r} is not known.*chi2.*function"):
             make_kernel(name, 1.0, 0.0, 3, X)
 

@@ -36,7 +36,7 @@ def built(folder, X, y, *weight, **options):
 
 def same_model(stored, whole):
     assert_array_equal(stored.support_, whole.support_)
-    assert_array_equal(stored.dual_coef_, whole.dual_coef_)
+    assert_array_equal(stored.model_.coef.values, whole.model_.coef.values)
     assert_array_equal(stored.intercept_, whole.intercept_)
     assert stored.duality_gap_ == whole.duality_gap_
     assert stored.gamma_ == whole.gamma_

@@ -57,7 +57,7 @@ KernelSVC(gamma=2.0, C=100.0, levels=0, random_state=0, tol=1e-4, n_jobs=1, chec
 def test_a_process_that_was_killed_in_the_last_pass_goes_on(data, uninterrupted, tmp_path):
     X, y = data
     np.savez(tmp_path / "data.npz", X=X, y=y)
-    most = 2 * uninterrupted.n_iter_ // 3
+    most = int(2 * uninterrupted.n_iter_[0] // 3)
     assert most > 3
     folder = tmp_path / "fit"
     command = [sys.executable, "-c", KILLED, str(folder), str(tmp_path / "data.npz"), str(most)]
