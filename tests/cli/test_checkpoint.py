@@ -21,7 +21,7 @@ def test_a_fit_leaves_its_parts_and_goes_on_from_them(iris):
     again = run("train", iris, "n", "--checkpoint", "parts", *WORDS)
     assert again.stderr.startswith("going on from parts: ")
     assert "clusters solved, 1 whole problem solved" in again.stderr
-    np.testing.assert_array_equal(load("n").dual_coef_, load("m").dual_coef_)
+    np.testing.assert_array_equal(load("n").model_.coef.values, load("m").model_.coef.values)
     assert run("train", iris, "n", "--checkpoint", "parts", "-q", *WORDS).stderr == ""
 
 

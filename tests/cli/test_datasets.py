@@ -311,7 +311,7 @@ def test_kernel_values_without_serial_numbers(kernel_values):
     expected = KernelSVC("precomputed").fit(K, SIGN[::2])
     for name in ("a.npz", "a.txt"):
         run("train", name, "m", "-t", "precomputed")
-        np.testing.assert_array_equal(load("m").dual_coef_, expected.dual_coef_)
+        np.testing.assert_array_equal(load("m").model_.coef.values, expected.model_.coef.values)
 
 
 def test_a_kernel_value_of_zero_may_be_left_out_of_the_last_column():

@@ -82,7 +82,7 @@ def test_a_store_of_values_is_for_kernels_that_are_not_additive(iris, tmp_path):
     for data, name in ((tmp_path / "s", "a"), (iris, "b")):
         run("train", data, tmp_path / name, "-t", "rbf", "--early", "1", "--seed", "0")
     stored, whole = (load(tmp_path / name) for name in "ab")
-    np.testing.assert_array_equal(stored.dual_coef_, whole.dual_coef_)
+    np.testing.assert_array_equal(stored.model_.coef.values, whole.model_.coef.values)
     said = refused("train", tmp_path / "s", "-t", "chi2", status=1)
     assert "holds values" in said
     assert "Build one with store --keep codes." in said
