@@ -79,6 +79,16 @@ def test_so_they_do_with_one_class_sparse_rows_and_two_batches(n_classes, layout
 
 
 @unconverged
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_so_they_do_with_rows_that_one_thread_sweeps_and_all_certify(n_classes, layout):
+    X, y = wide(n_classes, n_rows=20_000, n_features=12)
+    X[np.random.default_rng(2).uniform(size=X.shape) < 0.3] = 0
+    weight = np.random.default_rng(1).uniform(0.1, 3, len(y))
+    assert_threads_agree(layout(X), y, weight)
+
+
+@unconverged
 def test_so_they_do_with_codes_of_two_bytes():
     X, y = wide(3)
     X = np.random.default_rng(0).integers(0, 1000, X.shape) + 100 * (X > 8)
