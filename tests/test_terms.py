@@ -1,7 +1,5 @@
 """Terms: columns of the data in its own units, centred, whose sum is the decision value."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -146,18 +144,6 @@ def test_terms_by_name_and_by_feature():
     assert explained.term("job") is explained.term("job=clerk") is explained.term(2) is job
     with pytest.raises(ValueError, match="There is no term 'work'; there are 3"):
         explained.term("work")
-
-
-def test_models_of_earlier_versions_have_terms_by_name():
-    X, y = people()
-    model = fitted(None, X, y)
-    model.model_ = replace(model.model_, shares=None)
-    explained = explain(model)
-    assert [term.name for term in explained.terms] == ["age", "job", "size"]
-    shape = explained.shape(explained.terms[1])
-    assert shape.share is None
-    assert shape.seen is shape
-    assert len(shape.values) == 3
 
 
 def test_what_cannot_be_explained_is_refused():

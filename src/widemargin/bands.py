@@ -92,8 +92,6 @@ def _at(wanted: Shape, found: Shape) -> np.ndarray:
     else:
         between = (found.values[1:] + found.values[:-1]) / 2
         at = found.scores[np.searchsorted(between, wanted.values)]
-    if wanted.share is None:
-        return at
     known = np.where(np.isnan(at).any(axis=1), 0.0, wanted.share)
     if known.sum() == 0:
         return at

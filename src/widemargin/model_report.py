@@ -140,10 +140,9 @@ class Subject:
 
     @cached_property
     def importances(self) -> np.ndarray:
-        """Of the terms: in the training data, or in these rows if the model does not know it."""
+        """Importances of the terms in the training data."""
         assert self.explained is not None
-        known = self.explained.machine.model_.shares is not None
-        return self.explained.importances(None if known else self.X)
+        return self.explained.importances()
 
     @cached_property
     def terms(self) -> list[Term]:
@@ -228,9 +227,8 @@ def _drawn(plot: Callable, *arguments, **options):
 def _importance(subject: Subject) -> tuple[str, Html]:
     names = ", ".join(term.name for term in subject.terms[:3])
     alt = f"Bars of the mean absolute contribution of terms; the longest are {names}."
-    X = subject.X if subject.machine.model_.shares is None else None
     n = min(len(subject.terms), _MOST_BARS)
-    draw = partial(_drawn, plot_importance, subject.explained, X=X, most=_MOST_BARS)
+    draw = partial(_drawn, plot_importance, subject.explained, most=_MOST_BARS)
     drawn = picture(draw, alt, (4.6, 0.22 * n + 0.8))
     said = "How much each column moves the decision values: the mean of |contribution|."
     if len(subject.terms) > n:

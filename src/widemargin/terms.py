@@ -47,21 +47,21 @@ class Shape:
     values : ndarray of shape (n_values,)
         Numbers in the data's units, ascending; or categories.
     scores : ndarray of shape (n_values, n_scores)
-    share : ndarray of shape (n_values,) or None
-        How often each occurs in the training data; None if the model does not know.
+    share : ndarray of shape (n_values,)
+        How often each occurs in the training data.
     missing : ndarray of shape (n_scores,) or None
         What a missing number adds, if the model has learned that; of categories missing is one.
     """
 
     values: np.ndarray
     scores: np.ndarray
-    share: np.ndarray | None
+    share: np.ndarray
     missing: np.ndarray | None = None
 
     @property
     def seen(self) -> Shape:
         """From the first to the last value that occurs in the training data."""
-        if self.share is None or not self.share.any():
+        if not self.share.any():
             return self
         occurring = np.flatnonzero(self.share)
         part = slice(occurring[0], occurring[-1] + 1)
@@ -244,7 +244,6 @@ class Explanation:
 
     @staticmethod
     def _importance(shape: Shape) -> float:
-        assert shape.share is not None
         return float((shape.share @ np.abs(shape.scores)).mean())
 
     def _column(self, j: int) -> Shape:
@@ -257,7 +256,7 @@ class Explanation:
         share = own.share
         if missing is not None:
             scores = np.vstack([scores, missing])
-            share = None if share is None else np.append(share, own.missing_share)
+            share = np.append(share, own.missing_share)
         return Shape(np.array(self._known(j), dtype=object), scores, share)
 
     def _codes(self, j: int) -> np.ndarray:
@@ -269,9 +268,6 @@ class Explanation:
 
     def _exclude_each_other(self, features: list[int]) -> bool:
         """Whether each feature is 0 or 1, and their ones are no more than there are rows."""
-        model = self.machine.model_
-        if model.shares is None:
-            return True  # nothing but the names is known
         ones, slack = 0.0, len(features) * ROUNDING
         for j in features:
             no, yes = self._codes(j)
@@ -294,18 +290,15 @@ class Explanation:
         neither = np.sum(off, axis=0)
         scores = [neither - off_j + on_j for off_j, on_j in zip(off, on, strict=True)]
         names, share = list(term.categories), np.array(ones)
-        if (rest := 1 - share.sum()) > len(names) * ROUNDING and model.shares is not None:
+        if (rest := 1 - share.sum()) > len(names) * ROUNDING:
             names.append(NEITHER)
             scores.append(neither)
             share = np.append(share, rest)
-        known = None if model.shares is None else share
-        return Shape(np.array(names, dtype=object), np.array(scores) @ self._coding.readout, known)
+        return Shape(np.array(names, dtype=object), np.array(scores) @ self._coding.readout, share)
 
     def _share(self, j: int, code) -> np.ndarray:
-        """Of codes of one feature in the training data, as far as that is known."""
+        """Shares of codes of one feature in the training data."""
         model = self.machine.model_
-        if model.shares is None:
-            return np.zeros(np.shape(code))
         return model.shares.of_feature(self._number(j), model.encoder.n_codes)[code]
 
     def _number(self, j: int) -> int:

@@ -176,7 +176,8 @@ def test_a_build_that_was_killed_has_the_same_gaps(tmp_path):
         ).read_bytes()
 
 
-def test_stores_of_earlier_versions_have_none(tmp_path):
+@pytest.mark.parametrize("name", ["missing", "categories", "kernel", "n_finished"])
+def test_a_manifest_without_one_of_its_fields_is_refused(name, tmp_path):
     import json
 
     from widemargin.additive.manifest import _digest
@@ -184,10 +185,11 @@ def test_stores_of_earlier_versions_have_none(tmp_path):
     store = built(tmp_path, *with_gaps(columns=()))
     path = store.folder / MANIFEST
     content = json.loads(path.read_text())
-    del content["missing"], content["digest"]
+    del content[name], content["digest"]
     schema = content.pop("schema")
     path.write_text(json.dumps({"schema": schema, "digest": _digest(content), **content}))
-    assert BlockStore(store.folder).columns.are_features
+    with pytest.raises(ValueError, match="does not have the fields of a store"):
+        BlockStore(store.folder)
 
 
 @pytest.mark.parametrize("missing", [[6], [-1], [4, 1], [1, 1], ["1"], [True], "14", {"1": 4}])

@@ -13,7 +13,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC, load, save
 from widemargin.data import write_svmlight
-from widemargin.persistence import read_header
 
 from .helpers import SPECIES, files, read_lines, refused, run, run_json, table, write_lines
 
@@ -223,34 +222,13 @@ def test_models_of_s_t_and_s_txt_and_s_csv_are_three():
     assert {"s.safetensors", "s.t.safetensors", "s.csv.safetensors"} < files()
 
 
-# ------------------------------------------------------------------ older files, damaged ones
-
-
-def rewritten(model: str, **notes) -> None:
-    """The model with other notes and without its own names, as older versions wrote it."""
-    fitted = load(model)
-    for name in ("feature_names_in_", "label_name_"):
-        if hasattr(fitted, name):
-            delattr(fitted, name)
-    save(fitted, model, notes=notes)
-
-
-def test_older_files_have_the_names_in_their_notes():
-    path = write("data.csv", [*NAMES, "income"])
-    run("train", path, "m", "--label", "income", "-t", "chi2")
-    expected = decisions(path, "m")
-    rewritten("m", columns=NAMES)
-    assert read_header("m").feature_names is None
-    write("other.csv", SHUFFLED)
-    run("predict", "other.csv", "m", "out", "--output", "decision", "--label", "income")
-    np.testing.assert_array_equal(np.loadtxt("out", skiprows=1), expected)
+# ------------------------------------------------------------------ damaged files
 
 
 @pytest.mark.parametrize(
     "notes",
-    [{"columns": 5}, {"columns": [1, 2, 3, 4, 5]}, {"columns": NAMES[:3]}, {"zero_based": "yes"},
-     {"drop": "id"}, {"na": [None]}, {"serial_numbers": 1}],
-)  # fmt: skip
+    [{"zero_based": "yes"}, {"drop": "id"}, {"na": [None]}, {"serial_numbers": 1}],
+)
 def test_damaged_notes_are_refused(notes):
     save(AdditiveSVC("chi2").fit(X, Y), "m", notes=notes)
     write("data.csv", [*NAMES, "income"])

@@ -249,8 +249,8 @@ def test_numbers_that_must_be_finite(kind, value, path, parts, X):
 def test_other_formats(value, path, folder):
     parts, _, X = damaged("rbf", folder)
     content = parts.content(json.dumps(parts.header | {"format": value}))
-    refused(path, content, X, "this version reads 1 to 1")
-    with pytest.raises(ValueError, match="Install a newer widemargin"):
+    refused(path, content, X, "this version of widemargin reads format 1")
+    with pytest.raises(ValueError, match="reads format 1"):
         read_header(path)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -121,7 +121,7 @@ class Manifest:
         try:
             content = json.loads(path.read_bytes())
             if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
-                raise ValueError(f"it does not say {SCHEMA!r}")
+                raise ValueError(f"it is not a {SCHEMA!r}")
             if content.pop("digest", None) != _digest(content):
                 raise ValueError("its digest is not that of its content")
             return cls(**_checked(content))
@@ -142,10 +142,9 @@ def _digest(content: dict) -> str:
 
 
 def _checked(content: dict) -> dict:
-    """The fields by their types; the digest says that nobody has changed them since.
-
-    Older stores have neither categories nor missing values, and do not say so.
-    """
+    """The fields by their types; the digest says that nobody has changed them since."""
+    if set(content) != {f.name for f in fields(Manifest)}:
+        raise ValueError("it does not have the fields of a store")
     entries = {name: [Entry.of(e) for e in content[name]] for name in ("raw", "blocks")}
     encoder = content["encoder"]
     found = {**content, **entries, "encoder": None if encoder is None else Entry.of(encoder)}
@@ -156,7 +155,7 @@ def _checked(content: dict) -> dict:
         or not all(isinstance(content[name], dict) for name in ("settings", "notes"))
     ):
         raise ValueError("a field has a value that it cannot have")
-    _check_columns("missing", content.get("missing", []), content["n_features"])
+    _check_columns("missing", content["missing"], content["n_features"])
     found["categories"] = _checked_categories(content)
     kind = _KINDS[content["kind"]]
     if not all(isinstance(label, kind) for label in content["classes"]):
@@ -169,7 +168,7 @@ def _checked(content: dict) -> dict:
 
 
 def _checked_categories(content: dict) -> list[tuple[int, list[str]]]:
-    found = [(column, names) for column, names in content.get("categories", [])]
+    found = [(column, names) for column, names in content["categories"]]
     _check_columns("categories", [column for column, _ in found], content["n_features"])
     for _, names in found:
         texts = isinstance(names, list) and all(isinstance(name, str) for name in names)

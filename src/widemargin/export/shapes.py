@@ -79,8 +79,7 @@ def shape_functions(model: AdditiveSVC | Pipeline, names=None) -> dict[str, Any]
 
 
 def _terms(explained: Explanation) -> list[dict[str, Any]]:
-    known = explained.machine.model_.shares is not None
-    size = _finite(explained.importances()) if known else [None] * len(explained.terms)
+    size = _finite(explained.importances())
     return [
         {
             "name": term.name,

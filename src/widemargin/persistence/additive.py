@@ -44,10 +44,8 @@ def pack_additive(estimator: AdditiveSVC) -> tuple[dict, dict[str, np.ndarray]]:
         "tables.diagonal": tables.diagonal,
         "frequency": model.frequency,
     }
-    if model.shares is not None:
-        header["shares"] = True
-        for name in ("start", "code", "share"):
-            arrays[f"shares.{name}"] = getattr(model.shares, name)
+    for name in ("start", "code", "share"):
+        arrays[f"shares.{name}"] = getattr(model.shares, name)
     if model.offset is not None:
         arrays["offset"] = model.offset
     if tables.left is not None and tables.left is not tables.right:
@@ -102,17 +100,11 @@ def _unpack_model(
         weights=weights,
         intercept=arrays.take("intercept", np.float64, (n_outputs,)),
         n_features=n_features,
-        shares=_unpack_shares(fields, arrays.inner("shares."), n_features, encoder.n_codes),
+        shares=_unpack_shares(arrays.inner("shares."), n_features, encoder.n_codes),
     )
 
 
-def _unpack_shares(
-    fields: Fields, arrays: Arrays, n_features: int, n_codes: int
-) -> BinShares | None:
-    if not fields.has("shares"):  # files of earlier versions do not say
-        return None
-    if not fields.flag("shares"):
-        raise fields.fault("shares", "true, or left out")
+def _unpack_shares(arrays: Arrays, n_features: int, n_codes: int) -> BinShares:
     code = arrays.indices("code", code_type(n_codes), None, n_codes)
     start = arrays.pointers("start", n_features, len(code))
     share = arrays.take("share", np.float32, (len(code),))

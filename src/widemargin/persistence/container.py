@@ -99,10 +99,10 @@ def _header(file, path, budget: Budget) -> dict:
     budget.check(_PER_CHARACTER * len(text), "its header takes")
     header = _strict_json(text, path)
     found = header.get("format")
-    if type(found) is not int or not 1 <= found <= FORMAT:
+    if type(found) is not int or found != FORMAT:
         raise ValueError(
-            f"{str(path)!r} has the format {_shown(found)}; this version reads 1 to {FORMAT}. "
-            "Install a newer widemargin."
+            f"{str(path)!r} is a model of format {_shown(found)}; this version of widemargin reads "
+            f"format {FORMAT}. Load it with the version that wrote it."
         )
     return header
 
