@@ -27,8 +27,8 @@ SHARED = "shared"  # the modules beside the folders that no layer names
 LAYERS = [  # from above; groups of one layer do not import each other
     ["__main__"],
     ["cli"],
-    ["demo", "comparison_page"],
-    ["easy", "model_report", "dask", "comparison"],
+    ["demo"],
+    ["easy", "model_report", "dask"],
     ["selection", "report", "plots", "export", "pages", "persistence"],
     ["drawing"],
     ["pairs", "bands", "mistakes"],

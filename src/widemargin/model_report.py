@@ -6,6 +6,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from sklearn.pipeline import Pipeline
 from widemargin.bands import Bands, shape_bands
 from widemargin.calibration import uncalibrated
 from widemargin.drawing.shapes import MOST_BANDS
-from widemargin.environment import versions
 from widemargin.machine import Machine, changed_and_default_parameters, feature_names
 from widemargin.mistakes import Mistake, worst_mistakes
 from widemargin.pages import (
@@ -44,6 +44,7 @@ from widemargin.report import MOST_IN_MATRIX, Evaluation, evaluate
 from widemargin.term_bins import term_values
 from widemargin.terms import MISSING, Explanation, Term, explain, is_explainable
 
+_PACKAGES = ("widemargin", "numpy", "scipy", "scikit-learn")  # whose versions a page says
 _MOST_COLUMNS, _MOST_SHAPES, _MOST_BARS, _MOST_PAIRS = 50, 12, 20, 4
 _FEWEST_FOR_PAIRS = 40
 _N_FITS = 20
@@ -374,7 +375,9 @@ def _model(subject: Subject, about: Mapping[str, object]) -> tuple[str, Html]:
     if hasattr(machine, "support_"):
         told["support vectors"] = len(machine.support_)
     changed, rest = changed_and_default_parameters(machine)
-    used = versions() | {"Python": platform.python_version()}
+    used = {package: version(package) for package in _PACKAGES} | {
+        "Python": platform.python_version()
+    }
     return section(
         "Model",
         facts(told | _texts(changed)),

@@ -296,24 +296,6 @@ def export(
 
 
 @command
-def bench(
-    out: Annotated[
-        Path, typer.Option("-o", "--out", help="Folder of the page, which is index.html")
-    ] = Path("bench"),
-    quick: Annotated[
-        bool, typer.Option("--quick", help="3 splits of each data set (2 minutes), not 20")
-    ] = False,
-) -> None:
-    """Compare our machines with scikit-learn's on the data that comes with it: a table, a page.
-
-    Ctrl-C keeps what is done.
-    """
-    from widemargin.cli import benching
-
-    benching.bench(out, 3 if quick else 20)
-
-
-@command
 def demo(
     out: Annotated[Path, typer.Argument(help="Picture to draw")] = Path("demo.png"),
 ) -> None:

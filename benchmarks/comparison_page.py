@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from widemargin.comparison import (
+from benchmarks.comparison import (
     DATA,
     FIGURES,
     FOLDS,
@@ -15,7 +15,7 @@ from widemargin.comparison import (
     Outcome,
     average_ranks,
 )
-from widemargin.environment import describe_machine, versions
+from benchmarks.environment import describe_machine, versions
 from widemargin.pages import Html, facts, grid, heat, page, picture, section, table, tag, write_page
 
 

@@ -1,8 +1,12 @@
 """The comparison with scikit-learn's machines: fair, true, and a page that a browser can show."""
 
+import signal
 from dataclasses import replace
 
 import pytest
+from benchmarks import comparison
+from benchmarks.comparison import DATA, GRIDS, MACHINES, Fit, Outcome, average_ranks, compare, main
+from benchmarks.comparison_page import comparison_page, write_comparison
 from browser import assert_readable
 from html_outline import Outline
 from sklearn.datasets import load_iris
@@ -10,10 +14,6 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-
-from widemargin import comparison
-from widemargin.comparison import DATA, GRIDS, MACHINES, Fit, Outcome, average_ranks, compare
-from widemargin.comparison_page import comparison_page, write_comparison
 
 
 def outcome(data, machine, accuracy=0.9, **changes) -> Outcome:
@@ -95,3 +95,23 @@ def test_in_a_browser_on_a_phone(tmp_path, scheme):
     page = write_comparison(pretended(), tmp_path)
     seen = assert_readable(page, width=360, scheme=scheme, folder=tmp_path)
     assert "How it was measured" in seen.text
+
+
+def test_a_table_and_a_page_of_all_machines(small, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(comparison, "GRIDS", {"C": (1.0, 10.0), "learning_rate": (0.1, 0.2)})
+    assert main(tmp_path / "new", 2) == 0
+    printed = capsys.readouterr()
+    _, _, *rows, page = printed.out.splitlines()
+    assert [row.split(" | ")[:2] for row in rows] == [["| iris", name] for name in MACHINES]
+    assert page == str(tmp_path / "new" / "index.html")
+    assert "iris, 2 splits" in (tmp_path / "new" / "index.html").read_text(encoding="utf-8")
+    assert len(printed.err.splitlines()) == 1 + len(MACHINES)
+
+
+@pytest.mark.parametrize(("machine", "n_done"), [("AdditiveSVC", 0), ("LinearSVC", 2)])
+def test_ctrl_c_keeps_what_is_done(small, machine, n_done, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(comparison, "GRIDS", {"C": (1.0, 10.0)})
+    monkeypatch.setitem(MACHINES, machine, lambda: signal.raise_signal(signal.SIGINT))
+    assert main(tmp_path, 1) == 130
+    assert f"interrupted after {n_done} of {len(MACHINES)} machines." in capsys.readouterr().err
+    assert (tmp_path / "index.html").exists() == (n_done > 0)

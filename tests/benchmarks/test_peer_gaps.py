@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from benchmarks.competitors import COMPETITORS
+from benchmarks.peer_gaps import _least_hinge, kernel_gap, linear_gap, relative_gap
 from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_digits, make_classification
 from sklearn.svm import SVC, LinearSVC
 
 from widemargin import AdditiveSVC, KernelSVC
-from widemargin.peer_gaps import _least_hinge, kernel_gap, linear_gap, relative_gap
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
