@@ -138,7 +138,7 @@ def test_help_of_every_command(command, option):
 def test_help_lists_the_commands():
     listed = re.findall(r"^│ (\w+) ", run("--help").stdout, flags=re.MULTILINE)
     assert [name for name in listed if name in COMMANDS] == COMMANDS
-    assert len(COMMANDS) == 13
+    assert len(COMMANDS) == 12
 
 
 def test_there_is_a_version():
