@@ -89,12 +89,17 @@ class Stopping:
 
 @dataclass
 class Outcome:
-    """How a minimisation ended: the certificate, and a record of the way."""
+    """How a minimisation ended: the certificate, and a record of every sweep.
+
+    ``needs_double``: by the problem's own sums it is solved, by the judge's certificate it is not,
+    so that only the same problem in double precision can get further.
+    """
 
     certificate: Certificate
     n_iter: int
-    converged: bool
+    converged: bool  # whether the certificate is within tol
     history: list[dict] = field(default_factory=list)
+    needs_double: bool = False
 
 
 def minimise(
@@ -110,8 +115,8 @@ def minimise(
     gradient.  Both are first estimated from the values met during a sweep and then measured at
     fixed weights over all samples, shrunk ones included.
 
-    A ``judge`` measures in place of the problem, where that may err.  It ends where the problem
-    holds itself for solved, whatever the judge says: then the certificate is above ``tol``.
+    A ``judge`` measures in double precision what the problem measures in single precision.  Where
+    the problem's own measure is within ``tol`` and the judge's is not, the outcome `needs_double`.
     """
     samples, tol, started = ActiveSamples(problem), stopping.tol, time.perf_counter()
     worthwhile = tol  # the estimate at which a measurement is worth its time
@@ -121,7 +126,9 @@ def minimise(
     if problem.started:  # it may be there already
         certificate = measure(problem, control)
         if _distance(certificate, problem) <= tol:
-            return Outcome(judge() if judge else certificate, 0, True, history)
+            certificate = judge() if judge else certificate
+            solved = _distance(certificate, problem) <= tol
+            return Outcome(certificate, 0, solved, history, needs_double=not solved)
 
     for epoch in range(1, stopping.max_iter + 1):
         n_active, account = len(samples.active), samples.sweep(rng, control)
@@ -141,7 +148,7 @@ def minimise(
             if measured <= tol or halted:
                 return Outcome(certificate, epoch, measured <= tol, history)
             if judge and _distance(measure(problem, control), problem) <= tol:
-                return Outcome(certificate, epoch, True, history)
+                return Outcome(certificate, epoch, False, history, needs_double=True)
             # The estimate was too good: ask for more before the next measurement.
             worthwhile = 0.8 * min(worthwhile, estimate)
             samples.reopen()
