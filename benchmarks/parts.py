@@ -6,14 +6,16 @@ Rounds are counted, not timed, so parts are swept here, one after the other.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from benchmarks import data
 from benchmarks.report import SEED, table, write
 from widemargin import AdditiveSVC, BlockStore
-from widemargin.additive.rounds import PartsHere, minimise_in_rounds
+from widemargin.additive.rounds import RowsPart, minimise_in_rounds
 from widemargin.additive.solver import Stopping
 from widemargin.dask import _cut
 from widemargin.engine import Control
@@ -26,6 +28,26 @@ SETS = {
     "usps, 7,291 rows, 10 classes": data.usps,
     "news20, tf-idf, 20 classes": data.news20_tfidf,
 }
+
+
+class PartsHere:
+    """Parts in this process, one after the other."""
+
+    def __init__(self, parts: Sequence[RowsPart]):
+        self._parts, self.states = parts, [part.first_state for part in parts]
+        self._before = self.states
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def each(self, function: Callable, *told: Any) -> list:
+        pairs = zip(self._parts, self.states, strict=True)
+        results = [function(part, state, *told) for part, state in pairs]
+        self._before, self.states = self.states, [state for state, _ in results]
+        return [result for _, result in results]
+
+    def take_back(self) -> None:
+        self.states = self._before
 
 
 def rounds(store: BlockStore, n_parts: int) -> int:

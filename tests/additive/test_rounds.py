@@ -4,11 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from benchmarks.parts import PartsHere
 from sklearn.datasets import load_digits, make_classification
 
 from widemargin import AdditiveSVC, BlockStore
 from widemargin.additive import rounds
-from widemargin.additive.rounds import PartsHere, RowsPart, Weights, minimise_in_rounds
+from widemargin.additive.rounds import RowsPart, Weights, minimise_in_rounds
 from widemargin.additive.solver import Stopping
 from widemargin.engine import Control
 

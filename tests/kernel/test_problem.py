@@ -7,11 +7,11 @@ from scipy.optimize import minimize
 from widemargin.kernel.backend import Host
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import make_kernel
-from widemargin.kernel.problem import Problem, dual_value, gap_terms
+from widemargin.kernel.problem import dual_value, gap_terms
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings, solve
 
-from .helpers import kernel_matrix
+from .helpers import hinge, kernel_matrix
 
 EPSILON = 0.1
 
@@ -72,10 +72,9 @@ def test_the_regression_follows_the_data():
     assert np.all(np.minimum(found.alpha[:120], found.alpha[120:]) <= 1e-9)
 
 
-def test_the_hinge_has_minus_one_as_its_linear_term():
+def test_the_diagonal_is_that_of_the_kernel():
     X = np.random.default_rng(0).random((5, 2))
     kernel = make_kernel("rbf", 1.0, 0.0, 3, X)
-    p = Problem.hinge(kernel, kernel.prepare(X), np.ones(5), np.full(5, 2.0))
-    np.testing.assert_array_equal(p.linear, -np.ones(5))
+    p = hinge(kernel, kernel.prepare(X), np.ones(5), np.full(5, 2.0))
     np.testing.assert_array_equal(p.diagonal, np.ones(5))
     assert len(p) == 5

@@ -169,26 +169,6 @@ class Parts(Protocol):
         ...
 
 
-class PartsHere:
-    """Parts in this process, one after the other."""
-
-    def __init__(self, parts: Sequence[RowsPart]):
-        self._parts, self.states = parts, [part.first_state for part in parts]
-        self._before = self.states
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def each(self, function: Callable, *told: Any) -> list:
-        pairs = zip(self._parts, self.states, strict=True)
-        results = [function(part, state, *told) for part, state in pairs]
-        self._before, self.states = self.states, [state for state, _ in results]
-        return [result for _, result in results]
-
-    def take_back(self) -> None:
-        self.states = self._before
-
-
 def minimise_in_rounds(
     parts: Parts,
     shared: SharedProblem,

@@ -25,7 +25,7 @@ from widemargin.additive.block_files import (
     write_arrays,
 )
 from widemargin.additive.choice import SAMPLE, choose_kernel
-from widemargin.additive.codes import Codes, encode_block
+from widemargin.additive.codes import Codes, encode
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
 from widemargin.additive.growing_columns import in_order
 from widemargin.additive.indicators import beside
@@ -313,7 +313,7 @@ def _encoded(
     if manifest.categories:
         values = Values.of(in_order(values.data, manifest.categories))
     values, marks = manifest.columns.parts_of(values)
-    codes = encode_block(values, encoder, compressed=compressed)
+    codes = encode(values, encoder, compressed=compressed)
     if marks is None:
         return codes
     return beside(codes, marks, encoder.n_codes - 1, compressed=compressed)

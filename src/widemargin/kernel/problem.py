@@ -29,11 +29,6 @@ class Problem:
     linear: np.ndarray
     upper: np.ndarray
 
-    @classmethod
-    def hinge(cls, kernel: Kernel, rows: Any, y: np.ndarray, upper: np.ndarray) -> Problem:
-        """Classification with labels -1.0 and 1.0 and upper bounds C_i."""
-        return cls(kernel, rows, y, np.full(len(y), -1.0), upper)
-
     def __len__(self) -> int:
         return len(self.sign)
 
