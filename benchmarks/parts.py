@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks import data
 from benchmarks.report import SEED, table, write
 from widemargin import AdditiveSVC, BlockStore
-from widemargin.additive.rounds import RowsPart, minimise_in_rounds
+from widemargin.additive.rounds import Shard, minimise_in_rounds
 from widemargin.additive.solver import Stopping
 from widemargin.dask import _cut
 from widemargin.engine import Control
@@ -30,19 +30,19 @@ SETS = {
 }
 
 
-class PartsHere:
-    """Parts in this process, one after the other."""
+class ShardsHere:
+    """Shards in this process, one after the other."""
 
-    def __init__(self, parts: Sequence[RowsPart]):
-        self._parts, self.states = parts, [part.first_state for part in parts]
+    def __init__(self, shards: Sequence[Shard]):
+        self._shards, self.states = shards, [shard.first_state for shard in shards]
         self._before = self.states
 
     def __len__(self) -> int:
-        return len(self._parts)
+        return len(self._shards)
 
     def each(self, function: Callable, *told: Any) -> list:
-        pairs = zip(self._parts, self.states, strict=True)
-        results = [function(part, state, *told) for part, state in pairs]
+        pairs = zip(self._shards, self.states, strict=True)
+        results = [function(shard, state, *told) for shard, state in pairs]
         self._before, self.states = self.states, [state for state, _ in results]
         return [result for _, result in results]
 
@@ -50,14 +50,14 @@ class PartsHere:
         self.states = self._before
 
 
-def rounds(store: BlockStore, n_parts: int) -> int:
+def rounds(store: BlockStore, n_shards: int) -> int:
     machine = AdditiveSVC(tol=TOL, random_state=SEED)
     training = machine._prepare_stored(store, None, None)
     _, shared = machine._shared_problem(training)
     targets = training.targets.coding.targets
-    parts = PartsHere(_cut(shared, targets, n_parts))
+    shards = ShardsHere(_cut(shared, targets, n_shards))
     n_outputs, stopping = targets.shape[1], Stopping(TOL, 1000)
-    _, outcome = minimise_in_rounds(parts, shared, n_outputs, stopping, SEED, Control())
+    _, outcome = minimise_in_rounds(shards, shared, n_outputs, stopping, SEED, Control())
     assert outcome.converged
     return outcome.n_iter
 

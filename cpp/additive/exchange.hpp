@@ -6,7 +6,7 @@
 
 #include <sched.h>
 
-#include "additive/parts.hpp"
+#include "additive/feature_slices.hpp"
 #include "clock.hpp"
 #include "simd.hpp"
 #include "team.hpp"
@@ -102,7 +102,7 @@ struct Slot {
 // free when its turn comes again.
 template <class T>
 struct Board {
-  Slot<T> slots[2][kMostParts] = {};
+  Slot<T> slots[2][kMostSlices] = {};
 };
 
 template <class T>
@@ -114,14 +114,14 @@ class Member {
   bool leads() const { return who_ == 0; }
   bool is_crowded() const { return waiting_.is_crowded(); }
 
-  // The sum of everybody's part, and whether the leader says that this row is the last.
-  WIDEMARGIN_INLINE Lanes total(Lanes part, bool& last) {
-    if (n_ == 1) return part;
+  // The sum over all threads, and whether the leader says that this row is the last.
+  WIDEMARGIN_INLINE Lanes total(Lanes own, bool& last) {
+    if (n_ == 1) return own;
     Slot<T>* slots = board_.slots[++row_ & 1];
     T numbers[kLanes];
-    store(numbers, part);
+    store(numbers, own);
     slots[who_].put(numbers, 2 * row_ + (last ? 1 : 0));
-    Lanes sums[kMostParts];
+    Lanes sums[kMostSlices];
     for (int m = 0; m < n_; ++m) {
       waiting_.until([&] { return slots[m].has(row_); });
       slots[m].get(numbers);

@@ -91,18 +91,18 @@ std::int64_t cost_of(const SharedArg& p, std::int64_t begin, std::int64_t end) {
 }
 
 // Dense rows in 16 lanes, by as many threads as are a power of two.
-std::int64_t descend_in_parts(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
+std::int64_t descend_in_team(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
   using Cells = AnyCells<Number, kLanes>;
   const RowCalls& calls = calls_of(p.rows, p.tables);
-  const int n_parts = count_parts(p.rows, p.tables);
+  const int n_slices = count_slices(p.rows, p.tables);
   const int wanted = useful_threads(sweep.n_threads, cost_of(p, sweep.begin, sweep.end));
   const Cells cells(p.tables, box.weights, p.rows.n_features);
   Board<Number> board;
   std::int64_t reached = sweep.begin;
-  together(wanted < n_parts ? wanted : n_parts, [&](int who, int n) {
+  together(wanted < n_slices ? wanted : n_slices, [&](int who, int n) {
     while (n & (n - 1)) n &= n - 1;
     if (who >= n) return;
-    const AnyRows<true> rows(p.rows, calls, share_of(p.rows.n_features, n_parts, who, n));
+    const AnyRows<true> rows(p.rows, calls, share_of(p.rows.n_features, n_slices, who, n));
     Member<Number> member(board, who, n);
     const std::int64_t at = descend(rows, cells, box, BoxDual<Cells>(p, box), sweep, member);
     if (who > 0) return;
@@ -133,8 +133,8 @@ std::int64_t descend_alone(const SharedArg& p, const BoxArg& box, const Sweep& s
 
 std::int64_t descend_box(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
   const bool wide = p.rows.code_type != CodeType::u8, dense = !p.rows.index;
-  if (p.tables.lanes > 1 && dense && (wide || count_parts(p.rows, p.tables) > 1))
-    return descend_in_parts(p, box, sweep);
+  if (p.tables.lanes > 1 && dense && (wide || count_slices(p.rows, p.tables) > 1))
+    return descend_in_team(p, box, sweep);
   return descend_alone(p, box, sweep);
 }
 

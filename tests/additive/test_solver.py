@@ -39,7 +39,7 @@ class PlainProblem:
 
     at_once = 1
 
-    def parts(self, groups):
+    def duals(self, groups):
         return (self for _ in groups)
 
     def sweep(self, order, begin, bounds, fate, account):
@@ -85,7 +85,7 @@ class BlockedProblem(PlainProblem):
 
     cuts, at_once = np.array([0, 5, 6, 25, 40]), 2
 
-    def parts(self, groups):
+    def duals(self, groups):
         for group in groups:
             self.asked.append(tuple(group))
             yield Blocks(self, np.concatenate([np.arange(*self.cuts[k : k + 2]) for k in group]))

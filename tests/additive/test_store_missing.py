@@ -51,7 +51,7 @@ def test_codes_and_bins_are_those_of_arrays_to_the_bit(layout, scaling, tmp_path
     assert store.columns == Columns(6, missing=frozenset({1, 4}))
     assert store.shape == (120, 6)
     same(store.encoder, expected.encoder)
-    codes = np.vstack([block.toarray() for _, block in store.codes.parts()])
+    codes = np.vstack([block.toarray() for _, block in store.codes.blocks()])
     np.testing.assert_array_equal(codes, expected.codes.toarray())
     assert codes.shape == (120, 8)
 

@@ -42,7 +42,7 @@ def precision(tol: float, c: np.ndarray, diagonal: np.ndarray) -> type:
 class Dual:
     """The signed dual variables of a fit, and what they belong to."""
 
-    parts: list[np.ndarray]  # of each batch, (n_rows, its outputs)
+    by_batch: list[np.ndarray]  # of each batch, (n_rows, its outputs)
     C: float  # in the kernel's own unit
     multi_class: str
     label: np.ndarray
@@ -51,7 +51,7 @@ class Dual:
     @cached_property
     def coef(self) -> np.ndarray:
         """(n_rows, n_outputs), put together when another fit starts from it."""
-        return np.hstack(self.parts)
+        return np.hstack(self.by_batch)
 
     def grown(self, C: float, dtype: type) -> np.ndarray:
         """For another C, in the precision that it needs."""

@@ -37,14 +37,14 @@ class CodedRows(ABC):
     def groups(self, groups: Sequence[Sequence[int]]) -> Iterator[Codes]:
         """Blocks by their numbers, those of a group as one, one group after the other."""
 
-    def parts(self) -> Iterator[tuple[slice, Codes]]:
+    def blocks(self) -> Iterator[tuple[slice, Codes]]:
         """All blocks in order, and the rows that each has."""
         rows = [slice(begin, end) for begin, end in pairwise(self.cuts.tolist())]
         return zip(rows, self.groups([(k,) for k in range(len(rows))]), strict=True)
 
     def slices(self, n_rows: int) -> Iterator[tuple[slice, Codes]]:
         """All rows in order, at most so many of a block at a time."""
-        for rows, block in self.parts():
+        for rows, block in self.blocks():
             if block.n_rows <= n_rows:
                 yield rows, block
                 continue
@@ -55,19 +55,19 @@ class CodedRows(ABC):
     def frequency(self, row_weight: np.ndarray) -> np.ndarray:
         """Total weight of the rows that hold each code, with code 0 (absent) counted as none."""
         count = np.zeros(self.n_codes)
-        for rows, block in self.parts():
+        for rows, block in self.blocks():
             count += _core.count_codes(block.core, row_weight[rows])
         count[0] = 0
         return count
 
     def row_sums(self, table: np.ndarray) -> np.ndarray:
         """Of each row, the sum of its codes' entries in a table."""
-        return np.concatenate([_core.row_sums(block.core, table) for _, block in self.parts()])
+        return np.concatenate([_core.row_sums(block.core, table) for _, block in self.blocks()])
 
     def largest(self) -> np.ndarray:
         """The largest code of each feature."""
         found = np.zeros(self.n_features, dtype=np.int64)
-        for _, block in self.parts():
+        for _, block in self.blocks():
             np.maximum(found, _core.largest_codes(block.core), out=found)
         return found
 

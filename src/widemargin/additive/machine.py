@@ -162,8 +162,8 @@ class AdditiveMachine(Machine):
             setattr(self, name, value)
         self.fit_record_ = fit_record(solutions, shared, time.perf_counter() - started)
         self.C_ = C
-        parts = [solution.coef for solution in solutions]
-        dual = Dual(parts, C, coding.multi_class, training.targets.label, training.targets.present)
+        coef = [solution.coef for solution in solutions]
+        dual = Dual(coef, C, coding.multi_class, training.targets.label, training.targets.present)
         if self.warm_start:
             self._dual = dual
         context.call_on_fit_task_end(

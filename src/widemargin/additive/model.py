@@ -106,7 +106,7 @@ class AdditiveModel:
                 "raw values are gone. Predict the data that the store was built from."
             )
         table = self.lookup.table
-        return np.vstack([self._decided(block, table, n_jobs) for _, block in codes.parts()])
+        return np.vstack([self._decided(block, table, n_jobs) for _, block in codes.blocks()])
 
     def _decided(self, codes: Codes, table: np.ndarray, n_jobs: int | None) -> np.ndarray:
         left, right = (None, table) if self.offset is not None else (table, table)

@@ -34,7 +34,7 @@ _FEWER = 0.9  # of the active samples: where more have moved, the next sweep doe
 _LANES: int = _core.LANES
 
 
-class Part(Protocol):
+class BlockDual(Protocol):
     """The samples of some blocks, numbered from 0.
 
     Both passes work for about 0.1 s and return where to go on, so that they can be interrupted;
@@ -74,7 +74,7 @@ class Problem(Protocol):
         """Blocks that a sweep may have at a time."""
         ...
 
-    def parts(self, groups: Sequence[Sequence[int]]) -> Iterator[Part]:
+    def duals(self, groups: Sequence[Sequence[int]]) -> Iterator[BlockDual]:
         """Groups of blocks by their numbers, each there until the next one is asked for."""
         ...
 
@@ -179,11 +179,11 @@ def measured_sums(problems: Iterable[Problem], control: Control) -> np.ndarray:
 
 
 def _add_sums(problem: Problem, account: np.ndarray, control: Control) -> None:
-    for part in problem.parts([(k,) for k in range(len(problem.cuts) - 1)]):
+    for dual in problem.duals([(k,) for k in range(len(problem.cuts) - 1)]):
         begin = 0
-        while begin < part.n_rows:
+        while begin < dual.n_rows:
             control.check()
-            begin = part.certify(begin, account)
+            begin = dual.certify(begin, account)
 
 
 class ActiveSamples:
@@ -248,7 +248,7 @@ class ActiveSamples:
         blocks = [k for k in rng.permutation(len(cuts) - 1).tolist() if ends[k] < ends[k + 1]]
         n = self._problem.at_once
         groups = [blocks[i : i + n] for i in range(0, len(blocks), n)]
-        for group, part in zip(groups, self._problem.parts(groups), strict=True):
+        for group, dual in zip(groups, self._problem.duals(groups), strict=True):
             first = list(accumulate((cuts[k + 1] - cuts[k] for k in group), initial=0))
             chosen = [
                 samples[ends[k] : ends[k + 1]] + np.int32(at - cuts[k])  # as they are numbered here
@@ -256,10 +256,10 @@ class ActiveSamples:
             ]
             rows = np.concatenate(chosen)
             order, begin = _core.shuffled(rows, int(rng.integers(1 << 63))), 0
-            fate = np.zeros(part.n_rows, dtype=np.uint8)
+            fate = np.zeros(dual.n_rows, dtype=np.uint8)
             while begin < len(order):
                 control.check()
-                begin = part.sweep(order, begin, bounds, fate, account)
+                begin = dual.sweep(order, begin, bounds, fate, account)
             for k, at in zip(group, first, strict=False):
                 self._fate[cuts[k] : cuts[k + 1]] = fate[at : at + cuts[k + 1] - cuts[k]]
         return account
