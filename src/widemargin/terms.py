@@ -19,7 +19,6 @@ from widemargin.additive import AdditiveSVC
 from widemargin.additive.column_shapes import column_shape
 from widemargin.additive.shares import ROUNDING
 from widemargin.machine import feature_names
-from widemargin.multiclass import Coding
 from widemargin.units import SCALERS, Units
 
 NEITHER = "(other)"
@@ -142,16 +141,12 @@ class Explanation:
     @property
     def classes(self) -> np.ndarray:
         """The classes that have a score."""
-        return self.machine.classes_[self._coding.scored]
+        return self.machine.classes_[self.machine.coding_.scored]
 
     @property
     def intercept(self) -> np.ndarray:
         """(n_scores,): the mean decision value over the training data."""
-        return self.machine.model_.centred_intercept @ self._coding.readout
-
-    @property
-    def _coding(self) -> Coding:
-        return Coding.of(self.machine)
+        return self.machine.model_.centred_intercept @ self.machine.coding_.readout
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -249,8 +244,8 @@ class Explanation:
     def _column(self, j: int) -> Shape:
         """One column: numbers in the data's units, or categories."""
         own = column_shape(self.machine.model_, self.machine.columns_, j)
-        scores = own.scores @ self._coding.readout
-        missing = None if own.missing is None else own.missing @ self._coding.readout
+        scores = own.scores @ self.machine.coding_.readout
+        missing = None if own.missing is None else own.missing @ self.machine.coding_.readout
         if own.values.dtype != object:
             return Shape(self.units.raw(j, own.values), scores, own.share, missing)
         share = own.share
@@ -294,7 +289,8 @@ class Explanation:
             names.append(NEITHER)
             scores.append(neither)
             share = np.append(share, rest)
-        return Shape(np.array(names, dtype=object), np.array(scores) @ self._coding.readout, share)
+        readout = self.machine.coding_.readout
+        return Shape(np.array(names, dtype=object), np.array(scores) @ readout, share)
 
     def _share(self, j: int, code) -> np.ndarray:
         """Shares of codes of one feature in the training data."""

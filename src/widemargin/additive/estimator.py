@@ -11,7 +11,6 @@ from widemargin.additive.machine import AdditiveMachine
 from widemargin.additive.store import BlockStore
 from widemargin.classifier import MarginClassifier
 from widemargin.losses import LOSSES
-from widemargin.multiclass import Coding
 from widemargin.validation import (
     check_bool,
     check_choice,
@@ -109,6 +108,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    coding_ : Coding
+        How outputs become scores of classes.
     n_iter_ : int
         Sweeps of the slowest batch (0 where a warm start was within ``tol`` already); visits to
         samples that moved, between two sweeps, are not counted.
@@ -266,6 +267,6 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
                     "data of the model. Predict the data that the store was built from."
                 )
             outputs = self.model_.decision_of_codes(X.codes, X.encoder, self.n_jobs)
-            return Coding.of(self).scores(outputs)
+            return self.coding_.scores(outputs)
         values, marks = self._parts(X)
-        return Coding.of(self).scores(self.model_.decision(values, self.n_jobs, marks))
+        return self.coding_.scores(self.model_.decision(values, self.n_jobs, marks))

@@ -41,6 +41,7 @@ class ExplanationMixin:
     """The explaining methods of `AdditiveSVC`, which sets these attributes in `fit`."""
 
     classes_: np.ndarray
+    coding_: Coding
     n_features_in_: int
     model_: AdditiveModel
     columns_: Columns
@@ -116,7 +117,7 @@ class ExplanationMixin:
         ``approximation="pmsvm"``, whose values stand for the nearest on a grid.
         """
         check_is_fitted(self, "model_")
-        model, readout = self.model_, Coding.of(self).readout
+        model, readout = self.model_, self.coding_.readout
         if not self.columns_.are_features:
             shapes = (column_shape(model, self.columns_, j) for j in range(self.n_features_in_))
             return np.array([shape.importance(readout) for shape in shapes])
@@ -131,7 +132,7 @@ class ExplanationMixin:
         numbers = np.flatnonzero(self.classes_ == label)
         if len(numbers) != 1:
             raise ValueError(f"class_label={class_label!r} is not in {self.classes_.tolist()}.")
-        return Coding.of(self).score_of(values, int(numbers[0]))
+        return self.coding_.score_of(values, int(numbers[0]))
 
     def _feature_number(self, feature) -> int:
         if isinstance(feature, str):

@@ -16,7 +16,7 @@ from widemargin.kernel import KernelSVC
 from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.model import KernelModel
 from widemargin.libsvm.svm_text import SvmText
-from widemargin.multiclass import Coding, every_pair, pair_numbers
+from widemargin.multiclass import every_pair, pair_numbers
 from widemargin.units import SCALERS, Units
 from widemargin.wording import words
 
@@ -184,7 +184,7 @@ def _checked_labels(model) -> np.ndarray:
             "This is an early model, of clusters, which LIBSVM's format cannot say. Fit to the end "
             f"with {option('early', False)}, or use {elsewhere}."
         )
-    if len(model.classes_) > 2 and not Coding.of(model).votes:
+    if len(model.classes_) > 2 and not model.coding_.votes:
         raise ValueError(
             f"{option('multi_class', model.multi_class)} with {len(model.classes_)} classes: "
             f"LIBSVM knows pairs of classes only. Fit with {option('multi_class', 'ovo')}, or use "

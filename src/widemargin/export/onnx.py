@@ -19,7 +19,6 @@ from widemargin.export.onnx_inputs import Inputs, matrix_input, table_input
 from widemargin.export.onnx_kernel import kernel_scores, votes
 from widemargin.files import replacing
 from widemargin.kernel import KernelSVC
-from widemargin.multiclass import Coding
 
 
 def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLike) -> None:
@@ -157,7 +156,7 @@ def _class_scores(graph: Graph, x: Inputs, model) -> str:
             f"{type(model).__name__} cannot be exported: give an AdditiveSVC, a KernelSVC, or a "
             "Pipeline that ends in one."
         )
-    coding = Coding.of(model)
+    coding = model.coding_
     if isinstance(model, AdditiveSVC):
         scores = additive_scores(graph, x, model.model_, model.columns_)
     else:

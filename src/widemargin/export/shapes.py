@@ -13,7 +13,6 @@ from sklearn.pipeline import Pipeline
 from widemargin.additive import AdditiveSVC
 from widemargin.export.labels import plain_labels
 from widemargin.files import replacing
-from widemargin.multiclass import Coding
 from widemargin.terms import Explanation, Term, explain
 
 
@@ -71,7 +70,7 @@ def shape_functions(model: AdditiveSVC | Pipeline, names=None) -> dict[str, Any]
     return {
         "widemargin": version("widemargin"),
         "classes": classes.tolist(),
-        "outputs": classes[Coding.of(explained.machine).scored].tolist(),
+        "outputs": classes[explained.machine.coding_.scored].tolist(),
         "intercepts": _finite(explained.intercept),
         "features": features,
         "terms": _terms(explained),

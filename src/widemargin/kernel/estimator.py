@@ -15,7 +15,7 @@ from widemargin.kernel.machine import KernelMachine
 from widemargin.kernel.model import COMBINATIONS
 from widemargin.kernel.partition import CLUSTERINGS
 from widemargin.kernel.problems import MULTI_CLASS, Variables, binary_problems
-from widemargin.multiclass import Coding, Targets
+from widemargin.multiclass import Targets
 from widemargin.stored import matrix_of
 from widemargin.validation import (
     check_bool,
@@ -319,5 +319,5 @@ class KernelSVC(MarginClassifier, KernelMachine):
         stored, host = matrix_of(X), Host(effective_n_jobs(self.n_jobs))
         parts = [X] if stored is None else (part for _, part in stored.parts())
         checked = (check_X(self, part, reset=False) for part in parts)
-        scores = Coding.of(self).scores
+        scores = self.coding_.scores
         return np.concatenate([self.model_.decision(part, host, scores) for part in checked])

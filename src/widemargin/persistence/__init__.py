@@ -17,6 +17,7 @@ from widemargin.classifier import MarginClassifier
 from widemargin.kernel.estimator import KernelSVC
 from widemargin.libsvm import is_foreign, load_foreign
 from widemargin.machine import Machine
+from widemargin.multiclass import Coding
 from widemargin.persistence.additive import pack_additive, unpack_additive
 from widemargin.persistence.calibration import pack_curves, unpack_curves
 from widemargin.persistence.container import (
@@ -225,6 +226,7 @@ def _unpack_machine(kind: str, fields: Fields, arrays: Arrays, kernel: Callable 
     model.n_features_in_ = d
     if issubclass(cls, MarginClassifier):
         model.classes_ = unpack_labels(fields.inner("classes"))
+        model.coding_ = Coding(model.multi_class, len(model.classes_))
     if fields.has("label_name"):
         model.label_name_ = fields.text("label_name")
     own = fields.inner("own")

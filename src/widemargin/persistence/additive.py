@@ -12,7 +12,6 @@ from widemargin.additive.lookup import BinnedLookup, Lookup, PolynomialLookup
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.shares import ROUNDING, BinShares, code_type
 from widemargin.additive.tables import Tables
-from widemargin.multiclass import Coding
 from widemargin.persistence.columns import pack_columns, unpack_columns
 from widemargin.persistence.container import Arrays, Fields
 
@@ -65,7 +64,7 @@ def unpack_additive(estimator: AdditiveSVC, fields: Fields, arrays: Arrays) -> N
     named = _chosen(estimator)
     estimator.kernel_ = fields.text("kernel", tuple(KERNELS)) if named else estimator.kernel
     tables = _unpack_tables(estimator, fields, arrays, encoder)
-    n_outputs = Coding.of(estimator).n_outputs
+    n_outputs = estimator.coding_.n_outputs
     model = _unpack_model(fields, arrays, encoder, tables, (columns.n_features, n_outputs))
     estimator.columns_, estimator.model_, estimator.intercept_ = columns, model, model.intercept
     estimator.rank_ = fields.integer("rank")

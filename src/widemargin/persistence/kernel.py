@@ -56,7 +56,7 @@ def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
 
 def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
     """Set what `KernelSVC.fit` sets."""
-    d, coding = estimator.n_features_in_, Coding.of(estimator)
+    d, coding = estimator.n_features_in_, estimator.coding_
     intercept = arrays.take("intercept", np.float64, (coding.n_outputs,))
     coef = _unpack_coef(arrays, coding)
     kernel = _unpack_kernel(estimator, fields, arrays)
