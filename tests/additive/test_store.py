@@ -289,7 +289,7 @@ def test_new_labels_are_sorted_among_the_old_ones(tmp_path):
     [
         ({"n_bins": 9}, "n_bins=9: the store .* was built with n_bins='auto'"),
         ({"scaling": None}, "scaling=None: the store .* was built with scaling='auto'"),
-        ({"binning": "log"}, "binning='log': the store"),
+        ({"binning": "floor"}, "binning='floor': the store"),
         ({"approximation": "pmsvm"}, "binning='exact': the store"),
         ({"kernel": lambda x, y: np.minimum(x, y) + 1}, "not zero at zero"),
     ],

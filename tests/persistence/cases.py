@@ -149,7 +149,6 @@ ADDITIVE: dict[str, Callable[[], Case]] = {
     "crammer singer": lambda: _additive(multi_class="crammer_singer"),
     "crammer singer of two": lambda: _additive(multi_class="crammer_singer", n_classes=2),
     "chebyshev": lambda: _additive("chi2", approximation="chebyshev", rank=4, tol=0.1),
-    "chebyshev linear": lambda: _additive("chi2", approximation="chebyshev_linear", tol=0.1),
     "fourier": lambda: _additive("chi2", approximation="fourier"),
     "icd": lambda: _paper(papers.icd()),
     "pmsvm": lambda: _paper(papers.pmsvm(-8)),
@@ -177,7 +176,7 @@ ADDITIVE: dict[str, Callable[[], Case]] = {
         X=(400 * rows()).astype(np.int32), y=classes(rows()), scaling=None
     ),
     "other settings": lambda: _additive(
-        C=3, loss="hinge", fit_intercept=False, C_unit="raw", n_bins=20, binning="log", rank=5,
+        C=3, loss="hinge", fit_intercept=False, C_unit="raw", n_bins=20, binning="floor", rank=5,
         scaling="minmax", class_weight={0: 2.0, 1: 1.0, 2: 0.5}, max_iter=500, n_jobs=2,
         warm_start=True, verbose=0, tol=0.01,
     ),

@@ -42,9 +42,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     approximation : str, default="spectral"
         How the kernel becomes a pair of tables: "spectral" (best factor for the bins at hand:
         kernel PCA per feature, after Perronnin, Sanchez and Liu, CVPR 2010),
-        "chebyshev" (PmSVM-LUT), "chebyshev_linear" (its nodes placed in x, for study), "pmsvm"
-        (PmSVM's three nodes, values not binned), "unary" (ICD's tables, exact on the bins) or
-        "fourier" (Vedaldi and Zisserman).
+        "chebyshev" (PmSVM-LUT), "pmsvm" (PmSVM's three nodes, values not binned), "unary" (ICD's
+        tables, exact on the bins) or "fourier" (Vedaldi and Zisserman).
     rank : int or "auto", default="auto"
         Numbers per bin.  "auto" takes the smallest of 1, 2, 3, 4, 8, 12, 16 whose weighted
         relative error is below 0.1 %, or 16 where none is (kernels with a kink, such as the
@@ -53,12 +52,11 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         Number of bins, at most 65,535.  "auto": 255; 100 with ``scaling="percentile"``; with
         ``scaling=None`` and whole numbers, in floats or not, one for each up to the largest (if
         that is above 4,095, for each that occurs).
-    binning : {"auto", "uniform", "floor", "log", "exact"}, default="auto"
+    binning : {"auto", "uniform", "floor", "exact"}, default="auto"
         Where the bins lie.  "auto": at the distinct values if there are at most ``n_bins``, else
         half by quantiles and half evenly in sqrt(t); "uniform": even steps up to the largest value,
         values to the nearest; "floor": likewise, values to the one below (PmSVM-LUT, eq. 18), those
-        below the first lost; "log": equal ratios; "exact": one bin per distinct value, however
-        many.
+        below the first lost; "exact": one bin per distinct value, however many.
     scaling : {"auto", "global", "minmax", "percentile", None}, default="auto"
         How raw values reach the kernel: "global" divides all features by one number, "minmax"
         maps each feature to [0, 1], "percentile" is ICD's rule (eq. 13; zeros count only where

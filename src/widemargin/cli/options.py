@@ -243,7 +243,7 @@ Approximation = Annotated[
     str | None,
     machine_option(
         "--approximation",
-        help="Additive: spectral, chebyshev, chebyshev_linear, pmsvm, unary, fourier",
+        help="Additive: spectral, chebyshev, pmsvm, unary, fourier",
     ),
 ]
 Intercept = Annotated[
