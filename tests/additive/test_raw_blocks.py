@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from widemargin import BlockStore
 from widemargin.additive import store_building
 from widemargin.additive.block_files import Stacked, entry_of, read_ahead, read_arrays, write_arrays
-from widemargin.additive.codes import encode_block
+from widemargin.additive.codes import encode
 from widemargin.additive.encoder import fit_encoder
 from widemargin.additive.manifest import Manifest
 from widemargin.additive.raw_blocks import narrowed, raw_blocks
@@ -116,8 +116,8 @@ def test_columns_of_two_bytes_have_the_codes_of_four(least):
     encoder = fit_encoder(four, np.ones(50), scaling="minmax")
     same(fit_encoder(two, np.ones(50), scaling="minmax"), encoder)
     for found, expected in zip(
-        vars(encode_block(two, encoder)).values(),
-        vars(encode_block(four, encoder)).values(),
+        vars(encode(two, encoder)).values(),
+        vars(encode(four, encoder)).values(),
         strict=True,
     ):
         np.testing.assert_array_equal(found, expected)
