@@ -27,6 +27,8 @@ from distributed import Client, Future, LocalCluster
 from widemargin.cluster import RETRIES, ClusterExecutor
 from widemargin.dask import AdditiveSVC, KernelSVC, ShardsOnCluster
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def cluster():

@@ -12,6 +12,8 @@ import pytest
 
 from widemargin.data import svmlight
 
+pytestmark = pytest.mark.slow
+
 FUZZ = Path(__file__).parents[1] / "fuzz"
 SEEDS = sorted((FUZZ / "seeds" / "svmlight").iterdir())
 

@@ -24,7 +24,7 @@ from widemargin import AdditiveSVC, KernelSVC
 ROOT = Path(__file__).parents[1]
 MINUTES = os.environ.get("WIDEMARGIN_STRESS_MINUTES")
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")]
 
 
 @pytest.mark.parametrize(

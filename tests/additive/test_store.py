@@ -20,6 +20,8 @@ from .encoding import same
 from .helpers import svc
 from .problems import LOSSES, histograms
 
+pytestmark = pytest.mark.slow
+
 SMALL = 80  # values per block: many blocks of few rows
 
 

@@ -11,6 +11,8 @@ from widemargin.claim import Claim
 
 from .store_helpers import BUILD, build, chunks, content
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store(tmp_path):

@@ -22,7 +22,7 @@ THREADS = [2, 3, 5]
 TASKS = Path("/proc/self/task")
 
 
-pytestmark = pytest.mark.usefixtures("many_cores")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("many_cores")]
 
 
 def wide(n_classes=5, n_rows=1500, n_features=500):

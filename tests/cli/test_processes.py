@@ -21,6 +21,8 @@ from widemargin.cli.app import app
 
 from .helpers import files, run, write
 
+pytestmark = pytest.mark.slow
+
 PYTHON = [sys.executable, "-m", "widemargin"]
 PROGRAM = Path(sys.executable).with_name("widemargin")
 

@@ -18,6 +18,8 @@ from widemargin.persistence import container
 from .cases import Case, fitted, rows
 from .damage import DAMAGED, damaged, nodes
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def older(path):

@@ -16,6 +16,8 @@ from widemargin.kernel.checkpoint import Checkpoint
 from ..helpers import points
 from .helpers import assert_same_fit, parts, snapshot, svc
 
+pytestmark = pytest.mark.slow
+
 HELD = """
 import sys
 import numpy as np
