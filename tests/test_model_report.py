@@ -21,6 +21,8 @@ from widemargin.machine import changed_and_default_parameters
 from widemargin.mistakes import worst_mistakes
 from widemargin.pages import Html, escaped, facts, page, picture, section, table, tag
 
+pytestmark = pytest.mark.slow
+
 EVIL = "<script>alert(1)</script>"
 
 

@@ -15,6 +15,8 @@ from widemargin.resources import free_memory
 
 from .helpers import refused, run, run_json, write_lines
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def small_chunks(monkeypatch):

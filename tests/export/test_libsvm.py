@@ -17,7 +17,10 @@ from widemargin.export import export_libsvm
 from widemargin.kernel.backend import Host
 
 svmutil = pytest.importorskip("libsvm.svmutil")
-pytestmark = pytest.mark.filterwarnings("ignore:kernel=.sigmoid. is not positive semi-definite")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:kernel=.sigmoid. is not positive semi-definite"),
+]
 
 
 def data(name):
