@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from widemargin.data import Dataset, read
-from widemargin.data.arrays import read_npy, read_npz
+from widemargin.data.arrays import stream_npy, stream_npz
 
 from .helpers import assert_same_bits, assert_same_matrix, refused, saved
 
@@ -24,11 +24,11 @@ PARTS = {"data": ROWS.data, "indices": ROWS.indices, "indptr": ROWS.indptr, "sha
 
 
 def npz(save=np.savez, split=None, name="file.npz", **arrays) -> Dataset:
-    return read_npz(io.BytesIO(saved(save, **arrays)), split=split, name=name)
+    return next(stream_npz(io.BytesIO(saved(save, **arrays)), split=split, name=name))
 
 
 def npy(array, label=None, name="file.npy") -> Dataset:
-    return read_npy(io.BytesIO(saved(np.save, array)), label=label, name=name)
+    return next(stream_npy(io.BytesIO(saved(np.save, array)), label=label, name=name))
 
 
 # ------------------------------------------------------------------ what is read
@@ -73,7 +73,7 @@ def test_splits():
 def test_sparse_as_scipy_saves_it(layout, kind, compressed):
     matrix = kind(X[:, :2]).asformat(layout)  # square: rows and columns are easily confused
     content = saved(sp.save_npz, matrix, compressed=compressed)
-    data = read_npz(io.BytesIO(content))
+    data = read(io.BytesIO(content))
     assert isinstance(data.X, sp.csr_array)
     assert_same_matrix(data.X, sp.csr_array(X[:, :2]))
     assert data.y is None

@@ -7,11 +7,10 @@ import re
 from typing import Any, Unpack, get_type_hints
 
 from widemargin.budget import Budget
-from widemargin.data.arrays import read_npy, read_npz
+from widemargin.data.arrays import stream_npy, stream_npz
 from widemargin.data.columns import RuleOptions
-from widemargin.data.compression import decompressed
 from widemargin.data.dataset import Dataset, Layout
-from widemargin.data.streams import DAMAGE, HEAD, naming_file, opened, whole
+from widemargin.data.streams import DAMAGE, HEAD, decompressed, naming_file, opened, whole
 from widemargin.data.svmlight import read_svmlight
 from widemargin.data.tables import TABLE_FORMATS, read_table
 from widemargin.validation import check_choice
@@ -142,9 +141,9 @@ def read(
         # The others jump about in the file.
         content = text if text is file and file.seekable() else whole(text, budget)
         if found == "npz":
-            return read_npz(content, split=split, like=like, name=name, max_bytes=budget)
+            return next(stream_npz(content, split=split, like=like, name=name, max_bytes=budget))
         if found == "npy":
-            return read_npy(content, label=label, like=like, name=name, max_bytes=budget)
+            return next(stream_npy(content, label=label, like=like, name=name, max_bytes=budget))
         return read_table(content, found, **known)
 
 

@@ -30,6 +30,7 @@ _PARTS_PER_BUDGET = 64  # a round's text and rows are then a small part of what 
 _ROW = 36  # bytes: label, query, end, and the start in the matrix
 _TEXT = 64  # bytes of a label that is text, beside its characters
 _BOM = b"\xef\xbb\xbf"
+_ALL_QID = "give a qid to all rows or to none."
 _SHOWN = 40  # characters of a bad token in a message
 
 _FAULTS = {
@@ -52,10 +53,6 @@ _FAULTS = {
     "large_value": "{token!r} is too large for the number type.",
     "bad_byte": "an unexpected byte, {byte:#04x}. Is this a text file?",
 }
-
-
-class NotInPiecesError(ValueError):
-    """Text that has to be read as a whole."""
 
 
 class _ReadAgain(Exception):  # noqa: N818
@@ -119,25 +116,8 @@ def read_svmlight(
     >>> data.y
     array([ 1., -1.])
     """
-    check_choice("zero_based", zero_based, (True, False, "auto"))
-    if n_features is not None:
-        check_number("n_features", n_features, low=1, integer=True)
-    start = file.tell() if file.seekable() else 0
     budget = Budget.of(max_bytes, name)
-    rows = _GrowingRows(dtype, budget)
-    while True:
-        try:
-            with budget:
-                for _ in _rounds(file, rows, effective_n_jobs(n_jobs)):
-                    pass
-                return rows.dataset(n_features, zero_based)
-        except _ReadAgain:
-            if not file.seekable():
-                raise ValueError(
-                    f"{name}: labels are text or indices above 2^31, which takes a second look at "
-                    "the file, and a pipe cannot be read twice. Save it to a file first."
-                ) from None
-            file.seek(start)
+    return next(_pieces(file, n_features, zero_based, dtype, n_jobs, budget, whole=True))
 
 
 def stream_svmlight(
@@ -153,8 +133,8 @@ def stream_svmlight(
     """Read svmlight text piece by piece, in memory that does not grow with the file.
 
     Parameters are those of `read_svmlight`.  Where the number of features is not known, a piece is
-    as wide as its largest index; ``zero_based="auto"`` goes by the first piece.  Labels must be
-    numbers. ``max_bytes`` is about a block and the longest line, not about the file.
+    as wide as its largest index; ``zero_based="auto"`` goes by the first piece, which also decides
+    whether labels are text.  ``max_bytes`` limits a block and the longest line, not the file.
 
     Examples
     --------
@@ -163,25 +143,56 @@ def stream_svmlight(
     >>> [block.X.shape for block in stream_svmlight(text, n_features=2)]
     [(2, 2)]
     """
+    budget = Budget.of(max_bytes, name)
+    return _pieces(file, n_features, zero_based, dtype, n_jobs, budget, whole=False)
+
+
+def _pieces(
+    file: BinaryIO,
+    n_features: int | None,
+    zero_based: bool | str,
+    dtype,
+    n_jobs: int | None,
+    budget: Budget,
+    *,
+    whole: bool,
+) -> Iterator[Dataset]:
+    """The rows of a file, a piece for every round of parsing or one of all of them.
+
+    Numbers and 32-bit indices are parsed first; a file that has others is begun again.
+    """
     check_choice("zero_based", zero_based, (True, False, "auto"))
     if n_features is not None:
         check_number("n_features", n_features, low=1, integer=True)
-    budget = Budget.of(max_bytes, name)
+    start = file.tell() if file.seekable() else 0
     rows, has_qid = _GrowingRows(dtype, budget), None
-    try:
-        with budget:
-            for _ in _rounds(file, rows, effective_n_jobs(n_jobs), keep=False):
-                if rows.n_rows:
-                    block = rows.dataset(n_features, zero_based)
-                    if has_qid not in (None, block.qid is not None):
-                        raise ValueError(f"{name}: only some rows have a qid; give all or none.")
-                    has_qid, zero_based = block.qid is not None, bool(block.zero_based)
-                    yield block
+    while True:
+        try:
+            with budget:
+                for _ in _rounds(file, rows, effective_n_jobs(n_jobs), keep=whole):
+                    if whole or not rows.n_rows:
+                        continue
+                    piece = rows.dataset(n_features, zero_based)
+                    if has_qid not in (None, piece.qid is not None):
+                        raise ValueError(f"{budget.name}: only some rows have a qid; {_ALL_QID}")
+                    has_qid, zero_based = piece.qid is not None, bool(piece.zero_based)
+                    yield piece
                     rows.forget()
-    except _ReadAgain:
-        raise NotInPiecesError(
-            f"{name}: labels are text or indices above 2^31; read the file as a whole."
-        ) from None
+                if whole:
+                    yield rows.dataset(n_features, zero_based)
+                return
+        except _ReadAgain:
+            if has_qid is not None:  # pieces have been handed on
+                raise ValueError(
+                    f"{budget.name}: labels are text or indices above 2^31 from some row on; "
+                    "read the file as a whole."
+                ) from None
+            if not file.seekable():
+                raise ValueError(
+                    f"{budget.name}: labels are text or indices above 2^31, which takes a second "
+                    "look at the file, and a pipe cannot be read twice. Save it to a file first."
+                ) from None
+            file.seek(start)
 
 
 def _rounds(
@@ -365,7 +376,7 @@ class _GrowingRows:
             raise ValueError(f"{self.name}: no rows in it.")
         if 0 < self.with_qid < self.n_rows:
             raise ValueError(
-                f"{self.name}: {self.with_qid} of {self.n_rows} rows have a qid; give all or none."
+                f"{self.name}: {self.with_qid} of {self.n_rows} rows have a qid; {_ALL_QID}"
             )
         if zero_based == "auto":
             zero_based = self.least == 0
