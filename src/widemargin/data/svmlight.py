@@ -1,8 +1,7 @@
 """svmlight / LIBSVM text, read in blocks of whole lines by the core.
 
-A buffer of text is cut at newlines into one part per thread.  The parts are measured, room for
-their values is made at the end of the arrays, and all are parsed into it at once, so a file is
-touched once and its text is never in memory as a whole.
+A buffer of text is cut at newlines into one part per thread.  The parts are measured, and all are
+parsed at once into the end of the arrays: the text is never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -97,10 +96,8 @@ def read_svmlight(
     n_jobs : int, default=None
         Threads; the result does not depend on it.
     name : str
-        For messages.
     max_bytes : int, default=None
-        The most memory that the rows may take, by default 80 % of what is free. It is exceeded by
-        no more than a block of text.
+        Memory limit for the rows, by default 80 % of what is free.
 
     Returns
     -------
@@ -116,8 +113,8 @@ def read_svmlight(
     >>> data.y
     array([ 1., -1.])
     """
-    budget = Budget.of(max_bytes, name)
-    return next(_pieces(file, n_features, zero_based, dtype, n_jobs, budget, whole=True))
+    options = (n_features, zero_based, dtype, n_jobs, Budget.of(max_bytes, name))
+    return next(_pieces(file, *options, whole=True))
 
 
 def stream_svmlight(
@@ -143,19 +140,12 @@ def stream_svmlight(
     >>> [block.X.shape for block in stream_svmlight(text, n_features=2)]
     [(2, 2)]
     """
-    budget = Budget.of(max_bytes, name)
-    return _pieces(file, n_features, zero_based, dtype, n_jobs, budget, whole=False)
+    options = (n_features, zero_based, dtype, n_jobs, Budget.of(max_bytes, name))
+    return _pieces(file, *options, whole=False)
 
 
 def _pieces(
-    file: BinaryIO,
-    n_features: int | None,
-    zero_based: bool | str,
-    dtype,
-    n_jobs: int | None,
-    budget: Budget,
-    *,
-    whole: bool,
+    file: BinaryIO, n_features, zero_based, dtype, n_jobs, budget: Budget, *, whole: bool
 ) -> Iterator[Dataset]:
     """The rows of a file, a piece for every round of parsing or one of all of them.
 
@@ -183,16 +173,15 @@ def _pieces(
                 return
         except _ReadAgain:
             if has_qid is not None:  # pieces have been handed on
-                raise ValueError(
-                    f"{budget.name}: labels are text or indices above 2^31 from some row on; "
-                    "read the file as a whole."
-                ) from None
-            if not file.seekable():
-                raise ValueError(
-                    f"{budget.name}: labels are text or indices above 2^31, which takes a second "
-                    "look at the file, and a pipe cannot be read twice. Save it to a file first."
-                ) from None
-            file.seek(start)
+                problem, way_out = " from some row on", "Read the file as a whole."
+            elif not file.seekable():
+                problem = ", which takes a second look at the file, and a pipe cannot be read twice"
+                way_out = "Save it to a file first."
+            else:
+                file.seek(start)
+                continue
+            what = f"{budget.name}: labels are text or indices above 2^31"
+            raise ValueError(f"{what}{problem}. {way_out}") from None
 
 
 def _rounds(
@@ -225,7 +214,7 @@ def _rounds(
 
 
 def _size(file: BinaryIO) -> int:
-    """Bytes of a plain file; 0 where nobody knows."""
+    """Bytes of a plain file; 0 if unknown."""
     try:
         return os.fstat(file.fileno()).st_size
     except (OSError, AttributeError):
