@@ -8,7 +8,6 @@ import pytest
 
 from widemargin import AdditiveSVC, KernelSVC, categories, easy, missed_pairs, pairs
 from widemargin.additive import encoder, tables
-from widemargin.cli import options
 from widemargin.kernel import (
     active_set,
     cache,
@@ -47,7 +46,6 @@ STATED = [
     (ADDITIVE, f'"auto": {encoder.AUTO_BINS}; {encoder.ICD_LEVELS} with'),
     (ADDITIVE, "smallest of " + ", ".join(map(str, tables.AUTO_RANKS))),
     *((ADDITIVE, f'"{name}"') for name in tables.APPROXIMATIONS),
-    (options.Approximation.__metadata__[0].help, ", ".join(tables.APPROXIMATIONS)),
     ("additive.md", f"Up to {encoder.AUTO_BINS} distinct values"),
     ("command-line.md", f"three widths of RBF on at most {easy.ROWS:,} rows"),
     ("command-line.md", f"meet on {easy.MORE * easy.ROWS:,} rows"),

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from widemargin import load
-from widemargin.cli.interrupt import Interrupt, stopping_on_ctrl_c
+from widemargin.cli.progress import Interrupt, stopping_on_ctrl_c
 
 from .helpers import refused, run
 
-WORDS = ["-t", "rbf", "--levels", "1"]
+WORDS = ["--preset", "dcsvm"]
 
 
 def test_a_fit_leaves_its_parts_and_goes_on_from_them(iris):

@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import AdditiveSVC
-from widemargin.cli import training
+from widemargin.cli import train
 
 from .helpers import (
     files,
@@ -64,7 +64,7 @@ def test_files_that_are_not_there(two):
 
 
 def test_a_test_that_is_not_there_is_missed_before_training(two, monkeypatch):
-    monkeypatch.setattr(training, "tune", None)
+    monkeypatch.setattr(train, "tune", None)
     refused("easy", two, "none", status=1)
     assert files() == {"two.txt"}
 
@@ -218,7 +218,7 @@ def test_mistakes_of_the_program_are_not_hidden(monkeypatch):
     def broken(*args):
         raise KeyError("a mistake")
 
-    monkeypatch.setattr(training, "train", broken)
+    monkeypatch.setattr(train, "train", broken)
     with pytest.raises(KeyError, match="a mistake"):
         run("train", "a.txt")
 
@@ -250,7 +250,7 @@ def test_interruption(two, monkeypatch):
     def interrupt(*args, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "save_model", interrupt)
+    monkeypatch.setattr(train, "save_model", interrupt)
     result = run("train", two, status=130)
     assert (result.stdout, result.stderr) == ("", "interrupted.\n")
     assert files() == {"two.txt"}

@@ -277,7 +277,7 @@ def test_help_imports_nothing_heavy():
 def test_commands_that_draw_nothing_import_no_plots():
     code = """
 import sys
-from widemargin.cli import choosing, inspecting, training
+from widemargin.cli import choosing, inspect, train, predict
 print([m for m in ("widemargin.plots", "matplotlib") if m in sys.modules])
 """
     assert python(code) == "[]"

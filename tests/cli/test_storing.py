@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from widemargin import BlockStore, load
-from widemargin.cli import storing
-from widemargin.cli.storing import _expected_bytes, bytes_of
+from widemargin.cli import store as storing
+from widemargin.cli.store import _expected_bytes, bytes_of
 from widemargin.data import streaming, svmlight
 from widemargin.resources import free_memory
 
@@ -184,7 +184,7 @@ def test_all_of_the_training_stays_within_the_limit(tmp_path):
     np.savez(tmp_path / "d.npz", X=rng.normal(size=(7000, 5)), y=rng.integers(0, 2, 7000))
     peaks = []
     for memory in ("--cache-size=1000", "--memory-limit=300MB"):
-        command = ["train", "d.npz", "m", "-t", "rbf", "-g", "5", "--levels", "0", memory]
+        command = ["train", "d.npz", "m", "-t", "rbf", "-g", "5", memory]
         run = subprocess.run(
             [sys.executable, "-c", PEAK, *command],
             cwd=tmp_path, capture_output=True, text=True, check=True,

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import typer
 
-from widemargin.cli.interrupt import noticing_ctrl_c
 from widemargin.cli.output import INTERRUPTED, print_table
-from widemargin.cli.progress import SearchBar, line
+from widemargin.cli.progress import SearchBar, line, noticing_ctrl_c
 from widemargin.comparison import DATA, FIGURES, MACHINES, Outcome, compare
 from widemargin.comparison_page import write_comparison
 from widemargin.plots import new_figure

@@ -13,33 +13,27 @@ import numpy as np
 import typer
 
 from widemargin import AdditiveSVC
-from widemargin.cli.arguments import UsageError, numbers
 from widemargin.cli.datasets import (
     check_folder,
     densified_for,
     labels_of,
     read_training,
 )
-from widemargin.cli.interrupt import Interrupt, noticing_ctrl_c
-from widemargin.cli.machines import (
+from widemargin.cli.machine_options import Search, Wanted
+from widemargin.cli.memory import Memory, default_model, save_model
+from widemargin.cli.options import Output, Source
+from widemargin.cli.output import INTERRUPTED, print_json, save_figure
+from widemargin.cli.predict import evaluate_on, evaluation, print_evaluation
+from widemargin.cli.progress import Interrupt, SearchBar, TimeBar, line, noticing_ctrl_c
+from widemargin.cli.train import (
     WITH_GAMMA,
+    calibrated_with_word,
     class_weights,
+    fit_with_progress,
     kernel_name,
     make_estimator,
     make_scaler,
     match_weights,
-)
-from widemargin.cli.memory import Memory, default_model, save_model
-from widemargin.cli.options import Output, Source
-from widemargin.cli.output import INTERRUPTED, print_json, save_figure
-from widemargin.cli.progress import SearchBar, TimeBar, line
-from widemargin.cli.search_options import Search, Wanted
-from widemargin.cli.training import (
-    calibrated_with_word,
-    evaluate_on,
-    evaluation,
-    fit_with_progress,
-    print_evaluation,
 )
 from widemargin.cli.trials import (
     STAR,
@@ -50,7 +44,7 @@ from widemargin.cli.trials import (
     progress_line,
     reservation,
 )
-from widemargin.cli.words import know_scaling
+from widemargin.cli.words import UsageError, know_scaling, numbers
 from widemargin.data.features import as_numbers
 from widemargin.easy import ROWS as EASY_ROWS
 from widemargin.easy import SEARCH_SHARE, Deadline, Easy

@@ -18,11 +18,10 @@ from sklearn.utils import get_tags
 from widemargin import AdditiveSVC, BlockStore, load
 from widemargin.additive.manifest import MANIFEST
 from widemargin.calibration import uncalibrated
-from widemargin.cli.arguments import UsageError
 from widemargin.cli.memory import Memory, existing_model
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import printable
-from widemargin.cli.words import call_features
+from widemargin.cli.words import UsageError, call_features
 from widemargin.data import Dataset, Layout, stream
 from widemargin.data.ranges import is_range_file
 from widemargin.persistence import Header, read_header

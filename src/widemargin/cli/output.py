@@ -17,8 +17,7 @@ from typing import Any
 
 import typer
 
-from widemargin.cli.arguments import UsageError
-from widemargin.cli.words import Options
+from widemargin.cli.words import Options, UsageError
 from widemargin.files import replacing
 from widemargin.warning import RareClassWarning, UnscaledWarning
 from widemargin.wording import speaking

@@ -1,20 +1,23 @@
-"""Progress on a terminal: how far a fit is by its duality gap, a search by its folds.
+"""Progress on a terminal: how far a fit is by its duality gap, a search by its folds; and Ctrl-C.
 
-A fit ends when its gap is small enough, and how many epochs that takes nobody knows; but gaps
-shrink by factors, so the way is measured on a logarithmic scale.  A time left is shown only where a
-number of tasks is fixed and some of them are done.
+A fit ends when its gap is small enough, after an unknown number of epochs; but gaps shrink by
+factors, so progress is measured on a logarithmic scale.  A time left is shown only where the number
+of tasks is fixed and some of them are done.
 """
 
 from __future__ import annotations
 
 import math
+import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from widemargin.progress import FitStopper
 
 _ENOUGH = 4  # tasks to have seen before a time is told from them
 
@@ -274,3 +277,57 @@ def progress_on(machine, quiet: bool, *also) -> Iterator[None]:
             yield
         finally:
             machine.set_callbacks()
+
+
+class Interrupt(FitStopper):
+    """Ends fits once somebody has asked for it.
+
+    Attributes
+    ----------
+    asked : bool
+        Whether there was a Ctrl-C.
+    raises : bool
+        Whether the first one is raised too; any other one is.
+    """
+
+    def __init__(self, raises: bool) -> None:
+        self.asked, self.raises = False, raises
+
+    def hear(self, number, frame) -> None:
+        again, self.asked = self.asked, True
+        if self.raises or again:
+            raise KeyboardInterrupt
+        print("stopping; Ctrl-C again ends without a model", file=sys.stderr)
+
+    @property
+    def is_over(self) -> bool:
+        return self.asked
+
+
+@contextmanager
+def stopping_on_ctrl_c() -> Iterator[Interrupt]:
+    """The first Ctrl-C asks the fit to stop; another one, or one outside of the block, ends all."""
+    found = Interrupt(raises=False)
+    with _on_ctrl_c(found.hear):
+        yield found
+
+
+@contextmanager
+def noticing_ctrl_c() -> Iterator[Interrupt]:
+    """Ctrl-C is raised as ever, and remembered: NumPy makes other errors of it within buffers."""
+    found = Interrupt(raises=True)
+    with _on_ctrl_c(found.hear):
+        yield found
+
+
+@contextmanager
+def _on_ctrl_c(handler: Callable) -> Iterator[None]:
+    """In the main thread, which alone has signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

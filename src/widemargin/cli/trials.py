@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from widemargin.cli.arguments import UsageError
 from widemargin.cli.output import print_table
+from widemargin.cli.words import UsageError
 from widemargin.scoring import check_scoring
 from widemargin.selection import Trial
 from widemargin.wording import words

@@ -194,11 +194,12 @@ def _chunks(
         shape, is_fortran, dtype = _array_header(file)
         n_rows = shape[0] if shape else 1
         row_bytes = math.prod(shape[1:]) * dtype.itemsize
-        whole = chunk_bytes is None or is_fortran or not shape
-        step = n_rows if whole else chunk_bytes // max(row_bytes, 1)
-        held, order = budget.held, "F" if is_fortran else "C"
-        for begin in range(0, max(n_rows, 1), max(step, 1)):
-            n = min(max(step, 1), n_rows - begin)
+        step = max(n_rows, 1)
+        if chunk_bytes is not None and shape and not is_fortran:
+            step = max(chunk_bytes // max(row_bytes, 1), 1)
+        held = budget.held
+        for begin in range(0, max(n_rows, 1), step):
+            n = min(step, n_rows - begin)
             budget.held = held
             budget.hold(n * row_bytes, what)
             content = np.empty(n * row_bytes, dtype=np.uint8)
@@ -207,7 +208,8 @@ def _chunks(
                 raise ValueError(f"it should have {n * row_bytes - got} bytes more")
             if begin + n == n_rows and kind == "npz" and file.read(1):  # compares the checksum
                 raise ValueError(f"{what} more bytes than it says")
-            yield n_rows, content.view(dtype).reshape((n, *shape[1:]) if shape else (), order=order)
+            size = (n, *shape[1:]) if shape else ()
+            yield n_rows, content.view(dtype).reshape(size, order="F" if is_fortran else "C")
 
 
 def _sparse(parts: list[np.ndarray], layout: np.ndarray | None, budget: Budget) -> sp.csr_array:

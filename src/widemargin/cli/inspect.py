@@ -1,4 +1,4 @@
-"""info, plot, export."""
+"""info, plot, report, export."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from widemargin import AdditiveSVC, KernelSVC, load
-from widemargin.cli.arguments import UsageError, joined, names
 from widemargin.cli.datasets import (
+    check_folder,
     class_named,
     densified_for,
     labels_for,
@@ -15,10 +15,10 @@ from widemargin.cli.datasets import (
     machine_of,
     read_like_training,
 )
-from widemargin.cli.drawing_options import Drawing
 from widemargin.cli.memory import Memory, existing_model
-from widemargin.cli.options import Source
+from widemargin.cli.options import Drawing, Source
 from widemargin.cli.output import print_facts, print_json, print_table, save_figure
+from widemargin.cli.words import UsageError, joined, names
 from widemargin.data import Dataset
 from widemargin.data.ranges import is_range_file, read_range
 from widemargin.libsvm.predictors import ForeignClassifier
@@ -209,3 +209,50 @@ def export(model: Path, out: Path, kind: str | None, max_bytes: int | None) -> N
     else:
         writers[kind](fitted, out)
     print(out)
+
+
+def report(
+    model: Path, data: Path, out: Path | None, training: Path | None, source: Source
+) -> None:
+    from widemargin import write_report  # imports plots
+
+    out = check_folder(out or Path(model.name).with_suffix(".html"))
+    header, fitted = load_model(model, source, calibrated=True)
+    if training is not None:
+        _check_bands(machine_of(fitted))
+    about: dict[str, object] = {"model file": str(model), "data": str(data)}
+    if training is not None:
+        about["training data"] = str(training)
+    command = header.notes.get("command")
+    if isinstance(command, str):
+        about["made by"] = command
+    X, y = _rows(data, source, header, fitted)
+    write_report(
+        fitted,
+        X,
+        y,
+        out,
+        names=Memory.recalled(header).names,
+        title=f"Report of {model.name}",
+        training=None if training is None else _rows(training, source, header, fitted),
+        about=about,
+    )
+    print(out)
+
+
+def _check_bands(machine) -> None:
+    """Refuse 20 refits whose bands would not be drawn."""
+    from widemargin.drawing.shapes import MOST_BANDS
+
+    if not isinstance(machine, AdditiveSVC):
+        raise UsageError("--training draws bands for additive models only.")
+    if len(machine.classes_) > MOST_BANDS:
+        raise UsageError(
+            f"--training draws bands for up to {MOST_BANDS} classes; the model has "
+            f"{len(machine.classes_)}."
+        )
+
+
+def _rows(path: Path, source: Source, header: Header, fitted):
+    dataset = read_like_training(path, source, header)
+    return densified_for(fitted, dataset.X), labels_for(path, dataset, fitted)

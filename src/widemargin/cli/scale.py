@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from widemargin import load
-from widemargin.cli.arguments import UsageError
 from widemargin.cli.datasets import densified_for, labels_of, read_like_training
-from widemargin.cli.machines import make_scaler
 from widemargin.cli.memory import Memory, save_model
-from widemargin.cli.options import Source
+from widemargin.cli.options import Scaling, Source
 from widemargin.cli.output import or_stdout
-from widemargin.cli.scaling_options import Scaling
+from widemargin.cli.train import make_scaler
+from widemargin.cli.words import UsageError
 from widemargin.data import Dataset, write_svmlight
 from widemargin.data.ranges import Range, Span, is_range_file, read_range
 from widemargin.files import text_output

@@ -13,17 +13,21 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from scipy.sparse import issparse
+
 from widemargin import BlockStore, KernelSVC
-from widemargin.cli.arguments import UsageError
 from widemargin.cli.datasets import is_store, labels_of, no_labels, stream_of
 from widemargin.cli.memory import Memory
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import print_facts, print_json
-from widemargin.cli.words import call_features
+from widemargin.cli.words import UsageError, call_features
 from widemargin.data import Dataset, Layout
 from widemargin.data.reading import detect_format
 from widemargin.data.streams import HEAD
-from widemargin.resources import free_memory
+from widemargin.kernel.cache import LEAST_SLOTS
+from widemargin.kernel.exact import COPIED
+from widemargin.kernel.lazy_rows import PREPARED
+from widemargin.resources import free_memory, used_memory
 
 _UNITS = {"": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 _SHARE = 0.5  # of the free memory, that data may take by default
@@ -168,3 +172,33 @@ def _told(output: Output) -> Iterator:
     yield told
     if shown:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+# Measured (benchmarks/kernel_memory.py), with some to spare.
+_PER_ROW = 200  # bytes of variables, gradients, bounds, labels and places
+_LEAST_ROWS = 2  # times the rows that a cache holds at least: a step has as many again
+_WORK = 64e6  # blocks of kernel values on their way
+
+
+def keep_within(limit: str | None, machine, data) -> None:
+    """Set ``cache_size`` so that all of the training stays within the limit, if there is one."""
+    if limit is None or not isinstance(machine, KernelSVC) or machine.cache_size != "auto":
+        return
+    allowed, needed = bytes_of(limit), used_memory() + _beside_kernel_rows(data)
+    least = _LEAST_ROWS * 4.0 * LEAST_SLOTS * data.shape[0]
+    if allowed < needed + least:
+        raise UsageError(
+            f"--memory-limit {limit}: {data.shape[0]:,} rows of {data.shape[1]} features take "
+            f"{(needed + least) / 1e6:.0f} MB at least."
+        )
+    machine.set_params(cache_size=(allowed - needed) / 1e6)
+
+
+def _beside_kernel_rows(data) -> float:
+    """What a fit takes beside its data and the cache."""
+    own = _WORK + _PER_ROW * data.shape[0]
+    if isinstance(data, BlockStore):
+        return own + 3 * PREPARED
+    stored = 2 * data.nnz if issparse(data) else data.shape[0] * data.shape[1]
+    double = 8.0 * stored
+    return own + 2 * 4.0 * stored + (double if double <= COPIED else PREPARED)
