@@ -123,9 +123,9 @@ def test_what_no_candidate_could_take_is_said_at_once():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=r"^Too few rows to choose by: .* has 2, and 3 are needed"):
         Easy(X[48:52], y[48:52]).fit()
-    with pytest.raises(ValueError, match=r"^scoring=best: not one of accuracy"):
+    with pytest.raises(ValueError, match=r"^scoring='best': not one of accuracy"):
         Easy(X, y, "best").fit()
-    with pytest.raises(ValueError, match=r"^scoring=f1: it is for two classes"):
+    with pytest.raises(ValueError, match=r"^scoring='f1': it is for two classes"):
         Easy(X, y, "f1").fit()
 
 

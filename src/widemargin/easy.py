@@ -24,6 +24,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder
 
 from widemargin.additive import AdditiveSVC
 from widemargin.additive.frames import categories_by_dtype, is_frame
+from widemargin.errors import Message
 from widemargin.kernel import KernelSVC
 from widemargin.progress import FitStopper
 from widemargin.scoring import check_scoring
@@ -241,7 +242,7 @@ class Easy:
         try:
             return tune([candidate], X, y, Cs, **how)
         except ValueError as error:
-            warn_user(f"{candidate.name} is left out: {error}")
+            warn_user(Message("{name} is left out: {error}", name=candidate.name, error=error))
             return []
         finally:
             candidate.estimator.set_callbacks()

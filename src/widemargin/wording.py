@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from widemargin.errors import listed, quoted
+
+__all__ = ["listed", "quoted"]
 UNSAID = object()
-
-
-def listed(names: Sequence[str], most: int = 20, between: str = ", ") -> str:
-    """The first of them, and how many there are beside.
-
-    >>> listed(["a", "b"]), listed(["a", "b", "c"], 1)
-    ('a, b', 'a and 2 more')
-    """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return between.join(names[:most]) + more
-
-
-def quoted(names: Sequence, most: int = 20) -> str:
-    """The same, as Python writes them.
-
-    >>> quoted(["a", 7])
-    "'a', 7"
-    """
-    return listed([repr(name) for name in names], most)
 
 
 class Words:

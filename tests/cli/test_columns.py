@@ -62,7 +62,7 @@ def test_suspicious_columns_are_refused_with_options(people):
     assert "row 300, column 'age': the value is missing (or one of --na '?')" in said
     assert said.endswith(
         "drop their columns with --drop age, or learn from them with an additive kernel, such as "
-        "--kernel intersection"
+        "--kernel intersection, and without --scale"
     )
     assert files() == {"a.csv", "b.csv"}
 

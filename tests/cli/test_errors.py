@@ -183,16 +183,16 @@ def test_errors_speak_of_options():
     write_lines("b.csv", "a,label", "1,", "4,x")
     assert "or read no labels with --label none" in refused("train", "b.csv", status=1)
     np.save("a.npy", np.eye(3))
-    assert "--label 7 is no column" in refused("train", "a.npy", "--label", "7", status=1)
+    assert "--label 7 is not a column" in refused("train", "a.npy", "--label", "7", status=1)
     assert "--split train has no meaning" in refused("train", "a.csv", "--split", "train", status=1)
 
 
 def test_errors_of_export_speak_of_options(iris):
     run("train", iris, "m", "--multi-class", "ovr")
     said = refused("export", "m", "out", status=1)
-    assert "Fit with train --multi-class ovo, or use export --to onnx." in said
+    assert "Fit with train --multi-class ovo, or export to ONNX." in said
     run("train", iris, "m", "-t", "laplacian")
-    assert "--kernel laplacian is none of LIBSVM's" in refused("export", "m", "out", status=1)
+    assert "--kernel laplacian is not one of LIBSVM's" in refused("export", "m", "out", status=1)
 
 
 # ------------------------------------------------------------------ status 2, tracebacks, warnings

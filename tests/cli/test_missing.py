@@ -61,12 +61,13 @@ def test_a_mark_for_missing_values_is_remembered(people):
 
 def test_kernel_machines_and_scalers_say_what_to_do(people):
     way_out = "or learn from them with an additive kernel, such as --kernel intersection"
-    plural, scaled = way_out.replace("--kernel ", "--kernels "), ", and without --scale"
+    way_out += ", and without --scale"
+    plural = way_out.replace("--kernel ", "--kernels ")
     for words, end in (
         (["train"], way_out),
-        (["train", "-t", "chi2", "--scale", "minmax"], way_out + scaled),
+        (["train", "-t", "chi2", "--scale", "minmax"], way_out),
         (["tune", "-t", "rbf,chi2"], plural),
-        (["tune", "-t", "chi2", "--scale", "minmax"], plural + scaled),
+        (["tune", "-t", "chi2", "--scale", "minmax"], plural),
     ):
         said = refused(*words, "a.csv", status=1)
         assert "the value is missing or not finite, the first of" in said

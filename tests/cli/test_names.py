@@ -278,7 +278,7 @@ def test_a_wide_column_is_named_and_the_way_out_is_an_option():
     for words in ([], ["-v", 3]):
         said = run("train", path, "m", *words).stderr
         assert "warning: Feature 'pay' ranges from " in said
-        assert said.count("Scale the features first, with --scale standard.") == 1
+        assert said.count("Scale the features first, for example with --scale standard.") == 1
     assert "warning" not in run("train", path, "m", "--scale", "standard").stderr
 
 

@@ -57,11 +57,11 @@ def test_splits():
     assert_array_equal(npz(**arrays, split="test").y, [3])
     assert_array_equal(npz(**arrays).y, [1, 2])
     assert_array_equal(npz(**arrays, X=2 * X).X, 2 * X)
-    with refused("file.npz: no array X_other in it, only X_train, y_train"):
+    with refused("file.npz: no array X_other, only X_train, y_train"):
         npz(**arrays, split="other")
-    with refused("no array X_train in it, only X, y. Leave split= out to read X."):
+    with refused("no array X_train, only X, y. Leave split= out to read X."):
         npz(X=X, y=[1, 2], split="train")
-    with refused("no array X in it, only Z. Save with numpy.savez"):
+    with refused("no array X, only Z. Save with numpy.savez"):
         npz(Z=X)
     with refused("only nothing"):
         npz()
@@ -158,9 +158,9 @@ def test_shapes_and_types_that_do_not_fit(arrays, says):
 
 @pytest.mark.parametrize("label", [3, -4, 1.5, "spam", "0.5", [1], np.nan])
 def test_no_such_label_column(label):
-    with refused("file.npy: label=", "is no column; its array has 3"):
+    with refused("file.npy: label=", "is not a column; its array has 3"):
         npy(X, label)
-    with refused("is no column; its array has 0"):
+    with refused("is not a column; its array has 0"):
         npy(X[0], 0)
 
 

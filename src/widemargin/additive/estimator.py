@@ -10,6 +10,7 @@ from widemargin.additive.frames import check_categorical
 from widemargin.additive.machine import AdditiveMachine
 from widemargin.additive.store import BlockStore
 from widemargin.classifier import MarginClassifier
+from widemargin.errors import ParameterError
 from widemargin.losses import LOSSES
 from widemargin.multiclass import Coding
 from widemargin.validation import (
@@ -18,7 +19,6 @@ from widemargin.validation import (
     check_n_jobs,
     check_number,
 )
-from widemargin.wording import words
 
 MISSING = ("error", "learn")
 
@@ -230,7 +230,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         self._settings().check()
         check_number("C", self.C, above=0)
         if not np.isfinite(self.C):
-            raise ValueError(f"{words().option('C', self.C)} must be finite.")
+            raise ParameterError("C", self.C, "must be finite.")
         check_choice("missing", self.missing, MISSING)
         check_categorical(self.categorical_features)
         check_choice("loss", self.loss, tuple(LOSSES))

@@ -40,7 +40,7 @@ from widemargin.cli.options import (
     output_option,
 )
 from widemargin.cli.output import exit_status_on_error
-from widemargin.cli.words import UsageError, read_config, with_long_options
+from widemargin.cli.words import UsageError, begin, read_config, with_long_options
 
 
 class Program(TyperGroup):
@@ -97,7 +97,7 @@ def common(
         }
         for name, command in context.command.commands.items()  # type: ignore[attr-defined]
     }
-    output.running, output.options = context.invoked_subcommand, commands
+    begin(context.invoked_subcommand, commands)
     exit_status_on_error(_set_defaults)(context, config, commands)
 
 

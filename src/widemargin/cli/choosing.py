@@ -44,7 +44,7 @@ from widemargin.cli.trials import (
     progress_line,
     reservation,
 )
-from widemargin.cli.words import UsageError, know_scaling, numbers
+from widemargin.cli.words import UsageError, numbers, said
 from widemargin.data.features import as_numbers
 from widemargin.easy import ROWS as EASY_ROWS
 from widemargin.easy import SEARCH_SHARE, Deadline, Easy
@@ -138,7 +138,6 @@ def _candidates(
         elif kernel in WITH_GAMMA and gammas:
             name, values = "gamma", gammas
         scaler = make_scaler(search.scale, kernel)
-        know_scaling(scaler)
         for value in values:
             own = {name: value} if name else {}
             machine, *_ = [make_estimator(kernel, {**common, **own, "C": C}) for C in Cs]
@@ -258,7 +257,7 @@ def _tried(
             on_fold=bar.fold,
         )
     except ValueError as error:
-        warn_user(f"{candidate.name} is left out: {error}")
+        warn_user(f"{candidate.name} is left out: {said(error)}")
         return []
 
 

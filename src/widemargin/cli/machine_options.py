@@ -97,7 +97,7 @@ class Machine:
     ] = None
     early: Annotated[
         str | None,
-        general_option("--early", "Stop early at a level of clusters, or auto"),
+        general_option("--early", "Early model: stop at the clusters of this level, or auto"),
     ] = None
     multi_class: MultiClass = None
     loss: Annotated[str | None, additive_option("--loss", "squared_hinge or hinge")] = None

@@ -11,13 +11,13 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from widemargin.cli.words import Options, UsageError
+from widemargin.cli.words import Legacy, UsageError, said
 from widemargin.files import replacing
 from widemargin.warning import RareClassWarning, UnscaledWarning
 from widemargin.wording import speaking
@@ -27,8 +27,6 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 show_traceback = False
 command_line = ""  # of this run
-running: str | None = None  # the command
-options: Mapping[str, Container[str]] = {}  # of every command, by their long names
 
 
 def exit_status_on_error(command: Callable) -> Callable:
@@ -42,7 +40,7 @@ def exit_status_on_error(command: Callable) -> Callable:
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             warnings.showwarning = _only_once(UnscaledWarning, RareClassWarning)
             try:
-                with speaking(Options(running, options)):
+                with speaking(Legacy()):
                     command(*args, **kwargs)
                 sys.stdout.flush()
             except typer.Exit:
@@ -67,7 +65,7 @@ def _message(error: BaseException) -> str:
         # Whoever writes a file names it, so what is full without a name is the other end.
         nameless = "standard output" if error.errno in _FULL else "file"
         return f"{error.filename or nameless}: {error.strerror}."
-    return str(error) or type(error).__name__
+    return said(error) or type(error).__name__
 
 
 def _only_once(*tiresome: type[Warning]) -> Callable:
@@ -83,7 +81,7 @@ def _only_once(*tiresome: type[Warning]) -> Callable:
 
 
 def _warn(message, category, filename, lineno, file=None, line=None) -> None:
-    _say(f"warning: {message}")
+    _say(f"warning: {said(message)}")
 
 
 def _say(text: str) -> None:

@@ -35,12 +35,12 @@ from widemargin.cli.output import (
 from widemargin.cli.progress import progress_on, stopping_on_ctrl_c
 from widemargin.cli.store import goes_to_disk, keep_within, memory_of, store_for
 from widemargin.cli.trials import check_score, folds_unconverged
-from widemargin.cli.words import UsageError, know_scaling, number_or_text
+from widemargin.cli.words import UsageError, number_or_text, option, said, spelled
+from widemargin.errors import CONVERGING
 from widemargin.kernel import kernels as general_kernels
 from widemargin.kernel.checkpoint import found_in
 from widemargin.selection import Candidate, behind_scaler, tune
 from widemargin.warning import warn_user
-from widemargin.wording import words
 
 
 def train(
@@ -57,7 +57,6 @@ def train(
     parameters = options.parameters() | {"n_jobs": source.jobs}
     machine = make_estimator(kernel, parameters, options.preset)
     scaler = make_scaler(options.scale, kernel)
-    know_scaling(scaler)
     path = check_folder(model or default_model(data))
     given = kernel == "precomputed"
     possible = scaler is None and validation.folds is None and not given
@@ -175,7 +174,7 @@ def _cross_validate(
     if trial.unconverged:
         warn_user(
             f"{folds_unconverged(trial)} folds did not converge: the {scoring} is not that of "
-            f"the model asked for. {words().converging}"
+            f"the model asked for. {spelled(CONVERGING)}"
         )
 
 
@@ -244,7 +243,7 @@ def kernel_name(word: str) -> str:
     name = LIBSVM_KERNELS.get(word, word.replace("-", "_"))
     if name not in KERNELS:
         raise UsageError(
-            f"{words().option('kernel', word)}: not one of {', '.join(KERNELS)}, nor LIBSVM's 0 to "
+            f"{option('kernel', word)}: not one of {', '.join(KERNELS)}, nor LIBSVM's 0 to "
             "4 (linear, poly, rbf, sigmoid, precomputed)."
         )
     return name
@@ -272,7 +271,6 @@ def make_estimator(kernel: str, options: dict[str, Any], preset: str | None = No
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if kernel not in _KERNELS_OF.get(name, KERNELS):
-            option = words().option
             raise UsageError(f"{option(name)} has no meaning with {option('kernel', kernel)}.")
     if weights := given.pop("weight", None):
         given["class_weight"] = class_weights(weights)
@@ -284,7 +282,7 @@ def make_estimator(kernel: str, options: dict[str, Any], preset: str | None = No
             warnings.simplefilter("ignore")
             machine._check_params()
     except (ValueError, TypeError) as error:
-        raise UsageError(f"{words().option('kernel', kernel)}: {error}") from None
+        raise UsageError(f"{option('kernel', kernel)}: {said(error)}") from None
     return machine
 
 
@@ -346,7 +344,6 @@ def make_scaler(name: str | None, kernel: str | None = None):
     """A scikit-learn scaler by its short name, or None."""
     if name in (None, "none"):
         return None
-    option = words().option
     if kernel == "precomputed":
         raise UsageError(f"{option('scale', name)} has no meaning with {option('kernel', kernel)}.")
     if name not in SCALERS:

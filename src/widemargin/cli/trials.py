@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from widemargin.cli.output import print_table
-from widemargin.cli.words import UsageError
+from widemargin.cli.words import UsageError, said, spelled
+from widemargin.errors import CONVERGING, ParameterError
 from widemargin.scoring import check_scoring
 from widemargin.selection import Trial
-from widemargin.wording import words
 
 STAR = "* in some folds the fit did not converge: no score to rely on."
 
@@ -20,9 +20,9 @@ def check_score(
 ) -> None:
     """Whether there is such a score, for such classes and models."""
     try:
-        check_scoring(name, classes, "--scoring ", probabilities=probabilities)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+        check_scoring(name, classes, probabilities=probabilities)
+    except ParameterError as error:
+        raise UsageError(said(error)) from None
 
 
 def shown_score(trial: Trial) -> str:
@@ -66,7 +66,7 @@ def print_trials(trials: Sequence[Trial], most: int = 20) -> None:
         rows = [[*row, folds_unconverged(t)] for row, t in zip(rows, shown, strict=True)]
     print_table(header, rows)
     if any(t.unconverged for t in shown):
-        print(f"{STAR} {words().converging}")
+        print(f"{STAR} {spelled(CONVERGING)}")
 
 
 def _numbers(trial: Trial) -> tuple[str, str]:
@@ -81,7 +81,7 @@ def reservation(trials: Sequence[Trial]) -> str | None:
     if chosen.unconverged:
         return (
             f"{described(chosen)} did not converge in {folds_unconverged(chosen)} folds, and "
-            f"nothing that converged is within a standard error of it. {words().converging}"
+            f"nothing that converged is within a standard error of it. {spelled(CONVERGING)}"
         )
     alike = (t for t in trials[1:] if (t.rows, t.folds) == (chosen.rows, chosen.folds))
     passed = [t for t in alike if t.score > chosen.score]

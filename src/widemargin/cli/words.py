@@ -11,7 +11,8 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from widemargin.wording import UNSAID, Words, words
+from widemargin.errors import LEARNING, Feature, Message, Parameter, message_of
+from widemargin.wording import UNSAID, Words
 
 CONFIG = "widemargin.toml"
 
@@ -152,7 +153,7 @@ def _as_words(value: Any, option: Any):
     return value if isinstance(value, bool) else str(value)
 
 
-_OPTIONS = {  # that are not called as in Python
+_OPTIONS = {  # whose names differ from Python's
     "class_weight": "weight",
     "fit_intercept": "intercept",
     "n_jobs": "jobs",
@@ -165,61 +166,65 @@ _ELSEWHERE = {  # in some commands
     "power": "powers",
     "scale": "method",
 }
-_FUNCTIONS = {"export_onnx": "export --to onnx", "export_libsvm": "export --to libsvm"}
+_FLAGS = ("early", "intercept", "probability")
 
 
-class Options(Words):
-    """Parameters as options; features as the data at hand calls them (`call_features`).
+class Terminal:
+    """How messages of the running command name parameters and features.
 
-    An option of another command than the one that runs has that command before it, and what is no
-    option of any is called as in Python.
+    Another command's option has that command before it; other parameters are as in Python.
 
     >>> train, tune = {"max-bytes", "label", "tol", "C", "drop"}, {"label", "Cs"}
-    >>> words = Options("train", {"train": train, "tune": tune})
-    >>> words.option("max_bytes"), words.option("label", False), words.option("drop", ["id", "a b"])
+    >>> spell = Terminal("train", {"train": train, "tune": tune})
+    >>> spell.option("max_bytes"), spell.option("label", False), spell.option("drop", ["id", "a b"])
     ('--max-bytes', '--label none', "--drop 'id,a b'")
-    >>> words = Options("tune", {"train": train, "tune": tune})
-    >>> words.option("C", 1.0), words.option("tol"), words.option("missing", "learn")
-    ('--Cs 1.0', 'train --tol', "missing='learn'")
+    >>> spell = Terminal("tune", {"train": train, "tune": tune})
+    >>> spell.option("C", 1.0), spell.option("tol"), spell.option("binning", "log")
+    ('--Cs 1.0', 'train --tol', "binning='log'")
     """
 
-    imputing = "in the file"
-    uncalibrated = "that of train --no-probability"
+    def __init__(
+        self, running: str | None = None, options: Mapping[str, Container[str]] | None = None
+    ) -> None:
+        self.feature: Callable[[int], str] = str
+        self._running, self._options = running, options or {}
 
-    def __init__(self, running: str | None, options: Mapping[str, Container[str]]) -> None:
-        self.name: Callable[[int], str] = super().feature
-        self.scaled = False
-        self._running, self._options = running, options
+    def said(self, error: BaseException) -> str:
+        """The message of an error or a warning."""
+        return self.spelled(message_of(error))
 
-    @property
-    def additive(self) -> str:
-        return self.option("kernel", "intersection")
+    def spelled(self, text: str) -> str:
+        return text.respelled(self._part) if isinstance(text, Message) else text
 
-    @property
-    def learning(self) -> str:
-        without = ", and without --scale" if self.scaled else ""
-        return f", or learn from them with an additive kernel, such as {self.additive}{without}"
+    def _part(self, part: Parameter | Feature) -> str:
+        if isinstance(part, Feature):
+            return self.feature(part.number)
+        if (part.name, part.value) == ("missing", "learn"):
+            additive = self.option("kernel", "intersection")
+            alone = ", and without --scale" * (
+                "scale" in self._options.get(self._running or "", ())
+            )
+            return f"an additive kernel, such as {additive}{alone}"
+        return self.option(part.name, part.value)
 
-    @property
-    def converging(self) -> str:
-        most, cost, least = map(self.option, ("max_iter", "C", "tol"))
-        return f"Increase {most}, decrease {cost}, or accept a larger {least}."
-
-    def option(self, name: str, value: Any = UNSAID) -> str:
+    def option(self, name: str, value: Any = ...) -> str:
+        """A parameter by its name, with a value or without one."""
         own = _OPTIONS.get(name, name)
-        said = self._spelled(own)
+        said = self._option(own)
         if said is None:
-            return super().option(name, value)
-        if value is UNSAID:
+            return str(Parameter(name, value))
+        if value is ...:
             return said
-        if isinstance(value, bool) and own in ("early", "intercept", "probability"):
-            return said if value else f"no {said}"
+        if isinstance(value, bool) and own in _FLAGS:
+            if value or own == "early":  # which is no flag
+                return said if value else f"no {said}"
+            return said.replace("--", "--no-")
         if isinstance(value, (list, tuple)):
             value = joined(value)
         return f"{said} {shlex.quote('none' if value is False else str(value))}"
 
-    def _spelled(self, name: str) -> str | None:
-        """As the command that runs has it, or else the first that has it."""
+    def _option(self, name: str) -> str | None:
+        """As the running command has it, or else the first command that has it."""
         word = name.replace("_", "-")
         for own in (word, _ELSEWHERE.get(name)):
             if own in self._options.get(self._running or "", ()):
@@ -229,25 +234,39 @@ class Options(Words):
                 return f"{command} --{word}"
         return None
 
-    def scaling(self, sparse: bool) -> str:
-        return f"with {self.option('scale', 'maxabs' if sparse else 'standard')}"
 
-    def function(self, name: str) -> str:
-        return _FUNCTIONS.get(name, name)
+class Legacy(Words):
+    """For messages that are still spelled where they are raised."""
 
-    def feature(self, number: int) -> str:
-        return self.name(number)
+    @property
+    def learning(self) -> str:
+        return LEARNING.respelled(terminal._part)
+
+    def option(self, name: str, value: Any = UNSAID) -> str:
+        return terminal.option(name, ... if value is UNSAID else value)
 
 
-def know_scaling(scaler) -> None:
-    """From here on messages of this command know that features are scaled, which takes no gaps."""
-    own = words()
-    if isinstance(own, Options) and scaler is not None:
-        own.scaled = True
+terminal = Terminal()  # of the command that runs
+
+
+def begin(running: str | None, options: Mapping[str, Container[str]]) -> None:
+    """Messages name the options of this command from here on."""
+    global terminal
+    terminal = Terminal(running, options)
+
+
+def said(error: BaseException) -> str:
+    return terminal.said(error)
+
+
+def spelled(text: str) -> str:
+    return terminal.spelled(text)
+
+
+def option(name: str, value: Any = ...) -> str:
+    return terminal.option(name, value)
 
 
 def call_features(name: Callable[[int], str]) -> None:
-    """From here on messages of this command call features by these names."""
-    own = words()
-    if isinstance(own, Options):
-        own.name = name
+    """Messages call features by these names from here on."""
+    terminal.feature = name

@@ -17,8 +17,8 @@ from numpy.lib import format as npy
 from widemargin.budget import Budget, TooLargeError
 from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.streams import fill, one_line
+from widemargin.errors import Message, Parameter
 from widemargin.warning import warn_user
-from widemargin.wording import words
 
 _SPARSE = ("data", "indices", "indptr", "shape")
 _LAYOUTS = {"csr": sp.csr_array, "csc": sp.csc_array}
@@ -61,8 +61,9 @@ def stream_npz(
             found = one_line(", ".join(archive.members)) or "nothing"
             way_out = "Save with numpy.savez(path, X=X, y=y)."
             if split is not None and "X" in archive.members:
-                way_out = f"Leave {words().option('split')} out to read X."
-            raise ValueError(f"{name}: no array X{suffix} in it, only {found}. {way_out}")
+                way_out = Message("Leave {split} out to read X.", split=Parameter("split"))
+            fields = {"name": name, "array": f"X{suffix}", "found": found, "way_out": way_out}
+            raise ValueError(Message("{name}: no array {array}, only {found}. {way_out}", fields))
         y = archive.optional(f"y{suffix}")
         if sparse:
             parts = [archive.array(key) for key in _SPARSE]
@@ -84,7 +85,8 @@ def _npz_split(members: Collection[str], split: str | None, new: str | None = No
     if split is None and "X" not in members and "X_train" in members:
         split = "train"
         if new is not None and "X_test" in members:
-            warn_user(f"{new}: X_train is read. {words().option('split', 'test')} reads X_test.")
+            test = Parameter("split", "test")
+            warn_user(Message("{file}: X_train is read. {test} reads X_test.", file=new, test=test))
     return "" if split is None else f"_{split}"
 
 
@@ -126,10 +128,13 @@ def _with_label(table: np.ndarray, label, like: Layout | None, budget: Budget) -
         column = int(label) if isinstance(label, str) else operator.index(label)
         y = table[:, column]
     except (ValueError, IndexError, TypeError):
-        asked, n_columns = words().option("label", label), table.shape[1] if table.ndim == 2 else 0
-        raise ValueError(
-            f"{budget.name}: {asked} is no column; its array has {n_columns}."
-        ) from None
+        message = Message(
+            "{name}: {label} is not a column; its array has {n}.",
+            name=budget.name,
+            label=Parameter("label", label),
+            n=table.shape[1] if table.ndim == 2 else 0,
+        )
+        raise ValueError(message) from None
     budget.check(table.nbytes, "its array without the labels takes")
     X, position = np.delete(table, column, axis=1), str(column % table.shape[1])
     return replace(_check_matrix(X, y, budget.name), label_name=position)

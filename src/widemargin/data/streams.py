@@ -18,6 +18,7 @@ from functools import partial
 from typing import IO, BinaryIO
 
 from widemargin.budget import Budget, TooLargeError
+from widemargin.errors import Message, message_of
 
 HEAD = 1 << 16  # bytes of a file that can be looked at before it is read
 BLOCK = 1 << 20  # bytes that are taken from a stream at a time
@@ -50,7 +51,9 @@ def naming_file(name: str, faults: tuple[type[Exception], ...], says: str = "{}"
     except faults as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise ValueError(f"{name}: {says.format(one_line(error))}") from error
+        before, _, after = says.partition("{}")
+        fields = {"name": name, "before": before, "error": one_line(error), "after": after}
+        raise ValueError(Message("{name}: {before}{error}{after}", fields)) from error
 
 
 def one_line(said: object) -> str:
@@ -59,8 +62,11 @@ def one_line(said: object) -> str:
     >>> one_line(ValueError("two\\nlines"))
     'two lines'
     """
-    text = " ".join(str(said).split())
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+    message = message_of(said) if isinstance(said, BaseException) else str(said)
+    text = " ".join(message.split())
+    if len(text) > _LONGEST:
+        return text[:_LONGEST] + "..."
+    return message if text == message else text
 
 
 def fill(file: IO[bytes], room: memoryview) -> int:
