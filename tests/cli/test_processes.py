@@ -98,7 +98,9 @@ def test_ctrl_c_during_training(long_job, words):
     assert status == 130
     assert b"stopping; Ctrl-C again ends without a model" in said
     assert b"with a relative duality gap of" in said
-    assert said.endswith(b"interrupted: long.npz.safetensors is the model as far as it came.\r\n")
+    assert said.endswith(
+        b"interrupted: long.npz.safetensors is the model of the unfinished fit.\r\n"
+    )
     assert b"Traceback" not in said
     assert files() == before | {"long.npz.safetensors"}
     assert load("long.npz.safetensors").n_features_in_ == 20

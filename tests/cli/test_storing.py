@@ -138,7 +138,9 @@ def test_weights_of_classes_go_by_the_labels_of_the_store(iris, tmp_path):
     run("store", iris, tmp_path / "s")
     run("train", tmp_path / "s", tmp_path / "m", "-t", "chi2", "--weight", "2=3")
     assert load(tmp_path / "m").class_weight == {2: 3.0}
-    assert "no label 9" in refused("train", tmp_path / "s", "-t", "chi2", "--weight", "9=3")
+    assert "no row has the label 9" in refused(
+        "train", tmp_path / "s", "-t", "chi2", "--weight", "9=3"
+    )
 
 
 @pytest.mark.usefixtures("small_chunks")

@@ -27,7 +27,7 @@ from widemargin.cli.predict import evaluate_on, evaluation, print_evaluation
 from widemargin.cli.progress import Interrupt, SearchBar, TimeBar, line, noticing_ctrl_c
 from widemargin.cli.train import (
     WITH_GAMMA,
-    calibrated_with_word,
+    calibrated,
     class_weights,
     fit_with_progress,
     kernel_name,
@@ -267,7 +267,7 @@ def _trained(found: _Found, X, y, interrupt: Interrupt, output: Output):
     rows = _densified(best, X)
     found, fitted = _fitted(found, best, rows, y, output, interrupt)
     if best.probability and not found.cut_short:
-        fitted = calibrated_with_word(fitted, rows, y, quiet=output.quiet or output.as_json)
+        fitted = calibrated(fitted, rows, y, quiet=output.quiet or output.as_json)
     return found, fitted
 
 

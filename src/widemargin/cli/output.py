@@ -17,6 +17,7 @@ from typing import Any
 
 import typer
 
+from widemargin.cli.options import Output
 from widemargin.cli.words import Legacy, UsageError, said
 from widemargin.files import replacing
 from widemargin.warning import RareClassWarning, UnscaledWarning
@@ -112,6 +113,14 @@ def _strict(value: Any):
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def print_result(facts: dict[str, Any], output: Output) -> None:
+    """The facts as JSON, as lines, or not at all."""
+    if output.as_json:
+        print_json({name.replace(" ", "_"): value for name, value in facts.items()})
+    elif not output.quiet:
+        print_facts(facts)
 
 
 def print_facts(facts: dict[str, Any]) -> None:

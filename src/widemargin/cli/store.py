@@ -19,7 +19,7 @@ from widemargin import BlockStore, KernelSVC
 from widemargin.cli.datasets import is_store, labels_of, no_labels, stream_of
 from widemargin.cli.memory import Memory
 from widemargin.cli.options import Output, Source
-from widemargin.cli.output import print_facts, print_json
+from widemargin.cli.output import print_result
 from widemargin.cli.words import UsageError, call_features
 from widemargin.data import Dataset, Layout
 from widemargin.data.reading import detect_format
@@ -63,10 +63,7 @@ def store(
         "bytes per value": made.nbytes / max(made.n_values, 1),
         "seconds": time.perf_counter() - started,
     }
-    if output.as_json:
-        print_json({k.replace(" ", "_"): v for k, v in facts.items()})
-    elif not output.quiet:
-        print_facts(facts)
+    print_result(facts, output)
 
 
 @contextmanager

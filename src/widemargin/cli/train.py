@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,12 @@ from widemargin.cli.datasets import (
     read_training,
 )
 from widemargin.cli.machine_options import Machine, Validation
-from widemargin.cli.memory import default_model, save_model
+from widemargin.cli.memory import Memory, default_model, save_model
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import (
     INTERRUPTED,
-    print_facts,
     print_json,
+    print_result,
 )
 from widemargin.cli.progress import progress_on, stopping_on_ctrl_c
 from widemargin.cli.store import goes_to_disk, keep_within, memory_of, store_for
@@ -54,158 +55,143 @@ def train(
 ) -> None:
     check_score(validation.scoring or "accuracy", probabilities=options.probability)
     kernel = chosen_kernel(options.kernel, options.preset)
-    parameters = options.parameters() | {"n_jobs": source.jobs}
-    machine = make_estimator(kernel, parameters, options.preset)
+    machine = make_estimator(kernel, options.parameters() | {"n_jobs": source.jobs}, options.preset)
     scaler = make_scaler(options.scale, kernel)
-    path = check_folder(model or default_model(data))
-    given = kernel == "precomputed"
-    possible = scaler is None and validation.folds is None and not given
-    possible = possible and not options.probability  # whose folds are rows in memory
-    if goes_to_disk(data, memory_limit, machine, possible=possible):
-        _train_from_disk(data, path, machine, source, output, memory_limit)
+    path, started = check_folder(model or default_model(data)), time.perf_counter()
+    fit = _Fit(path, machine, scaler, options, output, memory_limit, started)
+    in_memory = scaler is not None or validation.folds is not None or kernel == "precomputed"
+    in_memory |= options.probability
+    if goes_to_disk(data, memory_limit, machine, possible=not in_memory):
+        keep = "values" if isinstance(machine, KernelSVC) else "codes"
+        with store_for(data, fit.path, keep, source, output) as store:
+            fit.run(store, None, store.classes, memory_of(store))
         return
-    started = time.perf_counter()
-    machines = [behind_scaler(scaler, machine)]
+    machines, given = [behind_scaler(scaler, machine)], kernel == "precomputed"
     dataset, memory = read_training(data, source, output, machines=machines, kernel_values=given)
-    seconds_reading = time.perf_counter() - started
     X, y = densified_for(machines[0], dataset.X), labels_of(dataset)
-    match_weights(machine, y)
-    keep_within(memory_limit, machine, X)
-    if validation.folds is not None:
-        if options.checkpoint is not None:
-            raise UsageError("--checkpoint has no meaning with --folds: it is for one fit.")
-        candidate = Candidate({"kernel": kernel}, machine, scaler, options.probability)
-        _cross_validate(candidate, X, y, validation, options.random_state, output)
+    if validation.folds is None:
+        fit.run(X, y, y, memory)
         return
     if options.checkpoint is not None:
-        _say_what_is_there(options.checkpoint, output)
-    with stopping_on_ctrl_c() as interrupt, _saying_how_to_go_on(options.checkpoint):
-        fitted = fit_with_progress(scaler, machine, X, y, interrupt, quiet=output.quiet)
-    if options.probability and not interrupt.asked:
-        fitted = calibrated_with_word(fitted, X, y, quiet=output.quiet or output.as_json)
-    save_model(fitted, path, memory)
-    _say_trained(path, machine, X.shape, seconds_reading, output)
-    if interrupt.asked:
-        without = ", without probabilities" if options.probability else ""
-        _end_interrupted(path, options.checkpoint, without)
+        raise UsageError("--checkpoint has no meaning with --folds: it is for one fit.")
+    match_weights(machine, y)
+    keep_within(memory_limit, machine, X)
+    candidate = Candidate({"kernel": kernel}, machine, scaler, options.probability)
+    _cross_validate(candidate, X, y, validation, options.random_state, output)
 
 
-def _train_from_disk(
-    data: Path, path: Path, machine, source: Source, output: Output, limit: str | None
-) -> None:
-    started = time.perf_counter()
-    keep = "values" if isinstance(machine, KernelSVC) else "codes"
-    checkpoint = getattr(machine, "checkpoint", None)
-    with store_for(data, path, keep, source, output) as store:
-        seconds_reading = time.perf_counter() - started
-        match_weights(machine, store.classes)
-        memory = memory_of(store)
-        keep_within(limit, machine, store)
-        if checkpoint is not None:
-            _say_what_is_there(checkpoint, output)
-        with stopping_on_ctrl_c() as interrupt, _saying_how_to_go_on(checkpoint):
-            fitted = fit_with_progress(None, machine, store, None, interrupt, quiet=output.quiet)
-        save_model(fitted, path, memory)
-    _say_trained(path, machine, store.shape, seconds_reading, output)
-    if interrupt.asked:
-        _end_interrupted(path, checkpoint)
+@dataclass(frozen=True)
+class _Fit:
+    """One fit of a machine, from data in memory or on disk to a model file."""
 
+    path: Path
+    machine: Any
+    scaler: Any
+    options: Machine
+    output: Output
+    memory_limit: str | None
+    started: float
 
-def _say_trained(path: Path, machine, shape, seconds_reading: float, output: Output) -> None:
-    facts: dict[str, Any] = {
-        "model": str(path),
-        "rows": shape[0],
-        "features": shape[1],
-        "classes": len(machine.classes_),
-        "seconds reading": seconds_reading,
-        "seconds training": machine.fit_record_.seconds,
-        "duality gap": float(machine.duality_gap_),
-    }
-    if isinstance(machine, KernelSVC):
-        facts["support vectors"] = len(machine.support_)
-    _print(facts, {} if output.quiet else facts, output.as_json)
+    def run(self, X, y, labels: np.ndarray, memory: Memory) -> None:
+        """Fit, write the model and print a summary; exit with status 130 after Ctrl-C."""
+        seconds_reading = time.perf_counter() - self.started
+        machine, output, folder = self.machine, self.output, self.options.checkpoint
+        match_weights(machine, labels)
+        keep_within(self.memory_limit, machine, X)
+        if folder is not None and (found := found_in(folder)) and not output.quiet:
+            print(f"continuing from {folder}: {found}", file=sys.stderr)
+        with stopping_on_ctrl_c() as interrupt, _hint_at(folder):
+            fitted = fit_with_progress(self.scaler, machine, X, y, interrupt, quiet=output.quiet)
+        if self.options.probability and not interrupt.asked:
+            fitted = calibrated(fitted, X, y, quiet=output.quiet or output.as_json)
+        save_model(fitted, self.path, memory)
+        facts: dict[str, Any] = {
+            "model": str(self.path),
+            "rows": X.shape[0],
+            "features": X.shape[1],
+            "classes": len(machine.classes_),
+            "seconds reading": seconds_reading,
+            "seconds training": machine.fit_record_.seconds,
+            "duality gap": float(machine.duality_gap_),
+        }
+        if isinstance(machine, KernelSVC):
+            facts["support vectors"] = len(machine.support_)
+        print_result(facts, output)
+        if interrupt.asked:
+            self._end_interrupted()
 
-
-def _say_what_is_there(folder: Path, output: Output) -> None:
-    there = found_in(folder)
-    if there and not output.quiet:
-        print(f"going on from {folder}: {there}", file=sys.stderr)
+    def _end_interrupted(self) -> None:
+        without = ", without probabilities" * self.options.probability
+        text = f"interrupted: {self.path} is the model of the unfinished fit{without}."
+        if self.options.checkpoint is not None:
+            text += f" The same command continues from {self.options.checkpoint}."
+        print(text, file=sys.stderr)
+        raise typer.Exit(INTERRUPTED)
 
 
 @contextmanager
-def _saying_how_to_go_on(folder: Path | None) -> Iterator[None]:
+def _hint_at(folder: Path | None) -> Iterator[None]:
+    """Say after Ctrl-C that the fit can go on from a checkpoint."""
     try:
         yield
     except KeyboardInterrupt:
-        there = None if folder is None else found_in(folder)
-        if there:
-            print(f"{folder} has {there}: the same command goes on from there", file=sys.stderr)
+        if folder is not None and (found := found_in(folder)):
+            print(f"{folder} has {found}: the same command continues from it", file=sys.stderr)
         raise
-
-
-def _end_interrupted(path: Path, checkpoint: Path | None, without: str = "") -> None:
-    """A model that was cut short has another exit status."""
-    said = f"interrupted: {path} is the model as far as it came{without}."
-    if checkpoint is not None:
-        said += f" The same command goes on from {checkpoint}."
-    print(said, file=sys.stderr)
-    raise typer.Exit(INTERRUPTED)
 
 
 def _cross_validate(
     candidate: Candidate, X, y, validation: Validation, seed: int | None, output: Output
 ) -> None:
-    """The score over the folds, in LIBSVM's line (which its grid.py reads), then what else."""
+    """Print the score over the folds, in LIBSVM's line (which its grid.py reads), and details."""
     scoring, folds = validation.scoring or "accuracy", validation.folds or 0
     check_score(scoring, np.unique(y), probabilities=candidate.probability)
     Cs = [candidate.estimator.C]
     (trial,) = tune([candidate], X, y, Cs, folds=folds, random_state=seed, scoring=scoring)
-    found = {
+    facts = {
         "folds": folds,
         scoring: trial.score,
         "spread": trial.spread,
         "unconverged": trial.unconverged,
     }
-    if not output.as_json:
+    if output.as_json:
+        print_json({"cross_validation": facts})
+    else:
         percent = f"Accuracy = {100 * trial.score:g}%"
-        said = percent if scoring == "accuracy" else f"{scoring} = {trial.score:g}"
-        print(f"Cross Validation {said}")
-    _print({"cross_validation": found}, {} if output.quiet else found, output.as_json)
+        print(
+            "Cross Validation", percent if scoring == "accuracy" else f"{scoring} = {trial.score:g}"
+        )
+        print_result(facts, output)
     if trial.unconverged:
         warn_user(
             f"{folds_unconverged(trial)} folds did not converge: the {scoring} is not that of "
-            f"the model asked for. {spelled(CONVERGING)}"
+            f"the requested model. {spelled(CONVERGING)}"
         )
 
 
 def fit_with_progress(scaler, machine, X, y, *also, quiet: bool):
-    """The machine, behind its scaler if it has one, fitted in sight of user and callbacks."""
-    with progress_on(machine, quiet, *also):  # which scikit-learn does not take within a pipeline
+    """Fit a machine, after a scaler if there is one, with a progress line and other callbacks."""
+    with progress_on(machine, quiet, *also):  # scikit-learn takes no callbacks within a pipeline
         machine.fit(X if scaler is None else scaler.fit_transform(X), y)
     return behind_scaler(scaler, machine)
 
 
-def calibrated_with_word(fitted, X, y, *, quiet: bool):
-    """The model with probabilities, which take a fit per fold more."""
+def calibrated(fitted, X, y, *, quiet: bool):
+    """The model with probabilities, which take another fit per fold."""
     if not quiet:
         print(f"probabilities: cross-validation of {FOLDS} folds", file=sys.stderr)
     return with_probabilities(fitted, X, y)
 
 
-def _print(content: dict, facts: dict, as_json: bool) -> None:
-    if as_json:
-        print_json({k.replace(" ", "_"): v for k, v in content.items()})
-    elif facts:
-        print_facts(facts)
-
+# ------------------------------------------------------------------ from options to machines
 
 ADDITIVE = (*additive_kernels.KERNELS, "power_mean", "auto")
-# A name that both machines know is the additive kernel; KernelSVC's then has "exp_" before it.
+# Of a name that both machines have, KernelSVC's kernel gets the prefix "exp_".
 _GENERAL = {f"exp_{k}" if k in ADDITIVE else k: k for k in general_kernels.KERNELS}
 GENERAL = tuple(_GENERAL)
 KERNELS = ADDITIVE + GENERAL
 LIBSVM_KERNELS = {"0": "linear", "1": "poly", "2": "rbf", "3": "sigmoid", "4": "precomputed"}
-# What makes the machine, and the kernel that it has if none is named.
+# The function that makes the machine, and its default kernel.
 PRESETS: dict[str, tuple[Callable, str]] = {
     "icd": (papers.icd, "intersection"),
     "icd-counts": (partial(papers.icd, scaling=None), "intersection"),
@@ -223,7 +209,7 @@ def _with(parameter: str) -> tuple[str, ...]:
     return tuple(name for name, own in _GENERAL.items() if parameter in traits[own].parameters)
 
 
-# Which kernels an option is for, unless it is for all; by the options' names in Python.
+# The kernels of an option that is not for all, by its name in Python.
 WITH_GAMMA = _with("gamma")
 _KERNELS_OF = {
     "power": ("power_mean",),
@@ -250,7 +236,7 @@ def kernel_name(word: str) -> str:
 
 
 def chosen_kernel(word: str | None, preset: str | None) -> str:
-    """The kernel that is named, or that of the preset, or rbf."""
+    """The named kernel, or that of the preset, or rbf."""
     if preset is None:
         return kernel_name("rbf" if word is None else word)
     if preset not in PRESETS:
@@ -264,9 +250,9 @@ def chosen_kernel(word: str | None, preset: str | None) -> str:
 
 
 def make_estimator(kernel: str, options: dict[str, Any], preset: str | None = None):
-    """An unfitted machine; options that it does not have are refused, None means its default.
+    """An unfitted machine; None means its default, options that it does not have are refused.
 
-    Weights of classes go by the labels' text until the data is known (`match_weights`).
+    Class weights have the labels' text as keys until the data is read (`match_weights`).
     """
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
@@ -278,7 +264,7 @@ def make_estimator(kernel: str, options: dict[str, Any], preset: str | None = No
         given["early"] = _early(given["early"])
     try:
         machine = _make(kernel, given, preset)
-        with warnings.catch_warnings():  # they come again when it is fitted
+        with warnings.catch_warnings():  # the fit repeats them
             warnings.simplefilter("ignore")
             machine._check_params()
     except (ValueError, TypeError) as error:
@@ -287,7 +273,7 @@ def make_estimator(kernel: str, options: dict[str, Any], preset: str | None = No
 
 
 def class_weights(words: list[str] | None) -> dict | str | None:
-    """--weight as the parameter ``class_weight`` has it, by the labels' text."""
+    """The parameter ``class_weight`` of --weight, with the labels' text as keys."""
     if not words:
         return None
     return "balanced" if words == ["balanced"] else dict(map(_weight, words))
@@ -305,7 +291,7 @@ def _make(kernel: str, given: dict[str, Any], preset: str | None):
     elif "power" in given:
         given["kernel"] = PowerMean(given.pop("power"))
     elif own != kernel:
-        raise UsageError("it needs --power, the exponent p (at most 0).")
+        raise UsageError("it needs --power, an exponent p of at most 0.")
     return make(**given)
 
 
@@ -322,12 +308,12 @@ def _weight(pair: str) -> tuple[str, float]:
     except ValueError:
         factor = -1.0
     if not (label and 0 <= factor < float("inf")):
-        raise UsageError(f"--weight {pair}: write label=factor, a number from 0 on, or balanced.")
+        raise UsageError(f"--weight {pair}: write LABEL=FACTOR (at least 0) or balanced.")
     return label, factor
 
 
 def match_weights(machine, y) -> None:
-    """Give weights that go by the labels' text to the labels of the data."""
+    """Replace the text keys of class weights with the labels of the data."""
     if not isinstance(machine.class_weight, dict):
         return
     labels = {str(label): label for label in sorted(set(y.tolist()))}
@@ -335,7 +321,7 @@ def match_weights(machine, y) -> None:
     for text, weight in machine.class_weight.items():
         label = labels.get(text, number_or_text(text))
         if label not in labels.values():
-            raise UsageError(f"--weight {text}={weight:g}: the data has no label {text}.")
+            raise UsageError(f"--weight {text}={weight:g}: no row has the label {text}.")
         matched[label] = weight
     machine.set_params(class_weight=matched)
 
