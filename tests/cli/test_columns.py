@@ -103,7 +103,7 @@ def test_options_of_columns_are_for_tables_and_for_learning(people, iris):
     assert "--drop id has no meaning for svmlight" in said
     path = table("a.csv", people)
     run("scale", path, "out", "-s", "factors", "--drop", "id")
-    assert "--restore brings its own" in refused("scale", path, "-r", "factors", "--drop", "id")
+    assert "--restore has its own" in refused("scale", path, "-r", "factors", "--drop", "id")
     run("scale", path, "again", "-r", "factors")
     assert read_lines("out") == read_lines("again")
     assert "No such option" in run("predict", path, "m", "--drop", "id", status=2).stderr

@@ -123,7 +123,7 @@ def test_labels_are_scaled_too():
     write_lines("test", "30 1:4")
     assert run("scale", "-r", "range", "test").stdout == "2 1:1\n"
     assert "-y 1 0: the first" in refused("scale", "-y", 1, 0, "train")
-    assert "-y is for svmlight" in refused("scale", "-y", 0, 1, "--method", "maxabs", "train")
+    assert "-y is only for svmlight" in refused("scale", "-y", 0, 1, "--method", "maxabs", "train")
     write_lines("same", "1 1:2", "1 1:3")
     assert "all the same" in refused("scale", "-y", 0, 1, "same", status=1)
 

@@ -81,7 +81,7 @@ def test_what_pairs_need(crossed):
     write("one.txt", X, np.sign(X.ravel()))
     run("train", "one.txt", "one", "-t", "chi2", "-q")
     refusals = {
-        ("m", "--what", "pairs"): "--what pairs needs rows with labels: --data, best new ones.",
+        ("m", "--what", "pairs"): "--what pairs needs rows with labels, best new ones: name them with --data.",
         ("m", "--what", "pair"): "--what pair: not one of shapes, importance, pairs, convergence.",
         ("m", "--what", "pairs", "--features", "a", "--data", crossed): (
             "--features has no meaning with --what pairs."

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for programs, errors without tracebacks."""
+"""What commands print: tables, JSON, errors without tracebacks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def exit_status_on_error(command: Callable) -> Callable:
     def run(*args, **kwargs):
         with warnings.catch_warnings():
             warnings.simplefilter("default")
-            # They were matched by name when the file was read, or have none.
+            # Reading has matched the columns by name already.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             warnings.showwarning = _only_once(UnscaledWarning, RareClassWarning)
             try:
@@ -46,7 +46,7 @@ def exit_status_on_error(command: Callable) -> Callable:
                 sys.stdout.flush()
             except typer.Exit:
                 raise
-            except BrokenPipeError:  # whoever read our output has enough
+            except BrokenPipeError:  # the reader of our output has closed it
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(FAILED) from None
             except KeyboardInterrupt:
@@ -63,20 +63,20 @@ def exit_status_on_error(command: Callable) -> Callable:
 
 def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
-        # Whoever writes a file names it, so what is full without a name is the other end.
+        # Errors of files have a name, so a full disk without one is that of the output.
         nameless = "standard output" if error.errno in _FULL else "file"
         return f"{error.filename or nameless}: {error.strerror}."
     return said(error) or type(error).__name__
 
 
-def _only_once(*tiresome: type[Warning]) -> Callable:
-    """Says warnings, these once: every candidate or fold of a search has them."""
+def _only_once(*repeated: type[Warning]) -> Callable:
+    """Show warnings; ``repeated`` ones, which every fold of a search raises, once."""
     said: set[type[Warning]] = set()
 
     def tell(message, category, *place) -> None:
         if category not in said:
             _warn(message, category, *place)
-        said.update({category} & set(tiresome))
+        said.update({category} & set(repeated))
 
     return tell
 
@@ -90,7 +90,7 @@ def _say(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    r"""With control characters in words: a name from a file must not command the terminal.
+    r"""The text with control characters escaped: names in files must not command the terminal.
 
     >>> printable("\x1b[2Jage\n")
     '\\x1b[2Jage\\n'
@@ -103,7 +103,7 @@ def print_json(content: dict) -> None:
 
 
 def _strict(value: Any):
-    """JSON has no NaN: what is not a number becomes null."""
+    """The value as strict JSON, which has no NaN or infinity: they become null."""
     if isinstance(value, dict):
         return {str(k): _strict(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -131,7 +131,7 @@ def print_facts(facts: dict[str, Any]) -> None:
 
 
 def print_table(header: list[str], rows: list[list], title: str = "") -> None:
-    """A table that also reads well in a file: rich only where there is a terminal."""
+    """Print a table, by rich in a terminal and as aligned text elsewhere."""
     header, *cells = [[shown(value) for value in row] for row in (header, *rows)]
     if sys.stdout.isatty():
         from rich.console import Console
@@ -158,12 +158,12 @@ def shown(value: Any) -> str:
 
 
 def or_stdout(out: Path | None):
-    """Where to write: without a name, or to -, the standard output."""
+    """Where to write: the standard output without a name or with -."""
     return sys.stdout if out is None or str(out) == "-" else out
 
 
 def save_figure(figure, path: Path) -> None:
-    """As the ending of the path says."""
+    """Write the figure in the format of the path's ending."""
     kind = path.suffix.lstrip(".").lower() or "png"
     if kind not in figure.canvas.get_supported_filetypes():
         raise UsageError(f"{path}: matplotlib cannot draw {kind}; use .png, .svg or .pdf.")

@@ -67,9 +67,7 @@ def predict(
             columns, values = _predicted(fitted, X, what, class_label, header)
             seconds += time.perf_counter() - started
             if columns and n_rows == 0:
-                file.write(
-                    between.join(map(printable, columns)) + "\n"
-                )  # a line, whatever they are
+                file.write(between.join(map(printable, columns)) + "\n")
             _write_rows(file, values, between)
             n_rows += len(values)
             if y is not None:
@@ -83,14 +81,14 @@ def predict(
         facts["accuracy"] = n_right / n_rows
     if as_json:
         print_json(facts)
-    elif known and not quiet:  # as svm-predict says it, but not between predictions
+    elif known and not quiet:  # svm-predict's line, but not between predictions
         where = sys.stderr if or_stdout(out) is sys.stdout else sys.stdout
         accuracy = f"{100 * n_right / n_rows:g}% ({n_right}/{n_rows})"
         print(f"Accuracy = {accuracy} (classification)", file=where)
 
 
 def _has_blanks(classes: np.ndarray) -> bool:
-    """Whether blanks between columns, as svm-predict writes them, would tell nothing apart."""
+    """Whether a class has a blank, svm-predict's separator of columns."""
     return any(" " in str(label) for label in classes.tolist())
 
 
@@ -102,12 +100,12 @@ def _write_rows(file: TextIO, values: np.ndarray, between: str) -> None:
 
 
 def _labels(model, X, values: np.ndarray, probable: bool) -> np.ndarray:
-    """Of probabilities, those that stand before them."""
+    """The predicted labels; in the first column of probabilities."""
     return np.array(values[:, 0].tolist()) if probable else model.predict(X)
 
 
 def _probabilities(model, X) -> tuple[list[str], np.ndarray]:
-    """As svm-predict -b 1 writes them, labels in the order of a model of LIBSVM's."""
+    """Names and values of the columns of svm-predict -b 1; labels in a LIBSVM model's own order."""
     probability = model.predict_proba(X)
     labels = getattr(model, "labels_", model.classes_)
     order = np.searchsorted(model.classes_, labels)

@@ -1,4 +1,4 @@
-"""store, and what `train` does with data that is larger than memory."""
+"""The command store, and training on data that is larger than memory."""
 
 from __future__ import annotations
 
@@ -30,12 +30,11 @@ from widemargin.kernel.lazy_rows import PREPARED
 from widemargin.resources import free_memory, used_memory
 
 _UNITS = {"": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
-_SHARE = 0.5  # of the free memory, that data may take by default
-# What rows take in memory per byte of their file, about; a packed one has more in it, and a table
-# is there twice, as columns and as rows.
+_SHARE = 0.5  # of the free memory that data may take by default
+# Bytes in memory per byte of a file, about; tables are in memory twice, as columns and as rows.
 _PACKED = 6.0
 _TEXT = {"svmlight": 1.5, "npy": 1.0, "csv": 3.0, "tsv": 3.0, "parquet": _PACKED, "arrow": _PACKED}
-_COPIES = 3.0  # of the data, that a kernel machine has in memory beside kernel rows, about
+_COPIES = 3.0  # copies of the data in a fit of KernelSVC, about, beside kernel rows
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
 
@@ -44,7 +43,7 @@ def store(
 ) -> None:
     started = time.perf_counter()
     if append and keep is not None:
-        raise UsageError("--keep has no meaning with --append: the store goes on as it is.")
+        raise UsageError("--keep has no meaning with --append, which keeps what the store has.")
     with _told(output) as told:
         if append:
             there = BlockStore(folder)
@@ -70,7 +69,7 @@ def store(
 def store_for(
     data: Path, model: Path, keep: str, source: Source, output: Output
 ) -> Iterator[BlockStore]:
-    """The store that DATA is, or one of DATA beside the model until it is trained."""
+    """The store that DATA is, or a temporary one of DATA beside the model."""
     if is_store(data):
         yield BlockStore(data)
         return
@@ -85,7 +84,7 @@ def store_for(
 
 
 def memory_of(store: BlockStore) -> Memory:
-    """What a model has to remember of the data that a store was built from."""
+    """What a model remembers of the data that a store was built from."""
     columns = store.shape[1] if store.feature_names is None else store.feature_names
     notes = store.notes
     layout = Layout(
@@ -101,14 +100,14 @@ def memory_of(store: BlockStore) -> Memory:
 
 
 def goes_to_disk(data: Path, limit: str | None, machine, *, possible: bool) -> bool:
-    """Whether DATA is a store, or larger than the limit where it is ``possible`` to use one."""
+    """Whether to train from disk: DATA is a store or exceeds the limit, and it is ``possible``."""
     without = "without --scale, --folds and --probability."
     if is_store(data) and not possible:
-        raise UsageError(f"{data}: a store is trained {without}")
+        raise UsageError(f"{data}: a store can be trained {without}")
     if limit is not None and not possible:
         raise UsageError(f"--memory-limit is for training {without}")
     copies, most = _COPIES if isinstance(machine, KernelSVC) else 1.0, bytes_of(limit)
-    if is_store(data) or (limit is not None and _is_pipe(data)):  # which may have any size
+    if is_store(data) or (limit is not None and _is_pipe(data)):  # of unknown size
         return True
     return possible and copies * _expected_bytes(data) > most
 
@@ -133,7 +132,7 @@ def bytes_of(limit: str | None) -> float:
 
 
 def _expected_bytes(path: Path) -> float:
-    """What the rows of a file take in memory, about; 0 for those that are read as a whole."""
+    """Memory for the rows of a file, about; 0 if unknown."""
     size = path.stat().st_size if path.is_file() else 0
     if not size:
         return 0
@@ -149,7 +148,7 @@ def _expected_bytes(path: Path) -> float:
 
 
 def _chunks(data: Path, source: Source, keep: str) -> Iterator[Dataset]:
-    """Codes have a place for categories and gaps; among values, a category is a number."""
+    """The data in chunks with labels; categories become 0/1 features in a store of values."""
     for chunk in stream_of(source, data, one_hot=keep == "values", **source.rule()):
         if chunk.y is None:
             raise no_labels(data)
@@ -158,7 +157,7 @@ def _chunks(data: Path, source: Source, keep: str) -> Iterator[Dataset]:
 
 @contextmanager
 def _told(output: Output) -> Iterator:
-    """Progress in one line of a terminal, which is left empty."""
+    """A function that shows progress in one line of the terminal, cleared at the end."""
     shown = not output.quiet and os.isatty(2)
 
     def told(step: str, rows: int, of: int) -> None:
@@ -171,10 +170,10 @@ def _told(output: Output) -> Iterator:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-# Measured (benchmarks/kernel_memory.py), with some to spare.
+# Measured (benchmarks/kernel_memory.py), rounded up.
 _PER_ROW = 200  # bytes of variables, gradients, bounds, labels and places
-_LEAST_ROWS = 2  # times the rows that a cache holds at least: a step has as many again
-_WORK = 64e6  # blocks of kernel values on their way
+_LEAST_ROWS = 2  # times the least rows of a cache: a step needs as many again
+_WORK = 64e6  # bytes of blocks of kernel values in use
 
 
 def keep_within(limit: str | None, machine, data) -> None:
@@ -192,7 +191,7 @@ def keep_within(limit: str | None, machine, data) -> None:
 
 
 def _beside_kernel_rows(data) -> float:
-    """What a fit takes beside its data and the cache."""
+    """Memory of a fit beside its data and the cache."""
     own = _WORK + _PER_ROW * data.shape[0]
     if isinstance(data, BlockStore):
         return own + 3 * PREPARED

@@ -1,4 +1,4 @@
-"""What is written on the command line, and how messages speak of it."""
+"""Words of the command line: LIBSVM's flags, lists, the config file, parameters in messages."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class UsageError(ValueError):
     """The command itself is wrong: exit status 2."""
 
 
-# LIBSVM's switches, which alone would mean something else to a parser: -h is help.
+# LIBSVM's switches with a value; alone, -h is help.
 LIBSVM_SWITCHES = {"-b": "probability", "-h": "shrinking"}
 
 
 def with_long_options(words: list[str]) -> list[str]:
-    """LIBSVM's ``-w1 5`` (weight 5 for label 1), ``-b 1`` and ``-h 0``, as a parser can take them.
+    """Replace LIBSVM's ``-w1 5`` (weight 5 for label 1), ``-b 1`` and ``-h 0`` with long options.
 
     >>> with_long_options(["train", "-w1", "5", "-w-1", "2", "-b", "1", "-h", "0", "data"])
     ['train', '--weight', '1=5', '--weight', '-1=2', '--probability', '--no-shrinking', 'data']
 
-    Words after ``--`` are no options.
+    Words after ``--`` are not options.
 
     >>> with_long_options(["train", "--", "-b", "1"])
     ['train', '--', '-b', '1']
@@ -51,19 +51,19 @@ def with_long_options(words: list[str]) -> list[str]:
 
 
 def names(words: str, option: str) -> list[str]:
-    """Names with commas between them; one with a comma, or of nothing, is quoted as in CSV files.
+    """Names separated by commas; a name with a comma, or an empty one, is quoted as in CSV files.
 
     >>> names('id, "a,b", ""', "--drop")
     ['id', 'a,b', '']
     """
     found = next(csv.reader([words], skipinitialspace=True), [])
     if found.count("") > words.count('""') or not found:
-        raise UsageError(f"{option} {words!r}: write names with commas between them.")
+        raise UsageError(f"{option} {words!r}: write names separated by commas.")
     return found
 
 
 def joined(words: Iterable[str], between: str = ",") -> str:
-    """What `names` takes apart.
+    """The inverse of `names`.
 
     >>> joined(["age", "town, region"], ", ")
     'age, "town, region"'
@@ -78,12 +78,12 @@ def _quoted(word: str) -> str:
 
 
 def number_or_text(word: str) -> int | float | str:
-    """A label as files have it: a number where it is one.
+    """A label as a number if it is one, else as text.
 
     >>> number_or_text("10"), number_or_text("1_0")
     (10, '1_0')
     """
-    for kind in () if "_" in word else (int, float):  # Python's numbers may have them
+    for kind in () if "_" in word else (int, float):  # which Python's numbers may have
         try:
             return kind(word)
         except ValueError:
@@ -92,7 +92,7 @@ def number_or_text(word: str) -> int | float | str:
 
 
 def numbers(words: str, option: str) -> list[float]:
-    """Numbers with commas between them, or a range ``low:high:count`` in even ratios.
+    """Numbers separated by commas, or a range ``low:high:count`` in even ratios.
 
     >>> numbers("0.1,1", "--Cs"), numbers("1:100:3", "--Cs")
     ([0.1, 1.0], [1.0, 10.0, 100.0])
@@ -108,7 +108,7 @@ def numbers(words: str, option: str) -> list[float]:
         return [float(word) for word in words.split(",")]
     except (ValueError, ArithmeticError):
         raise UsageError(
-            f"{option} {words}: write numbers with commas, or low:high:count."
+            f"{option} {words}: write numbers separated by commas, or low:high:count."
         ) from None
 
 
@@ -144,12 +144,12 @@ def read_config(path: Path | None, commands: Mapping[str, Mapping[str, Any]]) ->
 
 
 def _as_words(value: Any, option: Any):
-    """A value of TOML as the command line has it: a list is repeated, or has commas."""
+    """A value of TOML as words of the command line; a list is repeated, or joined by commas."""
     if option.multiple or option.nargs > 1:
         return [str(v) for v in value] if isinstance(value, list) else [str(value)]
     if isinstance(value, list):
         return joined(map(str, value))
-    # Some versions of click cut a number off that is not whole, but none takes its text for one.
+    # As text: some versions of click truncate numbers that are not whole.
     return value if isinstance(value, bool) else str(value)
 
 
