@@ -23,7 +23,7 @@ from widemargin.warning import warn_user
 _SPARSE = ("data", "indices", "indptr", "shape")
 _LAYOUTS = {"csr": sp.csr_array, "csc": sp.csc_array}
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what NumPy writes
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # used by NumPy
 
 
 def stream_npz(
@@ -119,7 +119,7 @@ def stream_npy(
 
 
 def _with_label(table: np.ndarray, label, like: Layout | None, budget: Budget) -> Dataset:
-    """A matrix one column of which may be the labels, as `stream_npy` says."""
+    """A matrix whose label column, if any, is split off as y; see `stream_npy`."""
     if label is None and like is not None and like.n_features is not None:
         label = like.label if table.shape[1:] == (like.n_features + 1,) else None
     if label is None or label is False:
@@ -142,7 +142,7 @@ def _with_label(table: np.ndarray, label, like: Layout | None, budget: Budget) -
 
 @contextmanager
 def _unreadable(name: str, kind: str) -> Iterator[None]:
-    """Damage makes zipfile and NumPy raise all sorts."""
+    """Turn any error that damage causes in zipfile and NumPy into a ValueError with the name."""
     try:
         yield
     except (TooLargeError, MemoryError):
@@ -152,7 +152,7 @@ def _unreadable(name: str, kind: str) -> Iterator[None]:
 
 
 class _Archive:
-    """The arrays of an .npz file, each unpacked when it is asked for."""
+    """The arrays of an .npz file, unpacked on request."""
 
     def __init__(self, file: BinaryIO, budget: Budget):
         self._zip, self._budget = zipfile.ZipFile(file), budget
@@ -175,7 +175,7 @@ class _Archive:
 
 
 def _array_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Shape, order and type of an array in NumPy's format, which begins after them."""
+    """Read shape, order and type of an array in NumPy's format."""
     version = npy.read_magic(file)
     if version not in _HEADERS:
         raise ValueError(f"its format has the version {version}")

@@ -20,18 +20,18 @@ from typing import IO, BinaryIO
 from widemargin.budget import Budget, TooLargeError
 from widemargin.errors import Message, message_of
 
-HEAD = 1 << 16  # bytes of a file that can be looked at before it is read
-BLOCK = 1 << 20  # bytes that are taken from a stream at a time
+HEAD = 1 << 16  # bytes of a file that can be peeked at
+BLOCK = 1 << 20  # bytes read from a stream at a time
 _LONGEST = 1000  # characters of a message
-_PATIENCE = 1.0  # seconds, with threads that are about to end
+_PATIENCE = 1.0  # seconds to wait for threads that are about to end
 _PACKED = 1 << 16  # compressed bytes read at a time
-_DICTIONARY = 100 << 20  # bytes that unpacking may hold whatever the budget: xz -9 takes 65 MB
+_DICTIONARY = 100 << 20  # bytes for unpacking beside the budget: xz -9 takes 65 MB
 DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error)  # what reading damaged data raises
 
 
 @contextmanager
 def opened(path) -> Iterator[io.BufferedReader]:
-    """The file, of which all of the head can be seen; it stays open if the caller opened it."""
+    """The file as a stream that can be peeked at; it stays open if the caller opened it."""
     if isinstance(path, (str, os.PathLike)):
         with open(path, "rb") as file:
             yield file if file.seekable() else io.BufferedReader(RawStream(file), HEAD)
@@ -43,10 +43,10 @@ def opened(path) -> Iterator[io.BufferedReader]:
 
 @contextmanager
 def naming_file(name: str, faults: tuple[type[Exception], ...], says: str = "{}") -> Iterator[None]:
-    """Errors of a file's contents become a ValueError with its name; those of the disk stay."""
+    """Turn errors of a file's contents into a ValueError with its name; those of the disk stay."""
     try:
         yield
-    except TooLargeError:  # which names it already
+    except TooLargeError:  # has the name already
         raise
     except faults as error:
         if isinstance(error, OSError) and error.errno is not None:
@@ -57,7 +57,7 @@ def naming_file(name: str, faults: tuple[type[Exception], ...], says: str = "{}"
 
 
 def one_line(said: object) -> str:
-    """An error, or what a file calls its parts, without line breaks and not too long.
+    """The text of an error, or of a name in a file, in one line of limited length.
 
     >>> one_line(ValueError("two\\nlines"))
     'two lines'
@@ -70,10 +70,10 @@ def one_line(said: object) -> str:
 
 
 def fill(file: IO[bytes], room: memoryview) -> int:
-    """Read until there is no more room or no more file; returns how much."""
+    """Read until the room is full or the file ends; returns the number of bytes."""
     got = 0
     while got < len(room):
-        # A block at a time: some files make a copy of whatever they are asked for.
+        # A block at a time: some files copy what they read.
         n = file.readinto(room[got : got + BLOCK])  # type: ignore[attr-defined]
         if not n:
             break
@@ -82,7 +82,7 @@ def fill(file: IO[bytes], room: memoryview) -> int:
 
 
 def whole(file: BinaryIO, budget: Budget) -> io.BytesIO:
-    """All of a stream in memory, for those who have to jump about in it."""
+    """All of a stream in memory, for readers that seek."""
     content = io.BytesIO()
     while block := file.read(BLOCK):
         budget.hold(len(block), "its contents take")
@@ -118,10 +118,10 @@ class RawStream(io.RawIOBase):
 
 
 class LentStream(RawStream):
-    """A stream for another library, which knows when nobody there has it any more.
+    """A stream for pyarrow that can wait until pyarrow has released it.
 
-    Threads of pyarrow let go of a file some time after the table is made of it. One that needs
-    Python for that while the process ends, as it does soon after an error, aborts it.
+    Threads of pyarrow release a file some time after its table is made. If they call Python for
+    that while the process ends, as it does soon after an error, the process aborts.
     """
 
     def __init__(self, file):
@@ -129,7 +129,7 @@ class LentStream(RawStream):
         self._returned = threading.Event()
 
     def lend(self) -> io.BufferedReader:
-        """To be kept by nobody here: closed as soon as the last one lets go."""
+        """Do not keep a reference: the last one to release it closes it."""
         return io.BufferedReader(self)
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class LentStream(RawStream):
 
 
 def decompressed(file: io.BufferedReader, budget: Budget) -> io.BufferedReader:
-    """The text in a file, whether or not it is compressed."""
+    """The contents of a file, unpacked if it is compressed."""
     head = file.peek(HEAD)
     for magic, begin in _COMPRESSED.items():
         if head.startswith(magic) and not _is_npz(head):
@@ -153,7 +153,7 @@ def decompressed(file: io.BufferedReader, budget: Budget) -> io.BufferedReader:
 
 
 class _Unpacked(RawStream):
-    """What ``begin`` makes of a compressed file; it can be begun again if the file can."""
+    """The contents of a compressed file, which ``begin`` opens; it can seek back to the start."""
 
     def __init__(self, packed: io.BufferedReader, begin: Callable):
         self._packed, self._begin, self._at = packed, begin, 0
@@ -180,8 +180,9 @@ class _Unpacked(RawStream):
 
 
 class _Chained:
-    """One compressed stream after another, with zeros as padding; Python's own readers of these
-    formats take whatever else comes after the first for the end.
+    """Compressed streams one after another, padded with zeros; other bytes between are an error.
+
+    Python's own readers of these formats silently end at such bytes.
     """
 
     def __init__(self, file: io.BufferedReader, decompressor: Callable):
@@ -208,7 +209,7 @@ class _Chained:
 
 
 class _Limited:
-    """xz data says how much memory unpacking takes: no more than there is for it."""
+    """Unpacks xz data, which declares the memory that takes, within the budget."""
 
     def __init__(self, budget: Budget):
         most = max(budget.max_bytes, _DICTIONARY)
@@ -227,7 +228,7 @@ class _Limited:
 
 
 def _is_npz(head: bytes) -> bool:
-    """Whether the first file of a zip archive is one of NumPy's."""
+    """Whether the first file of a zip archive is an array of NumPy's."""
     length = int.from_bytes(head[26:28], "little")
     return head.startswith(_ZIP) and head[30 : 30 + length].endswith(b".npy")
 
@@ -241,8 +242,8 @@ class _ZipMember:
             names = [member.filename for member in archive.infolist() if not member.is_dir()]
         if len(names) != 1:
             raise ValueError(
-                f"{budget.name}: {len(names)} files in a zip archive, of which one would be read. "
-                "Give the one, or save a spreadsheet, which is such an archive, as CSV."
+                f"{budget.name}: {len(names)} files in a zip archive, of which only one can be "
+                "read. Extract it; save a spreadsheet, which is such an archive, as CSV."
             )
         with _naming_zip_faults():
             self._member = archive.open(names[0])
@@ -254,11 +255,11 @@ class _ZipMember:
 
 @contextmanager
 def _naming_zip_faults() -> Iterator[None]:
-    """Damage, encryption and methods that there is nothing for are all faults of the file."""
+    """Turn damage, encryption and unknown methods into errors of the file."""
     try:
         yield
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a place that no file has
+        if error.errno != errno.EINVAL:  # an impossible position
             raise
         raise OSError(error.strerror) from None
     except (zipfile.BadZipFile, RuntimeError, ValueError, OverflowError, struct.error) as error:
@@ -273,7 +274,7 @@ def _begin_zstandard(file: io.BufferedReader, budget: Budget):
             f"{budget.name} is compressed with zstandard, which needs pyarrow: pip install "
             "widemargin[tables]"
         ) from None
-    # Arrow closes what it reads from, and that is not ours to close.
+    # A wrapper, because Arrow closes what it reads from.
     return pa.CompressedInputStream(pa.PythonFile(RawStream(file), mode="r"), "zstd")
 
 

@@ -25,7 +25,7 @@ from widemargin.validation import check_choice, check_number
 
 PART = 4 << 20  # bytes of text per thread and round
 _LEAST_PART = 1 << 14
-_PARTS_PER_BUDGET = 64  # a round's text and rows are then a small part of what may be held
+_PARTS_PER_BUDGET = 64  # keeps a round's text and rows small against the budget
 _ROW = 36  # bytes: label, query, end, and the start in the matrix
 _TEXT = 64  # bytes of a label that is text, beside its characters
 _BOM = b"\xef\xbb\xbf"
@@ -55,11 +55,11 @@ _FAULTS = {
 
 
 class _ReadAgain(Exception):  # noqa: N818
-    """Labels are text, or indices need 64 bits: read once more, keeping that."""
+    """Labels are text, or indices need 64 bits: the file must be read again."""
 
 
 class _Result(NamedTuple):
-    """What the core says of a part; see cpp/svmlight.hpp."""
+    """The core's result for a part; see cpp/svmlight.hpp."""
 
     rows: int
     values: int
@@ -87,7 +87,7 @@ def read_svmlight(
     Parameters
     ----------
     file : binary file
-        It must be seekable if labels are text or indices above 2^31.
+        Seekable, if labels are text or indices above 2^31.
     n_features : int, default=None
         Number of columns; by default the largest index decides.
     zero_based : bool or "auto", default="auto"
@@ -187,7 +187,7 @@ def _pieces(
 def _rounds(
     file: BinaryIO, rows: _GrowingRows, n_threads: int, *, keep: bool = True
 ) -> Iterator[None]:
-    """Parse buffer after buffer into ``rows``, which keep all of them or only the last."""
+    """Parse buffer after buffer into ``rows``, which ``keep`` all of them or only the last."""
     part = min(PART, max(_LEAST_PART, rows.budget.max_bytes // _PARTS_PER_BUDGET // n_threads))
     buffer, held, at_start = bytearray(part * n_threads), 0, True
     size, n_read = _size(file) if keep else 0, 0
@@ -222,9 +222,9 @@ def _size(file: BinaryIO) -> int:
 
 
 def _moved(buffer: bytearray, begin: int, end: int) -> bytearray:
-    """The buffer with some of its text at the front; a larger one if it is full of that text."""
+    """Move text to the front of the buffer; return a larger buffer if the text fills it."""
     size = end - begin
-    # Another one, not the same made longer: threads may still hold arrays of it.
+    # A new buffer: threads may still hold arrays of the old one.
     moved = bytearray(2 * size) if size == len(buffer) else buffer
     moved[:size] = buffer[begin:end]
     return moved
@@ -253,11 +253,11 @@ class _GrowingRows:
         self.index_dtype: type = np.int32
         self.forget()
         self.n_lines = 0
-        self.expected = 1.0  # how much longer the whole file is than what was read of it
-        self.spare = 2.0  # room that is made, where that is not known
+        self.expected = 1.0  # size of the file relative to what was read
+        self.spare = 2.0  # growth of the arrays where that size is unknown
 
     def forget(self) -> None:
-        """Start a new piece, in memory of its own: the last one belongs to whoever has it."""
+        """Start a new piece in new memory; the caller owns the last one."""
         self.n_rows = self.n_values = self.with_qid = 0
         self.least, self.most = np.iinfo(np.int64).max, -1
         self.labels: list[str] = []
@@ -279,13 +279,13 @@ class _GrowingRows:
         self.budget.check(used + self.label_bytes + more, what)
 
     def _reserve(self, rows: int, values: int) -> None:
-        """Room for so many more; memory that is not used is never touched."""
+        """Make room for more rows and values; unused memory is never touched."""
         more = self._bytes(rows, values)
         if self.n_rows + rows <= len(self.label) and self.n_values + values <= len(self.value):
             self.check_memory(more)
             return
         needed = self._bytes(self.n_rows + rows, self.n_values + values)
-        self.check_memory(needed)  # the old arrays are there until they are copied
+        self.check_memory(needed)  # with the old arrays, until they are copied
         old = (self.label, self.qid, self.end, self.index, self.value)
         factor = max(self.spare, 1.1 * self.expected)
         factor = min(factor, max(1.0, self.budget.max_bytes / needed))
@@ -296,7 +296,7 @@ class _GrowingRows:
             before[: self.n_values] = array[: self.n_values]
 
     def parse(self, parts: list[np.ndarray], each: Callable) -> None:
-        """Append the rows of some text, cut into parts; ``each`` is a map over them."""
+        """Append the rows of text, cut into parts; ``each`` maps over the parts."""
         sizes = np.array(list(each(_core.measure_svmlight, parts))).reshape(-1, 2)
         self._reserve(*sizes.sum(axis=0))
         row_at, value_at = (np.cumsum(sizes, axis=0) - sizes + (self.n_rows, self.n_values)).T
@@ -318,7 +318,7 @@ class _GrowingRows:
             self._append(result, row_at[k], value_at[k])
 
     def _append(self, result: _Result, row_at: int, value_at: int) -> None:
-        """Close the holes that comments and empty lines leave; count row ends from the start."""
+        """Append a parsed part: close gaps left by comments and empty lines, shift row ends."""
         rows = slice(row_at, row_at + result.rows)
         values = slice(value_at, value_at + result.values)
         to_rows = slice(self.n_rows, self.n_rows + result.rows)
@@ -345,7 +345,7 @@ class _GrowingRows:
                 self._fail(text, "not_utf8", content.count(b"\n", 0, begin), line_at, begin)
 
     def _fail(self, text: np.ndarray, fault: str, lines: int, line_at: int, at: int) -> NoReturn:
-        """Raise what ``fault`` means, so many lines into the text; bytes are counted from 0."""
+        """Raise the error of ``fault``, ``lines`` into the text at byte ``at``."""
         if fault in ("text_label", "wide_index"):
             self.text_labels |= fault == "text_label"
             if fault == "wide_index":
