@@ -216,7 +216,7 @@ def test_probabilities_are_compared_with_shares(tmp_path):
     model = CalibratedClassifierCV(AdditiveSVC(random_state=0), ensemble=False).fit(X, y)
     write_report(model, X, y, tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "points from the shares" in text
+    assert "differ from observed frequencies by" in text
     assert "Shapes" in text
     with pytest.raises(ValueError, match="about AdditiveSVC or KernelSVC, not about SVC"):
         write_report(SVC().fit(X, y), X, y, tmp_path / "r.html")

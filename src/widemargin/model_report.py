@@ -207,7 +207,10 @@ def _confusion(found: Evaluation) -> tuple[str, Html]:
 def _calibration(subject: Subject) -> tuple[str, Html]:
     found = reliability(subject.calibrated, subject.X, subject.y)
     if found.of == "probability":
-        said = f"Probabilities are {100 * found.error:.1f} points from the shares, on average."
+        said = (
+            "Predicted probabilities differ from observed frequencies by "
+            f"{100 * found.error:.1f} points on average."
+        )
     else:
         said = (
             "Decision values are no probabilities, but the larger they are, the more often they "
