@@ -64,9 +64,7 @@ def read_like_training(path: Path, source: Source, header: Header) -> Dataset:
 
 def stream_of(source: Source, path: Path, **more) -> Iterator[Dataset]:
     """What the source reads, in chunks."""
-    own: dict[str, Any] = {"format": source.format, "split": source.split, "n_jobs": source.jobs}
-    label = False if source.label == "none" else source.label
-    return stream(path, label=label, max_bytes=source.max_bytes, **own, **more)
+    return stream(path, **source.read_options, **more)
 
 
 def stream_like_training(path: Path, source: Source, header: Header) -> Iterator[Dataset]:
