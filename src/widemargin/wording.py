@@ -1,4 +1,4 @@
-"""Messages in the words of the interface in use: of Python here, of options on the command line."""
+"""Parameters in messages about columns of tables, spelled where they are raised."""
 
 from __future__ import annotations
 
@@ -7,66 +7,35 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from widemargin.errors import listed, quoted
+from widemargin.errors import LEARNING, Parameter, listed, quoted
 
-__all__ = ["listed", "quoted"]
-UNSAID = object()
+__all__ = ["listed", "quoted", "speaking", "words"]
 
 
 class Words:
-    """What a message calls parameters, functions, features and ways out; these are Python's.
+    """The names of parameters in Python.
 
-    Examples
-    --------
     >>> words().option("label"), words().option("label", False)
     ('label=', 'label=False')
     """
 
-    imputing = "for example with sklearn.impute.SimpleImputer"
-    uncalibrated = "model.calibrated_classifiers_[0].estimator"
+    learning: str = LEARNING
 
-    @property
-    def additive(self) -> str:
-        """A machine with an additive kernel."""
-        return "AdditiveSVC"
-
-    @property
-    def learning(self) -> str:
-        return ', or learn from them with AdditiveSVC(missing="learn")'
-
-    @property
-    def converging(self) -> str:
-        return "Increase max_iter, decrease C, or accept a larger tol."
-
-    def option(self, name: str, value: Any = UNSAID) -> str:
-        """A parameter by its name, with a value or without one."""
-        return f"{name}=" if value is UNSAID else f"{name}={value!r}"
-
-    def scaling(self, sparse: bool) -> str:
-        """How to scale features; sparse ones without filling in their zeros."""
-        scaler = "MaxAbsScaler" if sparse else "StandardScaler"
-        return f"for example with sklearn.preprocessing.{scaler}"
-
-    def function(self, name: str) -> str:
-        return name
-
-    def feature(self, number: int) -> str:
-        """A column of X that has no name."""
-        return str(number)
+    def option(self, name: str, value: Any = ...) -> str:
+        return str(Parameter(name, value))
 
 
-_python = Words()
-_words: ContextVar[Words | None] = ContextVar("words", default=None)
+_words: ContextVar[Words] = ContextVar("words")
 
 
 def words() -> Words:
-    """Those in use."""
-    return _words.get() or _python
+    """The names of the interface in use."""
+    return _words.get(Words())
 
 
 @contextmanager
 def speaking(own: Words) -> Iterator[None]:
-    """Messages have these words until the end of the block."""
+    """Use these names until the end of the block."""
     token = _words.set(own)
     try:
         yield

@@ -270,7 +270,7 @@ def test_batches_of_another_program_are_read_once(tmp_path):
     np.testing.assert_array_equal(like, numbers)
     with pytest.raises(ValueError, match=r"column 'job' has categories.*one_hot=False"):
         list(stream(columns))
-    with pytest.raises(ValueError, match="the batches: split='train' has no meaning"):
+    with pytest.raises(ValueError, match="the batches: split='train' is only for files"):
         list(stream(columns, split="train"))
     with pytest.raises(ValueError, match="the batches: there is no column 'nobody'"):
         list(stream(columns, label="nobody"))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from widemargin.errors import LEARNING, Feature, Message, Parameter, message_of
-from widemargin.wording import UNSAID, Words
+from widemargin.wording import Words
 
 CONFIG = "widemargin.toml"
 
@@ -236,14 +236,14 @@ class Terminal:
 
 
 class Legacy(Words):
-    """For messages that are still spelled where they are raised."""
+    """Options in messages about columns of tables."""
 
     @property
-    def learning(self) -> str:
-        return LEARNING.respelled(terminal._part)
+    def learning(self) -> str:  # type: ignore[override]
+        return spelled(LEARNING)
 
-    def option(self, name: str, value: Any = UNSAID) -> str:
-        return terminal.option(name, ... if value is UNSAID else value)
+    def option(self, name: str, value: Any = ...) -> str:
+        return option(name, value)
 
 
 terminal = Terminal()  # of the command that runs

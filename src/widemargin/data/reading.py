@@ -13,8 +13,8 @@ from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.streams import DAMAGE, HEAD, decompressed, naming_file, opened, whole
 from widemargin.data.svmlight import read_svmlight
 from widemargin.data.tables import TABLE_FORMATS, read_table
+from widemargin.errors import Message, Parameter
 from widemargin.validation import check_choice
-from widemargin.wording import words
 
 FORMATS = ("svmlight", *TABLE_FORMATS, "npz", "npy")
 _MAGIC = {
@@ -151,10 +151,9 @@ def _check_options(found: str, name: str, **options) -> None:
     """Refuse what the format would ignore."""
     for option, value in options.items():
         if value is not None and found not in _FORMATS_OF[option]:
-            raise ValueError(
-                f"{name}: {words().option(option, value)} has no meaning for {found}, only for "
-                f"{', '.join(_FORMATS_OF[option])}."
-            )
+            template = "{name}: {option} has no meaning for {found}, only for {formats}."
+            fields = {"name": name, "found": found, "formats": ", ".join(_FORMATS_OF[option])}
+            raise ValueError(Message(template, fields, option=Parameter(option, value)))
 
 
 def detect_format(head: bytes, name: str = "the file") -> str:

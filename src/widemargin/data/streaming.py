@@ -32,8 +32,8 @@ from widemargin.data.svmlight import stream_svmlight
 from widemargin.data.table_pieces import ColumnPieces, CsvPieces, Pieces
 from widemargin.data.table_streaming import stream_model_table, stream_table
 from widemargin.data.tables import TABLE_FORMATS, asked_of
+from widemargin.errors import Message, Parameter
 from widemargin.files import naming
-from widemargin.wording import words
 
 _CHUNK_BYTES = 16 << 20
 _IN_ONE_PASS = ("svmlight", "npy")  # formats whose first rows need no others
@@ -82,8 +82,8 @@ def stream(
     if is_arrow_stream(path):
         for option, value in (("format", format), ("split", split)):
             if value is not None:
-                said = words().option(option, value)
-                raise ValueError(f"the batches: {said} has no meaning for what is no file.")
+                said = Parameter(option, value)
+                raise ValueError(Message("the batches: {said} is only for files.", said=said))
         with Budget(max_bytes, "the batches") as budget:
             batches = stream_batches(path, label, like, Rule.of(**more), _CHUNK_BYTES, budget)
             yield from _named(batches, budget)
