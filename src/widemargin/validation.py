@@ -166,8 +166,8 @@ def naming_columns(X) -> Iterator[None]:
     times = [column for column, is_time in kinds.items() if is_time]
     if times:
         raise ValueError(
-            f"X holds dates or times in {_columns(times)}. Turn them into numbers in a unit of "
-            "your choice, for example (when - when.min()).dt.days, or leave them out."
+            f"X holds dates or times in {_columns(times)}. Turn them into numbers, for example "
+            f"into days with TableEncoder(date_features={times!r}), or leave them out."
         )
     try:
         yield
@@ -184,8 +184,8 @@ def naming_columns(X) -> Iterator[None]:
         if not bad:
             raise
         raise ValueError(
-            f"X holds text or other objects in {_columns(bad)}. Turn them into numbers first, for "
-            "example with sklearn.preprocessing.OneHotEncoder, or leave them out."
+            f"X holds text or other objects in {_columns(bad)}. Turn them into numbers first, "
+            "for example with widemargin.TableEncoder, or leave them out."
         ) from None
 
 
