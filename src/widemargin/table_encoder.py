@@ -6,16 +6,22 @@ encoding: by `additive.frames` and `additive.columns`.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from widemargin.additive import AdditiveSVC
 from widemargin.additive.columns import Columns, n_missing
 from widemargin.additive.frames import (
     check_chosen,
     dates_chosen,
+    is_frame,
     read_new,
     read_training,
     with_days,
@@ -48,13 +54,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "minmax" scales numbers and dates to [0, 1].  Sparse rows, in which zeros stay zeros, are
         divided by the largest magnitude of each column.  None leaves numbers as they are.
     sparse_output : bool or "auto", default="auto"
-        Whether `transform` returns a CSR array.  "auto": where there are categories and less than
-        a third of the training values are not zero; and for sparse X.
+        Whether `transform` returns a CSR array.  "auto": where less than a third of a row is not
+        zero, if all of its numbers are not; and for sparse X.
 
     Attributes
     ----------
     columns_ : Columns
         What the columns of X are: categories of each, and which had missing values.
+    ranges_ : Ranges
+        Smallest and largest value, sum and number of values of each column of numbers.
     fill_, shift_, factor_ : ndarray of shape (n_numbers,)
         A number x becomes ``(x - shift_) * factor_``; a missing one is taken for ``fill_``.
     sparse_output_ : bool
@@ -121,24 +129,53 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self : TableEncoder
         """
+        if hasattr(self, "columns_"):
+            del self.columns_
+        return self._learn(X)
+
+    def partial_fit(self, X, y=None):
+        """Learn from rows that come in chunks, each of which adds to those before.
+
+        Parameters
+        ----------
+        X : data frame, array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self : TableEncoder
+        """
+        return self._learn(X)
+
+    def _learn(self, X) -> TableEncoder:
         self._check_params()
-        self.dates_ = tuple(dates_chosen(self.date_features, X))
-        X, _, categories = read_training(self, with_days(X, self.dates_), labelled=False)
-        self.columns_ = Columns.of(X, categories)
-        self.dtype_ = np.dtype(np.float32 if X.dtype in (np.float16, np.float32) else np.float64)
-        low, high, self.fill_ = _low_high_mean(self.columns_.parts(X).values)
-        self.shift_, self.factor_ = np.zeros(len(low)), np.ones(len(low))
-        if self.scaling == "minmax":
-            sparse = sp.issparse(X)
-            self.shift_ = np.zeros(len(low)) if sparse else low
-            spread = np.maximum(high, -low) if sparse else high - low
-            self.factor_ = 1 / np.where(spread > 0, spread, 1.0)
-        self.sparse_output_ = sp.issparse(X) or self.sparse_output is True
-        if self.sparse_output == "auto" and categories:
-            numbers, marks = self._encoded(X)
-            n_stored = np.count_nonzero(numbers) + marks.nnz
-            self.sparse_output_ = n_stored < _SPARSE_BELOW * len(X) * self.columns_.n_features
+        before = getattr(self, "columns_", None)
+        if before is None:
+            self.dates_ = tuple(dates_chosen(self.date_features, X))
+        X = with_days(X if before is None else self._in_order(X), self.dates_)
+        X, _, categories = read_training(self, X, labelled=False, more=before is not None)
+        own = Columns.of(X, categories)
+        ranges = Ranges.of(own.parts(X).values)
+        if before is not None:
+            own, ranges = before.joined(own), self.ranges_.joined(ranges)
+        dtype = np.dtype(np.float32 if X.dtype in (np.float16, np.float32) else np.float64)
+        if before is not None:
+            dtype = np.result_type(dtype, self.dtype_)
+        self.settle(own, ranges, dtype, sp.issparse(X))
         return self
+
+    def settle(self, columns: Columns, ranges: Ranges, dtype: np.dtype, sparse: bool) -> None:
+        """Set what `fit` has found; ``sparse`` is whether X was."""
+        self.columns_, self.ranges_ = columns, ranges
+        self.dtype_, self.sparse_input_ = dtype, sparse
+        self.fill_, self.shift_ = ranges.mean, np.zeros(columns.n_numbers)
+        self.factor_ = np.ones(columns.n_numbers)
+        if self.scaling == "minmax":
+            self.shift_, self.factor_ = ranges.scaled(keep_zeros=sparse)
+        n_stored = columns.n_numbers + len(columns.categories)
+        mostly_zero = bool(columns.categories) and n_stored < _SPARSE_BELOW * columns.n_features
+        automatic = self.sparse_output == "auto"
+        self.sparse_output_ = sparse or mostly_zero if automatic else bool(self.sparse_output)
 
     def transform(self, X):
         """Encode rows.
@@ -163,7 +200,39 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         found[:, own.n_numbers :] = marks.toarray()
         return found
 
-    def _encoded(self, X) -> tuple[np.ndarray | sp.csr_array, sp.csr_array]:
+    def inverse_transform(self, X):
+        """The columns that rows were encoded from, as a pyarrow Table.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features_out)
+
+        Returns
+        -------
+        table : pyarrow.Table
+            Dates are days, and categories that the training data did not have are missing.
+        """
+        import pyarrow as pa
+
+        check_is_fitted(self)
+        X = X.toarray() if sp.issparse(X) else np.asarray(X)
+        own, columns = self.columns_, {}
+        numbers = X[:, : own.n_numbers] / self.factor_ + self.shift_
+        for j, name in enumerate(check_feature_names_in(self, None)):
+            features = own.features(j)
+            if features.number is not None:
+                found = numbers[:, features.number]
+                if features.missing is not None:
+                    found = np.where(X[:, features.missing] > 0, np.nan, found)
+                columns[name] = pa.array(found)
+            else:
+                has = X[:, features.categories.start : features.categories.stop] > 0
+                place = pa.array(has.argmax(axis=1), pa.int32(), mask=~has.any(axis=1))
+                texts = pa.array(own.categories[j], pa.large_string())
+                columns[name] = pa.DictionaryArray.from_arrays(place, texts)
+        return pa.table(columns)
+
+    def _encoded(self, X) -> tuple[Any, sp.csr_array]:
         """Numbers and indicators of rows that were read."""
         values, marks = self.columns_.parts(X)
         shape = (X.shape[0], self.columns_.n_features - self.columns_.n_numbers)
@@ -225,15 +294,57 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return found
 
 
-def _low_high_mean(values: Values) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each column, without its missing values; 0 where all are missing."""
-    low, high = (np.where(np.isfinite(end), end, 0.0) for end in values.ranges())
-    X = values.csr() if values.sparse else values.data
-    n = X.shape[0] - n_missing(X)
-    if sp.issparse(X):
-        total = np.bincount(X.indices, np.nan_to_num(X.data, nan=0.0), minlength=X.shape[1])
-    else:
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = np.nansum(X, axis=0, dtype=np.float64)
-    mean = total / np.maximum(n, 1)
-    return low, high, np.where(np.isfinite(mean), mean, low / 2 + high / 2)
+class Ranges(NamedTuple):
+    """Smallest and largest value, sum and number of values of columns; 0 where all are missing."""
+
+    low: np.ndarray
+    high: np.ndarray
+    total: np.ndarray
+    n: np.ndarray
+
+    @classmethod
+    def of(cls, values: Values) -> Ranges:
+        low, high = values.ranges()
+        X: Any = values.csr() if values.sparse else values.data
+        n = X.shape[0] - n_missing(X)
+        if sp.issparse(X):
+            total = np.bincount(X.indices, np.nan_to_num(X.data, nan=0.0), minlength=X.shape[1])
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = np.nansum(X, axis=0, dtype=np.float64)
+        return cls(np.where(n, low, 0.0), np.where(n, high, 0.0), total, n.astype(np.int64))
+
+    def joined(self, other: Ranges) -> Ranges:
+        """Of the rows of both."""
+        low = np.where(other.n * self.n, np.minimum(self.low, other.low), self.low + other.low)
+        high = np.where(other.n * self.n, np.maximum(self.high, other.high), self.high + other.high)
+        return Ranges(low, high, self.total + other.total, self.n + other.n)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """To 40 bits, so that it does not depend on how rows were cut into chunks."""
+        mean = self.total / np.maximum(self.n, 1)
+        mean = np.where(np.isfinite(mean), mean, self.low / 2 + self.high / 2)
+        part, power = np.frexp(mean)
+        return np.ldexp(np.round(np.ldexp(part, 40)), power - 40)
+
+    def scaled(self, *, keep_zeros: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Shift and factor of the scaling to [0, 1]."""
+        shift = 0 * self.low if keep_zeros else self.low
+        with np.errstate(over="ignore"):
+            spread = np.maximum(self.high, -self.low) if keep_zeros else self.high - self.low
+        return shift, 1 / np.where(spread > np.finfo(np.float64).tiny, spread, 1.0)
+
+
+def encoding(X, scaler, machine):
+    """What makes X ready for a machine: a scaler or None, behind a `TableEncoder` for a table.
+
+    An `AdditiveSVC` without a scaler takes tables as they are.
+    """
+    if not is_frame(X) or (scaler is None and isinstance(machine, AdditiveSVC)):
+        return scaler
+    behind = [step for step in (scaler, machine) if step is not None]
+    sparse = all(get_tags(step).input_tags.sparse for step in behind)
+    encoder = TableEncoder(scaling=None, sparse_output="auto" if sparse else False)
+    steps = [("table", encoder), ("scale", scaler)]
+    return Pipeline([step for step in steps if step[1] is not None])

@@ -167,7 +167,7 @@ def naming_columns(X) -> Iterator[None]:
     if times:
         raise ValueError(
             f"X holds dates or times in {_columns(times)}. Turn them into numbers, for example "
-            f"into days with TableEncoder(date_features={times!r}), or leave them out."
+            "with the parameter date_features of widemargin.TableEncoder, or leave them out."
         )
     try:
         yield
@@ -198,6 +198,10 @@ def _kinds_of_columns(X) -> dict:
     """Of each column of a frame, whether it holds times; of an array as a whole, under None."""
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         return dict(zip(X.columns, map(_is_time, X.dtypes), strict=True))
+    if hasattr(X, "schema") and hasattr(X, "column_names"):  # of pyarrow
+        from pyarrow import types
+
+        return {field.name: types.is_temporal(field.type) for field in X.schema}
     return {None: _is_time(X.dtype)} if isinstance(X, np.ndarray) else {}
 
 

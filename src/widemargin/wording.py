@@ -38,7 +38,7 @@ class Words:
     ('label=', 'label=False')
     """
 
-    imputing = "for example with sklearn.impute.SimpleImputer"
+    imputing = "for example with widemargin.TableEncoder"
     uncalibrated = "model.calibrated_classifiers_[0].estimator"
 
     @property

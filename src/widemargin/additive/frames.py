@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -59,20 +59,21 @@ def _listed(value) -> list:
     return [item.item() if isinstance(item, np.generic) else item for item in items]
 
 
-def read_training(estimator, X, y=None, *, labelled: bool = True):
+def read_training(estimator, X, y=None, *, labelled: bool = True, more: bool = False):
     """Checked training data as a matrix, labels, and the categories of columns that have them.
 
-    Warns of columns of a data frame that may only number its rows.
+    Warns of columns of a data frame that may only number its rows, unless these are ``more`` rows
+    of data that was read before.
     """
-    named, texts = is_frame(X), _texts(estimator, X)
+    asking, texts = not more and is_frame(X), _texts(estimator, X)
     # Sorted, so that the order of rows does not matter.
     categories = {j: tuple(sorted(text.categories)) for j, text in texts.items()}
     X = with_codes(X, {j: places(text, categories[j]) for j, text in texts.items()})
     if labelled:
         X, y = check_X_y(estimator, X, y)
     else:
-        X = check_X(estimator, X, reset=True)
-    if named:
+        X = check_X(estimator, X, reset=not more)
+    if asking:
         _ask_about_identifiers(estimator, X, set(range(X.shape[1])).difference(categories))
     return X, y, categories
 
@@ -251,7 +252,7 @@ def with_days(X, dates: Sequence[int]):
     frame = _frame(X)
     if frame is None:
         values = np.asarray(X)
-        return with_codes(X, {j: _days(values[:, j].tolist(), str(j)) for j in dates})
+        return with_codes(X, {j: as_days(values[:, j].tolist(), str(j)) for j in dates})
     series: dict[int, Any] = {j: frame[:, j] for j in dates}
     return with_codes(
         X, {j: _days_of(own) for j, own in series.items() if not own.dtype.is_numeric()}
@@ -260,11 +261,12 @@ def with_days(X, dates: Sequence[int]):
 
 def _days_of(series: Any) -> np.ndarray:
     if series.dtype not in (nw.Date, nw.Datetime):
-        return _days(series.to_list(), series.name)
+        return as_days(series.to_list(), series.name)
     return np.asarray(series.dt.timestamp("us").to_numpy(), dtype=np.float64) / _DAY
 
 
-def _days(values: list, name: str) -> np.ndarray:
+def as_days(values: list, name: str) -> np.ndarray:
+    """Days since 1970 of dates, times, texts in ISO 8601, or days."""
     found = np.full(len(values), np.nan)
     for k, value in enumerate(values):
         if is_missing(value):
@@ -288,7 +290,7 @@ def _in_utc(value):
     return value if zone is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
-def with_parsed(X, columns: Sequence[int]):
+def with_parsed(X, columns: Iterable[int]):
     """X with numbers for those of some columns of a frame that are text."""
     frame = _frame(X)
     if frame is None:

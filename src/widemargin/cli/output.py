@@ -20,7 +20,7 @@ import typer
 from widemargin.cli.arguments import UsageError
 from widemargin.cli.words import Options
 from widemargin.files import replacing
-from widemargin.warning import RareClassWarning, UnscaledWarning
+from widemargin.warning import IdentifierWarning, RareClassWarning, UnscaledWarning
 from widemargin.wording import speaking
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
@@ -41,7 +41,7 @@ def exit_status_on_error(command: Callable) -> Callable:
             warnings.simplefilter("default")
             # They were matched by name when the file was read, or have none.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-            warnings.showwarning = _only_once(UnscaledWarning, RareClassWarning)
+            warnings.showwarning = _only_once(UnscaledWarning, RareClassWarning, IdentifierWarning)
             try:
                 with speaking(Options(running, options)):
                     command(*args, **kwargs)

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import numpy as np
 import typer
+from sklearn.pipeline import Pipeline
 
 from widemargin import AdditiveSVC, KernelSVC
 from widemargin.calibration import FOLDS, uncalibrated, with_probabilities
@@ -20,6 +21,7 @@ from widemargin.cli.datasets import (
     check_folder,
     class_named,
     densified_for,
+    encoder_of,
     labels_for,
     labels_like,
     labels_of,
@@ -45,12 +47,13 @@ from widemargin.cli.progress import progress_on
 from widemargin.cli.search_options import Validation
 from widemargin.cli.storing import goes_to_disk, memory_of, store_for
 from widemargin.cli.trials import check_score, folds_unconverged
-from widemargin.cli.words import know_scaling
+from widemargin.cli.words import call_features, know_scaling
 from widemargin.files import text_output
 from widemargin.kernel.checkpoint import found_in
 from widemargin.persistence import Header
 from widemargin.report import MOST_IN_MATRIX, Evaluation, evaluate_chunks
 from widemargin.selection import Candidate, behind_scaler, tune
+from widemargin.table_encoder import encoding
 from widemargin.terms import explain
 from widemargin.warning import warn_user
 from widemargin.wording import words
@@ -81,10 +84,10 @@ def train(
         _train_from_disk(data, path, machine, source, output, memory_limit)
         return
     started = time.perf_counter()
-    machines = [behind_scaler(scaler, machine)]
-    dataset, memory = read_training(data, source, output, machines=machines, kernel_values=given)
+    dataset, memory = read_training(data, source, output, kernel_values=given)
     seconds_reading = time.perf_counter() - started
-    X, y = densified_for(machines[0], dataset.X), labels_of(dataset)
+    scaler = encoding(dataset.X, scaler, machine)
+    X, y = densified_for(behind_scaler(scaler, machine), dataset.X), labels_of(dataset)
     match_weights(machine, y)
     keep_within(memory_limit, machine, X)
     if validation.folds is not None:
@@ -121,6 +124,9 @@ def _train_from_disk(
             _say_what_is_there(checkpoint, output)
         with stopping_on_ctrl_c() as interrupt, _saying_how_to_go_on(checkpoint):
             fitted = fit_with_progress(None, machine, store, None, interrupt, quiet=output.quiet)
+        encoder = encoder_of(store)
+        if encoder is not None:
+            fitted = behind_scaler(Pipeline([("table", encoder)]), fitted)
         save_model(fitted, path, memory)
     _say_trained(path, machine, store.shape, seconds_reading, output)
     if interrupt.asked:
@@ -196,8 +202,12 @@ def _cross_validate(
 
 def fit_with_progress(scaler, machine, X, y, *also, quiet: bool):
     """The machine, behind its scaler if it has one, fitted in sight of user and callbacks."""
+    rows = X if scaler is None else scaler.fit_transform(X)
+    if isinstance(scaler, Pipeline):
+        names = scaler[0].get_feature_names_out()
+        call_features(lambda j: repr(names[j]))
     with progress_on(machine, quiet, *also):  # which scikit-learn does not take within a pipeline
-        machine.fit(X if scaler is None else scaler.fit_transform(X), y)
+        machine.fit(rows, y)
     return behind_scaler(scaler, machine)
 
 
