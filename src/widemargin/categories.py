@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from widemargin.wording import words
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -118,6 +120,17 @@ def first_of(text: Text, which: np.ndarray) -> tuple[int, str]:
     """Row (from 1) and value of the first of some categories."""
     rows = np.flatnonzero(np.append(which, False)[text.codes])
     return int(rows[0]) + 1, text.categories[text.codes[rows[0]]][:_SHOWN]
+
+
+def parsed(name: str, text: Text, way_out: str = "Correct it") -> np.ndarray:
+    """The numbers that the texts of a column stand for, NaN where they are missing."""
+    are_numbers = numbers_among(text.categories)
+    if not are_numbers.all():
+        row, value = first_of(text, ~are_numbers)
+        way_out = way_out.format(words().option("na", [value]))
+        raise ValueError(f"row {row}, column {name!r}: {value!r} is not a number. {way_out}")
+    found = np.array([*map(float, text.categories), np.nan])  # missing ones have the code -1
+    return found[text.codes]
 
 
 class Tally(NamedTuple):

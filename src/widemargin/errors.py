@@ -113,7 +113,7 @@ def not_finite(value: float, row: int, column: str | Feature) -> Message:
     """Where the input has NaN or infinity, and what to do."""
     return Message(
         "Input X contains {kind} at row {row}, column {column}. Remove or impute such values "
-        "first, for example with sklearn.impute.SimpleImputer{learning}.",
+        "first, for example with widemargin.TableEncoder{learning}.",
         kind="NaN" if value != value else "infinity",
         row=row,
         column=column,

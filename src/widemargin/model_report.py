@@ -154,7 +154,7 @@ class Subject:
         if getattr(self.machine, "kernel", None) == "precomputed":
             return []  # values of the kernel are no columns
         own = getattr(self.model, "feature_names_in_", None) if self.names is None else self.names
-        return [Term(name, (j,)) for j, name in enumerate(feature_names(self.model, own))]
+        return [Term(name, j, (j,)) for j, name in enumerate(feature_names(self.model, own))]
 
 
 def _sections(subject: Subject, found: Evaluation, bands, about) -> list[tuple[str, Html]]:

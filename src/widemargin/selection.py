@@ -19,7 +19,7 @@ from widemargin.calibration import uncalibrated, with_probabilities
 from widemargin.errors import ParameterError, listed
 from widemargin.scoring import Scorer, check_scoring, get_scorer
 from widemargin.sklearn_private import safe_indexing
-from widemargin.warning import RareClassWarning, UnseenWarning, warn_user
+from widemargin.warning import IdentifierWarning, RareClassWarning, UnseenWarning, warn_user
 
 _MOST_NAMED = 5  # classes in a warning
 
@@ -235,6 +235,7 @@ def _scores(candidate: Candidate, X, y, Cs, scorer: Scorer, train, test) -> list
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # they are counted instead
         warnings.simplefilter("ignore", UnseenWarning)  # a fold need not have every category
+        warnings.simplefilter("ignore", IdentifierWarning)  # the last fit asks
         models = candidate.fit_path(candidate.part(X, train), y[train], Cs)
         held_out = candidate.part(X, test, train)
         return [(scorer(model, held_out, y[test]), _converged(model)) for model in models]

@@ -165,8 +165,8 @@ def naming_columns(X) -> Iterator[None]:
     times = [column for column, is_time in kinds.items() if is_time]
     if times:
         raise ValueError(
-            f"X holds dates or times in {_columns(times)}. Turn them into numbers in a unit of "
-            "your choice, for example (when - when.min()).dt.days, or leave them out."
+            f"X holds dates or times in {_columns(times)}. Turn them into numbers, for example "
+            "with the parameter date_features of widemargin.TableEncoder, or leave them out."
         )
     try:
         yield
@@ -183,8 +183,8 @@ def naming_columns(X) -> Iterator[None]:
         if not bad:
             raise
         raise ValueError(
-            f"X holds text or other objects in {_columns(bad)}. Turn them into numbers first, for "
-            "example with sklearn.preprocessing.OneHotEncoder, or leave them out."
+            f"X holds text or other objects in {_columns(bad)}. Turn them into numbers first, "
+            "for example with widemargin.TableEncoder, or leave them out."
         ) from None
 
 
@@ -197,6 +197,10 @@ def _kinds_of_columns(X) -> dict:
     """Of each column of a frame, whether it holds times; of an array as a whole, under None."""
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         return dict(zip(X.columns, map(_is_time, X.dtypes), strict=True))
+    if hasattr(X, "schema") and hasattr(X, "column_names"):  # of pyarrow
+        from pyarrow import types
+
+        return {field.name: types.is_temporal(field.type) for field in X.schema}
     return {None: _is_time(X.dtype)} if isinstance(X, np.ndarray) else {}
 
 

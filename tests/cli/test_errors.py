@@ -40,10 +40,10 @@ def test_a_malformed_line_is_named_by_line_and_column(line, place):
     assert files() == {"bad.txt"}
 
 
-def test_a_missing_value_of_a_table_is_named_by_row_and_column():
-    write_lines("bad.csv", "age,label", "1,a", ",b", "3,a")
+def test_a_missing_label_of_a_table_is_named_by_row_and_column():
+    write_lines("bad.csv", "age,label", "1,a", "2,", "3,a")
     message = refused("train", "bad.csv", status=1)
-    assert "row 2, column 'age'" in message
+    assert "row 2, column 'label'" in message
 
 
 def test_files_that_are_not_there(two):

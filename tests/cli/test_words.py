@@ -17,7 +17,7 @@ from widemargin.errors import (
     scaling_advice,
 )
 
-from .helpers import PROGRAM, options_of, refused, run, unknown_options, write_lines
+from .helpers import PROGRAM, options_of, refused, run, unknown_options
 
 COMMANDS = [*PROGRAM.commands]
 LONG = {
@@ -82,11 +82,11 @@ def test_commands_whose_options_have_names_of_their_own(two, words, said):
     assert said in refused(command, two, *options)
 
 
-def test_gaps_in_a_table_that_is_tuned():
-    write_lines("a.csv", "a,label", *(f"{k if k else ''},{k % 2}" for k in range(20)))
-    said = refused("tune", "a.csv", "-t", "rbf,chi2", status=1)
-    assert said.endswith(
-        "with an additive kernel, such as --kernels intersection, and without --scale"
-    )
-    said = run("tune", "a.csv", "-t", "chi2", "--Cs", "1", "--max-iter", "1", "-e", "1e-9").output
+def test_gaps_in_an_array_that_is_tuned():
+    gap = np.where(np.arange(20) == 3, np.nan, np.arange(20.0))[:, None]
+    np.savez("a.npz", X=gap, y=np.arange(20) % 2)
+    said = run("tune", "a.npz", "-t", "rbf,chi2").stderr
+    assert "kernel rbf is left out: Input X contains NaN at row 3" in said
+    assert "with an additive kernel, such as --kernels intersection, and without --scale." in said
+    said = run("tune", "a.npz", "-t", "chi2", "--Cs", "1", "--max-iter", "1", "-e", "1e-9").output
     assert "Increase --max-iter, decrease --Cs, or accept a larger --tol." in said

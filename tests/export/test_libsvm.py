@@ -3,6 +3,7 @@
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_svmlight_file
@@ -11,7 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from widemargin import AdditiveSVC, KernelSVC, load
+from widemargin import AdditiveSVC, KernelSVC, TableEncoder, load
 from widemargin.calibration import calibrated, out_of_fold, with_probabilities
 from widemargin.export import export_libsvm
 from widemargin.kernel.backend import Host
@@ -257,3 +258,15 @@ def test_steps_that_are_no_scalers_are_named(tmp_path):
         ValueError, match="LIBSVM's format cannot express a pipeline with SimpleImputer"
     ):
         export_libsvm(model, tmp_path / "model")
+
+
+def test_columns_of_numbers_are_exported_and_others_refused(tmp_path):
+    X, y, asked = data("cancer")
+    table = pa.table(dict(zip(map(str, range(X.shape[1])), X.T.astype(float), strict=True)))
+    model = make_pipeline(TableEncoder(scaling=None), KernelSVC(gamma=0.5)).fit(table, y)
+    export_libsvm(model, tmp_path / "model")
+    found = load(tmp_path / "model").decision_function(asked)
+    np.testing.assert_allclose(found, model[-1].decision_function(asked), atol=1e-5)
+    gaps = make_pipeline(TableEncoder(), KernelSVC()).fit(np.where(X > 0.9, np.nan, X), y)
+    with pytest.raises(ValueError, match="A pipeline with TableEncoder is more than LIBSVM"):
+        export_libsvm(gaps, tmp_path / "model")

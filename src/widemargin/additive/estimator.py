@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive.explanation import ExplanationMixin
-from widemargin.additive.frames import check_categorical
+from widemargin.additive.frames import check_chosen
 from widemargin.additive.machine import AdditiveMachine
 from widemargin.additive.store import BlockStore
 from widemargin.classifier import MarginClassifier
@@ -232,7 +232,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         if not np.isfinite(self.C):
             raise ParameterError("C", self.C, "must be finite.")
         check_choice("missing", self.missing, MISSING)
-        check_categorical(self.categorical_features)
+        check_chosen("categorical_features", self.categorical_features)
         check_choice("loss", self.loss, tuple(LOSSES))
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         check_choice("C_unit", self.C_unit, ("diagonal", "raw"))

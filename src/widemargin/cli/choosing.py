@@ -20,7 +20,7 @@ from widemargin.cli.datasets import (
     read_training,
 )
 from widemargin.cli.machine_options import Search, Wanted
-from widemargin.cli.memory import Memory, default_model, save_model
+from widemargin.cli.memory import default_model, save_model
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import INTERRUPTED, print_json, save_figure
 from widemargin.cli.predict import evaluate_on, evaluation, print_evaluation
@@ -45,7 +45,6 @@ from widemargin.cli.trials import (
     reservation,
 )
 from widemargin.cli.words import UsageError, numbers, said
-from widemargin.data.features import as_numbers
 from widemargin.easy import ROWS as EASY_ROWS
 from widemargin.easy import SEARCH_SHARE, Deadline, Easy
 from widemargin.persistence import read_header
@@ -58,6 +57,7 @@ from widemargin.selection import (
     sample_rows,
     tune,
 )
+from widemargin.table_encoder import encoding
 from widemargin.warning import warn_user
 
 Trials = Generator[list[Trial]]  # of one candidate after the other
@@ -83,9 +83,9 @@ def tune_models(
     candidates = list(_candidates(names, search, compared.Cs, source.jobs))
     path = check_folder(model or default_model(data))
     given = names == ["precomputed"]
-    machines = [behind_scaler(own.scaler, own.estimator) for own in candidates]
-    dataset, memory = read_training(data, source, output, machines=machines, kernel_values=given)
+    dataset, memory = read_training(data, source, output, kernel_values=given)
     X, y = dataset.X, labels_of(dataset)
+    candidates = [replace(c, scaler=encoding(X, c.scaler, c.estimator)) for c in candidates]
     check_score(search.scoring, np.unique(y), probabilities=search.probability)
     for candidate in candidates:
         match_weights(candidate.estimator, y)
@@ -307,13 +307,13 @@ def easy(
     path = check_folder(model or default_model(train_path))
     if test_path is not None:
         test_path.stat()  # better missed now than after the training
-    dataset, memory = read_training(train_path, source, output, machines=[AdditiveSVC()])
-    numbers, y = as_numbers(dataset, source.max_bytes), labels_of(dataset)
+    dataset, memory = read_training(train_path, source, output)
+    y = labels_of(dataset)
     check_score(wanted.scoring, np.unique(y))
     weighted = AdditiveSVC(class_weight=class_weights(wanted.weight))
     match_weights(weighted, y)
     parameters = {"n_jobs": source.jobs, "class_weight": weighted.class_weight}
-    search = Easy(dataset.X, y, wanted.scoring, clock.left, parameters, numbers.X)
+    search = Easy(dataset.X, y, wanted.scoring, clock.left, parameters)
     quiet = output.quiet or output.as_json
     if not quiet:
         print(_planned(len(y), wanted.minutes), file=sys.stderr)
@@ -321,9 +321,8 @@ def easy(
         trials = _timed(search, quiet, interrupt)
         found = _collected(trials, search.choice, interrupt, quiet=quiet)
         last = search.last(found.trials[0], clock.left)
-        found, fitted = _fitted(found, last, search.rows_for(last), y, output, interrupt, clock)
-        additive = isinstance(last.estimator, AdditiveSVC)
-        save_model(fitted, path, memory if additive else Memory.of(numbers))
+        found, fitted = _fitted(found, last, dataset.X, y, output, interrupt, clock)
+        save_model(fitted, path, memory)
     test = None
     if test_path is not None:
         test = evaluate_on(test_path, source, read_header(path), fitted)

@@ -20,7 +20,7 @@ import typer
 from widemargin.cli.options import Output
 from widemargin.cli.words import Legacy, UsageError, said
 from widemargin.files import replacing
-from widemargin.warning import RareClassWarning, UnscaledWarning
+from widemargin.warning import IdentifierWarning, RareClassWarning, UnscaledWarning
 from widemargin.wording import speaking
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
@@ -39,7 +39,7 @@ def exit_status_on_error(command: Callable) -> Callable:
             warnings.simplefilter("default")
             # Reading has matched the columns by name already.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-            warnings.showwarning = _only_once(UnscaledWarning, RareClassWarning)
+            warnings.showwarning = _only_once(UnscaledWarning, RareClassWarning, IdentifierWarning)
             try:
                 with speaking(Legacy()):
                     command(*args, **kwargs)

@@ -18,6 +18,7 @@ from widemargin.data import Dataset, write_svmlight
 from widemargin.data.ranges import Range, Span, is_range_file, read_range
 from widemargin.files import text_output
 from widemargin.persistence import read_header
+from widemargin.table_encoder import encoding
 from widemargin.warning import warn_user
 
 _AT_ONCE = 1 << 23  # values in a block of rows with zeros filled in
@@ -40,6 +41,7 @@ def scale(data: Path, out: Path | None, scaling: Scaling, source: Source) -> Non
         return
     if scaling.labels is not None:
         raise UsageError("-y is only for svmlight text scaled by minmax.")
+    scaler = encoding(dataset.X, scaler, None)
     scaled = scaler.fit_transform(densified_for(scaler, dataset.X))
     if scaling.save is not None:
         save_model(scaler, scaling.save, Memory.of(dataset))

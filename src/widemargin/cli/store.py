@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import NamedTemporaryFile, TemporaryDirectory
+from typing import Any
 
 from scipy.sparse import issparse
 
-from widemargin import BlockStore, KernelSVC
-from widemargin.cli.datasets import is_store, labels_of, no_labels, stream_of
+from widemargin import BlockStore, KernelSVC, TableEncoder, save
+from widemargin.additive.frames import is_frame
+from widemargin.cli.datasets import (
+    ENCODER,
+    encoder_of,
+    is_store,
+    labels_of,
+    no_labels,
+    stream_of,
+)
 from widemargin.cli.memory import Memory
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import print_result
@@ -47,12 +57,11 @@ def store(
     with _told(output) as told:
         if append:
             there = BlockStore(folder)
-            chunks = _chunks(data, source, there.settings.get("keep", "codes"))
-            made = there.append(chunks, n_jobs=source.jobs, told=told)
+            known = encoder_of(there)
+            with _chunks(data, source, "codes", known) as (chunks, _):
+                made = there.append(chunks, n_jobs=source.jobs, told=told)
         else:
-            keep = keep or "codes"
-            chunks = _chunks(data, source, keep)
-            made = BlockStore.build(folder, chunks, keep=keep, n_jobs=source.jobs, told=told)
+            made = _built(folder, data, keep or "codes", source, told)
     facts = {
         "store": str(folder),
         "rows": made.shape[0],
@@ -78,15 +87,25 @@ def store_for(
             size = "may be" if _is_pipe(data) else "is"
             print(f"{data} {size} larger than --memory-limit: training from {f}", file=sys.stderr)
         with _told(output) as told:
-            chunks = _chunks(data, source, keep)
-            made = BlockStore.build(Path(f), chunks, keep=keep, n_jobs=source.jobs, told=told)
+            made = _built(Path(f), data, keep, source, told)
         yield made
+
+
+def _built(folder: Path, data: Path, keep: str, source: Source, told) -> BlockStore:
+    """A store, with the encoder of its values beside them."""
+    with _chunks(data, source, keep) as (chunks, encoder):
+        made = BlockStore.build(folder, chunks, keep=keep, n_jobs=source.jobs, told=told)
+    if encoder is not None:
+        save(encoder, folder / ENCODER)
+    return made
 
 
 def memory_of(store: BlockStore) -> Memory:
     """What a model remembers of the data that a store was built from."""
-    columns = store.shape[1] if store.feature_names is None else store.feature_names
-    notes = store.notes
+    columns: Any = store.shape[1] if store.feature_names is None else store.feature_names
+    encoder, notes = encoder_of(store), store.notes
+    if encoder is not None:
+        columns = [*encoder.feature_names_in_]
     layout = Layout(
         columns,
         notes.get("label_name"),
@@ -95,7 +114,8 @@ def memory_of(store: BlockStore) -> Memory:
         zero_based=notes.get("zero_based"),
     )
     memory = Memory(layout)
-    call_features(memory.called)
+    names = store.feature_names
+    call_features(memory.called if names is None else lambda j: repr(names[j]))
     return memory
 
 
@@ -147,12 +167,35 @@ def _expected_bytes(path: Path) -> float:
     return _TEXT.get(found, 0.0) * size
 
 
-def _chunks(data: Path, source: Source, keep: str) -> Iterator[Dataset]:
-    """The data in chunks with labels; categories become 0/1 features in a store of values."""
-    for chunk in stream_of(source, data, one_hot=keep == "values", **source.rule()):
+@contextmanager
+def _chunks(data: Path, source: Source, keep: str, encoder: TableEncoder | None = None):
+    """Chunks of rows with labels, and the encoder of their columns where these are of a table.
+
+    Codes have a place for categories and gaps; values have one for numbers alone.
+    """
+    with ExitStack() as copies:
+        if keep == "values" and encoder is None:
+            if _is_pipe(data):  # which is read twice
+                copy = copies.enter_context(NamedTemporaryFile())
+                with open(data, "rb") as file:
+                    shutil.copyfileobj(file, copy)
+                data = Path(copy.name)
+            for chunk in stream_of(source, data, **source.rule()):
+                if not is_frame(chunk.X):
+                    break
+                encoder = (encoder or TableEncoder(scaling=None)).partial_fit(chunk.X)
+        yield _labelled(data, source, encoder), encoder
+
+
+def _labelled(data: Path, source: Source, encoder: TableEncoder | None) -> Iterator[Dataset]:
+    for chunk in stream_of(source, data, **source.rule()):
         if chunk.y is None:
             raise no_labels(data)
-        yield replace(chunk, y=labels_of(chunk))
+        chunk = replace(chunk, y=labels_of(chunk))
+        if encoder is not None:
+            names = encoder.get_feature_names_out()
+            chunk = replace(chunk, X=encoder.transform(chunk.X), feature_names=names)
+        yield chunk
 
 
 @contextmanager

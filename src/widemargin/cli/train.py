@@ -7,21 +7,23 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from widemargin import AdditiveSVC, KernelSVC, PowerMean, papers
+from widemargin import AdditiveSVC, BlockStore, KernelSVC, PowerMean, papers
 from widemargin.additive import kernels as additive_kernels
 from widemargin.calibration import FOLDS, with_probabilities
 from widemargin.cli.datasets import (
     check_folder,
     densified_for,
+    encoder_of,
     labels_of,
     read_training,
 )
@@ -36,11 +38,12 @@ from widemargin.cli.output import (
 from widemargin.cli.progress import progress_on, stopping_on_ctrl_c
 from widemargin.cli.store import goes_to_disk, keep_within, memory_of, store_for
 from widemargin.cli.trials import check_score, folds_unconverged
-from widemargin.cli.words import UsageError, number_or_text, option, said, spelled
+from widemargin.cli.words import UsageError, call_features, number_or_text, option, said, spelled
 from widemargin.errors import CONVERGING
 from widemargin.kernel import kernels as general_kernels
 from widemargin.kernel.checkpoint import found_in
 from widemargin.selection import Candidate, behind_scaler, tune
+from widemargin.table_encoder import encoding
 from widemargin.warning import warn_user
 
 
@@ -66,11 +69,12 @@ def train(
         with store_for(data, fit.path, keep, source, output) as store:
             fit.run(store, None, store.classes, memory_of(store))
         return
-    machines, given = [behind_scaler(scaler, machine)], kernel == "precomputed"
-    dataset, memory = read_training(data, source, output, machines=machines, kernel_values=given)
-    X, y = densified_for(machines[0], dataset.X), labels_of(dataset)
+    given = kernel == "precomputed"
+    dataset, memory = read_training(data, source, output, kernel_values=given)
+    scaler = encoding(dataset.X, scaler, machine)
+    X, y = densified_for(behind_scaler(scaler, machine), dataset.X), labels_of(dataset)
     if validation.folds is None:
-        fit.run(X, y, y, memory)
+        replace(fit, scaler=scaler).run(X, y, y, memory)
         return
     if options.checkpoint is not None:
         raise UsageError("--checkpoint has no meaning with --folds: it is for one fit.")
@@ -102,6 +106,8 @@ class _Fit:
             print(f"continuing from {folder}: {found}", file=sys.stderr)
         with stopping_on_ctrl_c() as interrupt, _hint_at(folder):
             fitted = fit_with_progress(self.scaler, machine, X, y, interrupt, quiet=output.quiet)
+        if isinstance(X, BlockStore) and (encoder := encoder_of(X)) is not None:
+            fitted = behind_scaler(Pipeline([("table", encoder)]), fitted)
         if self.options.probability and not interrupt.asked:
             fitted = calibrated(fitted, X, y, quiet=output.quiet or output.as_json)
         save_model(fitted, self.path, memory)
@@ -171,8 +177,12 @@ def _cross_validate(
 
 def fit_with_progress(scaler, machine, X, y, *also, quiet: bool):
     """Fit a machine, after a scaler if there is one, with a progress line and other callbacks."""
+    rows = X if scaler is None else scaler.fit_transform(X)
+    if isinstance(scaler, Pipeline):
+        names = scaler[0].get_feature_names_out()
+        call_features(lambda j: repr(names[j]))
     with progress_on(machine, quiet, *also):  # scikit-learn takes no callbacks within a pipeline
-        machine.fit(X if scaler is None else scaler.fit_transform(X), y)
+        machine.fit(rows, y)
     return behind_scaler(scaler, machine)
 
 

@@ -8,14 +8,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from io import BufferedReader
 from tempfile import SpooledTemporaryFile, gettempdir
 from typing import Any, BinaryIO
 
 from widemargin.budget import Budget
 from widemargin.data.arrays import slices, stream_npy, stream_npz
-from widemargin.data.arrow_streams import is_arrow_stream, stream_batches
 from widemargin.data.columns import Rule, RuleOptions
 from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.reading import detect_format, read
@@ -29,9 +27,8 @@ from widemargin.data.streams import (
     opened,
 )
 from widemargin.data.svmlight import stream_svmlight
-from widemargin.data.table_pieces import ColumnPieces, CsvPieces, Pieces
-from widemargin.data.table_streaming import stream_model_table, stream_table
-from widemargin.data.tables import TABLE_FORMATS, asked_of
+from widemargin.data.table_files import TABLE_FORMATS
+from widemargin.data.tables import stream_batches, stream_table
 from widemargin.errors import Message, Parameter
 from widemargin.files import naming
 
@@ -53,15 +50,15 @@ def stream(
     """Read a data set chunk by chunk: what `BlockStore.build` takes.
 
     svmlight text, dense .npy and .npz are read as they go, compressed or not; CSV, TSV, Parquet and
-    Arrow twice, first for the types and categories of their columns, and so is a copy of what comes
-    from a pipe, in a temporary file.  Sparse .npz is read as a whole, and handed on in chunks.
+    Arrow twice, first for the types of their columns and for text that is not likely to be
+    categories; and so is a copy of what comes from a pipe, in a temporary file.  Sparse .npz is
+    read as a whole, and handed on in chunks.
 
     Parameters
     ----------
     path : path, binary file, or Arrow's batches
         Or what has Arrow's stream interface (a reader of pyarrow, ``scanner.to_reader()`` of its
-        data sets, a frame of polars), which is read once: its categories stay columns
-        (``one_hot=False``).
+        data sets, a frame of polars), which is read once.
     format, label, like, split, max_bytes, n_jobs
         As in `read`.  Chunks of svmlight text are as wide as their largest index, and count from
         0 if the first of them has an index 0.
@@ -79,7 +76,7 @@ def stream(
     >>> [chunk.X.shape for chunk in stream(io.BytesIO(b"+1 1:0.5 3:2\\n-1 2:1\\n"))]
     [(2, 3)]
     """
-    if is_arrow_stream(path):
+    if hasattr(path, "__arrow_c_stream__"):
         for option, value in (("format", format), ("split", split)):
             if value is not None:
                 said = Parameter(option, value)
@@ -96,8 +93,6 @@ def stream(
         found = format or detect_format(text.peek(HEAD), name)
         if not given.seekable() and found not in _IN_ONE_PASS:
             file = text = copies.enter_context(_copied(text))
-        if found not in TABLE_FORMATS:
-            more.pop("one_hot", None)
         seekable = text is file and file.seekable()
         own: dict[str, Any] = {"name": name, "max_bytes": budget, "chunk_bytes": _CHUNK_BYTES}
         # `read` refuses options that do not suit the format.
@@ -144,24 +139,15 @@ def _table(
     if format not in TABLE_FORMATS or unknown or not file.seekable():
         return None
     own = Rule.of(**rule)
-    width_unknown = like is not None and like.n_features is None
-    if width_unknown or importlib.util.find_spec("pyarrow") is None:
+    if importlib.util.find_spec("pyarrow") is None:
         return None
 
     def again() -> BinaryIO:
         file.seek(0)
         return decompressed(file, budget)
 
-    layout = Layout() if like is None else like
-    layout = replace(layout, na=own.na or layout.na)
-    if format in ("parquet", "arrow"):
-        pieces: Pieces = ColumnPieces(file, format, _CHUNK_BYTES, budget)
-    else:
-        delimiters = "\t" if format == "tsv" else ",;"
-        pieces = CsvPieces(again, delimiters, asked_of(own, layout), _CHUNK_BYTES, budget)
-    if like is None:
-        return _named(stream_table(pieces, label, own, budget), budget)
-    return _named(stream_model_table(pieces, label, layout, own, budget), budget)
+    chunks = stream_table(file, format, again, label, like, own, _CHUNK_BYTES, budget)
+    return _named(chunks, budget)
 
 
 def _named(chunks: Iterator[Dataset], budget: Budget) -> Iterator[Dataset]:

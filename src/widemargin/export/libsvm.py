@@ -18,6 +18,7 @@ from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.model import KernelModel
 from widemargin.libsvm.svm_text import SvmText
 from widemargin.multiclass import Coding, every_pair, pair_numbers
+from widemargin.table_encoder import TableEncoder
 from widemargin.units import SCALERS, Units
 
 _INEXACT = "which LIBSVM's format cannot say with this kernel."
@@ -32,7 +33,7 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
 
     Parameters
     ----------
-    model : KernelSVC, or a Pipeline of scalers and one
+    model : KernelSVC, or a Pipeline of scalers (a `TableEncoder` of numbers too) and one
         Exact (``early=False``), with the kernel "rbf", "poly" or "sigmoid", whole numbers as
         labels, and two classes or ``multi_class="ovo"``.  Behind scalers the file is for data as
         it is, if the format can say that: "rbf" with one factor for all features, "poly" and
@@ -113,7 +114,10 @@ def _units(model) -> Units | None:
         return None
     check_is_fitted(model)
     for step in model[:-1]:
-        if not isinstance(step, SCALERS) and step not in (None, "passthrough"):
+        scales = isinstance(step, SCALERS) or (
+            isinstance(step, TableEncoder) and step.columns_.are_features  # numbers without gaps
+        )
+        if not scales and step not in (None, "passthrough"):
             kind = type(step).__name__
             raise ValueError(
                 f"LIBSVM's format cannot express a pipeline with {kind}. Export to ONNX."
