@@ -28,9 +28,9 @@ from widemargin.additive.frames import (
     with_parsed,
 )
 from widemargin.additive.source import Values
+from widemargin.errors import quoted
 from widemargin.sklearn_private import check_feature_names_in
 from widemargin.validation import check_bool, check_choice
-from widemargin.wording import quoted
 
 _SPARSE_BELOW = 1 / 3  # share of values that are not zero
 MISSING = "(missing)"

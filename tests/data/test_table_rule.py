@@ -38,7 +38,7 @@ def test_the_index_of_a_frame_is_refused_with_the_ways_out(reads, tmp_path):
     frame = pd.DataFrame({"a": np.arange(6.0), "label": [0, 1] * 3}).sample(frac=1, random_state=0)
     path = tmp_path / "frame.csv"
     frame.to_csv(path)
-    with pytest.raises(ValueError, match="a column has no name, as the index has") as seen:
+    with pytest.raises(ValueError, match="a column has no name, like the index") as seen:
         reads(path)
     assert str(seen.value).endswith("Say drop=[''], numeric=[''] or categorical=['']")
     assert reads(path, drop=[""]).feature_names.tolist() == ["a"]

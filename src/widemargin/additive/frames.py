@@ -25,9 +25,9 @@ from widemargin.categories import (
     text_of,
     text_of_arrow,
 )
+from widemargin.errors import Message, Parameter, listed
 from widemargin.validation import check_X, check_X_y, column_name
 from widemargin.warning import IdentifierWarning, UnseenWarning, warn_user
-from widemargin.wording import listed, words
 
 FROM_DTYPE = "from_dtype"
 _MOST_NAMED = 5  # columns in a warning
@@ -110,12 +110,12 @@ def _ask_about_identifiers(estimator, X: np.ndarray, columns: set[int]) -> None:
     found = [j for j in sorted(columns) if _tells_rows_apart(X[:, j])]
     if found:
         named = listed([str(column_name(estimator, j)) for j in found], _MOST_NAMED)
-        drop = words().option("drop", [str(estimator.feature_names_in_[j]) for j in found])
-        warn_user(
-            f"Different in every row: {named}. Does that describe a row, or only number it? In "
-            f"that case leave it out, for example where a table is read, with {drop}.",
-            IdentifierWarning,
+        message = (
+            "Different in every row: {named}. Does that describe a row, or only number it? In "
+            "that case leave it out, for example where a table is read, with {drop}."
         )
+        drop = Parameter("drop", [str(estimator.feature_names_in_[j]) for j in found])
+        warn_user(Message(message, named=named, drop=drop), IdentifierWarning)
 
 
 def _tells_rows_apart(column: np.ndarray) -> bool:

@@ -18,10 +18,9 @@ from typing import Any
 import typer
 
 from widemargin.cli.options import Output
-from widemargin.cli.words import Legacy, UsageError, said
+from widemargin.cli.words import UsageError, said
 from widemargin.files import replacing
 from widemargin.warning import IdentifierWarning, RareClassWarning, UnscaledWarning
-from widemargin.wording import speaking
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -41,8 +40,7 @@ def exit_status_on_error(command: Callable) -> Callable:
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             warnings.showwarning = _only_once(UnscaledWarning, RareClassWarning, IdentifierWarning)
             try:
-                with speaking(Legacy()):
-                    command(*args, **kwargs)
+                command(*args, **kwargs)
                 sys.stdout.flush()
             except typer.Exit:
                 raise

@@ -11,8 +11,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from widemargin.errors import LEARNING, Feature, Message, Parameter, message_of
-from widemargin.wording import Words
+from widemargin.errors import Feature, Message, Parameter, message_of
 
 CONFIG = "widemargin.toml"
 
@@ -233,17 +232,6 @@ class Terminal:
             if word in options:
                 return f"{command} --{word}"
         return None
-
-
-class Legacy(Words):
-    """Options in messages about columns of tables."""
-
-    @property
-    def learning(self) -> str:  # type: ignore[override]
-        return spelled(LEARNING)
-
-    def option(self, name: str, value: Any = ...) -> str:
-        return option(name, value)
 
 
 terminal = Terminal()  # of the command that runs

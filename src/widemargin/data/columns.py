@@ -26,8 +26,8 @@ from widemargin.categories import (
     text_of_arrow,
 )
 from widemargin.data.dataset import Layout
+from widemargin.errors import Message, Parameter, ParameterError, quoted
 from widemargin.warning import warn_user
-from widemargin.wording import quoted, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,28 +67,29 @@ class Rule:
         """A model knows what its columns are."""
         for kind in ("numeric", "categorical", "drop"):
             if getattr(self, kind):
-                said = words().option(kind, list(getattr(self, kind)))
-                raise ValueError(f"{said} has no meaning where the columns are those of a model")
+                reason = "has no meaning where the columns are those of a model"
+                raise ParameterError(kind, list(getattr(self, kind)), reason)
 
     def check(self, names: list[str], label: str | None) -> None:
         """Every column that is named is there, and has one kind."""
         kind_of: dict[str, str] = {}
         for kind in ("numeric", "categorical", "drop"):
             for column in getattr(self, kind):
-                said = words().option(kind, [column])
                 if column not in names:
-                    raise ValueError(f"{said}: no such column; there are {quoted(names)}")
+                    reason = ": no such column; there are {names}"
+                    raise ParameterError(kind, [column], reason, names=quoted(names))
                 if column == label:
-                    raise ValueError(f"{said}: that is the label's column")
+                    raise ParameterError(kind, [column], ": that is the label's column")
                 other = kind_of.setdefault(column, kind)
                 if other != kind:
-                    raise ValueError(f"{said} contradicts {words().option(other, [column])}")
+                    fault = Parameter(other, [column])
+                    raise ParameterError(kind, [column], "contradicts {other}", other=fault)
         if "" in names and "" not in (*kind_of, label):
-            ways = ways_out("")
-            raise ValueError(
-                "a column has no name, as the index has that pandas and R write beside columns. "
-                f"Say {ways.drop}, {ways.numeric} or {ways.categorical}"
+            template = (
+                "a column has no name, like the index that pandas and R write beside columns. "
+                "Say {drop}, {numeric} or {categorical}"
             )
+            raise ValueError(Message(template, ways_out("")._asdict()))
 
 
 # ------------------------------------------------------------------ types of files
@@ -144,12 +145,12 @@ def _ruled(name: str, column: pa.ChunkedArray, rule: Rule) -> pa.ChunkedArray:
     if name in rule.categorical or (is_text(column.type) and name not in rule.numeric):
         return categories(name, column, rule.na)
     if is_date(column.type) and name not in rule.numeric:
-        numeric, drop = (words().option(way, [name]) for way in ("numeric", "drop"))
-        raise ValueError(
-            f"column {name!r} holds dates. Say {numeric} if they are to count as days since "
-            f"1970, or {drop}"
+        template = (
+            "column {name!r} holds dates. Say {numeric} if they are to count as days since 1970, "
+            "or {drop}"
         )
-    way_out = "Say {} if it stands for a missing value, or correct it"
+        raise ValueError(Message(template, ways_out(name)._asdict(), name=name))
+    way_out = "Say {na} if it stands for a missing value, or correct it"
     return numbers(name, column, rule.na, way_out)
 
 
@@ -174,9 +175,10 @@ def raise_together(faults: dict[str, ValueError]) -> None:
     (_, first), *others = faults.items()
     if not others:
         raise first
-    drop = words().option("drop", [*faults])
     also = f"{quoted([c for c, _ in others], _MOST_NAMED)} {'is' if len(others) == 1 else 'are'}"
-    raise ValueError(f"{first}. Besides, {also} refused; {drop} leaves all of them out")
+    template = "{first}. Besides, {also} refused; {drop} leaves all of them out"
+    drop = Parameter("drop", [*faults])
+    raise ValueError(Message(template, first=first, also=also, drop=drop))
 
 
 def of_model(table: pa.Table, model: list[str], layout: Layout, file: str) -> pa.Table:
@@ -223,10 +225,12 @@ def numbers(name: str, column: pa.ChunkedArray, na: Sequence[str], way_out: str)
         micros = column.cast(pa.timestamp("us", getattr(kind, "tz", None)), safe=False)
         column = compute.divide(micros.cast("int64").cast("float64"), float(_DAY))
     elif not is_numeric(kind):
-        raise ValueError(
-            f"column {name!r} is of type {kind}, which cannot be a feature; turn it into "
-            f"numbers or text (in UTF-8), or drop it ({words().option('drop', [name])})"
+        template = (
+            "column {name!r} is of type {kind}, which cannot be a feature; turn it into numbers or "
+            "text (in UTF-8), or drop it ({drop})"
         )
+        fields = {"name": name, "kind": kind, "drop": Parameter("drop", [name])}
+        raise ValueError(Message(template, fields))
     column = column.cast("float32" if kind == "float32" else "float64", safe=False)
     missing = float("nan")
     if absent := [float(word) for word in na if is_number(word)]:
@@ -257,9 +261,8 @@ def categories(name: str, column: pa.ChunkedArray, na: Sequence[str]) -> pa.Chun
 
 
 def ways_out(name: str) -> WaysOut:
-    option = words().option
-    ways = (option(way, [name]) for way in ("numeric", "categorical", "drop"))
-    return WaysOut(lambda value: option("na", [value]), *ways)
+    ways = (Parameter(way, [name]) for way in ("numeric", "categorical", "drop"))
+    return WaysOut(lambda value: Parameter("na", [value]), *ways)
 
 
 # ------------------------------------------------------------------ labels
@@ -283,11 +286,12 @@ def label_column(label, names: list[str], layout: Layout) -> str | None:
         return found[0]
     if isinstance(model, list) and not found:
         return None
-    raise ValueError(
-        f"{problem}; name one with {words().option('label')}, by name or position, or say "
-        f"{words().option('label', False)} where there are no labels. The columns are "
-        f"{quoted(names)}"
+    template = (
+        "{problem}; name one with {label}, by name or position, or say {none} where there are no "
+        "labels. The columns are {names}"
     )
+    fields = {"label": Parameter("label"), "none": Parameter("label", False)}
+    raise ValueError(Message(template, fields, problem=problem, names=quoted(names)))
 
 
 def _at_position(position, names: list[str]) -> list[str]:
@@ -309,11 +313,12 @@ def labels(name: str, column: pa.ChunkedArray, budget: Budget) -> np.ndarray:
         raise ValueError(f"column {name!r}: labels are numbers or text, not {column.type}")
     missing = column.is_null(nan_is_null=True).to_numpy()
     if missing.any():
-        raise ValueError(
-            f"row {missing.argmax() + 1}, column {name!r}: the label is missing, the first of "
-            f"{missing.sum()}; drop these rows, or read no labels with "
-            f"{words().option('label', False)}"
+        template = (
+            "row {row}, column {name!r}: the label is missing, the first of {n}; drop these rows, "
+            "or read no labels with {none}"
         )
+        fields = {"row": missing.argmax() + 1, "n": missing.sum()}
+        raise ValueError(Message(template, fields, name=name, none=Parameter("label", False)))
     if is_text(column.type):
         return column.to_numpy().astype(str)
     if types.is_boolean(column.type):

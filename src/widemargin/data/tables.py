@@ -34,8 +34,8 @@ from widemargin.data.columns import (
 from widemargin.data.dataset import Columns, Dataset, Layout
 from widemargin.data.streams import naming_file, opened
 from widemargin.data.table_files import TABLE_FORMATS, Asked, LoadedTable, in_pieces, table_file
+from widemargin.errors import Message, Parameter, quoted
 from widemargin.validation import check_choice
-from widemargin.wording import quoted, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -181,7 +181,8 @@ def _counted_from(begin: int) -> Iterator[None]:
     except ValueError as error:
         if not begin:
             raise
-        raise ValueError(f"of the rows after the first {begin}: {error}") from None
+        message = "of the rows after the first {begin}: {error}"
+        raise ValueError(Message(message, begin=begin, error=error)) from None
 
 
 # ------------------------------------------------------------------ rows
@@ -361,8 +362,10 @@ def _common(name: str, types: set[pa.DataType]) -> pa.DataType:
     if all(map(is_date, some)) and not any(getattr(kind, "tz", None) for kind in some):
         return pa.timestamp("ns")
     if any(map(is_boolean, some)) and not any(map(is_text, some)):
-        raise ValueError(
-            f"column {name!r}: true and false in some rows, numbers or dates in others. Say "
-            f"{words().option('categorical', [name])} or {words().option('drop', [name])}"
+        template = (
+            "column {name!r}: true and false in some rows, numbers or dates in others. Say "
+            "{categorical} or {drop}"
         )
+        fields = {way: Parameter(way, [name]) for way in ("categorical", "drop")}
+        raise ValueError(Message(template, fields, name=name))
     return pa.string()
