@@ -133,9 +133,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self : TableEncoder
         """
-        if hasattr(self, "columns_"):
-            del self.columns_
-        return self._learn(X)
+        return self._learn(X, before=None)
 
     def partial_fit(self, X, y=None):
         """Learn from rows that come in chunks, each of which adds to those before.
@@ -149,11 +147,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self : TableEncoder
         """
-        return self._learn(X)
+        return self._learn(X, before=getattr(self, "columns_", None))
 
-    def _learn(self, X) -> TableEncoder:
+    def _learn(self, X, *, before: Columns | None) -> TableEncoder:
+        """Learn from X, and from the rows that had the columns ``before``."""
         self._check_params()
-        before = getattr(self, "columns_", None)
         if before is None:
             self.dates_ = tuple(dates_chosen(self.date_features, X))
         X = with_days(X if before is None else self._in_order(X), self.dates_)
