@@ -1,7 +1,7 @@
 """`TableEncoder`: columns of a table as the numbers that kernels take.
 
-What is a category, a number or missing is decided as `AdditiveSVC` decides it, which needs no
-encoding: by `additive.frames` and `additive.columns`.
+`additive.frames` decides which columns are categories, and `additive.columns` which features a
+column has, as they do for `AdditiveSVC`, which needs no encoding.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ MISSING = "(missing)"
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encode the columns of a table as a matrix of numbers.
 
-    Numbers are scaled to [0, 1].  A category becomes a column of its own, which is 1 where a row
-    has it.  Missing values have such a column too: of a number they count as its mean besides.
+    Numbers are scaled to [0, 1].  Every category gets a column of zeros and ones, and so do missing
+    values.  A missing number is also replaced by the mean of its column.
 
     Parameters
     ----------
     categorical_features : {"from_dtype"}, list of str or int, mask or None, default="from_dtype"
-        Which columns are categories.  By default those of a data frame that are text or of a
-        categorical type; text that is not likely to be categories (nearly all of it numbers, or
-        another value in nearly every row) is refused.
+        Which columns are categories.  By default those of a data frame that hold text or have a
+        categorical type.  Text that does not look like categories (nearly all of it numbers, or
+        different in nearly every row) is refused.
     date_features : {"from_dtype"}, list of str or int, mask or None, default=None
-        Which columns are dates, which count as days since 1970.  They are refused otherwise.
+        Which columns are dates, to be encoded as days since 1970.  Other dates are refused.
     scaling : {"minmax", None}, default="minmax"
-        "minmax" scales numbers and dates to [0, 1].  Sparse rows, in which zeros stay zeros, are
-        divided by the largest magnitude of each column.  None leaves numbers as they are.
+        "minmax" scales numbers and dates to [0, 1]; in sparse rows it divides them by the largest
+        magnitude of their column, so that zeros stay zeros.  None leaves numbers as they are.
     sparse_output : bool or "auto", default="auto"
-        Whether `transform` returns a CSR array.  "auto": where less than a third of a row is not
-        zero, if all of its numbers are not; and for sparse X.
+        Whether `transform` returns a CSR array.  "auto": for sparse X, and for tables where less
+        than a third of the features of a row can differ from zero.
 
     Attributes
     ----------
@@ -65,8 +65,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Smallest and largest value, sum and number of values of each column of numbers.
     fill_, shift_, factor_ : ndarray of shape (n_numbers,)
         A number x becomes ``(x - shift_) * factor_``; a missing one is taken for ``fill_``.
-    sparse_output_ : bool
-        Whether `transform` returns a CSR array.
+    dates_ : tuple of int
+        The columns of dates.
+    dtype_ : dtype
+        Of what `transform` returns: float32 if X was in single precision, else float64.
+    sparse_input_, sparse_output_ : bool
+        Whether X was sparse, and whether `transform` returns a CSR array.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only where X had names of columns.
@@ -77,9 +81,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    New data may have its columns in any order, and more than these.  A category that the training
-    data did not have is 0 in all columns of its own.  Numbers that come as text are parsed, and
-    numbers in a column of categories are known by their text.
+    `transform` finds columns by name: they may come in any order, and other columns are ignored.
+    A category that the training data did not have is encoded as zeros, with a warning.  Numbers
+    that come as text are parsed; numbers in a column of categories are compared as text.
 
     Examples
     --------
@@ -129,9 +133,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self : TableEncoder
         """
-        if hasattr(self, "columns_"):
-            del self.columns_
-        return self._learn(X)
+        return self._learn(X, before=None)
 
     def partial_fit(self, X, y=None):
         """Learn from rows that come in chunks, each of which adds to those before.
@@ -145,11 +147,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self : TableEncoder
         """
-        return self._learn(X)
+        return self._learn(X, before=getattr(self, "columns_", None))
 
-    def _learn(self, X) -> TableEncoder:
+    def _learn(self, X, *, before: Columns | None) -> TableEncoder:
+        """Learn from X, and from the rows that had the columns ``before``."""
         self._check_params()
-        before = getattr(self, "columns_", None)
         if before is None:
             self.dates_ = tuple(dates_chosen(self.date_features, X))
         X = with_days(X if before is None else self._in_order(X), self.dates_)
@@ -161,10 +163,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         dtype = np.dtype(np.float32 if X.dtype in (np.float16, np.float32) else np.float64)
         if before is not None:
             dtype = np.result_type(dtype, self.dtype_)
-        self.settle(own, ranges, dtype, sp.issparse(X))
+        self._settle(own, ranges, dtype, sp.issparse(X))
         return self
 
-    def settle(self, columns: Columns, ranges: Ranges, dtype: np.dtype, sparse: bool) -> None:
+    def _settle(self, columns: Columns, ranges: Ranges, dtype: np.dtype, sparse: bool) -> None:
         """Set what `fit` has found; ``sparse`` is whether X was."""
         self.columns_, self.ranges_ = columns, ranges
         self.dtype_, self.sparse_input_ = dtype, sparse
@@ -295,7 +297,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 class Ranges(NamedTuple):
-    """Smallest and largest value, sum and number of values of columns; 0 where all are missing."""
+    """Minimum, maximum, sum and number of values of each column; 0 where all are missing."""
 
     low: np.ndarray
     high: np.ndarray
@@ -322,7 +324,7 @@ class Ranges(NamedTuple):
 
     @property
     def mean(self) -> np.ndarray:
-        """To 40 bits, so that it does not depend on how rows were cut into chunks."""
+        """Rounded to 40 bits, so that it does not depend on how rows were cut into chunks."""
         mean = self.total / np.maximum(self.n, 1)
         mean = np.where(np.isfinite(mean), mean, self.low / 2 + self.high / 2)
         part, power = np.frexp(mean)
@@ -337,7 +339,7 @@ class Ranges(NamedTuple):
 
 
 def encoding(X, scaler, machine):
-    """What makes X ready for a machine: a scaler or None, behind a `TableEncoder` for a table.
+    """The scaler, or None, to put before a machine; behind a `TableEncoder` if X is a table.
 
     An `AdditiveSVC` without a scaler takes tables as they are.
     """

@@ -287,13 +287,10 @@ class Explanation:
 
     def _switch(self, j: int) -> tuple[np.ndarray, np.ndarray, float]:
         """What a feature of zeros and ones adds at both, and the share of its ones."""
-        encoder, k = self.machine.model_.encoder, self._number(j)
-        place = k if len(encoder.shift) > 1 else 0
-        scaled = self.units.scaled(j, np.array([0.0, 1.0]))
-        no, yes = encoder.codes_of((scaled - encoder.shift[place]) * encoder.factor[place])
-        values = self.machine.model_.feature_function(k) - self.machine.model_.centre[k]
-        values = values @ self._coding.readout
-        return values[no], values[yes], float(self._share(j, yes)) if yes != no else 0.0
+        shape = self._column(j)
+        no, yes = (int(np.abs(shape.values - value).argmin()) for value in (0, 1))
+        share = 0.0 if shape.share is None or no == yes else float(shape.share[yes])
+        return shape.scores[no], shape.scores[yes], share
 
     def _categories(self, term: Term) -> Shape:
         """Every category of a column that has become a feature for each."""
@@ -301,16 +298,3 @@ class Explanation:
         scores = off.sum(axis=0) - off + on
         known = None if self.machine.model_.shares is None else share
         return Shape(np.array(term.categories, dtype=object), scores, known)
-
-    def _share(self, j: int, code) -> np.ndarray:
-        """Of codes of one feature in the training data, as far as that is known."""
-        model = self.machine.model_
-        if model.shares is None:
-            return np.zeros(np.shape(code))
-        return model.shares.of_feature(self._number(j), model.encoder.n_codes)[code]
-
-    def _number(self, j: int) -> int:
-        """The model's feature of a column of numbers."""
-        number = self.machine.columns_.features(j).number
-        assert number is not None
-        return number

@@ -62,8 +62,8 @@ def _listed(value) -> list:
 def read_training(estimator, X, y=None, *, labelled: bool = True, more: bool = False):
     """Checked training data as a matrix, labels, and the categories of columns that have them.
 
-    Warns of columns of a data frame that may only number its rows, unless these are ``more`` rows
-    of data that was read before.
+    Warns of columns of a data frame that may only number its rows, except in ``more`` rows of data
+    that was read before.
     """
     asking, texts = not more and is_frame(X), _texts(estimator, X)
     # Sorted, so that the order of rows does not matter.
@@ -81,7 +81,7 @@ def read_training(estimator, X, y=None, *, labelled: bool = True, more: bool = F
 def read_new(estimator, X, columns: Columns, missing: str = "contribute nothing"):
     """Checked data as a matrix, in the categories of the training data.
 
-    ``missing`` says what values do that are missing in columns that had them in all of that.
+    ``missing`` says what is done with missing values in columns that had none in it.
     """
     if columns.categories:  # which are found by position
         validate_data(estimator, X, reset=False, skip_check_array=True)

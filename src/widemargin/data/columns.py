@@ -157,7 +157,7 @@ def _ruled(name: str, column: pa.ChunkedArray, rule: Rule) -> pa.ChunkedArray:
 def unlikely(
     texts: Mapping[str, Tally], rule: Rule, declared: Collection[str]
 ) -> dict[str, ValueError]:
-    """Columns of text that nobody has called categorical, and that are not likely to be."""
+    """Errors for text columns that do not look like categories and are not declared as such."""
     faults: dict[str, ValueError] = {}
     for name, found in texts.items():
         if name not in {*declared, *rule.categorical}:

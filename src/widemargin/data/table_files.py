@@ -131,7 +131,7 @@ class CsvForm:
 
 @dataclass(frozen=True)
 class CsvFile:
-    """``again`` opens the text from its start; the first reading may be of a pipe."""
+    """CSV or TSV text, which ``again`` opens from its start."""
 
     again: Callable[[], BinaryIO]
     delimiters: str
@@ -286,7 +286,7 @@ def _dictionaries(schema: pa.Schema) -> set[str]:
 
 
 def _joined(pieces: Iterator[LoadedTable], budget: Budget) -> LoadedTable:
-    """Pieces as one, as long as they fit."""
+    """Join pieces to one table, if it fits in the budget."""
     import pyarrow as pa
 
     parts, total = [], 0

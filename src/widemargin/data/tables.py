@@ -150,9 +150,9 @@ def stream_table(
 def stream_batches(
     source: Any, label: Any, like: Layout | None, rule: Rule, n_bytes: int, budget: Budget
 ) -> Iterator[Dataset]:
-    """The rows of what has Arrow's stream interface, which are there once.
+    """Read the rows of an object with Arrow's stream interface, once.
 
-    A reader or a table of pyarrow, a frame of polars, a query of DuckDB.
+    Such as a reader or a table of pyarrow, a frame of polars, or a query of DuckDB.
     """
     import pyarrow as pa
 
@@ -190,7 +190,7 @@ def _counted_from(begin: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Rows:
-    """How rows of a table become data: by a rule, or as a model (``like``) has its columns."""
+    """How to make data of rows of a table: by a rule, or in the columns of a model (``like``)."""
 
     label: Any
     layout: Layout
@@ -206,7 +206,7 @@ class _Rows:
 
     @property
     def asked(self) -> Asked:
-        """What the rule and a model say of a CSV file."""
+        """What the rule and the model tell about a CSV file."""
         columns, texts = self.layout.columns, [*self.rule.categorical]
         if isinstance(columns, list):
             texts += [columns[j] for j in self.layout.categorical]
@@ -257,7 +257,7 @@ class _Rows:
 
 
 def _check_table(table: pa.Table) -> None:
-    """It has rows, and columns that can be told apart."""
+    """Raise ValueError unless a table has rows, and columns of different names."""
     repeated = [column for column, count in Counter(table.column_names).items() if count > 1]
     if repeated:
         raise ValueError(f"more than one column is named {quoted(repeated)}; rename them")
@@ -270,7 +270,7 @@ def _check_table(table: pa.Table) -> None:
 
 @dataclass
 class _Column:
-    """What a column holds, as far as it was seen."""
+    """What a column holds, in the rows seen so far."""
 
     types: set[pa.DataType] = field(default_factory=set)
     found: Tally | None = None  # of a column of categories
@@ -293,7 +293,7 @@ class _Survey:
     n_rows: int = 0
 
     def add(self, loaded: LoadedTable) -> Dataset:
-        """The rows, which are counted."""
+        """Count some rows, and return them as data."""
         data, begin = self.rows.dataset(loaded), self.n_rows
         self.see(loaded)
         if not self.rows.of_model:

@@ -42,5 +42,5 @@ def unpack_encoder(fields: Fields, arrays: Arrays, d: int) -> TableEncoder:
         raise arrays.fault("low", "is above high, or n below 0")
     arrays.budget.check(8 * columns.n_features, f"a row of its {columns.n_features} features takes")
     dtype = np.dtype(fields.text("dtype", _DTYPES))
-    encoder.settle(columns, Ranges(**found, n=n), dtype, fields.flag("sparse"))
+    encoder._settle(columns, Ranges(**found, n=n), dtype, fields.flag("sparse"))
     return encoder
