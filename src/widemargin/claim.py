@@ -7,6 +7,7 @@ import socket
 from pathlib import Path
 from typing import Self
 
+from widemargin.errors import Message
 from widemargin.warning import warn_user
 
 try:
@@ -42,10 +43,11 @@ class Claim:
             raise
         except OSError as error:
             self.release()
-            warn_user(
-                f"{name} cannot be locked ({error}): see to it that no other {writer} uses it at "
-                "the same time."
+            message = (
+                "{name} cannot be locked ({error}): make sure that no other {writer} uses it "
+                "at the same time."
             )
+            warn_user(Message(message, name=name, error=error, writer=writer))
 
     def _lock(self, name: str, writer: str) -> None:
         assert self._descriptor is not None
@@ -55,10 +57,11 @@ class Claim:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
             owner = os.read(self._descriptor, 1000).decode(errors="replace") or "another process"
-            raise BlockingIOError(
-                f"{name} is in use by {owner}. Wait until that {writer} ends, or give this one "
+            message = (
+                "{name} is in use by {owner}. Wait until that {writer} ends, or give this one "
                 "another folder."
-            ) from None
+            )
+            raise BlockingIOError(Message(message, name=name, owner=owner, writer=writer)) from None
         os.ftruncate(self._descriptor, 0)
         os.write(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
 

@@ -154,7 +154,7 @@ class Subject:
         if getattr(self.machine, "kernel", None) == "precomputed":
             return []  # values of the kernel are no columns
         own = getattr(self.model, "feature_names_in_", None) if self.names is None else self.names
-        return [Term(name, (j,)) for j, name in enumerate(feature_names(self.model, own))]
+        return [Term(name, j, (j,)) for j, name in enumerate(feature_names(self.model, own))]
 
 
 def _sections(subject: Subject, found: Evaluation, bands, about) -> list[tuple[str, Html]]:
@@ -207,7 +207,10 @@ def _confusion(found: Evaluation) -> tuple[str, Html]:
 def _calibration(subject: Subject) -> tuple[str, Html]:
     found = reliability(subject.calibrated, subject.X, subject.y)
     if found.of == "probability":
-        said = f"Probabilities are {100 * found.error:.1f} points from the shares, on average."
+        said = (
+            "Predicted probabilities differ from observed frequencies by "
+            f"{100 * found.error:.1f} points on average."
+        )
     else:
         said = (
             "Decision values are no probabilities, but the larger they are, the more often they "

@@ -313,7 +313,7 @@ def test_a_store_of_batches_of_another_program(tmp_path):
 
     frame, y = people()
     table = pa.Table.from_pandas(frame.assign(label=y), preserve_index=False)
-    store = BlockStore.build(tmp_path / "s", stream(table.to_reader(60), one_hot=False))
+    store = BlockStore.build(tmp_path / "s", stream(table.to_reader(60)))
     expected = built_of(tmp_path, frame, y)
     assert store.columns == expected.columns
     options = {"missing": "learn", "random_state": 0}

@@ -310,12 +310,11 @@ def test_pipelines_that_are_none(kind, name, path, parts, X):
     refused(path, parts.content(), X)
 
 
-def test_a_pipeline_of_scalers_alone(path, folder):
-    """Its arrays fit, so that only the kind of its last step can tell."""
+def test_a_machine_before_other_steps(path, folder):
+    """Only the kind of a step can tell."""
     parts, _, X = damaged("pipeline", folder)
-    header = parts.header | {"steps": parts.header["steps"][:1]}
-    arrays = {name: array for name, array in parts.arrays.items() if name.startswith("0/")}
-    refused(path, Parts(header, arrays).content(), X, "kind must be one of AdditiveSVC, KernelSVC")
+    header = replaced(parts.header, ("steps", 0, "kind"), "KernelSVC")
+    refused(path, Parts(header, parts.arrays).content(), X, "kind must be one of TableEncoder, Min")
 
 
 def test_a_pipeline_of_two_widths(path, folder):

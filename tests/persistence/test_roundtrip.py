@@ -328,7 +328,6 @@ class Heir(AdditiveSVC):
         (make_pipeline(MinMaxScaler(), LogisticRegression()), "LogisticRegression"),
         (make_pipeline(FunctionTransformer(), AdditiveSVC()), "FunctionTransformer"),
         (make_pipeline(AdditiveSVC(), KernelSVC()), "AdditiveSVC"),
-        (make_pipeline(MinMaxScaler()), "MinMaxScaler"),
         (make_pipeline(make_pipeline(MinMaxScaler()), AdditiveSVC()), "Pipeline"),
         (Pipeline([("nothing", "passthrough"), ("svc", AdditiveSVC())]), "str"),
     ],

@@ -6,10 +6,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive.explanation import ExplanationMixin
-from widemargin.additive.frames import check_categorical
+from widemargin.additive.frames import check_chosen
 from widemargin.additive.machine import AdditiveMachine
 from widemargin.additive.store import BlockStore
 from widemargin.classifier import MarginClassifier
+from widemargin.errors import ParameterError
 from widemargin.losses import LOSSES
 from widemargin.validation import (
     check_bool,
@@ -17,7 +18,6 @@ from widemargin.validation import (
     check_n_jobs,
     check_number,
 )
-from widemargin.wording import words
 
 MISSING = ("error", "learn")
 
@@ -229,9 +229,9 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         self._settings().check()
         check_number("C", self.C, above=0)
         if not np.isfinite(self.C):
-            raise ValueError(f"{words().option('C', self.C)} must be finite.")
+            raise ParameterError("C", self.C, "must be finite.")
         check_choice("missing", self.missing, MISSING)
-        check_categorical(self.categorical_features)
+        check_chosen("categorical_features", self.categorical_features)
         check_choice("loss", self.loss, tuple(LOSSES))
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         check_choice("C_unit", self.C_unit, ("diagonal", "raw"))

@@ -16,8 +16,8 @@ from widemargin.additive.lookup import BinnedLookup, Lookup, PolynomialLookup
 from widemargin.additive.source import Values
 from widemargin.additive.store import BlockStore
 from widemargin.additive.tables import APPROXIMATIONS, Tables, make_tables
+from widemargin.errors import ParameterError
 from widemargin.validation import check_choice, check_number_or_auto
-from widemargin.wording import words
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,8 @@ def learn_stored(store: BlockStore, weight: np.ndarray, settings: Settings) -> A
         {"scaling": settings.scaling, "n_bins": settings.n_bins, "binning": binning}
     )
     if not vanishes_at_zero(resolve_kernel(chosen)):
-        raise ValueError(
-            f"{words().option('kernel', chosen)} is not zero at zero, which codes in a store take "
-            "for granted. Fit it to data in memory."
-        )
+        reason = "is not zero at zero, as codes in a store require. Fit it to data in memory."
+        raise ParameterError("kernel", chosen, reason)
     return approximate(chosen, store.encoder, codes, weight, settings, sparse=store.sparse)
 
 

@@ -17,9 +17,9 @@ from widemargin.additive.columns import Columns
 from widemargin.additive.encoder import Encoder
 from widemargin.additive.manifest import Manifest
 from widemargin.digest import digest
+from widemargin.errors import Message, Parameter, ParameterError
 from widemargin.stored import ArrayInFile, Store, StoredMatrix
 from widemargin.validation import check_choice
-from widemargin.wording import words
 
 VALUES_PER_BLOCK = 1 << 22
 """4 MB of dense codes, or 12 MB of compressed ones."""
@@ -147,8 +147,8 @@ class BlockStore(Store):
             if name not in settings:
                 raise TypeError(f"BlockStore.build() got an unexpected keyword argument {name!r}")
             if keep == "values":
-                said = words().option
-                raise ValueError(f"{said(name, value)} is for {said('keep', 'codes')} only.")
+                codes = Parameter("keep", "codes")
+                raise ParameterError(name, value, "is for {codes} only.", codes=codes)
         settings = {"keep": keep} if keep == "values" else settings | dict(bins)
         build(Path(folder), chunks, settings, Steps(values_per_block, n_jobs, told))
         return cls(folder)
@@ -183,20 +183,25 @@ class BlockStore(Store):
     def codes(self) -> StoredCodes:
         """Rows of codes, for an additive machine."""
         if self._codes is None:
-            raise ValueError(
-                f"The store {str(self.folder)!r} holds values, for kernels that are not additive. "
-                f"Build one with {words().option('keep', 'codes')}."
+            message = Message(
+                "The store {folder!r} holds values, for general kernels. Build one with {codes}.",
+                folder=str(self.folder),
+                codes=Parameter("keep", "codes"),
             )
+            raise ValueError(message)
         return self._codes
 
     def matrix(self) -> StoredMatrix:
         """Raw values by row, for a kernel machine; every block is held against its checksum."""
         if self._codes is not None:
-            raise ValueError(
-                f"The store {str(self.folder)!r} holds codes, for additive kernels. Train with "
-                f"such a kernel ({words().additive}), or build one with "
-                f"{words().option('keep', 'values')}."
+            message = Message(
+                "The store {folder!r} holds codes, for additive kernels. Train with such a kernel "
+                "({kernel}), or build one with {values}.",
+                folder=str(self.folder),
+                kernel=Parameter("kernel", "intersection", python="AdditiveSVC"),
+                values=Parameter("keep", "values"),
             )
+            raise ValueError(message)
         self.verify()
         cuts = np.cumsum([0, *self._manifest.rows])
         kinds = [entry.arrays["data"][0] for entry in self._entries]
@@ -313,9 +318,13 @@ class BlockStore(Store):
         for name, value in asked.items():
             own = self._manifest.settings[name]
             if value not in ("auto", own):
-                raise ValueError(
-                    f"{words().option(name, value)}: the store {str(self.folder)!r} was built with "
-                    f"{words().option(name, own)}. Build another one, or leave it at 'auto'."
+                raise ParameterError(
+                    name,
+                    value,
+                    ": the store {folder!r} was built with {own}. Build another one, or leave it "
+                    "at 'auto'.",
+                    folder=str(self.folder),
+                    own=Parameter(name, own),
                 )
 
 

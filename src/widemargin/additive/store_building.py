@@ -35,13 +35,13 @@ from widemargin.additive.raw_source import RawSource, read_raw, values_of
 from widemargin.additive.source import Ranges, Values, united
 from widemargin.additive.store import Told, read_encoder
 from widemargin.claim import CLAIM, Claim
+from widemargin.errors import ParameterError
 from widemargin.validation import (
     check_choice,
     check_n_jobs,
     check_number,
     check_number_or_auto,
 )
-from widemargin.wording import words
 
 _SECONDS_BETWEEN = 1.0  # manifests: a kill costs no more than the work since the last one
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -103,10 +103,8 @@ def _check_settings(settings: dict[str, Any]) -> None:
     check_number_or_auto("n_bins", settings["n_bins"], low=1, high=MAX_BINS, integer=True)
     check_choice("binning", settings["binning"], BINNINGS)
     if settings["scaling"] == "percentile":
-        raise ValueError(
-            f"{words().option('scaling', 'percentile')} needs all values at once, which a store "
-            "does not have. Use another one."
-        )
+        reason = "needs all values at once, which a store does not have. Use another one."
+        raise ParameterError("scaling", "percentile", reason)
 
 
 def _refuse_other_files(folder: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
 from widemargin import save
@@ -50,7 +49,6 @@ class Memory:
             _texts(notes, "na"),
             _flag(notes, "zero_based"),
             header.categorical,
-            gaps=SimpleImputer.__name__ in header.kinds,
         )
         if header.any_width:
             return cls(replace(layout, columns=None))

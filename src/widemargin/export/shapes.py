@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from widemargin.additive import AdditiveSVC
 from widemargin.export.labels import plain_labels
 from widemargin.files import replacing
-from widemargin.terms import Explanation, Term, explain
+from widemargin.terms import Explanation, explain
 
 
 def shape_functions(model: AdditiveSVC | Pipeline, names=None) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def shape_functions(model: AdditiveSVC | Pipeline, names=None) -> dict[str, Any]
     named = names is not None or hasattr(model, "feature_names_in_")
     features = []
     for j, name in enumerate(explained.feature_names):
-        shape = explained.shape(Term(name, (j,)))
+        shape = explained.feature_shape(j)
         is_text = shape.values.dtype == object
         features.append(
             {

@@ -24,11 +24,11 @@ from safetensors.numpy import save as pack
 
 from widemargin.claim import CLAIM, Claim
 from widemargin.digest import digest
+from widemargin.errors import Message, Parameter
 from widemargin.files import replacing
 from widemargin.kernel.clusters import ClusterSolution
 from widemargin.kernel.problem import Solution
 from widemargin.warning import warn_user
-from widemargin.wording import words
 
 MAGIC = b"widemargin checkpoint 4\n"
 BEGUN = "-begun"
@@ -79,7 +79,7 @@ class Checkpoint:
 
     def __init__(self, folder, identity: dict[str, str], seed: int):
         self.folder = Path(folder)
-        self._called = words().option("checkpoint", str(folder))
+        self._called = Message("{folder}", folder=Parameter("checkpoint", str(folder)))
         self.folder.mkdir(parents=True, exist_ok=True)
         self._refuse_other_files()
         self._claim = Claim(self.folder, self._called, "fit")
@@ -101,7 +101,9 @@ class Checkpoint:
         names = {path.name for path in self.folder.iterdir() if path.suffix != ".tmp"}
         if names and not names & {"fit.json", CLAIM}:
             raise ValueError(
-                f"{self._called} is a folder with other files in it. Use an empty one."
+                Message(
+                    "{it} is a folder with other files in it. Use an empty one.", it=self._called
+                )
             )
 
     def _seed(self, identity: dict[str, str], seed: int) -> int:
@@ -115,9 +117,12 @@ class Checkpoint:
         other = sorted(k for k in identity if stored.get(k) != identity[k])
         if other:
             raise ValueError(
-                f"{self._called} belongs to a fit with other "
-                f"{' and '.join(other)}. It was left untouched: use another folder, or delete it "
-                "to start afresh."
+                Message(
+                    "{it} belongs to a fit with other {what}. It was left untouched: use another "
+                    "folder, or delete it to start afresh.",
+                    it=self._called,
+                    what=" and ".join(other),
+                )
             )
         return int(stored["seed"])
 

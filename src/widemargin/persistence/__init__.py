@@ -39,7 +39,6 @@ from widemargin.persistence.parameters import (
 from widemargin.persistence.parts import (
     PART_NAMES,
     PARTS,
-    SCALER_NAMES,
     check_finite,
     pack_features,
     pack_part,
@@ -48,7 +47,6 @@ from widemargin.persistence.parts import (
     unpack_part,
     unpack_width,
 )
-from widemargin.persistence.pipeline import SCALERS
 from widemargin.persistence.record import pack_record, unpack_record
 
 __all__ = ["Header", "MissingKernelError", "load", "read_header", "save"]
@@ -76,9 +74,8 @@ def save(model, path, *, notes: dict | None = None) -> None:
     ----------
     model : AdditiveSVC, KernelSVC, or a Pipeline of preparations and one of them
         Or scikit-learn's ``CalibratedClassifierCV(model, ensemble=False)`` around it.  Preparations
-        are its MinMaxScaler, MaxAbsScaler and StandardScaler (one of these alone can be saved too),
-        OneHotEncoder, SimpleImputer, and a ColumnTransformer of these, of Pipelines of these,
-        "passthrough" and "drop".
+        are `TableEncoder`, and scikit-learn's MinMaxScaler, MaxAbsScaler and StandardScaler; they
+        can be saved without a machine too.
     path : path
         Written to a temporary file and renamed, so an older model there survives any accident.
         A model that `load` would refuse is not written.
@@ -166,13 +163,13 @@ def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     kind = type(model).__name__
     if type(model) is Pipeline:
         return _pack_pipeline(model)
-    if type(model) in SCALERS:
+    if type(model) in PARTS:
         return pack_part(model)
     if kind not in _KINDS or type(model) is not _KINDS[kind].estimator:
         within = "; save its best_estimator_" if hasattr(model, "best_estimator_") else ""
         raise TypeError(
             f"save() takes {', '.join(_KINDS)} or a Pipeline of {', '.join(PART_NAMES)} and "
-            f"one of them, not {kind}{within}."
+            f"one of them, not {kind}{within}{_way_out(model)}."
         )
     return _pack_machine(kind, model)
 
@@ -197,21 +194,27 @@ def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
 def _pack_pipeline(pipeline: Pipeline) -> tuple[dict, dict[str, np.ndarray]]:
     for name, step in pipeline.steps:
         last = step is pipeline.steps[-1][1]
-        if last == (type(step) in PARTS) or type(step) is Pipeline:
+        if not (last or type(step) in PARTS) or type(step) is Pipeline:
             raise TypeError(
                 f"A saved Pipeline is made of {', '.join(PART_NAMES)} and then one of "
-                f"{', '.join(_KINDS)}; its step {name!r} is {type(step).__name__}."
+                f"{', '.join(_KINDS)}; its step {name!r} is {type(step).__name__}"
+                f"{_way_out(step)}."
             )
-    return pack_steps(
-        pipeline.steps, lambda step: (pack_part if type(step) in PARTS else _pack)(step)
-    )
+    return pack_steps(pipeline.steps, _pack)
+
+
+def _way_out(part: Any) -> str:
+    """What can be saved in place of scikit-learn's own preparations of columns."""
+    others = ("ColumnTransformer", "OneHotEncoder", "OrdinalEncoder", "SimpleImputer")
+    instead = "; fit a TableEncoder instead, which takes categories and missing values"
+    return instead if type(part).__name__ in others else ""
 
 
 def _unpack(fields: Fields, arrays: Arrays, kernel: Callable | None) -> Any:
-    kind = fields.text("kind", ("Pipeline", *_KINDS, *SCALER_NAMES))
+    kind = fields.text("kind", ("Pipeline", *_KINDS, *PART_NAMES))
     if kind == "Pipeline":
         return _unpack_pipeline(fields, arrays, kernel)
-    if kind in SCALER_NAMES:
+    if kind in PART_NAMES:
         return unpack_part(fields, arrays)
     d = unpack_width(fields, arrays)
     model = _unpack_machine(kind, fields, arrays, kernel, d)
@@ -240,7 +243,7 @@ def _unpack_pipeline(fields: Fields, arrays: Arrays, kernel: Callable | None) ->
     steps: list[tuple[str, Any]] = []
     for k, inner in enumerate(inners):
         last, own = k == len(inners) - 1, arrays.inner(f"{k}/")
-        inner.text("kind", tuple(_KINDS) if last else PART_NAMES)
-        step = _unpack(inner, own, kernel) if last else unpack_part(inner, own)
+        inner.text("kind", (*_KINDS, *PART_NAMES) if last else PART_NAMES)
+        step = _unpack(inner, own, kernel)
         steps.append((inner.text("name"), step))
     return put_in_line(steps, fields)

@@ -71,7 +71,7 @@ def _pack(name: str, value):
         return {"function": getattr(value, "__name__", "function")}
     if name == "class_weight" and isinstance(value, dict):
         return {"weights": [[_pack("label", k), _pack("weight", v)] for k, v in value.items()]}
-    if name == "categorical_features":
+    if name in ("categorical_features", "date_features"):
         return {"columns": [_pack("column", item) for item in np.asarray(value).tolist()]}
     if name == "random_state":
         return None  # the state of a generator
@@ -128,7 +128,7 @@ def _unpack(fields: Fields, name: str):
         return NotStored(inner.text("function")[:200])
     if kind == ("class_weight", "weights"):
         return dict(_pair(inner, item) for item in inner.items("weights"))
-    if kind == ("categorical_features", "columns"):
+    if kind in (("categorical_features", "columns"), ("date_features", "columns")):
         return _columns(inner)
     raise fields.fault(name, "a value that parameters can have")
 

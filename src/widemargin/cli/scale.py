@@ -8,26 +8,26 @@ from pathlib import Path
 import numpy as np
 
 from widemargin import load
-from widemargin.cli.arguments import UsageError
 from widemargin.cli.datasets import densified_for, labels_of, read_like_training
-from widemargin.cli.machines import make_scaler
 from widemargin.cli.memory import Memory, save_model
-from widemargin.cli.options import Source
+from widemargin.cli.options import Scaling, Source
 from widemargin.cli.output import or_stdout
-from widemargin.cli.scaling_options import Scaling
+from widemargin.cli.train import make_scaler
+from widemargin.cli.words import UsageError
 from widemargin.data import Dataset, write_svmlight
 from widemargin.data.ranges import Range, Span, is_range_file, read_range
 from widemargin.files import text_output
 from widemargin.persistence import read_header
+from widemargin.table_encoder import encoding
 from widemargin.warning import warn_user
 
-_AT_ONCE = 1 << 23  # values whose zeros are filled in at a time
+_AT_ONCE = 1 << 23  # values in a block of rows with zeros filled in
 
 
 def scale(data: Path, out: Path | None, scaling: Scaling, source: Source) -> None:
     if scaling.restore is not None:
         if scaling != Scaling(restore=scaling.restore) or source.rule():
-            raise UsageError("--restore brings its own factors: only DATA and OUT go with it.")
+            raise UsageError("--restore has its own factors: only DATA and OUT go with it.")
         if is_range_file(scaling.restore):
             _restore_range(data, out, scaling.restore, source)
         else:
@@ -36,11 +36,12 @@ def scale(data: Path, out: Path | None, scaling: Scaling, source: Source) -> Non
     method = scaling.method or "minmax"
     scaler = _scaler(method, scaling.lower, scaling.upper)
     dataset = source.read(data, **source.rule())
-    if method == "minmax" and dataset.zero_based is not None:  # as svm-scale takes and makes them
+    if method == "minmax" and dataset.zero_based is not None:  # as svm-scale reads and writes
         _scale_by_range(dataset, out, scaling, Span(*scaler.feature_range))
         return
     if scaling.labels is not None:
-        raise UsageError("-y is for svmlight text that is scaled by minmax.")
+        raise UsageError("-y is only for svmlight text scaled by minmax.")
+    scaler = encoding(dataset.X, scaler, None)
     scaled = scaler.fit_transform(densified_for(scaler, dataset.X))
     if scaling.save is not None:
         save_model(scaler, scaling.save, Memory.of(dataset))
@@ -95,7 +96,7 @@ def _restore_range(data: Path, out: Path | None, path: Path, source: Source) -> 
 
 
 def _write_scaled(out: Path | None, dataset: Dataset, found: Range) -> None:
-    """In blocks of rows: zeros that are filled in need not be in memory at once."""
+    """Write in blocks of rows: memory need not hold all zeros filled in."""
     y = dataset.y if found.labels is None else found.scaled_labels(_numbers(dataset))
     first, n = _first(dataset), dataset.X.shape[0]
     rows = max(1, _AT_ONCE // dataset.X.shape[1])
@@ -129,7 +130,7 @@ def _checked(labels: tuple[float, float]) -> Span:
 
 
 def _write(out, dataset: Dataset) -> None:
-    """To a path, to the standard output, or on in an open file."""
+    """Write to a path, the standard output or an open file."""
     y = None if dataset.y is None else labels_of(dataset)
     base = bool(dataset.zero_based)
     out = or_stdout(out) if out is None or isinstance(out, Path) else out

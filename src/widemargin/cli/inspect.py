@@ -1,4 +1,4 @@
-"""info, plot, export."""
+"""info, plot, report, export."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from widemargin import AdditiveSVC, KernelSVC, load
-from widemargin.cli.arguments import UsageError, joined, names
 from widemargin.cli.datasets import (
+    check_folder,
     class_named,
     densified_for,
     labels_for,
@@ -15,10 +15,10 @@ from widemargin.cli.datasets import (
     machine_of,
     read_like_training,
 )
-from widemargin.cli.drawing_options import Drawing
 from widemargin.cli.memory import Memory, existing_model
-from widemargin.cli.options import Source
+from widemargin.cli.options import Drawing, Source
 from widemargin.cli.output import print_facts, print_json, print_table, save_figure
+from widemargin.cli.words import UsageError, joined, names
 from widemargin.data import Dataset
 from widemargin.data.ranges import is_range_file, read_range
 from widemargin.libsvm.predictors import ForeignClassifier
@@ -37,7 +37,7 @@ def info(model: Path, as_json: bool, max_bytes: int | None) -> None:
         return
     try:
         fitted = load(model, max_bytes=max_bytes)
-    except MissingKernelError:  # everything but its vectors has been checked
+    except MissingKernelError:  # all but its vectors is checked
         fitted = None
     header = read_header(model, max_bytes=max_bytes)
     if as_json:
@@ -64,7 +64,7 @@ def _of_file(path: Path, header: Header) -> dict[str, Any]:
 
 
 def _of_training(header: Header) -> dict[str, Any]:
-    """Nothing of a scaler, which has no record of one."""
+    """Facts of the fit; none for a scaler."""
     if header.record is None:
         return {}
     record, labels = header.record, header.classes or []
@@ -78,7 +78,7 @@ def _of_training(header: Header) -> dict[str, Any]:
 
 
 def _of_machine(machine) -> dict[str, Any]:
-    """What a fitted machine has found, and how it was set; nothing where there is none."""
+    """What a fitted machine has found, and its parameters."""
     if machine is None:
         return {}
     facts: dict[str, Any] = {}
@@ -109,7 +109,7 @@ def _info_of_range(path: Path, as_json: bool, max_bytes: int | None) -> None:
 
 
 def _remembered(header: Header) -> dict[str, str]:
-    """What a model knows of its data, and the command that made it."""
+    """What a model knows about its data, and the command that made it."""
     layout = Memory.recalled(header).layout
     facts: dict[str, str] = {}
     if isinstance(layout.columns, list):
@@ -131,7 +131,7 @@ def plot(model: Path, out: Path | None, drawing: Drawing, source: Source) -> Non
         kind = type(machine).__name__
         raise UsageError(f"--what {what} needs an additive model; this one is {kind}.")
     if isinstance(machine, ForeignClassifier):
-        raise UsageError(f"{model}: {type(machine).__name__} knows nothing of its training.")
+        raise UsageError(f"{model}: {type(machine).__name__} has no record of its training.")
     for option, value, wanted in (
         ("--features", drawing.features, ("shapes",)),
         ("--class", drawing.class_label, ("shapes", "pairs")),
@@ -169,13 +169,15 @@ def _figure(what: str, fitted, memory: Memory, drawing: Drawing, data: Dataset |
 
 
 def _pairs(fitted, memory: Memory, drawing: Drawing, data: Dataset | None) -> list[Pair]:
-    """Printed too, because their order and strengths are what one wants to know."""
+    """The pairs to draw; prints their order and strengths too."""
     if data is None or drawing.data is None:
-        raise UsageError("--what pairs needs rows with labels: --data, best new ones.")
+        raise UsageError(
+            "--what pairs needs rows with labels, best new ones: name them with --data."
+        )
     y = labels_for(drawing.data, data, fitted)
     pairs = missed_pairs(fitted, densified_for(fitted, data.X), y, names=memory.names)
     if not pairs:
-        raise ValueError("The model has one column: there are no pairs.")
+        raise ValueError("The model has only one column, so there are no pairs.")
     told = PairsTold.of(pairs)
     if told.rows:
         print_table(list(told.header), told.rows)
@@ -201,7 +203,7 @@ def export(model: Path, out: Path, kind: str | None, max_bytes: int | None) -> N
     kind = kind or {".onnx": "onnx", ".json": "shapes"}.get(out.suffix, "libsvm")
     if kind not in (*writers, "shapes"):
         raise UsageError(f"--to {kind}: not one of {', '.join(writers)}, shapes.")
-    calibrated = kind == "libsvm"  # the only one that has a place for probabilities
+    calibrated = kind == "libsvm"  # the only format that can hold probabilities
     header, fitted = load_model(model, Source(max_bytes=max_bytes), calibrated=calibrated)
     if kind == "shapes":
         memory = Memory.recalled(header)
@@ -209,3 +211,50 @@ def export(model: Path, out: Path, kind: str | None, max_bytes: int | None) -> N
     else:
         writers[kind](fitted, out)
     print(out)
+
+
+def report(
+    model: Path, data: Path, out: Path | None, training: Path | None, source: Source
+) -> None:
+    from widemargin import write_report  # imports plots
+
+    out = check_folder(out or Path(model.name).with_suffix(".html"))
+    header, fitted = load_model(model, source, calibrated=True)
+    if training is not None:
+        _check_bands(machine_of(fitted))
+    about: dict[str, object] = {"model file": str(model), "data": str(data)}
+    if training is not None:
+        about["training data"] = str(training)
+    command = header.notes.get("command")
+    if isinstance(command, str):
+        about["made by"] = command
+    X, y = _rows(data, source, header, fitted)
+    write_report(
+        fitted,
+        X,
+        y,
+        out,
+        names=Memory.recalled(header).names,
+        title=f"Report of {model.name}",
+        training=None if training is None else _rows(training, source, header, fitted),
+        about=about,
+    )
+    print(out)
+
+
+def _check_bands(machine) -> None:
+    """Refuse 20 refits whose bands would not be drawn."""
+    from widemargin.drawing.shapes import MOST_BANDS
+
+    if not isinstance(machine, AdditiveSVC):
+        raise UsageError("--training draws bands for additive models only.")
+    if len(machine.classes_) > MOST_BANDS:
+        raise UsageError(
+            f"--training draws bands for up to {MOST_BANDS} classes; the model has "
+            f"{len(machine.classes_)}."
+        )
+
+
+def _rows(path: Path, source: Source, header: Header, fitted):
+    dataset = read_like_training(path, source, header)
+    return densified_for(fitted, dataset.X), labels_for(path, dataset, fitted)
