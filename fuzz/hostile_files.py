@@ -23,7 +23,6 @@ import pyarrow.feather
 import pyarrow.parquet
 import scipy.sparse as sp
 from fuzz import fuzz_model
-from safetensors.numpy import save as to_bytes
 
 Make = Callable[[random.Random], bytes]
 X = np.array([[0.5, 0.0, 2.0], [0.0, 1.0, 0.25], [3.0, 0.0, 0.0]])
@@ -177,12 +176,12 @@ def _model_bombs() -> list[bytes]:
         wide = json.loads(json.dumps(header))
         for step in wide.get("steps", [wide]):
             step["n_features"] = 2**31 - 1
-        made.append(to_bytes(arrays, metadata={fuzz_model.KEY: json.dumps(wide)}))
+        made.append(fuzz_model.sealed(json.dumps(wide), arrays))
         if header.get("parameters", {}).get("early_prediction") == "bcm":
             many = dict(arrays)
             for name in ("coef", "support", "cluster", "vectors.data", "vectors.norms"):
                 many[name] = np.concatenate([arrays[name][:1]] * 20_000)
-            made.append(to_bytes(many, metadata={fuzz_model.KEY: json.dumps(header)}))
+            made.append(fuzz_model.sealed(json.dumps(header), many))
     return made
 
 

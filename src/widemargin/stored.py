@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin.files import naming
+from widemargin.files import naming, open_plain
 from widemargin.validation import check_sparse
 
 
@@ -77,7 +77,7 @@ def _opened(file: Path | Scratch) -> Iterator[int]:
         yield file.file.fileno()
         return
     try:
-        opened = open(file, "rb")  # noqa: SIM115
+        opened = open_plain(file)
     except FileNotFoundError as error:
         said = "No such file here; workers have to see the folder of a store, under the same name"
         raise FileNotFoundError(error.errno, said, str(file)) from None

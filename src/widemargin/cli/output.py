@@ -161,5 +161,5 @@ def save_figure(figure, path: Path) -> None:
     kind = path.suffix.lstrip(".").lower() or "png"
     if kind not in figure.canvas.get_supported_filetypes():
         raise UsageError(f"{path}: matplotlib cannot draw {kind}; use .png, .svg or .pdf.")
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format=kind)
+    with replacing(path) as file:
+        figure.savefig(file, format=kind)
