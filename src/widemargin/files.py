@@ -261,6 +261,16 @@ def open_plain(path: Path) -> io.BufferedReader:
 
 
 @contextmanager
+def checking(path: object) -> Iterator[None]:
+    """What is found wrong with the contents of a file of ours is damage of that file."""
+    try:
+        yield
+    except (ValueError, TypeError, IndexError) as error:
+        said = " ".join(str(error).split()).rstrip(".")
+        raise ValueError(f"{str(path)!r} is damaged: {said}.") from None
+
+
+@contextmanager
 def naming(path: str | os.PathLike, instead_of: str | os.PathLike | None = None) -> Iterator[None]:
     """Errors of the system that name no file, or only a temporary one, name this one."""
     try:
@@ -282,7 +292,7 @@ def text_output(out: str | os.PathLike | TextIO) -> Iterator[TextIO]:
             yield file
     else:
         with replacing(out) as whole:
-            text = io.TextIOWrapper(whole, encoding="utf-8", newline="\n")
+            text = io.TextIOWrapper(whole, "utf-8", "backslashreplace", newline="\n")
             yield text
             text.detach()  # which flushes it
 

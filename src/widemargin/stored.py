@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin.files import naming, open_plain
+from widemargin.files import checking, naming, open_plain
 from widemargin.validation import check_sparse
 
 
@@ -165,8 +165,9 @@ class StoredMatrix:
                 ends = np.cumsum(length)
                 place = np.repeat(begin - ends + length, length) + np.arange(length.sum())
                 parts = (data[place], index[place], np.concatenate([[0], ends]))
-        found = sp.csr_array(parts, shape=(len(rows), self.n_features))
-        check_sparse(found)  # nothing compiled has seen these bytes
+        with checking(block["data"].file):  # nothing compiled has seen these bytes
+            found = sp.csr_array(parts, shape=(len(rows), self.n_features))
+            check_sparse(found)
         return found
 
     def parts(self) -> Iterator[tuple[slice, Any]]:

@@ -13,7 +13,7 @@ import numpy as np
 from widemargin.additive.block_files import Entry, map_arrays, read_ahead
 from widemargin.additive.manifest import Manifest
 from widemargin.additive.source import Ranges, Values, united
-from widemargin.files import Folder
+from widemargin.files import Folder, checking
 
 T = TypeVar("T")
 
@@ -55,6 +55,8 @@ class RawSource:
         """The numbers of a block, which alone decide on scale and bins."""
         entry, manifest = self.manifest.raw[number], self.manifest
         values = values_of(read_raw(self.folder, entry, check=False), manifest.n_features)
+        with checking(self.folder / entry.file):
+            assert values.core is not None
         if not manifest.categories:
             return values
         return Values.of(values.data[:, manifest.columns.numbers])

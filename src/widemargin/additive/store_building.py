@@ -35,7 +35,7 @@ from widemargin.additive.raw_blocks import RawBlock, raw_blocks
 from widemargin.additive.raw_source import RawSource, read_raw, values_of
 from widemargin.additive.source import Ranges, Values, united
 from widemargin.additive.store import Told, read_encoder
-from widemargin.files import Folder
+from widemargin.files import Folder, checking
 from widemargin.validation import (
     check_choice,
     check_n_jobs,
@@ -245,7 +245,8 @@ class _Building:
         }
         entry = entry_of("encoder.bin", arrays)
         write_arrays(self.folder, entry, arrays)
-        some = _encoded(self._some_rows(), encoder, self.manifest, None)
+        with checking(self.folder / self.manifest.raw[0].file):
+            some = _encoded(self._some_rows(), encoder, self.manifest, None)
         compressed = some.index is not None
         self.update(encoder=entry, kernel=choose_kernel(source.block(0)), compressed=compressed)
 
@@ -276,7 +277,9 @@ class _Building:
 
         def coded(k: int) -> tuple[int, Entry, dict]:
             check = raw[k].file not in self._fresh
-            arrays = _coded(read_raw(self.folder, raw[k], check=check), encoder, manifest)
+            arrays = read_raw(self.folder, raw[k], check=check)
+            with checking(self.folder / raw[k].file):
+                arrays = _coded(arrays, encoder, manifest)
             return k, entry_of(f"block-{done + k:06}.bin", arrays, named=False), arrays
 
         for k, entry, arrays in read_ahead(coded, left, self.steps.n_threads):

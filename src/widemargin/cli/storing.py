@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import time
 import zipfile
@@ -11,18 +12,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from widemargin import BlockStore, KernelSVC
 from widemargin.cli.arguments import UsageError
 from widemargin.cli.datasets import is_store, labels_of, no_labels, stream_of
 from widemargin.cli.memory import Memory
 from widemargin.cli.options import Output, Source
-from widemargin.cli.output import print_facts, print_json
+from widemargin.cli.output import print_facts, print_json, printable
 from widemargin.cli.words import call_features
 from widemargin.data import Dataset, Layout
 from widemargin.data.reading import detect_format
 from widemargin.data.streams import HEAD
+from widemargin.files import Folder
 from widemargin.resources import free_memory
 
 _UNITS = {"": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
@@ -73,14 +74,34 @@ def store_for(
     if is_store(data):
         yield BlockStore(data)
         return
-    with TemporaryDirectory(prefix=f".{model.name[:40]}.", suffix=".store", dir=model.parent) as f:
+    with _folder_beside(model) as folder:
         if not output.quiet:
             size = "may be" if _is_pipe(data) else "is"
-            print(f"{data} {size} larger than --memory-limit: training from {f}", file=sys.stderr)
+            said = f"{data} {size} larger than --memory-limit: training from {folder}"
+            print(printable(said), file=sys.stderr)
         with _told(output) as told:
             chunks = _chunks(data, source, keep)
-            made = BlockStore.build(Path(f), chunks, keep=keep, n_jobs=source.jobs, told=told)
+            made = BlockStore.build(folder, chunks, keep=keep, n_jobs=source.jobs, told=told)
         yield made
+
+
+@contextmanager
+def _folder_beside(model: Path) -> Iterator[Path]:
+    """A folder for a store until the model is trained, always the same.
+
+    So what a training that was killed has left behind is found by the next one, and removed.
+    """
+    path = model.with_name(f".{model.name[:40]}.store")
+    with Folder(path, make=True) as folder:
+        folder.claim(f"The folder {str(path)!r}", "training")
+        if folder.names() - {"blocks"}:
+            raise ValueError(f"{str(path)!r} is a folder with other files in it: move it away.")
+        if folder.has("blocks"):
+            shutil.rmtree(folder / "blocks")
+        try:
+            yield folder / "blocks"
+        finally:
+            shutil.rmtree(path)
 
 
 def memory_of(store: BlockStore) -> Memory:

@@ -144,7 +144,7 @@ class Checkpoint:
         def made(arrays: dict) -> list[ClusterSolution]:
             solutions = []
             for k, problem in enumerate(problems):
-                dual, gap, n_iter, double = arrays[f"sums{k}"].tolist()
+                dual, gap, n_iter, double = _finite(arrays[f"sums{k}"], 4).tolist()
                 variables, alpha = arrays[f"variables{k}"], arrays[f"alpha{k}"]
                 _check_alpha(alpha, problem.upper[_numbers(variables, len(problem.upper))])
                 sums = (dual, gap, int(n_iter), bool(double))
@@ -162,15 +162,11 @@ class Checkpoint:
 
     def load_solution(self, name: str, problem: Variables) -> Solution | None:
         def made(a: dict) -> Solution:
-            primal, dual, n_iter, double = a["sums"].tolist()
+            primal, dual, n_iter, double = _finite(a["sums"], 4).tolist()
             _check_alpha(a["alpha"], problem.upper)
             sums, each = (primal, dual, int(n_iter)), a.get("each")
-            if each is not None and (each.ndim, each.shape[1:], each.dtype) != (
-                2,
-                (2,),
-                np.float64,
-            ):
-                raise ValueError("no objectives")
+            if each is not None:
+                _finite(each, len(problem.output), 2)
             return Solution(a["alpha"], *sums, double=bool(double), each=each)
 
         return self._load(name, made)
@@ -221,6 +217,13 @@ class Checkpoint:
         """Of a part: its content, what it is, and which fit and seed it belongs to."""
         key = digest(self._fit, name).encode()
         return hashlib.blake2b(payload, key=key, digest_size=_DIGEST).digest()
+
+
+def _finite(sums: np.ndarray, *shape: int) -> np.ndarray:
+    """Objectives and the like, of this shape."""
+    if sums.dtype != np.float64 or sums.shape != shape or not np.all(np.isfinite(sums)):
+        raise ValueError("an objective that is not finite")
+    return sums
 
 
 def _numbers(variables: np.ndarray, n: int) -> np.ndarray:
