@@ -268,7 +268,7 @@ def _forge_checkpoint(random: random.Random, files: dict, changed: Callable) -> 
     try:
         head = json.loads(files["fit.json"])
         arrays = dict(unpack(files[name][len(MAGIC) + 32 :]))
-        which = random.choice(list(arrays))
+        which = random.choice(sorted(arrays))
         arrays[which] = _forged_array(random, arrays[which])
         if random.random() < 0.1:
             del arrays[which]
@@ -364,10 +364,11 @@ def _read(name: str, folder: Path, random: random.Random, max_bytes: int) -> Non
             codes.toarray()
         machine = AdditiveSVC(max_iter=2, n_jobs=1, missing="learn")
     if random.random() < 0.1:
-        machine.fit(store)
+        with suppress(ValueError):  # of values that no fit can do anything with
+            machine.fit(store)
     if random.random() < 0.2:
         try:
             store.append(CHUNKS[rows](), **SETTINGS)
         except ValueError as error:
-            if not str(error).startswith("The chunk that begins"):  # which is what it names
+            if "hunk" not in str(error):  # which is what such an error names
                 raise

@@ -184,13 +184,15 @@ def test_messages_that_are_not_one_line_are_noticed(hostile, memory_file, monkey
         raise ValueError(said.format(path))
 
     monkeypatch.setattr(hostile, "read", read)
+    monkeypatch.setattr(hostile, "stream", read)
     numbers = [n for n in range(300) if hostile.kind_of(n) == "npy"]
     for number in numbers:
         assert hostile.attempt(0, number, memory_file)[1] == "failed"
 
 
 def test_memory_that_is_not_given_back_is_noticed(hostile, memory_file, monkeypatch):
-    monkeypatch.setattr(hostile, "read", lambda path, **options: bytearray(600 << 20).index(1))
+    for name in ("read", "stream"):
+        monkeypatch.setattr(hostile, name, lambda path, **options: bytearray(600 << 20).index(1))
     numbers = [n for n in range(60) if hostile.kind_of(n) == "npy"]
     gc.collect()  # what other tests have left must not go meanwhile
     assert [n for n, _, _ in hostile.large(0, numbers[:2], memory_file)] == numbers[:2]

@@ -35,6 +35,7 @@ _EXPECTED = (
     MemoryError,
     ArithmeticError,
     RuntimeError,
+    SystemError,  # of compiled modules that find no memory
 )
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 show_traceback = False

@@ -230,12 +230,16 @@ def _npz(
 
 
 def _npz_chunks(archive, members, suffix: str, budget: Budget) -> Iterator[Dataset]:
+    def opened_member(name: str):
+        with unreadable(budget.name, "npz"):
+            return closing(archive.open(members[f"{name}{suffix}"]))
+
     y = None
     if f"y{suffix}" in members:
-        with closing(archive.open(members[f"y{suffix}"])) as member:
+        with opened_member("y") as member:
             y = np.concatenate(list(_rows(member, budget, "npz")) or [np.zeros(0)])
     at = 0
-    with closing(archive.open(members[f"X{suffix}"])) as member:
+    with opened_member("X") as member:
         for X in _rows(member, budget, "npz"):
             own = None if y is None else y[at : at + len(X)]
             at += len(X)
