@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from ctypes import c_int64
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -243,8 +244,8 @@ def _report(seed: int, number: int, kind: str, said: str) -> str:
 # ------------------------------------------------------------------ all of them
 
 
-def run(count: int, jobs: int, seed: int, turns: tuple[str, ...] = TURNS) -> int:
-    """Read so many files, or until Ctrl-C; the number of failures."""
+def run(count: int, jobs: int, seed: int, turns: tuple[str, ...] = TURNS) -> np.ndarray:
+    """Read so many files, or until Ctrl-C; how many of each kind had which outcome."""
     board, started = Board(jobs), time.monotonic()
     workers = [Worker(k, board, seed, count, turns) for k in range(jobs)]
     told = started
@@ -257,7 +258,10 @@ def run(count: int, jobs: int, seed: int, turns: tuple[str, ...] = TURNS) -> int
     except KeyboardInterrupt:
         for worker in workers:
             worker.process.terminate()
-    return report(board.table(), time.monotonic() - started)
+    seconds = time.monotonic() - started
+    print(lines_of(board.table()))
+    print(f"\n{seconds:.0f} s, {board.table().sum() / seconds:,.0f} files per second")
+    return board.table()
 
 
 class Worker:
@@ -295,13 +299,15 @@ class Worker:
         return False
 
 
-def report(table: np.ndarray, seconds: float) -> int:
-    print("| kind | " + " | ".join(("files", *OUTCOMES)) + " |")
-    print("|---" * (2 + len(OUTCOMES)) + "|")
+def lines_of(table: np.ndarray) -> str:
+    lines = [
+        "| kind | " + " | ".join(("files", *OUTCOMES)) + " |",
+        "|---" * (2 + len(OUTCOMES)) + "|",
+    ]
     for kind, row in (*zip(KINDS, table, strict=True), ("all", table.sum(axis=0))):
-        print(f"| {kind} | " + " | ".join(f"{n:,}" for n in (row.sum(), *row)) + " |")
-    print(f"\n{seconds:.0f} s, {table.sum() / seconds:,.0f} files per second")
-    return int(table[:, OUTCOMES.index("failed")].sum())
+        if row.sum():
+            lines.append(f"| {kind} | " + " | ".join(f"{n:,}" for n in (row.sum(), *row)) + " |")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -311,11 +317,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="read this one again, and let its error through")
     parser.add_argument("--save", help="where to write that one")
+    parser.add_argument("--write", type=Path, help="a document whose table to replace")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, help="no other files than these")
     options = parser.parse_args()
     turns = tuple(options.kinds or TURNS)
     if options.only is None:
-        sys.exit(1 if run(options.count, options.jobs, options.seed, turns) else 0)
+        table = run(options.count, options.jobs, options.seed, turns)
+        if options.write is not None:
+            from stress.report import write_between
+
+            mark = f"<!-- written by python -m fuzz.hostile{' --kinds' * bool(options.kinds)} -->"
+            end = "<!-- end of the files -->"
+            write_between(options.write, mark, end, f"seed {options.seed}", lines_of(table))
+        sys.exit(int(table[:, OUTCOMES.index("failed")].sum() > 0))
     kind, content, rng = hostile_file(options.seed, options.only, turns)
     path = options.save or f"/proc/self/fd/{os.memfd_create('hostile')}"
     quiet()

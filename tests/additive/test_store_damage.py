@@ -5,10 +5,12 @@ import os
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from widemargin import BlockStore
 from widemargin.additive import block_files
-from widemargin.additive.manifest import MANIFEST
+from widemargin.additive.manifest import MANIFEST, Manifest
+from widemargin.budget import TooLargeError
 from widemargin.files import Folder
 
 from .helpers import svc
@@ -30,7 +32,6 @@ def test_values_have_a_name_by_content_and_codes_a_checksum(tmp_path):
 @pytest.mark.parametrize("named", [True, False], ids=["older", "now"])
 def test_damage_is_found_by_the_digest_of_older_stores_and_by_the_checksum(named, store):
     from widemargin.additive.block_files import entry_of, read_arrays
-    from widemargin.additive.manifest import Manifest
 
     folder = Folder(store.folder)
     manifest = Manifest.read(folder)
@@ -112,12 +113,11 @@ def test_a_folder_that_is_no_store(tmp_path):
         BlockStore(tmp_path)
 
 
-def replace_block(store, change):
+def replace_block(store, change, entries=None):
     """A store made by hand: its second block changed, with the right checksum."""
     from widemargin.additive.block_files import entry_of, read_arrays, write_arrays
-    from widemargin.additive.manifest import Manifest
 
-    folder, entry = Folder(store.folder), store.codes.entries[1]
+    folder, entry = Folder(store.folder), (entries or store.codes.entries)[1]
     manifest = Manifest.read(folder)
     arrays = change(read_arrays(folder, entry, check=True))
     changed = entry_of(entry.file, arrays)
@@ -188,3 +188,66 @@ def test_a_checksum_is_made_once_for_every_block_that_is_written(tmp_path, monke
     monkeypatch.setattr(block_files, "_crc32", lambda pieces: made.append(1) or crc32(pieces))
     store = build(tmp_path / "store")
     assert len(made) == 2 * len(store.codes.entries)  # raw blocks, and codes
+
+
+# ------------------------------------------------------------------ numbers that promise too much
+
+
+def sparse_values(folder):
+    X, y = data()
+    return build(folder, [(sp.csr_array(X), y)], keep="values", values_per_block=200)
+
+
+def pointers(change):
+    def changed(arrays):
+        arrays["start"] = change(arrays["start"])
+        return arrays
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda start: np.where(np.arange(len(start)) % 2, start[-1], 0).astype(start.dtype),
+        lambda start: start + 1,
+        lambda start: -start,
+        lambda start: np.full_like(start, start[-1]),
+    ],
+    ids=["up and down", "beyond the end", "negative", "not from 0"],
+)
+def test_row_pointers_are_held_against_the_values(change, tmp_path):
+    """A few kB of them took gigabytes."""
+    store = sparse_values(tmp_path / "store")
+    replace_block(store, pointers(change), store._entries)
+    with pytest.raises(ValueError, match=r"raw-000001.bin' is damaged: its row pointers"):
+        BlockStore(store.folder).matrix()
+
+
+def test_features_are_held_against_the_size_of_the_files(tmp_path):
+    store = sparse_values(tmp_path / "store")
+    folder = Folder(store.folder)
+    Manifest.read(folder).with_(n_features=2**31).write(folder)
+    with pytest.raises(TooLargeError, match=r"manifest.json': its 2147483648 features take 550 GB"):
+        BlockStore(store.folder)
+    assert BlockStore(store.folder, max_bytes=2**40).shape == (120, 2**31)
+
+
+def test_a_manifest_that_is_too_long_is_not_read(tmp_path):
+    store = build(tmp_path / "store")
+    with open(store.folder / MANIFEST, "r+b") as file:
+        file.truncate(2**42)  # of which the disk has next to nothing
+    with pytest.raises(TooLargeError, match=r"manifest.json': its contents take"):
+        BlockStore(store.folder)
+
+
+def test_a_store_of_classes_without_bins_is_refused(tmp_path):
+    store = build(tmp_path / "store")
+    folder = Folder(store.folder)
+    for changes in ({"encoder": None}, {"kernel": ""}, {"classes": []}, {"n_finished": 99}):
+        manifest = Manifest.read(folder)
+        manifest.with_(**changes).write(folder)
+        with pytest.raises(ValueError, match=r"manifest\.(blocks|classes) must be"):
+            BlockStore(store.folder)
+        manifest.write(folder)
+    BlockStore(store.folder)
