@@ -206,3 +206,19 @@ def test_a_worker_goes_on_where_the_one_before_it_ended(hostile):
     rest = [*board.taken(0, count=2500)]
     assert rest == [*range(3, 2500)]
     assert [*board.taken(1, count=2500)] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed", "number"),
+    [
+        ("arrow", 33, 27537),  # read as a stream, it ended the process
+        ("arrow", 33, 40082),
+        ("store", 1, 1557),  # a category that there is not
+        ("checkpoint", 34, 10913),  # a gap that overflows
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_files_that_were_read_wrongly_once(hostile, memory_file, kind, seed, number):
+    with np.errstate(all="ignore"):
+        _, result, said = hostile.attempt(seed, number, memory_file, (kind,))
+    assert result != "failed", said

@@ -121,8 +121,8 @@ def open_standard_streams() -> None:
         sys.stdout.reconfigure(errors="surrogateescape")
     if sys.stderr is sys.__stderr__ or sys.__stderr__ is None:
         whole = open(sys.stderr.fileno(), "wb", 0, closefd=False)  # noqa: SIM115
-        how = {"errors": "backslashreplace", "write_through": True}
-        sys.stderr = _Messages(whole, sys.stderr.encoding, **how)  # type: ignore[arg-type]
+        encoding = sys.stderr.encoding
+        sys.stderr = _Messages(whole, encoding, "backslashreplace", write_through=True)
 
 
 def _only_once(*tiresome: type[Warning]) -> Callable:

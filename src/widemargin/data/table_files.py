@@ -157,9 +157,9 @@ def in_pieces(reader: pa.RecordBatchReader, n_bytes: int, budget: Budget) -> Ite
     categorical = _dictionaries(reader.schema)
     step = max(1, min(_MOST_ROWS, n_bytes // (8 * max(1, len(reader.schema)))))
     for batch in reader:
-        budget.check(batch.nbytes, "some of its rows take")
         table = pa.Table.from_batches([batch])
-        table.validate(full=True)
+        table.validate(full=True)  # before its size is asked for, which follows its offsets
+        budget.check(batch.nbytes, "some of its rows take")
         for begin in range(0, table.num_rows, step):
             yield LoadedTable(_without_index(table.slice(begin, step)), True, categorical)
 

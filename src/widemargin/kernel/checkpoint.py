@@ -37,6 +37,7 @@ _HEAD = "fit.json"
 BEGUN = "-begun"
 EVERY = 30.0  # seconds between two looks at a problem that is being solved
 _DIGEST = 32
+_LARGEST = 1e300  # objective, of which some can be added
 T = TypeVar("T")
 
 
@@ -167,7 +168,9 @@ class Checkpoint:
             sums, each = (primal, dual, int(n_iter)), a.get("each")
             if each is not None:
                 _finite(each, len(problem.output), 2)
-            return Solution(a["alpha"], *sums, double=bool(double), each=each)
+            found = Solution(a["alpha"], *sums, double=bool(double), each=each)
+            _finite(np.array([found.relative_gap]), 1)
+            return found
 
         return self._load(name, made)
 
@@ -221,7 +224,8 @@ class Checkpoint:
 
 def _finite(sums: np.ndarray, *shape: int) -> np.ndarray:
     """Objectives and the like, of this shape."""
-    if sums.dtype != np.float64 or sums.shape != shape or not np.all(np.isfinite(sums)):
+    numbers = sums.dtype == np.float64 and sums.shape == shape
+    if not numbers or not np.all(np.abs(sums) <= _LARGEST):  # NaN is not
         raise ValueError("an objective that is not finite")
     return sums
 
