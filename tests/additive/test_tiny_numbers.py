@@ -38,6 +38,11 @@ def test_values_that_cannot_be_divided_by_are_refused_by_column(scale, layout):
         AdditiveSVC().fit(layout(X * scale), Y)
 
 
+def test_one_column_of_such_values_is_refused_among_others():
+    with pytest.raises(ValueError, match=r"Column 2 ranges from .* multiply it first"):
+        AdditiveSVC(scaling="minmax").fit(X * [1, 1, 1e-310, 1], Y)
+
+
 def test_small_values_are_as_good_as_large_ones():
     plain = AdditiveSVC(random_state=0, tol=1e-6).fit(X, Y)
     small = AdditiveSVC(random_state=0, tol=1e-6).fit(X * 2.0**-1000, Y)
