@@ -318,10 +318,14 @@ def check_unscaled(estimator, X, way_out: str) -> None:
 
 
 def check_sums(C: float, weight: np.ndarray, largest: float, unit: float = 1.0) -> None:
-    """Refuse what overflows even double precision: a'Qa with all variables at their bounds.
+    """Refuse what double precision cannot hold: a'Qa with all variables at their bounds, and bounds
+    whose reciprocals it does not have.
 
     ``largest`` is the largest kernel value, ``unit`` that of C.
     """
+    if C / unit * weight.min(where=weight > 0, initial=1.0) < np.finfo(np.float64).tiny:
+        reason = "is too small for these sample weights and kernel values. Increase either of them."
+        raise ParameterError("C", C, reason)
     with np.errstate(over="ignore"):
         total = np.float64(C) / unit * weight.sum()
         finite = np.isfinite(np.square(total) * max(1.0, largest) * 1e8)

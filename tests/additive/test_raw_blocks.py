@@ -18,6 +18,7 @@ from widemargin.additive.encoder import fit_encoder
 from widemargin.additive.manifest import Manifest
 from widemargin.additive.raw_blocks import narrowed, raw_blocks
 from widemargin.additive.source import Values
+from widemargin.files import Folder
 
 from .encoding import same
 from .problems import histograms
@@ -66,8 +67,8 @@ def test_fractions_are_written_without_a_copy(tmp_path):
     stacked = narrowed(parts)
     assert all(mine is theirs for mine, theirs in zip(stacked.parts, parts, strict=True))
     entry = entry_of("a", {"data": stacked, "label": np.arange(15)})
-    write_arrays(tmp_path, entry, {"data": stacked, "label": np.arange(15)})
-    found = read_arrays(tmp_path, entry, check=True)
+    write_arrays(Folder(tmp_path), entry, {"data": stacked, "label": np.arange(15)})
+    found = read_arrays(Folder(tmp_path), entry, check=True)
     np.testing.assert_array_equal(found["data"], np.concatenate(parts))
     np.testing.assert_array_equal(found["label"], np.arange(15))
 

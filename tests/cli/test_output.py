@@ -122,7 +122,7 @@ def test_errors_of_the_system_name_the_file():
     assert output._message(FileNotFoundError(2, "No such file", "x.txt")) == "x.txt: No such file."
     assert output._message(OSError(5, "Input/output error")) == "file: Input/output error."
     assert output._message(OSError(28, "No space left")) == "standard output: No space left."
-    assert output._message(MemoryError()) == "MemoryError"
+    assert output._message(MemoryError()) == "out of memory."
 
 
 # ------------------------------------------------------------------ help
@@ -152,7 +152,7 @@ def test_an_interrupted_write_leaves_the_old_model(two, monkeypatch):
     run("train", two, "m")
     before = Path("m").read_bytes()
 
-    def interrupt(*args):
+    def interrupt(*args, **folders):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "replace", interrupt)

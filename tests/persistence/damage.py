@@ -1,5 +1,6 @@
 """Model files taken apart, changed, and what every damaged file must do."""
 
+import io
 import json
 import struct
 import warnings
@@ -12,12 +13,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from safetensors import safe_open
-from safetensors.numpy import save as to_bytes
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC, load, papers, save
+from widemargin.persistence.container import write_sealed
 
 from .cases import PLAIN, Case, classes, encoded, mostly_zero, rows, table
 
@@ -41,9 +42,11 @@ class Parts:
         return Parts(json.loads(json.dumps(self.header)), dict(self.arrays))
 
     def content(self, text: str | None = None) -> bytes:
-        """The bytes of a file with this header, or with this text in its place."""
+        """The bytes of a file with this header, or with this text in its place, and the digest."""
         text = json.dumps(self.header) if text is None else text
-        return to_bytes(self.arrays, metadata={KEY: text})
+        file = io.BytesIO()
+        write_sealed(file, text, self.arrays)
+        return file.getvalue()
 
 
 # Tiny models whose files are damaged in every way: few rows, few bins, little history.

@@ -255,6 +255,12 @@ def _inverse(high: np.ndarray, low: np.ndarray) -> np.ndarray:
                 "scale it first."
             )
         factor = 1 / spread
+        if np.any(np.isinf(factor) & (spread > 0)):
+            j = int(np.argmax(np.isinf(factor) & (spread > 0)))
+            raise ValueError(
+                f"Column {j} ranges from {low[j]:g} to {high[j]:g}, less than float64 can divide "
+                "by; multiply it first."
+            )
     return np.where(np.isfinite(factor), factor, 0.0)
 
 

@@ -310,6 +310,8 @@ def text_column(X, j: int) -> Text:
     frame = _frame(X)
     if frame is not None:
         return _text(frame[:, j])
+    if sp.issparse(X):
+        raise ValueError(f"Column {j} has categories, which sparse data cannot have; give a table.")
     return text_of(np.asarray(X)[:, j].tolist())
 
 

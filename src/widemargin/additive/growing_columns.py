@@ -106,5 +106,7 @@ def in_order(data: np.ndarray, categories: list[tuple[int, list[str]]]) -> np.nd
         rank = np.full(len(names) + 1, float(UNSEEN))
         rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
         known = ~np.isnan(data[:, column])
+        if not np.all(np.isin(data[known, column], np.arange(UNSEEN, len(names)))):
+            raise ValueError(f"a category of column {column} is none that there is")
         data[known, column] = rank[data[known, column].astype(np.int64)]
     return data

@@ -304,4 +304,8 @@ def demo(
 
 
 def main() -> None:
-    app(args=with_long_options(sys.argv[1:]), prog_name="widemargin")
+    output.open_standard_streams()
+    try:
+        exit_status_on_error(app)(args=with_long_options(sys.argv[1:]), prog_name="widemargin")
+    except typer.Exit as ended:
+        sys.exit(ended.exit_code)

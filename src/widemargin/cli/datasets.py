@@ -136,6 +136,12 @@ def _like_training(
     for data in chunks:
         X: Any = data.X
         n_rows += X.shape[0]
+        if sp.issparse(X) and header.categorical:
+            names = ", ".join(memory.called(j) for j in header.categorical)
+            raise ValueError(
+                f"{path}: rows of numbers, but the model takes a table: it has categories in the "
+                f"columns {names}."
+            )
         if sp.issparse(X) and not header.any_width:
             X = X[:, 1:] if memory.serial_numbers else X
             extra += X[:, d:].count_nonzero() if X.shape[1] > d else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import io
 import json
 import math
 import os
@@ -12,6 +13,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,17 @@ from widemargin.files import replacing
 from widemargin.warning import IdentifierWarning, RareClassWarning, UnscaledWarning
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_LOST = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
+_EXPECTED = (
+    ValueError,
+    TypeError,
+    OSError,
+    ImportError,
+    MemoryError,
+    ArithmeticError,
+    RuntimeError,
+    SystemError,  # of compiled modules that find no memory
+)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 show_traceback = False
 command_line = ""  # of this run
@@ -45,26 +57,68 @@ def exit_status_on_error(command: Callable) -> Callable:
             except typer.Exit:
                 raise
             except BrokenPipeError:  # the reader of our output has closed it
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                _give_up_output()
                 raise typer.Exit(FAILED) from None
             except KeyboardInterrupt:
                 _say("interrupted.")
                 raise typer.Exit(INTERRUPTED) from None
-            except (ValueError, TypeError, OSError, ImportError, MemoryError, ArithmeticError) as e:
+            except _EXPECTED as e:
                 if show_traceback:
                     traceback.print_exc()
                 _say(f"error: {_message(e)}")
+                if isinstance(e, OSError) and e.errno in _LOST and e.filename is None:
+                    _give_up_output()
                 raise typer.Exit(MISUSED if isinstance(e, UsageError) else FAILED) from None
 
     return run
 
 
+def _give_up_output() -> None:
+    """Nothing more can be printed: what is left of it must not fail once more at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
-        # Errors of files have a name, so a full disk without one is that of the output.
-        nameless = "standard output" if error.errno in _FULL else "file"
-        return f"{error.filename or nameless}: {error.strerror}."
+        # Errors of files name them, so what is full without a name is the standard output.
+        nameless = "standard output" if error.errno in _LOST else "file"
+        return f"{os.fsdecode(error.filename or nameless)}: {error.strerror}."
+    if isinstance(error, MemoryError):
+        return f"out of memory. {error}".strip()
+    if "start new thread" in str(error):
+        return "no more threads: too little memory, or too many processes. Use --jobs 1."
     return said(error) or type(error).__name__
+
+
+class _Messages(io.TextIOWrapper):
+    """The standard error, where what cannot be written is no reason to end."""
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            super().flush()
+
+
+def open_standard_streams() -> None:
+    """Let a command work whatever its three streams are.
+
+    One that is closed is opened, so that no other file has its number; using it is an error, but
+    for messages, which are lost.  File names that are not text are printed as the bytes they are.
+    """
+    for number, name, how in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_WRONLY)  # the lowest number
+            setattr(sys, name, open(number, how, closefd=False))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")
+    if sys.stderr is sys.__stderr__ or sys.__stderr__ is None:
+        whole = open(sys.stderr.fileno(), "wb", 0, closefd=False)  # noqa: SIM115
+        encoding = sys.stderr.encoding
+        sys.stderr = _Messages(whole, encoding, "backslashreplace", write_through=True)
 
 
 def _only_once(*repeated: type[Warning]) -> Callable:
@@ -165,5 +219,5 @@ def save_figure(figure, path: Path) -> None:
     kind = path.suffix.lstrip(".").lower() or "png"
     if kind not in figure.canvas.get_supported_filetypes():
         raise UsageError(f"{path}: matplotlib cannot draw {kind}; use .png, .svg or .pdf.")
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format=kind)
+    with replacing(path) as file:
+        figure.savefig(file, format=kind)

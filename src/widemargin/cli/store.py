@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import NamedTemporaryFile, TemporaryDirectory
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from scipy.sparse import issparse
@@ -29,11 +29,12 @@ from widemargin.cli.datasets import (
 )
 from widemargin.cli.memory import Memory
 from widemargin.cli.options import Output, Source
-from widemargin.cli.output import print_result
+from widemargin.cli.output import print_result, printable
 from widemargin.cli.words import UsageError, call_features
 from widemargin.data import Dataset, Layout
 from widemargin.data.reading import detect_format
 from widemargin.data.streams import HEAD
+from widemargin.files import Folder
 from widemargin.kernel.cache import LEAST_SLOTS
 from widemargin.kernel.exact import COPIED
 from widemargin.kernel.lazy_rows import PREPARED
@@ -82,13 +83,33 @@ def store_for(
     if is_store(data):
         yield BlockStore(data)
         return
-    with TemporaryDirectory(prefix=f".{model.name[:40]}.", suffix=".store", dir=model.parent) as f:
+    with _folder_beside(model) as folder:
         if not output.quiet:
             size = "may be" if _is_pipe(data) else "is"
-            print(f"{data} {size} larger than --memory-limit: training from {f}", file=sys.stderr)
+            said = f"{data} {size} larger than --memory-limit: training from {folder}"
+            print(printable(said), file=sys.stderr)
         with _told(output) as told:
-            made = _built(Path(f), data, keep, source, told)
+            made = _built(folder, data, keep, source, told)
         yield made
+
+
+@contextmanager
+def _folder_beside(model: Path) -> Iterator[Path]:
+    """A folder for a store until the model is trained, always the same.
+
+    So what a training that was killed has left behind is found by the next one, and removed.
+    """
+    path = model.with_name(f".{model.name[:40]}.store")
+    with Folder(path, make=True) as folder:
+        folder.claim(f"The folder {str(path)!r}", "training")
+        if folder.names() - {"blocks"}:
+            raise ValueError(f"{str(path)!r} is a folder with other files in it: move it away.")
+        if folder.has("blocks"):
+            shutil.rmtree(folder / "blocks")
+        try:
+            yield folder / "blocks"
+        finally:
+            shutil.rmtree(path)
 
 
 def _built(folder: Path, data: Path, keep: str, source: Source, told) -> BlockStore:

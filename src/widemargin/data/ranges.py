@@ -97,8 +97,8 @@ class Range:
         lines += ["x", _pair(self.to)]
         each = zip(self.index.tolist(), self.low.tolist(), self.high.tolist(), strict=True)
         lines += [f"{j} {_pair(Span(low, high))}" for j, low, high in each]
-        with replacing(path) as temporary:
-            temporary.write_bytes(("\n".join(lines) + "\n").encode())
+        with replacing(path) as file:
+            file.write(("\n".join(lines) + "\n").encode())
 
 
 def is_range_file(path: str | os.PathLike) -> bool:

@@ -317,7 +317,6 @@ class ParquetFile:
         return _joined(self.pieces(_PIECE, {}), self.budget)
 
     def pieces(self, n_bytes: int, types: Mapping[str, pa.DataType]) -> Iterator[LoadedTable]:
-        import pyarrow as pa
         from pyarrow import parquet
 
         file = parquet.ParquetFile(self.stream)
@@ -338,8 +337,7 @@ class ParquetFile:
             batches = file.iter_batches(min(rows, _MOST_ROWS_SPELLED))
             batch = next(batches, None)
         while batch is not None:
-            self.budget.check(batch.nbytes, "some of its rows take")
-            yield from _validated(pa.Table.from_batches([batch]), rows, declared)
+            yield from _validated(batch, rows, declared, self.budget)
             batch = next(batches, None)
 
 
@@ -366,18 +364,22 @@ class ArrowFile:
 
 def in_pieces(reader: pa.RecordBatchReader, n_bytes: int, budget: Budget) -> Iterator[LoadedTable]:
     """Batches cut into tables of about so many bytes as numbers."""
-    import pyarrow as pa
-
     declared = _dictionaries(reader.schema)
     step = max(1, min(_MOST_ROWS, n_bytes // (8 * max(1, len(reader.schema)))))
     for batch in reader:
-        budget.check(batch.nbytes, "some of its rows take")
-        yield from _validated(pa.Table.from_batches([batch]), step, declared)
+        yield from _validated(batch, step, declared, budget)
 
 
-def _validated(table: pa.Table, step: int, declared: set[str]) -> Iterator[LoadedTable]:
-    """So many rows of a table at a time."""
-    table.validate(full=True)  # offsets and numbers of texts are taken from the file as they are
+def _validated(
+    batch: pa.RecordBatch, step: int, declared: set[str], budget: Budget
+) -> Iterator[LoadedTable]:
+    """So many rows of a batch at a time."""
+    import pyarrow as pa
+
+    # Offsets and numbers of texts are as in the file, and the size is computed from them.
+    batch.validate(full=True)
+    budget.check(batch.nbytes, "some of its rows take")
+    table = pa.Table.from_batches([batch])
     for begin in range(0, table.num_rows, step):
         yield LoadedTable(_without_index(table.slice(begin, step)), True, declared)
 

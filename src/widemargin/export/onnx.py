@@ -79,8 +79,8 @@ def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLi
         {"label": (labels.dtype, ["N"]), "scores": (np.float32, shape)},
         _metadata(model, inputs),
     )
-    with replacing(path) as temporary:
-        temporary.write_bytes(content)
+    with replacing(path) as file:
+        file.write(content)
 
 
 def _inputs(graph: Graph, steps: list) -> Inputs:

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from widemargin.additive import AdditiveSVC
 from widemargin.export.labels import plain_labels
-from widemargin.files import replacing
+from widemargin.files import text_output
 from widemargin.terms import Explanation, explain
 
 
@@ -114,8 +114,8 @@ def export_shapes(model: AdditiveSVC | Pipeline, path: str | os.PathLike, names=
     ['widemargin', 'classes', 'outputs', 'intercepts', 'features', 'terms']
     """
     text = json.dumps(shape_functions(model, names), allow_nan=False)
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    with text_output(path) as file:
+        file.write(text)
 
 
 def _finite(values: np.ndarray) -> list:
