@@ -26,6 +26,10 @@ class NegativeWarning(UserWarning):
     """A kernel of histograms has been given negative values."""
 
 
+class IdentifierWarning(UserWarning):
+    """A column is different in every row, and may only number them."""
+
+
 class UnseenWarning(UserWarning):
     """New data has categories, or gaps, that the training data did not have."""
 

@@ -57,6 +57,7 @@ class SvcAttributes:
 
     model_: Any  # KernelModel or LinearModel
     classes_: np.ndarray
+    coding_: Coding
     multi_class: str
     converged_: bool
     kernel: Any
@@ -82,7 +83,7 @@ class SvcAttributes:
 
     def _signed(self, values: np.ndarray) -> np.ndarray:
         """Values of outputs with the sign that SVC gives them."""
-        return 0.0 - values if Coding.of(self).votes else values
+        return 0.0 - values if self.coding_.votes else values
 
     @property
     def support_vectors_(self):

@@ -10,6 +10,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.classifier import MarginClassifier
+from widemargin.errors import Message, Parameter, ParameterError
 from widemargin.kernel.attributes import SvcAttributes, refusing_others
 from widemargin.kernel.backend import Host
 from widemargin.kernel.input import rows_of_objects
@@ -18,7 +19,7 @@ from widemargin.kernel.linear_fit import LinearFit
 from widemargin.kernel.model import COMBINATIONS
 from widemargin.kernel.partition import CLUSTERINGS
 from widemargin.kernel.problems import MULTI_CLASS, Variables, binary_problems
-from widemargin.multiclass import Coding, Targets
+from widemargin.multiclass import Targets
 from widemargin.stored import matrix_of
 from widemargin.validation import (
     check_bool,
@@ -31,7 +32,6 @@ from widemargin.validation import (
     machine_of_kernel,
 )
 from widemargin.warning import LostClassWarning, warn_user
-from widemargin.wording import words
 
 FIRST_LOOK, LOOKED_AT = 64, 1000  # rows of a class that may be predicted nowhere
 LARGEST = 1e30  # gamma and coef0 that single precision can work with
@@ -282,10 +282,12 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
     def _check_C(self) -> None:
         check_number("C", self.C, above=0)
         if np.inf == self.C:
-            raise ValueError(
-                f"{words().option('C', self.C)} has no solution where classes overlap. Use a large "
-                f"number, such as {words().option('C', 1e6)}; where they do not overlap, numbers "
-                "above the largest dual variable change nothing."
+            raise ParameterError(
+                "C",
+                self.C,
+                "has no solution where classes overlap. Use a large number, such as {large}; where "
+                "they do not overlap, numbers above the largest dual variable change nothing.",
+                large=Parameter("C", 1e6),
             )
 
     def _check_kernel(self) -> None:
@@ -319,10 +321,11 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
         if not isinstance(self.early, (bool, np.bool_)):
             check_number("early", self.early, low=1, high=20, integer=True)
         if self.early and self.clustering == "random":
-            raise ValueError(
+            message = (
                 "clustering='random' has no clusters for new rows, which an early model needs. Use "
-                f"another, or {words().option('early', False)}."
+                "another, or {early}."
             )
+            raise ValueError(Message(message, early=Parameter("early", False)))
         check_choice("early_prediction", self.early_prediction, COMBINATIONS)
         if self.early_prediction == "bcm" and traits_of(self.kernel).pairwise:
             raise ValueError(
@@ -332,10 +335,13 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
         if self.fit_intercept != "auto":
             check_bool("fit_intercept", self.fit_intercept)
         if self._has_intercept() and self.early:
-            option = words().option
-            raise ValueError(
-                f"{option('fit_intercept', True)} needs the whole problem, which an early model "
-                f"does not solve. Use {option('early', False)} or {option('fit_intercept', False)}."
+            raise ParameterError(
+                "fit_intercept",
+                True,
+                "needs the whole problem, which an early model does not solve. Use {early} or "
+                "{without}.",
+                early=Parameter("early", False),
+                without=Parameter("fit_intercept", False),
             )
 
     def _problems(self, targets: Targets) -> list[Variables]:
@@ -370,9 +376,14 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
             if not any(np.any(coding.classes(scores) == number) for scores in looks):
                 name = self.classes_[number : number + 1].tolist()[0]
                 warn_user(
-                    f"Class {name!r} is predicted for none of its {n_rows[number]} training rows. "
-                    f"Increase {words().option('C')}, or set "
-                    f"{words().option('class_weight', 'balanced')}.",
+                    Message(
+                        "Class {name!r} is predicted for none of its {n} training rows. "
+                        "Increase {C}, or set {weight}.",
+                        name=name,
+                        n=n_rows[number],
+                        C=Parameter("C"),
+                        weight=Parameter("class_weight", "balanced"),
+                    ),
                     LostClassWarning,
                 )
 
@@ -393,7 +404,7 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
             for the earlier class.
         """
         check_is_fitted(self, "model_")
-        coding = Coding.of(self)
+        coding = self.coding_
 
         def scores(model, rows, host: Host) -> np.ndarray:
             if coding.votes and self.decision_function_shape == "ovo":
@@ -408,7 +419,7 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
         They are those of double precision, whatever the precision of decision values.
         """
         check_is_fitted(self, "model_")
-        coding = Coding.of(self)
+        coding = self.coding_
 
         def first_of_most(outputs: np.ndarray) -> np.ndarray:
             """The first of the classes with most votes: a score is votes and less than a third."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from widemargin.digest import digest
 from widemargin.engine import Control, Threads, run_tasks
+from widemargin.errors import Parameter, ParameterError
 from widemargin.kernel.attributes import iterations
 from widemargin.kernel.divide import FitState, support_of
 from widemargin.kernel.input import read_data
@@ -23,7 +24,6 @@ from widemargin.multiclass import Targets
 from widemargin.progress import progress_of
 from widemargin.stored import Store
 from widemargin.validation import check_sums
-from widemargin.wording import words
 
 CLUSTERED = {"early": False, "levels": "auto", "checkpoint": None, "record_levels": False}
 
@@ -63,9 +63,13 @@ class LinearFit(KernelMachine):
         for name, default in CLUSTERED.items():
             value = getattr(self, name)
             if value not in (default, 0):
-                raise ValueError(
-                    f"{words().option(name, value)} is of clusters, which kernel='linear' does not "
-                    f"make: it is solved on the weights. Leave {words().option(name)} out."
+                raise ParameterError(
+                    name,
+                    value,
+                    "is of clusters, which {kernel} does not make: it is solved on the weights. "
+                    "Leave {left} out.",
+                    kernel=Parameter("kernel", "linear"),
+                    left=Parameter(name),
                 )
 
     def _prepare(self, X, y, sample_weight, *, several: bool = False) -> Any:

@@ -305,7 +305,7 @@ class GivenRows:
                 "A model file holds support vectors of a kernel function only where they are rows "
                 "of a dense matrix of numbers."
             )
-        return {"data": self.data, "norms": np.zeros(len(self))}
+        return {"data": self.data}
 
 
 @dataclass(frozen=True)
