@@ -12,7 +12,7 @@ install = $(1)/bin/python tools/requirements.py $(2) > $(1)/requirements.txt && 
 build = $(1)/bin/python -m pip install -q --no-deps --no-build-isolation -e . \
   --config-settings=build-dir=build/$(2) --config-settings=cmake.define.$(3)
 
-.PHONY: demo test check format sanitize fuzz stress package bench clean
+.PHONY: demo test quick check format sanitize fuzz stress package bench clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/tools:
@@ -46,6 +46,9 @@ demo: $(VENV)/demo ## train on digits and on a larger problem, print a table, dr
 # A file's tests stay together: some share a cluster of workers, or a model.
 test: $(VENV)/ready ## all tests, doctests included
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+quick: $(VENV)/ready ## tests but those marked slow: processes, kills, clusters, clocks
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 check: $(VENV)/ready ## linters and types
 	$(call install,$(VENV),lint)

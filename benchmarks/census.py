@@ -22,7 +22,7 @@ COLUMNS = ["machine", "accuracy, %", "AUC", "fit, s", "predict, s"]
 
 def census():
     """Frames and labels, 80 % to train on; the categories are those of the file."""
-    found = read(data.folder() / "census-income.test.zip", label=-1, na=["?"], one_hot=False)
+    found = read(data.folder() / "census-income.test.zip", label=-1, na=["?"])
     X, y = found.X.to_pandas(), found.y == "50000+."
     return found.columns, *train_test_split(X, y, test_size=0.2, random_state=SEED, stratify=y)
 

@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks import data
 from benchmarks.report import RESULTS, SEED, one_thread, table, write
 from widemargin import AdditiveSVC, BlockStore, KernelSVC
-from widemargin.additive.rounds import Round, RowsPart, Weights, descend
+from widemargin.additive.rounds import Round, Shard, Weights, descend
 from widemargin.dask import ROUNDS_KEPT
 
 WORKERS = (10, 100, 1000)
@@ -107,7 +107,7 @@ def part_of_a_round(n_rows: int = 100_000) -> tuple[float, int]:
         store = BlockStore.build(folder, [(X, y)])
         training = machine._prepare_stored(store, None, None)
         _, shared = machine._shared_problem(training)
-        part = RowsPart(shared, training.targets.coding.targets)
+        part = Shard(shared, training.targets.coding.targets)
         told = Round(Weights.zeros(shared, part.targets.shape[1]), 10, SEED, True)
         best = np.inf
         for _ in range(3):
@@ -117,14 +117,14 @@ def part_of_a_round(n_rows: int = 100_000) -> tuple[float, int]:
     return best / n_rows, len(pickle.dumps(told)) + len(pickle.dumps(move))
 
 
-def rounds_of(n_parts: int) -> int:
+def rounds_of(n_shards: int) -> int:
     """Of covtype, as results/parts.md has them, continued as a power of the number of parts."""
     line = re.search(r"\| covtype.*classes \|(.*)\|", (RESULTS / "parts.md").read_text())
     assert line is not None
     found = [int(cell) for cell in line[1].split("|")]
     parts = 2 ** np.arange(len(found))
     slope, start = np.polyfit(np.log(parts[1:]), np.log(found[1:]), 1)
-    return round(float(np.exp(start + slope * np.log(n_parts))))
+    return round(float(np.exp(start + slope * np.log(n_shards))))
 
 
 def minutes(seconds: float) -> str:

@@ -21,9 +21,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from benchmarks import data
 from benchmarks.competitors.liblinear import liblinear
 from benchmarks.competitors.quantisation import UnaryCode
+from benchmarks.peer_gaps import linear_gap
 from benchmarks.report import one_thread, table, write
 from widemargin import AdditiveMap, AdditiveSVC
-from widemargin.peer_gaps import linear_gap
 
 LEVELS = 7  # 128 bins
 C, TOL = 1e-3, 0.01

@@ -17,9 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from benchmarks import data
+from benchmarks.peer_gaps import linear_gap
 from benchmarks.report import SEED, alternate, best_C, one_thread, write
 from widemargin import AdditiveSVC
-from widemargin.peer_gaps import linear_gap
 
 TOL = 0.01
 

@@ -103,7 +103,7 @@ def fits(folder: Path) -> dict[str, Fit]:
     many = make_blobs(2000, n_features=8, centers=40, random_state=SEED)
     X, y = make_blobs(3000, n_features=8, centers=12, cluster_std=2.0, random_state=SEED)
     codes, values = (folder / name for name in ("codes", "values"))
-    in_parts = {"kernel": "chi2", "tol": 0.025, "n_parts": PARTS}
+    in_parts = {"kernel": "chi2", "tol": 0.025, "n_shards": PARTS}
     return {
         ROUNDS: Fit(AdditiveSVC, in_parts, (_store(codes, *digits),), digits[0], alike=False),
         BATCHES: Fit(AdditiveSVC, {"kernel": "chi2"}, many, many[0]),

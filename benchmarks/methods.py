@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from benchmarks.competitors import COMPETITORS
+from benchmarks.nodes import pmsvm_lut
 from widemargin import AdditiveSVC, KernelSVC, papers
 from widemargin.easy import Easy
 
@@ -34,7 +35,7 @@ class EasySearch(ClassifierMixin, BaseEstimator):
 METHODS: dict[str, Callable[..., Any]] = COMPETITORS | {
     "ICD": papers.icd,
     "PmSVM": papers.pmsvm,
-    "PmSVM-LUT": papers.pmsvm_lut,
+    "PmSVM-LUT": pmsvm_lut,
     "DC-SVM": papers.dcsvm,
     "DC-SVM (early)": papers.dcsvm_early,
     "AdditiveSVC": AdditiveSVC,

@@ -6,14 +6,16 @@ Rounds are counted, not timed, so parts are swept here, one after the other.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from benchmarks import data
 from benchmarks.report import SEED, table, write
 from widemargin import AdditiveSVC, BlockStore
-from widemargin.additive.rounds import PartsHere, minimise_in_rounds
+from widemargin.additive.rounds import Shard, minimise_in_rounds
 from widemargin.additive.solver import Stopping
 from widemargin.dask import _cut
 from widemargin.engine import Control
@@ -28,14 +30,34 @@ SETS = {
 }
 
 
-def rounds(store: BlockStore, n_parts: int) -> int:
+class ShardsHere:
+    """Shards in this process, one after the other."""
+
+    def __init__(self, shards: Sequence[Shard]):
+        self._shards, self.states = shards, [shard.first_state for shard in shards]
+        self._before = self.states
+
+    def __len__(self) -> int:
+        return len(self._shards)
+
+    def each(self, function: Callable, *told: Any) -> list:
+        pairs = zip(self._shards, self.states, strict=True)
+        results = [function(shard, state, *told) for shard, state in pairs]
+        self._before, self.states = self.states, [state for state, _ in results]
+        return [result for _, result in results]
+
+    def take_back(self) -> None:
+        self.states = self._before
+
+
+def rounds(store: BlockStore, n_shards: int) -> int:
     machine = AdditiveSVC(tol=TOL, random_state=SEED)
     training = machine._prepare_stored(store, None, None)
     _, shared = machine._shared_problem(training)
     targets = training.targets.coding.targets
-    parts = PartsHere(_cut(shared, targets, n_parts))
+    shards = ShardsHere(_cut(shared, targets, n_shards))
     n_outputs, stopping = targets.shape[1], Stopping(TOL, 1000)
-    _, outcome = minimise_in_rounds(parts, shared, n_outputs, stopping, SEED, Control())
+    _, outcome = minimise_in_rounds(shards, shared, n_outputs, stopping, SEED, Control())
     assert outcome.converged
     return outcome.n_iter
 

@@ -51,8 +51,8 @@ def keep(name: str, folder: Path) -> Path:
     for side, Z in zip(SIDES, (X, X_test), strict=True):
         arrays |= {f"{side}_{k}": v for k, v in _parts(Z).items()}
     folder.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as file, open(file, "wb") as out:
-        np.savez(out, **arrays)
+    with replacing(path) as file:
+        np.savez(file, **arrays)
     return path
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.environment import cpu
+
 RESULTS = Path(__file__).parent / "results"
 SEED = 0
 EXTENSIONS = 8  # of a grid at either end, at most
@@ -85,7 +87,6 @@ def accuracy(model, X, y) -> str:
 def write(name: str, title: str, lines: list[str], part: str = "") -> None:
     """Print a result and keep it as benchmarks/results/<name>.md, or one of its parts."""
     from widemargin import _core
-    from widemargin.environment import cpu  # which older trees lack (compare_commits)
 
     packages = ", ".join(f"{p} {version(p)}" for p in ("numpy", "scipy", "scikit-learn"))
     command = f"python -m benchmarks.{name} {part}".strip()

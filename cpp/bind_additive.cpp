@@ -152,8 +152,9 @@ class Dual {
     nb::gil_scoped_release release;
     require(all_within(s.order + begin, end - begin, shared_.n_rows()),
             "order names a row out of range");
-    s.distinct = all_distinct(s.order + begin, end - begin, shared_.n_rows());
-    s.n_threads = s.distinct ? patience_.threads(n_threads_) : 1;
+    const bool may_share =
+        n_threads_ > 1 && all_distinct(s.order + begin, end - begin, shared_.n_rows());
+    s.n_threads = may_share ? patience_.threads(n_threads_) : 1;
     bool crowded = false;
     s.crowded = &crowded;
     const std::int64_t at = loops().descend(shared_.arg(), arg_, s);

@@ -1,5 +1,6 @@
-// Bindings of rows of codes and of the passes over them.
+// Bindings of rows of codes and of the passes over them, and of the checksum of bytes.
 #include "checked_rows.hpp"
+#include "checksum.hpp"
 
 namespace widemargin {
 namespace {
@@ -52,6 +53,17 @@ nb::ndarray<nb::numpy, std::int64_t> py_largest_codes(const Rows& rows) {
   return vector_to_numpy(std::move(out));
 }
 
+nb::ndarray<nb::numpy, std::uint32_t> py_checksum(const Array& bytes) {
+  const auto n = std::int64_t(bytes.size());
+  const auto* begin = pointer<std::uint8_t>(bytes, n, "bytes must be uint8");
+  Checksum sum;
+  {
+    nb::gil_scoped_release release;
+    sum.add(begin, n);
+  }
+  return vector_to_numpy(std::vector<std::uint32_t>(sum.lane.begin(), sum.lane.end()));
+}
+
 }  // namespace
 
 void bind_codes(nb::module_& m) {
@@ -66,6 +78,8 @@ void bind_codes(nb::module_& m) {
   m.def("count_cells", &py_count_cells, "rows"_a, "row_weight"_a,
         "Total weight of each feature's codes: start of each feature, codes, weights.");
   m.def("largest_codes", &py_largest_codes, "rows"_a, "The largest code of each feature.");
+  m.def("checksum", &py_checksum, "bytes"_a,
+        "Numbers that tell an array of bytes from damaged ones.");
 }
 
 }  // namespace widemargin

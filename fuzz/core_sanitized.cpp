@@ -170,7 +170,7 @@ void solve_box(const Data& data, LossKind loss) {
   const Called<Layout, Shape> any_rows(p.shared.rows);
   solve(
       [&](const Sweep& s) {
-        Alone<typename Cells::Lanes, T> alone(nullptr);
+        Alone<typename Cells::Lanes> alone;
         return descend(rows, cells, box, BoxDual<Cells>(p.shared, box), s, alone);
       },
       [&](const Sweep& s) {
@@ -231,6 +231,7 @@ template <class T>
 KernelLoopsOf<T> loops() {
   return {finish_block<T>,
           fill<T>,
+          add<T>,
           kStrip<T>,
           fill_dense<T>,
           dense_norms<T>,

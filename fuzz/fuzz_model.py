@@ -7,6 +7,7 @@ its header, its arrays and its bytes.  Most mutations of a file itself would end
 first look at it; see README.md.
 """
 
+import io
 import json
 import os
 import struct
@@ -16,10 +17,9 @@ from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import load_file
-from safetensors.numpy import save as to_bytes
 
 from widemargin.persistence import load, read_header
-from widemargin.persistence.container import KEY
+from widemargin.persistence.container import write_sealed
 
 GOLDEN = Path(__file__).parents[1] / "tests" / "persistence" / "golden"
 FILES = sorted(GOLDEN.glob("*.safetensors"))
@@ -80,6 +80,13 @@ def TestOneInput(data: bytes) -> None:
             pass
 
 
+def sealed(text: str, arrays: dict) -> bytes:
+    """A file of this header, with the digest that belongs to it."""
+    file = io.BytesIO()
+    write_sealed(file, text, arrays)
+    return file.getvalue()
+
+
 def changed(recipe: Recipe, header: dict, arrays: dict) -> bytes:
     """A file after some changes; those of its bytes come last."""
     header, arrays, edits = json.loads(json.dumps(header)), dict(arrays), []
@@ -96,7 +103,7 @@ def changed(recipe: Recipe, header: dict, arrays: dict) -> bytes:
         if what == 2:  # in the text of the header
             at = at % (len(text) + 1)
             text = text[:at] + new.decode("latin-1") + text[at + len(new) :]
-    content = to_bytes(arrays, metadata={KEY: text})
+    content = sealed(text, arrays)
     for what, at, new in edits:
         if what == 3:  # anywhere
             at = at % (len(content) + 1)

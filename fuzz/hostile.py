@@ -20,15 +20,18 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from ctypes import c_int64
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from fuzz import hostile_folders
 from fuzz.fuzz_model import ROWS as MODEL_ROWS
-from fuzz.hostile_files import KINDS, SEEDS, hostile_file, kind_of
+from fuzz.hostile_files import KINDS, SEEDS, TURNS, hostile_file, kind_of
 
 from widemargin import load
+from widemargin.additive import manifest
 from widemargin.budget import TooLargeError
-from widemargin.data import read, stream_svmlight, svmlight, table_files
+from widemargin.data import read, stream, stream_svmlight, svmlight, table_files
 from widemargin.data.ranges import read_range
 from widemargin.libsvm.predictors import ForeignClassifier
 
@@ -52,7 +55,10 @@ def outcome(kind: str, content: bytes, rng, path: str) -> str:
     with open(path, "wb") as file:
         file.write(content)
     try:
-        if kind in ("model", "libsvm"):
+        if kind in hostile_folders.KINDS:
+            path = "/dev/shm/forged-"
+            hostile_folders.use(kind, content, rng, MAX_BYTES)
+        elif kind in ("model", "libsvm"):
             _predict(load(path, max_bytes=MAX_BYTES))
         elif kind == "range":
             read_range(path, max_bytes=MAX_BYTES).scaled(SOME, 1)
@@ -65,7 +71,11 @@ def outcome(kind: str, content: bytes, rng, path: str) -> str:
             options = rng.choice(({}, {"label": False}, {"label": 0}, {"label": "label"}))
             if options and kind in ("npz", "svmlight"):
                 options = {"split": "train"} if kind == "npz" else {"n_features": 9}
-            _check(read(path, max_bytes=MAX_BYTES, n_jobs=1, **options))
+            if rng.random() < 0.3:
+                for block in stream(path, max_bytes=MAX_BYTES, n_jobs=1, **options):
+                    _check(block)
+            else:
+                _check(read(path, max_bytes=MAX_BYTES, n_jobs=1, **options))
     except (ValueError, OSError) as error:
         said = str(error)
         if path not in said or "\n" in said or len(said) > MESSAGE:
@@ -149,6 +159,7 @@ def quiet() -> None:
     pa.set_io_thread_count(1)
     # Buffers of full size would take longer than any of the files.
     svmlight.PART = table_files.BLOCK = 1 << 14
+    manifest._AT_LEAST = MAX_BYTES
 
 
 def limit_memory() -> None:
@@ -175,9 +186,11 @@ class Peak:
         return self._now() - self.before
 
 
-def attempt(seed: int, number: int, path: str) -> tuple[str, str, str]:
+def attempt(
+    seed: int, number: int, path: str, turns: tuple[str, ...] = TURNS
+) -> tuple[str, str, str]:
     """Kind and outcome of a file, and what is to be said of it."""
-    kind, content, rng = hostile_file(seed, number)
+    kind, content, rng = hostile_file(seed, number, turns)
     started = time.monotonic()
     try:
         result = outcome(kind, content, rng, path)
@@ -189,26 +202,28 @@ def attempt(seed: int, number: int, path: str) -> tuple[str, str, str]:
     return kind, result, ""
 
 
-def large(seed: int, numbers: list[int], path: str) -> Iterator[tuple[int, str, str]]:
+def large(
+    seed: int, numbers: list[int], path: str, turns: tuple[str, ...] = TURNS
+) -> Iterator[tuple[int, str, str]]:
     """Those of some files that take too much memory, and not only when they are made.
 
     To ask after every file would take too long.
     """
     for number in numbers:
         peak = Peak()
-        kind, _, _ = attempt(seed, number, path)
+        kind, _, _ = attempt(seed, number, path, turns)
         if peak.grown > MAX_BYTES + BLOCKS:
             yield number, kind, f"{peak.grown / 1e6:.0f} MB"
 
 
-def work(worker: int, board: Board, seed: int, count: int) -> None:
+def work(worker: int, board: Board, seed: int, count: int, turns: tuple[str, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # that is for whoever has started it
     path = f"/proc/self/fd/{os.memfd_create('hostile')}"
     warm_up(path)
     limit_memory()
     numbers, peak = [], Peak()
     for number in board.taken(worker, count):
-        kind, result, said = attempt(seed, number, path)
+        kind, result, said = attempt(seed, number, path, turns)
         board.add(worker, kind, result)
         if said:
             print(_report(seed, number, kind, said), flush=True)
@@ -216,7 +231,7 @@ def work(worker: int, board: Board, seed: int, count: int) -> None:
         if len(numbers) < TOGETHER and number != count - 1:
             continue
         if peak.grown > MAX_BYTES + BLOCKS:
-            for which, kind, said in large(seed, numbers, path):
+            for which, kind, said in large(seed, numbers, path, turns):
                 board.add(worker, kind, "failed")
                 print(_report(seed, which, kind, said), flush=True)
         numbers, peak = [], Peak()
@@ -229,10 +244,10 @@ def _report(seed: int, number: int, kind: str, said: str) -> str:
 # ------------------------------------------------------------------ all of them
 
 
-def run(count: int, jobs: int, seed: int) -> int:
-    """Read so many files, or until Ctrl-C; the number of failures."""
+def run(count: int, jobs: int, seed: int, turns: tuple[str, ...] = TURNS) -> np.ndarray:
+    """Read so many files, or until Ctrl-C; how many of each kind had which outcome."""
     board, started = Board(jobs), time.monotonic()
-    workers = [Worker(k, board, seed, count) for k in range(jobs)]
+    workers = [Worker(k, board, seed, count, turns) for k in range(jobs)]
     told = started
     try:
         while sum(worker.looked_after() for worker in workers) < jobs:
@@ -243,20 +258,24 @@ def run(count: int, jobs: int, seed: int) -> int:
     except KeyboardInterrupt:
         for worker in workers:
             worker.process.terminate()
-    return report(board.table(), time.monotonic() - started)
+    seconds = time.monotonic() - started
+    print(lines_of(board.table()))
+    print(f"\n{seconds:.0f} s, {board.table().sum() / seconds:,.0f} files per second")
+    return board.table()
 
 
 class Worker:
     """A process that reads files, and another in its place when it ends or hangs."""
 
-    def __init__(self, number: int, board: Board, seed: int, count: int):
+    def __init__(self, number: int, board: Board, seed: int, count: int, turns: tuple[str, ...]):
         self.number, self.board, self.seed, self.count = number, board, seed, count
+        self.turns = turns
         self._start()
 
     def _start(self) -> None:
         self.at, self.since = -1, time.monotonic()
         self.board.at[self.number] = -1
-        arguments = (self.number, self.board, self.seed, self.count)
+        arguments = (self.number, self.board, self.seed, self.count, self.turns)
         self.process = mp.get_context("spawn").Process(target=work, args=arguments)
         self.process.start()
 
@@ -274,19 +293,21 @@ class Worker:
         if at < 0:
             raise SystemExit("a worker ended before its first file")
         said = f"exit status {self.process.exitcode}"
-        self.board.add(self.number, kind_of(at), "failed")
-        print(_report(self.seed, at, kind_of(at), said), flush=True)
+        self.board.add(self.number, kind_of(at, self.turns), "failed")
+        print(_report(self.seed, at, kind_of(at, self.turns), said), flush=True)
         self._start()
         return False
 
 
-def report(table: np.ndarray, seconds: float) -> int:
-    print("| kind | " + " | ".join(("files", *OUTCOMES)) + " |")
-    print("|---" * (2 + len(OUTCOMES)) + "|")
+def lines_of(table: np.ndarray) -> str:
+    lines = [
+        "| kind | " + " | ".join(("files", *OUTCOMES)) + " |",
+        "|---" * (2 + len(OUTCOMES)) + "|",
+    ]
     for kind, row in (*zip(KINDS, table, strict=True), ("all", table.sum(axis=0))):
-        print(f"| {kind} | " + " | ".join(f"{n:,}" for n in (row.sum(), *row)) + " |")
-    print(f"\n{seconds:.0f} s, {table.sum() / seconds:,.0f} files per second")
-    return int(table[:, OUTCOMES.index("failed")].sum())
+        if row.sum():
+            lines.append(f"| {kind} | " + " | ".join(f"{n:,}" for n in (row.sum(), *row)) + " |")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -296,10 +317,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="read this one again, and let its error through")
     parser.add_argument("--save", help="where to write that one")
+    parser.add_argument("--write", type=Path, help="a document whose table to replace")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, help="no other files than these")
     options = parser.parse_args()
+    turns = tuple(options.kinds or TURNS)
     if options.only is None:
-        sys.exit(1 if run(options.count, options.jobs, options.seed) else 0)
-    kind, content, rng = hostile_file(options.seed, options.only)
+        table = run(options.count, options.jobs, options.seed, turns)
+        if options.write is not None:
+            from stress.report import write_between
+
+            mark = f"<!-- written by python -m fuzz.hostile{' --kinds' * bool(options.kinds)} -->"
+            end = "<!-- end of the files -->"
+            write_between(options.write, mark, end, f"seed {options.seed}", lines_of(table))
+        sys.exit(int(table[:, OUTCOMES.index("failed")].sum() > 0))
+    kind, content, rng = hostile_file(options.seed, options.only, turns)
     path = options.save or f"/proc/self/fd/{os.memfd_create('hostile')}"
     quiet()
     print(kind, len(content), outcome(kind, content, rng, path))

@@ -22,8 +22,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import scipy.sparse as sp
-from fuzz import fuzz_model
-from safetensors.numpy import save as to_bytes
+from fuzz import fuzz_model, hostile_folders
 
 Make = Callable[[random.Random], bytes]
 X = np.array([[0.5, 0.0, 2.0], [0.0, 1.0, 0.25], [3.0, 0.0, 0.0]])
@@ -177,12 +176,12 @@ def _model_bombs() -> list[bytes]:
         wide = json.loads(json.dumps(header))
         for step in wide.get("steps", [wide]):
             step["n_features"] = 2**31 - 1
-        made.append(to_bytes(arrays, metadata={fuzz_model.KEY: json.dumps(wide)}))
+        made.append(fuzz_model.sealed(json.dumps(wide), arrays))
         if header.get("parameters", {}).get("early_prediction") == "bcm":
             many = dict(arrays)
             for name in ("coef", "support", "cluster", "vectors.data", "vectors.norms"):
                 many[name] = np.concatenate([arrays[name][:1]] * 20_000)
-            made.append(to_bytes(many, metadata={fuzz_model.KEY: json.dumps(header)}))
+            made.append(fuzz_model.sealed(json.dumps(header), many))
     return made
 
 
@@ -310,12 +309,20 @@ def _model(rng: random.Random) -> bytes:
     return fuzz_model.changed(recipe, *rng.choice(fuzz_model.MODELS))
 
 
+def _forged(kind: str) -> Make:
+    def make(rng: random.Random) -> bytes:
+        return hostile_folders.forged(kind, rng, changed)
+
+    return make
+
+
 MAKE: dict[str, Make] = {
     **{kind: _plain(kind) for kind in ("svmlight", "csv", "npy", "arrow", "parquet")},
     "npz": _npz,
     "model": _model,
     **{kind: _compressed(kind) for kind in PACKERS},
     **{kind: _plain(kind) for kind in ("libsvm", "range")},
+    **{kind: _forged(kind) for kind in hostile_folders.KINDS},
 }
 KINDS = tuple(MAKE)
 # Some are read in a fifth of the time that others take.
@@ -323,15 +330,17 @@ SHARES = {"svmlight": 5, "npy": 4, "npz": 4, "arrow": 2, "gz": 2, "bz2": 2, "xz"
 TURNS = tuple(kind for kind in KINDS for _ in range(SHARES.get(kind, 1)))
 
 
-def kind_of(number: int) -> str:
-    return TURNS[number % len(TURNS)]
+def kind_of(number: int, turns: tuple[str, ...] = TURNS) -> str:
+    return turns[number % len(turns)]
 
 
-def hostile_file(seed: int, number: int) -> tuple[str, bytes, random.Random]:
+def hostile_file(
+    seed: int, number: int, turns: tuple[str, ...] = TURNS
+) -> tuple[str, bytes, random.Random]:
     """The kind and the contents of a file, and choices that are left for whoever reads it."""
     rng = random.Random(seed << 64 | number)
-    kind = kind_of(number)
-    if rng.randrange(BOMBS) == 0:
+    kind = kind_of(number, turns)
+    if rng.randrange(BOMBS) == 0 and kind not in hostile_folders.KINDS:
         content = rng.choice(bombs(kind))
         return kind, content if rng.random() < 0.5 else changed(rng, content, [content]), rng
     return kind, MAKE[kind](rng), rng

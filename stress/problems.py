@@ -135,7 +135,7 @@ ADDITIVE = BOTH | {
     "approximation": usually("spectral", "unary", "fourier", "chebyshev", "pmsvm"),
     "rank": usually("auto", 1, 3, 8, 20),
     "n_bins": usually("auto", 1, 2, 16, 300),
-    "binning": usually("auto", "uniform", "floor", "log", "exact"),
+    "binning": usually("auto", "uniform", "floor", "exact"),
     "scaling": usually("auto", "global", "minmax", "percentile", None),
     "multi_class": chosen("ovr", "crammer_singer"),
     "C_unit": usually("diagonal", "raw"),

@@ -47,9 +47,14 @@ class Totals:
 
 def write(document: Path, totals: Totals, how: str) -> None:
     """Put the table where the document keeps it."""
+    write_between(document, BEGIN, END, how, totals.table())
+
+
+def write_between(document: Path, begin: str, end: str, how: str, table: str) -> None:
+    """Replace what stands between two marks of a document."""
     text = document.read_text(encoding="utf-8")
-    new = f"{BEGIN}\n\n{date.today()}, {how}:\n\n{totals.table()}\n\n{END}"
-    pattern = f"{re.escape(BEGIN)}.*{re.escape(END)}"
+    new = f"{begin}\n\n{date.today()}, {how}:\n\n{table}\n\n{end}"
+    pattern = f"{re.escape(begin)}.*{re.escape(end)}"
     if not re.search(pattern, text, re.DOTALL):
-        raise ValueError(f"{document} has no place for the counts: {BEGIN} ... {END}")
+        raise ValueError(f"{document} has no place for the counts: {begin} ... {end}")
     document.write_text(re.sub(pattern, lambda _: new, text, flags=re.DOTALL), encoding="utf-8")

@@ -10,10 +10,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CHECK = ROOT / "tools" / "check_machine.sh"
-pytestmark = pytest.mark.skipif(
-    not (CHECK.exists() and shutil.which("sh") and shutil.which("make")),
-    reason="not in a checkout, or no sh and make",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (CHECK.exists() and shutil.which("sh") and shutil.which("make")),
+        reason="not in a checkout, or no sh and make",
+    ),
+]
 
 
 def program(path: Path, *lines: str) -> Path:

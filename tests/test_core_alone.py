@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 MEMORY = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 RACES = ["-fsanitize=thread"]

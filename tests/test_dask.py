@@ -25,7 +25,9 @@ import pandas as pd
 from distributed import Client, Future, LocalCluster
 
 from widemargin.cluster import RETRIES, ClusterExecutor
-from widemargin.dask import AdditiveSVC, KernelSVC, PartsOnCluster
+from widemargin.dask import AdditiveSVC, KernelSVC, ShardsOnCluster
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +168,7 @@ def test_an_executor_hands_on_errors_and_withdraws_tasks(client):
     assert executor.submit(divmod, 7, 2).result(30) == (3, 1)
 
 
-@pytest.mark.parametrize("start", [ClusterExecutor, lambda client: PartsOnCluster(client, [])])
+@pytest.mark.parametrize("start", [ClusterExecutor, lambda client: ShardsOnCluster(client, [])])
 def test_a_scheduler_is_told_to_bear_losses(client, start):
     """Of its own, it gives a task up when a fourth worker is lost."""
 
@@ -207,7 +209,7 @@ def store(tmp_path_factory):
     return widemargin.BlockStore.build(folder, chunks, values_per_block=200 * 64)
 
 
-def test_a_store_is_fitted_in_parts(client, store, digits):
+def test_a_store_is_fitted_in_shards(client, store, digits):
     X, y = digits
     whole = widemargin.AdditiveSVC("chi2", tol=0.05, random_state=0).fit(store)
     model = AdditiveSVC("chi2", tol=0.05, client=client, random_state=0).fit(store)
@@ -215,13 +217,13 @@ def test_a_store_is_fitted_in_parts(client, store, digits):
     assert abs(model.objective_ / whole.objective_ - 1) < 0.05
     assert np.mean(model.predict(X) == whole.predict(X)) > 0.99
     assert model.to_local().score(X, y) > 0.95
-    one = AdditiveSVC("chi2", tol=0.05, client=client, n_parts=1, random_state=0).fit(store)
+    one = AdditiveSVC("chi2", tol=0.05, client=client, n_shards=1, random_state=0).fit(store)
     assert one.n_iter_ < model.n_iter_
 
 
 def test_the_model_of_a_store_does_not_depend_on_the_workers(client, store, digits):
     X, _ = digits
-    settings = {"tol": 0.05, "n_parts": 3, "random_state": 0}
+    settings = {"tol": 0.05, "n_shards": 3, "random_state": 0}
     models = [AdditiveSVC("chi2", client=client, **settings).fit(store) for _ in range(2)]
     np.testing.assert_array_equal(*(m.decision_function(X) for m in models))
 
@@ -231,14 +233,14 @@ def test_the_model_of_a_store_does_not_depend_on_the_workers(client, store, digi
     [{"approximation": "chebyshev"}, {"multi_class": "crammer_singer"}, {"warm_start": True}],
     ids=str,
 )
-def test_what_cannot_be_fitted_in_parts_is_refused(client, store, parameters):
-    with pytest.raises(ValueError, match="fitted in parts"):
+def test_what_cannot_be_fitted_in_shards_is_refused(client, store, parameters):
+    with pytest.raises(ValueError, match="fitted in shards"):
         AdditiveSVC("chi2", client=client, **parameters).fit(store)
-    with pytest.raises(ValueError, match="n_parts=0"):
-        AdditiveSVC("chi2", client=client, n_parts=0).fit(store)
+    with pytest.raises(ValueError, match="n_shards=0"):
+        AdditiveSVC("chi2", client=client, n_shards=0).fit(store)
 
 
-def test_parts_resume_from_the_last_rounds_that_were_kept(client, tmp_path):
+def test_shards_resume_from_the_last_rounds_that_were_kept(client, tmp_path):
     """After 25 rounds and the loss of all workers, 5 are done again: 20 have been brought here."""
     from types import SimpleNamespace
 
@@ -249,14 +251,14 @@ def test_parts_resume_from_the_last_rounds_that_were_kept(client, tmp_path):
 
     # Functions of a test travel by value.
     journals = [tmp_path / "0", tmp_path / "1"]
-    parts = PartsOnCluster(client, [SimpleNamespace(journal=j, first_state=0) for j in journals])
+    shards = ShardsOnCluster(client, [SimpleNamespace(journal=j, first_state=0) for j in journals])
     for k in range(25):
-        assert parts.each(descend, 1) == [k, k]
+        assert shards.each(descend, 1) == [k, k]
     for victim in client.run(os.getpid).values():
         os.kill(victim, signal.SIGKILL)
     for journal in journals:
         journal.unlink()
-    assert parts.each(descend, 1) == [25, 25]
+    assert shards.each(descend, 1) == [25, 25]
     for journal in journals:
         assert sorted(set(map(int, journal.read_text().split()))) == list(range(20, 26))
 
@@ -292,7 +294,7 @@ def test_a_scheduler_that_is_lost_is_an_error_soon(machine, lone_scheduler, stor
     killer = threading.Timer(1.0, scheduler.kill)
     killer.start()
     if machine == "rounds":
-        model = AdditiveSVC("chi2", tol=1e-9, max_iter=10**6, n_parts=2, client=client)
+        model = AdditiveSVC("chi2", tol=1e-9, max_iter=10**6, n_shards=2, client=client)
         data = (store,)
     else:
         model, data = KernelSVC(early=1, levels=2, C=1e4, tol=1e-6, client=client), blobs(20_000)

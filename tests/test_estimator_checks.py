@@ -11,6 +11,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import AdditiveMap, AdditiveSVC, KernelSVC, PowerMean
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(

@@ -98,9 +98,7 @@ def test_a_missing_value_is_named_by_its_column(machine, library):
     X = library.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "pay": [1.0, 2.0, None, 4.0]})
     with pytest.raises(ValueError, match="contains NaN at row 2, column 'pay'") as error:
         machine().fit(X, Y)
-    assert 'SimpleImputer, or learn from them with AdditiveSVC(missing="learn").' in str(
-        error.value
-    )
+    assert 'TableEncoder, or learn from them with AdditiveSVC(missing="learn").' in str(error.value)
 
 
 @pytest.mark.filterwarnings("ignore:Feature")

@@ -12,6 +12,8 @@ import pytest
 
 from widemargin.data import svmlight
 
+pytestmark = pytest.mark.slow
+
 FUZZ = Path(__file__).parents[1] / "fuzz"
 SEEDS = sorted((FUZZ / "seeds" / "svmlight").iterdir())
 
@@ -184,13 +186,15 @@ def test_messages_that_are_not_one_line_are_noticed(hostile, memory_file, monkey
         raise ValueError(said.format(path))
 
     monkeypatch.setattr(hostile, "read", read)
+    monkeypatch.setattr(hostile, "stream", read)
     numbers = [n for n in range(300) if hostile.kind_of(n) == "npy"]
     for number in numbers:
         assert hostile.attempt(0, number, memory_file)[1] == "failed"
 
 
 def test_memory_that_is_not_given_back_is_noticed(hostile, memory_file, monkeypatch):
-    monkeypatch.setattr(hostile, "read", lambda path, **options: bytearray(600 << 20).index(1))
+    for name in ("read", "stream"):
+        monkeypatch.setattr(hostile, name, lambda path, **options: bytearray(600 << 20).index(1))
     numbers = [n for n in range(60) if hostile.kind_of(n) == "npy"]
     gc.collect()  # what other tests have left must not go meanwhile
     assert [n for n, _, _ in hostile.large(0, numbers[:2], memory_file)] == numbers[:2]
@@ -204,3 +208,19 @@ def test_a_worker_goes_on_where_the_one_before_it_ended(hostile):
     rest = [*board.taken(0, count=2500)]
     assert rest == [*range(3, 2500)]
     assert [*board.taken(1, count=2500)] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed", "number"),
+    [
+        ("arrow", 33, 27537),  # read as a stream, it ended the process
+        ("arrow", 33, 40082),
+        ("store", 1, 1557),  # a category that there is not
+        ("checkpoint", 34, 10913),  # a gap that overflows
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_files_that_were_read_wrongly_once(hostile, memory_file, kind, seed, number):
+    with np.errstate(all="ignore"):
+        _, result, said = hostile.attempt(seed, number, memory_file, (kind,))
+    assert result != "failed", said

@@ -11,6 +11,8 @@ from benchmarks.traps import BEGINS, ENDS, HALFWAY, Trap
 
 from widemargin.dask import ROUNDS_KEPT
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def client():

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from widemargin import AdditiveSVC, KernelSVC, missed_pairs
+from widemargin import AdditiveSVC, KernelSVC, TableEncoder, missed_pairs
 from widemargin.pairs import PairsTold
 from widemargin.term_bins import TermBins, term_values
 from widemargin.terms import MISSING, NEITHER, Term
@@ -86,10 +86,10 @@ def test_sparse_data():
 def test_categories_are_one_column_and_keep_their_names():
     rng = np.random.default_rng(1)
     job, age = rng.integers(0, 3, 2000), rng.uniform(20, 60, 2000)
-    X = pd.DataFrame({f"job={name}": (job == k) * 1.0 for k, name in enumerate("abc")})
-    X["age"], X["size"] = age, rng.random(2000)
+    X = pd.DataFrame({"job": np.array(list("abc"))[job], "age": age, "size": rng.random(2000)})
     y = np.where(job == 1, age > 40, age < 40)
-    model = make_pipeline(StandardScaler(), AdditiveSVC(random_state=0)).fit(X, y)
+    encoder = TableEncoder(scaling=None, sparse_output=False)
+    model = make_pipeline(encoder, StandardScaler(), AdditiveSVC(random_state=0)).fit(X, y)
     pairs = missed_pairs(model, X, y)
     assert pairs[0].name == "job \N{MULTIPLICATION SIGN} age"
     assert pairs[0].stands_out
@@ -197,21 +197,24 @@ def test_bins_of_many_categories_are_the_most_frequent():
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csc_array, pd.DataFrame])
 def test_values_of_terms_in_any_container(form):
     X = form(np.array([[1.0, 0, 2], [0, 1, 3], [0, 0, 4]]))
-    term = Term("job", (0, 1), ("a", "b"))
-    assert term_values(X, term).tolist() == ["a", "b", NEITHER]
-    assert term_values(X, Term("x", (2,))).tolist() == [2, 3, 4]
+    assert term_values(X, Term("x", 2, (2,))).tolist() == [2, 3, 4]
+
+
+def test_dates_are_days():
+    X = pd.DataFrame({"when": pd.to_datetime(["2026-11-18", None])})
+    np.testing.assert_array_equal(term_values(X, Term("when", 0, (0,))), [20775, np.nan])
 
 
 def test_values_of_columns_of_categories_and_of_missing_numbers():
     ages = pd.array([1, None, 3, 4], dtype="Int64")
     X = pd.DataFrame({"job": pd.Categorical([1, None, 2, 1]), "age": ages})
-    assert term_values(X, Term("job", (0,), ("1", "2", MISSING))).tolist() == [
+    assert term_values(X, Term("job", 0, (0,), ("1", "2", MISSING))).tolist() == [
         "1",
         MISSING,
         "2",
         "1",
     ]
-    np.testing.assert_array_equal(term_values(X, Term("age", (1,))), [1, np.nan, 3, 4])
+    np.testing.assert_array_equal(term_values(X, Term("age", 1, (1,))), [1, np.nan, 3, 4])
 
 
 def test_missing_categories_of_arrow_are_no_category():
@@ -219,9 +222,9 @@ def test_missing_categories_of_arrow_are_no_category():
     jobs = pa.array(["smith", None, "clerk", None, "smith"]).dictionary_encode()
     X = pa.table({"job": pa.chunked_array([jobs]), "age": [1.0, None, 3.0, 4.0, 5.0]})
     known = ["smith", MISSING, "clerk", MISSING, "smith"]
-    assert term_values(X, Term("job", (0,), ("clerk", "smith", MISSING))).tolist() == known
-    assert term_values(X, Term("job", (0,))).tolist() == known
-    np.testing.assert_array_equal(term_values(X, Term("age", (1,))), [1, np.nan, 3, 4, 5])
+    assert term_values(X, Term("job", 0, (0,), ("clerk", "smith", MISSING))).tolist() == known
+    assert term_values(X, Term("job", 0, (0,))).tolist() == known
+    np.testing.assert_array_equal(term_values(X, Term("age", 1, (1,))), [1, np.nan, 3, 4, 5])
 
 
 def test_pairs_of_frames_with_categories_and_missing_values():

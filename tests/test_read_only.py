@@ -13,8 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from widemargin import AdditiveMap, AdditiveSVC, KernelSVC, explain, read, save
-from widemargin.additive.source import Blocks
-from widemargin.additive.source import ranges as ranges_of
 from widemargin.data.svmlight_writing import write_svmlight
 from widemargin.easy import Easy
 from widemargin.export import export_libsvm, export_onnx, export_shapes
@@ -198,13 +196,8 @@ def files(X, y, weight, folder):
     assert path.read_bytes() == before
 
 
-def blocks(X, y, weight, folder):
-    if not sp.issparse(X) or X.format == "csr":
-        ranges_of(Blocks.of([X, X]))
-
-
 READERS = [additive, additive_kinds, mapping, inner, inner_kinds, function, distances,
-           given_matrix, choosing, files, blocks]  # fmt: skip
+           given_matrix, choosing, files]  # fmt: skip
 
 
 def run(reader, X, folder):

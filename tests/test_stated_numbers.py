@@ -8,7 +8,6 @@ import pytest
 
 from widemargin import AdditiveSVC, KernelSVC, categories, easy, missed_pairs, pairs
 from widemargin.additive import encoder, tables
-from widemargin.cli import options
 from widemargin.kernel import (
     active_set,
     cache,
@@ -47,13 +46,12 @@ STATED = [
     (ADDITIVE, f'"auto": {encoder.AUTO_BINS}; {encoder.ICD_LEVELS} with'),
     (ADDITIVE, "smallest of " + ", ".join(map(str, tables.AUTO_RANKS))),
     *((ADDITIVE, f'"{name}"') for name in tables.APPROXIMATIONS),
-    (options.Approximation.__metadata__[0].help, ", ".join(tables.APPROXIMATIONS)),
     ("additive.md", f"Up to {encoder.AUTO_BINS} distinct values"),
     ("command-line.md", f"three widths of RBF on at most {easy.ROWS:,} rows"),
-    ("command-line.md", f"meet on {easy.MORE * easy.ROWS:,} rows"),
-    ("command-line.md", f"the best {easy.CONTENDERS} again in three rounds"),
+    ("command-line.md", f"are compared on {easy.MORE * easy.ROWS:,} rows"),
+    ("command-line.md", f"the best {easy.CONTENDERS} are compared again in three rounds"),
     ("command-line.md", f"rounds of {easy.ROUND_FOLDS} other folds"),
-    ("command-line.md", f"or has {easy.EARLY_FROM:,} rows, is an early one"),
+    ("command-line.md", f"or has {easy.EARLY_FROM:,} rows, becomes an early model"),
     ("files.md", f"more than {categories._MANY_CATEGORIES} values, and more than half"),
     (inspect.getdoc(missed_pairs), f"at least {pairs._FEWEST_ROWS}"),
     (inspect.getdoc(missed_pairs), f"pairs of the {pairs._MOST_TERMS:,} most important terms"),

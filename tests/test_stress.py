@@ -24,7 +24,7 @@ from widemargin import AdditiveSVC, KernelSVC
 ROOT = Path(__file__).parents[1]
 MINUTES = os.environ.get("WIDEMARGIN_STRESS_MINUTES")
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")]
 
 
 @pytest.mark.parametrize(
@@ -230,3 +230,15 @@ def test_counts_are_written_where_a_document_keeps_them(tmp_path):
     page.write_text("nothing")
     with pytest.raises(ValueError, match="has no place for the counts"):
         report.write(page, report.Totals({}), "")
+
+
+# ------------------------------------------------------------------ commands
+
+
+def test_a_command_that_is_killed_loses_nothing(tmp_path):
+    from stress.commands import Runs
+
+    runs = Runs(tmp_path, 0, ["predict"])
+    assert runs.disturbed("predict", signal.SIGKILL) == ""
+    runs.expected["predict"] = b"something else"
+    assert "written something else" in runs.disturbed("predict", signal.SIGKILL)

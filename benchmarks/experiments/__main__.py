@@ -15,7 +15,7 @@ from benchmarks.experiments.runner import Runner
 from benchmarks.experiments.schedule import Schedule
 from benchmarks.experiments.store import Results
 from benchmarks.report import RESULTS, table
-from widemargin.claim import Claim
+from widemargin.files import Folder
 
 QUICK = Path("build/experiments")  # not to be published
 
@@ -89,8 +89,8 @@ def _changed(experiment: plan.Experiment, options: argparse.Namespace) -> plan.E
 
 def run(experiments: list[plan.Experiment], folder: Path, options: argparse.Namespace) -> None:
     """Run what is missing, then print every table and where it is kept."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with Claim(folder, f"The folder {str(folder)!r}", "run of experiments"):
+    with Folder(folder, make=True) as claimed:
+        claimed.claim(f"The folder {str(folder)!r}", "run of experiments")
         kept = [Results(folder / f"{experiment.name}.parquet") for experiment in experiments]
         for results in kept:
             results.forget(options.again)

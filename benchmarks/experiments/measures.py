@@ -8,8 +8,8 @@ from dataclasses import asdict
 import numpy as np
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
+from benchmarks.peer_gaps import relative_gap
 from widemargin import papers
-from widemargin.peer_gaps import relative_gap
 
 EXACT = 1e-5  # relative gap of the solution whose support vectors are the true ones
 

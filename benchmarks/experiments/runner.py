@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
+from benchmarks.environment import describe
 from benchmarks.experiments import process
-from benchmarks.experiments.environment import describe
 from benchmarks.experiments.lines import short_setting
 from benchmarks.experiments.plan import Cell, Experiment, Method, cell
 from benchmarks.experiments.store import Results

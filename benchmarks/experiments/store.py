@@ -83,7 +83,7 @@ class Results:
         except ImportError:  # then there is no Parquet file: it could not have been read
             lines = "".join(json.dumps(row) + "\n" for row in self.rows.values())
             with replacing(self.journal) as file:
-                file.write_text(lines, encoding="utf-8")
+                file.write(lines.encode())
             return self.journal
         schema = pa.schema({name: getattr(pa, kind)() for name, kind in SCHEMA.items()})
         table = pa.Table.from_pylist(list(self.rows.values()), schema=schema)

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "additive/cells.hpp"
-#include "additive/parts.hpp"
+#include "additive/feature_slices.hpp"
 #include "additive/rows.hpp"
 
 namespace widemargin {
@@ -21,7 +21,7 @@ struct RowCalls {
   void (*decide)(const RowsArg&, const CellsArg&, std::int64_t begin, std::int64_t end, void* out);
   // Only dense rows have shares of their features other than the whole.
   void (*update)(const RowsArg&, const CellsArg&, const Share&, std::int64_t i, const void* delta);
-  // Dense rows only: row i (none if negative) is written, then the next one read, part by part.
+  // Dense rows only: row i (none if negative) is written, then the next one read, slice by slice.
   void (*update_dot)(const RowsArg&, const CellsArg&, const Share&, std::int64_t i,
                      const void* delta, std::int64_t next, void* out);
   void (*prefetch)(const RowsArg&, const CellsArg&, std::int64_t i);
@@ -56,7 +56,7 @@ struct CallsOf {
                      const void* delta) {
     const auto row = Rows(r)[i];
     if constexpr (Rows::dense)
-      cells(r, c).update(row.part(share.from(), share.to()), lanes(delta));
+      cells(r, c).update(row.slice(share.from(), share.to()), lanes(delta));
     else
       cells(r, c).update(row, lanes(delta));
   }
@@ -65,13 +65,13 @@ struct CallsOf {
     const Rows rows(r);
     Cells some = cells(r, c);
     const Lanes step = i < 0 ? Lanes{} : lanes(delta);
-    Lanes sums[kMostParts];
-    for (int p = 0; p < share.n_parts; ++p) {
+    Lanes sums[kMostSlices];
+    for (int p = 0; p < share.n_slices; ++p) {
       const std::int64_t from = share.bounds[p], to = share.bounds[p + 1];
-      const auto part = rows[next].part(from, to);
-      sums[p] = i < 0 ? some.dot(part) : moved_dot(some, rows[i].part(from, to), step, part);
+      const auto slice = rows[next].slice(from, to);
+      sums[p] = i < 0 ? some.dot(slice) : moved_dot(some, rows[i].slice(from, to), step, slice);
     }
-    store(static_cast<T*>(out), add_pairwise(sums, share.n_parts));
+    store(static_cast<T*>(out), add_pairwise(sums, share.n_slices));
   }
   static void prefetch(const RowsArg& r, const CellsArg& c, std::int64_t i) {
     cells(r, c).prefetch(Rows(r)[i]);
@@ -107,7 +107,7 @@ struct CallsOf {
     for (std::int64_t from = 0; from < r.n_features; from += step) {
       const std::int64_t to = from + step < r.n_features ? from + step : r.n_features;
       for (std::int64_t i = begin; i < end; ++i)
-        some.add_dot(rows[i].part(from, to), chains[i - begin]);
+        some.add_dot(rows[i].slice(from, to), chains[i - begin]);
     }
     for (std::int64_t i = begin; i < end; ++i)
       store(out + (i - begin) * kLanes, chains[i - begin].sum());

@@ -122,10 +122,6 @@ struct BoxDual {
     const T step = curvature(s) > 0 ? T(1) / curvature(s) : T(1e30);
     return loss.clipped(Lanes(s.coef - s.gradient * step), s.target, s.c);
   }
-  // What the dual objective gains by a step.
-  WIDEMARGIN_INLINE Lanes gain(const Sample& s, Lanes delta) const {
-    return -delta * (s.gradient + T(0.5) * curvature(s) * delta);
-  }
   WIDEMARGIN_INLINE T curvature(const Sample& s) const { return damping * s.diagonal + s.ridge; }
 
   // LIBLINEAR's variable and its gradient, a = y b and y times that of b; 0 in an empty lane.
@@ -163,38 +159,12 @@ struct BoxDual {
   }
 };
 
-// The coefficients that steps were taken from, in the sweep's order, and what the steps gain in the
-// dual objective: enough to take a part of them back.
-template <class T>
-struct Steps {
-  T* was;  // [rows of the sweep][lanes]
-  T gain[kLanes];
-};
-
-// One thread, which remembers its steps where somebody wants to know them.
-template <class Lanes, class T>
-class Alone {
- public:
-  explicit Alone(Steps<T>* steps) : steps_(steps) {}
-  ~Alone() {
-    if (steps_) store(steps_->gain, gain_);
-  }
-  Alone(const Alone&) = delete;
-  Alone& operator=(const Alone&) = delete;
-
+// A team of one thread.
+template <class Lanes>
+struct Alone {
   static constexpr bool leads() { return true; }
   static constexpr bool is_crowded() { return false; }
-  WIDEMARGIN_INLINE Lanes total(Lanes whole, bool&) { return whole; }
-  template <class Sample>
-  WIDEMARGIN_INLINE void note(std::int64_t row, const Sample& s, Lanes gain) {
-    if (!steps_) return;
-    store(steps_->was + row * std::int64_t(sizeof(Lanes) / sizeof(T)), s.coef);
-    gain_ += gain;
-  }
-
- private:
-  Steps<T>* steps_;
-  Lanes gain_{};
+  WIDEMARGIN_INLINE Lanes total(Lanes whole, bool&) const { return whole; }
 };
 
 // Visit order[begin, end) once.  Returns the position reached: `end`, or earlier when the time
@@ -242,7 +212,6 @@ std::int64_t descend(const Rows& rows, Cells cells, const BoxArg& box, BoxDual<C
 
     const Lanes next = dual.minimiser(s);
     const Lanes delta = next - s.coef;
-    team.note(at - sweep.begin, s, dual.gain(s, delta));
     if (any(delta != Lanes{})) {
       if (team.leads()) {
         store(dual.coef + i * Dual::kWidth, next);

@@ -6,7 +6,7 @@
 
 #include <sched.h>
 
-#include "additive/parts.hpp"
+#include "additive/feature_slices.hpp"
 #include "clock.hpp"
 #include "simd.hpp"
 #include "team.hpp"
@@ -32,16 +32,13 @@ inline int useful_threads(int n_threads, std::int64_t n_vectors) {
 // Waits for other threads, whom it gives the core if they are late.
 class Waiting {
  public:
-  // Looks so often, some 20 ns each, before it offers the core.
-  explicit Waiting(int spins) : spins_(spins) {}
-
   // Whether so much time went by in waiting for threads without a core that one would be faster.
   bool is_crowded() const { return crowded_; }
 
   template <class Ready>
   WIDEMARGIN_INLINE void until(Ready&& ready) {
     for (int spins = 0; !ready(); ++spins) {
-      if (spins == spins_) return until_late(ready);
+      if (spins == kSpins) return until_late(ready);
       relax();
     }
   }
@@ -63,7 +60,7 @@ class Waiting {
     __asm__ __volatile__("yield");
 #endif
   }
-  int spins_;
+  static constexpr int kSpins = 200;  // some 4 us, ten times what an exchange takes
   bool crowded_ = false;
   double begun_ = Clock::now(), late_ = 0;
 };
@@ -105,7 +102,7 @@ struct Slot {
 // free when its turn comes again.
 template <class T>
 struct Board {
-  Slot<T> slots[2][kMostParts] = {};
+  Slot<T> slots[2][kMostSlices] = {};
 };
 
 template <class T>
@@ -117,17 +114,14 @@ class Member {
   bool leads() const { return who_ == 0; }
   bool is_crowded() const { return waiting_.is_crowded(); }
 
-  template <class Sample>
-  static void note(std::int64_t, const Sample&, Lanes) {}
-
-  // The sum of everybody's part, and whether the leader says that this row is the last.
-  WIDEMARGIN_INLINE Lanes total(Lanes part, bool& last) {
-    if (n_ == 1) return part;
+  // The sum over all threads, and whether the leader says that this row is the last.
+  WIDEMARGIN_INLINE Lanes total(Lanes own, bool& last) {
+    if (n_ == 1) return own;
     Slot<T>* slots = board_.slots[++row_ & 1];
     T numbers[kLanes];
-    store(numbers, part);
+    store(numbers, own);
     slots[who_].put(numbers, 2 * row_ + (last ? 1 : 0));
-    Lanes sums[kMostParts];
+    Lanes sums[kMostSlices];
     for (int m = 0; m < n_; ++m) {
       waiting_.until([&] { return slots[m].has(row_); });
       slots[m].get(numbers);
@@ -140,7 +134,7 @@ class Member {
  private:
   Board<T>& board_;
   int who_, n_;
-  Waiting waiting_{200};  // ten times what an exchange takes
+  Waiting waiting_;
   std::uint64_t row_ = 0;
 };
 

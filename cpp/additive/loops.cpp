@@ -4,7 +4,6 @@
 #include "additive/certificate.hpp"
 #include "additive/crammer_singer.hpp"
 #include "additive/descent.hpp"
-#include "additive/halves.hpp"
 
 #ifdef WIDEMARGIN_DOUBLE
 #define WIDEMARGIN_LOOPS additive_double
@@ -80,10 +79,9 @@ auto with_calls(const RowsArg& r, const TablesArg& t, F&& f) {
 
 template <class Rows, class Cells>
 std::int64_t descend_rows(const Rows& rows, const SharedArg& p, const BoxArg& box,
-                          const Sweep& sweep, Steps<Number>* steps) {
+                          const Sweep& sweep) {
   const Cells cells(p.tables, box.weights, p.rows.n_features);
-  Alone<typename Cells::Lanes, Number> alone(steps);
-  return descend(rows, cells, box, BoxDual<Cells>(p, box), sweep, alone);
+  return descend(rows, cells, box, BoxDual<Cells>(p, box), sweep, Alone<typename Cells::Lanes>{});
 }
 
 // Vectors that these rows read.
@@ -93,18 +91,18 @@ std::int64_t cost_of(const SharedArg& p, std::int64_t begin, std::int64_t end) {
 }
 
 // Dense rows in 16 lanes, by as many threads as are a power of two.
-std::int64_t descend_in_parts(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
+std::int64_t descend_in_team(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
   using Cells = AnyCells<Number, kLanes>;
   const RowCalls& calls = calls_of(p.rows, p.tables);
-  const int n_parts = count_parts(p.rows, p.tables);
+  const int n_slices = count_slices(p.rows, p.tables);
   const int wanted = useful_threads(sweep.n_threads, cost_of(p, sweep.begin, sweep.end));
   const Cells cells(p.tables, box.weights, p.rows.n_features);
   Board<Number> board;
   std::int64_t reached = sweep.begin;
-  together(wanted < n_parts ? wanted : n_parts, [&](int who, int n) {
+  together(wanted < n_slices ? wanted : n_slices, [&](int who, int n) {
     while (n & (n - 1)) n &= n - 1;
     if (who >= n) return;
-    const AnyRows<true> rows(p.rows, calls, share_of(p.rows.n_features, n_parts, who, n));
+    const AnyRows<true> rows(p.rows, calls, share_of(p.rows.n_features, n_slices, who, n));
     Member<Number> member(board, who, n);
     const std::int64_t at = descend(rows, cells, box, BoxDual<Cells>(p, box), sweep, member);
     if (who > 0) return;
@@ -115,39 +113,29 @@ std::int64_t descend_in_parts(const SharedArg& p, const BoxArg& box, const Sweep
 }
 
 // Wide codes are rare, and their sweeps of 16 lanes are not worth a loop for each rank.
-std::int64_t descend_wide(const SharedArg& p, const BoxArg& box, const Sweep& sweep,
-                          Steps<Number>* steps) {
+std::int64_t descend_wide(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
   const AnyRows<false> rows(p.rows, calls_of(p.rows, p.tables));
-  return descend_rows<AnyRows<false>, AnyCells<Number, kLanes>>(rows, p, box, sweep, steps);
+  return descend_rows<AnyRows<false>, AnyCells<Number, kLanes>>(rows, p, box, sweep);
 }
 
-std::int64_t descend_alone(const SharedArg& p, const BoxArg& box, const Sweep& sweep,
-                           Steps<Number>* steps) {
+std::int64_t descend_alone(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
   return with_layout(p.rows, [&](auto rows) {
     using Rows = decltype(rows);
     return with_cells(p.tables, [&](auto tag) {
       using Cells = typename decltype(tag)::type;
       if constexpr (Rows::wide && !std::is_arithmetic_v<typename Cells::Lanes>)
-        return descend_wide(p, box, sweep, steps);
+        return descend_wide(p, box, sweep);
       else
-        return descend_rows<Rows, Cells>(rows, p, box, sweep, steps);
+        return descend_rows<Rows, Cells>(rows, p, box, sweep);
     });
   });
 }
 
 std::int64_t descend_box(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
   const bool wide = p.rows.code_type != CodeType::u8, dense = !p.rows.index;
-  if (p.tables.lanes > 1 && dense && (wide || count_parts(p.rows, p.tables) > 1))
-    return descend_in_parts(p, box, sweep);
-  const Rounds rounds(p, sweep.end);
-  if (!sweep.distinct || rounds.n == 0) return descend_alone(p, box, sweep, nullptr);
-  const std::int64_t cost =
-      cost_of(p, 0, p.rows.n_rows) / p.rows.n_rows * (sweep.end - sweep.begin);
-  const int n_threads = sweep.n_threads > 1 && cost > kLeastShared ? 2 : 1;
-  const auto descend = [&](const BoxArg& some, const Sweep& rows, Steps<Number>* steps) {
-    return descend_alone(p, some, rows, steps);
-  };
-  return RoundsOfSweep<Number, decltype(descend)>(rounds, p, box, sweep, descend).run(n_threads);
+  if (p.tables.lanes > 1 && dense && (wide || count_slices(p.rows, p.tables) > 1))
+    return descend_in_team(p, box, sweep);
+  return descend_alone(p, box, sweep);
 }
 
 std::int64_t certify_box(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {

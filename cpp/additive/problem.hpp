@@ -93,8 +93,7 @@ struct Sweep {
   const double *shrink_max, *shrink_min;  // [lanes], last sweep's extremes
   std::uint8_t* fate;                     // [n_rows], set to kRests or kMoved
   Account* account;
-  bool distinct = false;    // no row comes twice
-  int n_threads = 1;        // at most, and results do not depend on it
+  int n_threads = 1;        // at most; more than one only if no row comes twice
   bool* crowded = nullptr;  // set where fewer threads would have been faster, or null
 };
 

@@ -20,7 +20,7 @@ struct DenseRows {
       for (std::int64_t b = 0; b < size * std::int64_t(sizeof(Code)); b += 64)
         __builtin_prefetch(p + b);
     }
-    Row part(std::int64_t from, std::int64_t to) const { return {codes + from, to - from, from}; }
+    Row slice(std::int64_t from, std::int64_t to) const { return {codes + from, to - from, from}; }
   };
   const Code* codes;
   std::int64_t n_features;

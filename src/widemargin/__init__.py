@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from widemargin.model_report import write_report
     from widemargin.pairs import missed_pairs
     from widemargin.persistence import load, save
+    from widemargin.table_encoder import TableEncoder
     from widemargin.terms import explain
 
 _HOMES = {
@@ -23,6 +24,7 @@ _HOMES = {
     "BlockStore": "widemargin.additive",
     "KernelSVC": "widemargin.kernel",
     "PowerMean": "widemargin.additive",
+    "TableEncoder": "widemargin.table_encoder",
     "explain": "widemargin.terms",
     "load": "widemargin.persistence",
     "missed_pairs": "widemargin.pairs",
@@ -40,6 +42,7 @@ __all__ = [
     "BlockStore",
     "KernelSVC",
     "PowerMean",
+    "TableEncoder",
     "__version__",
     "explain",
     "load",

@@ -74,7 +74,7 @@ def shape_bands(
     for _ in range(n_fits):
         rows = resample(np.arange(len(y)), stratify=np.asarray(y), random_state=random)
         copy = clone(model).fit(safe_indexing(X, rows), safe_indexing(y, rows))
-        again = explain(copy, explained.feature_names)
+        again = explain(copy, explained.column_names)
         for term in explained.terms:
             moved[term.name].append(_at(explained.shape(term), again.shape(term)))
     ends = (1 - coverage) / 2, (1 + coverage) / 2
@@ -92,8 +92,6 @@ def _at(wanted: Shape, found: Shape) -> np.ndarray:
     else:
         between = (found.values[1:] + found.values[:-1]) / 2
         at = found.scores[np.searchsorted(between, wanted.values)]
-    if wanted.share is None:
-        return at
     known = np.where(np.isnan(at).any(axis=1), 0.0, wanted.share)
     if known.sum() == 0:
         return at

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from widemargin.errors import Message, Parameter
 from widemargin.resources import free_memory
 from widemargin.validation import check_number
-from widemargin.wording import words
 
 _SHARE = 0.8  # of the memory that is free, where nobody sets a limit
 
@@ -53,11 +53,15 @@ the limit. If you trust the file and have the memory, set a larger one.
         """Refuse so much beside what is held already; ``what`` is a subject and its verb."""
         total, limit = self.held + n_bytes, self.max_bytes
         if total > limit:
-            raise TooLargeError(
-                f"{self.name}: {what} {_size(total)} or more, but "
-                f"{words().option('max_bytes', limit)} is the limit. If you trust the file and "
-                "have the memory, set a larger one."
+            message = Message(
+                "{name}: {what} {size} or more, but {limit} is the limit. If you trust the file "
+                "and have the memory, set a larger one.",
+                name=self.name,
+                what=what,
+                size=_size(total),
+                limit=Parameter("max_bytes", limit),
             )
+            raise TooLargeError(message)
 
     def hold(self, n_bytes: int, what: str) -> None:
         """The same for what stays in memory until the file is read."""
@@ -69,11 +73,14 @@ the limit. If you trust the file and have the memory, set a larger one.
 
     def __exit__(self, kind, error, traceback) -> None:
         if isinstance(error, MemoryError):
-            raise TooLargeError(
-                f"{self.name}: reading it takes more memory than there is, which may be less than "
-                f"{words().option('max_bytes', self.max_bytes)} "
-                f"({' '.join(str(error).split()) or 'out of memory'})."
-            ) from None
+            message = Message(
+                "{name}: reading it takes more memory than there is, which may be less than "
+                "{limit} ({error}).",
+                name=self.name,
+                limit=Parameter("max_bytes", self.max_bytes),
+                error=" ".join(str(error).split()) or "out of memory",
+            )
+            raise TooLargeError(message) from None
 
 
 def _size(n_bytes: float) -> str:

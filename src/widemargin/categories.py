@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from widemargin.errors import Message, Parameter
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -30,12 +32,12 @@ class Text(NamedTuple):
 
 
 class WaysOut(NamedTuple):
-    """What the interface in use says to do with a column, or with a value that means missing."""
+    """What to say or do about a column, or about a value that means missing."""
 
-    missing: Callable[[str], str]
-    numeric: str
-    categorical: str
-    drop: str
+    missing: Callable[[str], str | Parameter]
+    numeric: str | Parameter
+    categorical: str | Parameter
+    drop: str | Parameter
 
 
 def text_of(values: list) -> Text:
@@ -120,6 +122,18 @@ def first_of(text: Text, which: np.ndarray) -> tuple[int, str]:
     return int(rows[0]) + 1, text.categories[text.codes[rows[0]]][:_SHOWN]
 
 
+def parsed(name: str, text: Text, way_out: str = "Correct it") -> np.ndarray:
+    """The numbers that the texts of a column stand for, NaN where they are missing."""
+    are_numbers = numbers_among(text.categories)
+    if not are_numbers.all():
+        row, value = first_of(text, ~are_numbers)
+        fields = {"row": row, "name": name, "value": value, "na": Parameter("na", [value])}
+        template = "row {row}, column {name!r}: {value!r} is not a number. " + way_out
+        raise ValueError(Message(template, fields))
+    found = np.array([*map(float, text.categories), np.nan])  # missing ones have the code -1
+    return found[text.codes]
+
+
 class Tally(NamedTuple):
     """How many rows have each category, and the first (from 1) that does."""
 
@@ -159,31 +173,36 @@ def check_likely_tally(name: str, found: Tally, ways: WaysOut) -> None:
     others = [value for value in found.rows if not is_number(value)]
     n_numbers = n_present - sum(found.rows[value] for value in others)
     if n_numbers and not others:
-        raise ValueError(
-            f"column {name!r}: it comes as text, but all of its values are numbers. Say "
-            f"{ways.numeric}, {ways.categorical} or {ways.drop}"
+        template = (
+            "column {name!r}: it comes as text, but all of its values are numbers. Say {numeric}, "
+            "{categorical} or {drop}"
         )
+        raise ValueError(Message(template, ways._asdict(), name=name))
     with_comma = [value for value in others if _WITH_COMMA.fullmatch(value)]
     n_meant = n_numbers + sum(found.rows[value] for value in with_comma)
     if with_comma and n_meant >= _NEARLY_NUMBERS * n_present:
         value = min(with_comma, key=lambda other: found.first[other])
-        raise ValueError(
-            f"column {name!r}: {value[:_SHOWN]!r} in row {found.first[value]} is a number with a "
-            "comma. Write decimals with a point and thousands with nothing between them; or say "
-            f"{ways.categorical} if these are categories, or {ways.drop}"
+        row, value = found.first[value], value[:_SHOWN]
+        template = (
+            "column {name!r}: {value!r} in row {row} is a number with a comma. Write decimals with "
+            "a point and thousands with nothing between them; or say {categorical} if these are "
+            "categories, or {drop}"
         )
+        raise ValueError(Message(template, ways._asdict(), name=name, value=value, row=row))
     if n_numbers >= _NEARLY_NUMBERS * n_present > 0:
         value = min(others, key=lambda other: found.first[other])
         row, value = found.first[value], value[:_SHOWN]
-        raise ValueError(
-            f"column {name!r}: {n_numbers} of its {n_present} values are numbers, but {value!r} "
-            f"in row {row} is not. Say {ways.missing(value)} if that stands for a missing "
-            f"value, {ways.categorical} if all of them are categories, or {ways.drop}"
+        template = (
+            "column {name!r}: {numbers} of its {n} values are numbers, but {value!r} in row {row} "
+            "is not. Say {missing} if that stands for a missing value, {categorical} if all of "
+            "them are categories, or {drop}"
         )
+        fields = {**ways._asdict(), "missing": ways.missing(value), "value": value, "row": row}
+        raise ValueError(Message(template, fields, name=name, numbers=n_numbers, n=n_present))
     n = len(found.rows)
     if n > max(_MANY_CATEGORIES, n_present / 2):
-        raise ValueError(
-            f"column {name!r}: {n} different texts in {n_present} rows, too many to be "
-            f"categories. Leave it out with {ways.drop}, or take it as it is with "
-            f"{ways.categorical}"
+        template = (
+            "column {name!r}: {n} different texts in {rows} rows, too many to be categories. Leave "
+            "it out with {drop}, or take it as it is with {categorical}"
         )
+        raise ValueError(Message(template, ways._asdict(), name=name, n=n, rows=n_present))

@@ -18,13 +18,14 @@ class MarginClassifier(ClassifierMixin):
     """
 
     classes_: np.ndarray
+    coding_: Coding
     multi_class: str
     class_weight: dict | str | None
 
     def predict(self, X):
         """Class labels of X."""
         scores = self.decision_function(X)
-        return self.classes_[Coding.of(self).classes(scores)]
+        return self.classes_[self.coding_.classes(scores)]
 
     @property
     def predict_proba(self):
@@ -85,7 +86,7 @@ class MarginClassifier(ClassifierMixin):
             raise ValueError(f"{len(label)} rows are more than the 2^31 - 1 that fit supports.")
         coding = Coding(self.multi_class, len(classes))
         label = label.astype(np.int32, copy=False)
-        return Targets(X, weight, present, label, coding, {"classes_": classes})
+        return Targets(X, weight, present, label, coding, {"classes_": classes, "coding_": coding})
 
 
 def _check_one_kind(y) -> None:

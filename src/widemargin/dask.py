@@ -2,8 +2,8 @@
 
 What a fit is made of are tasks already (engine.py): clusters and problems of `KernelSVC`, batches
 of classes of `AdditiveSVC`.  Here workers solve them, and another worker those of one that is lost.
-Nothing else differs, and neither does the model.  A `BlockStore` of codes is fitted in parts of its
-rows; of one of values, workers read the rows of their tasks.
+Nothing else differs, and neither does the model.  A `BlockStore` of codes is fitted in shards of
+its rows; of one of values, workers read the rows of their tasks.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from widemargin import BlockStore
 from widemargin.additive.batches import BatchSolution, fit_record
 from widemargin.additive.machine import TrainingSet
 from widemargin.additive.problem import SharedProblem
-from widemargin.additive.rounds import PartState, RowsPart, Weights, minimise_in_rounds
+from widemargin.additive.rounds import Shard, ShardState, Weights, minimise_in_rounds
 from widemargin.additive.solver import Stopping
 from widemargin.additive.store import StoredCodes
 from widemargin.cluster import RETRIES, ClusterExecutor, bear_losses
 from widemargin.engine import Control
 from widemargin.validation import check_number
 
-ROUNDS_KEPT = 10  # after as many, states of parts are brought here
+ROUNDS_KEPT = 10  # after as many, states of shards are brought here
 
 
 class OnCluster:
@@ -145,8 +145,8 @@ class KernelSVC(OnCluster, widemargin.KernelSVC):
 class AdditiveSVC(OnCluster, widemargin.AdditiveSVC):
     """`widemargin.AdditiveSVC` on Dask's workers, each with rows or with classes of its own.
 
-    A `BlockStore` in a folder that all workers see is fitted in parts: every worker sweeps over
-    blocks of its own, and the parts' weights are added up round by round (additive/rounds.py).
+    A `BlockStore` in a folder that all workers see is fitted in shards: every worker sweeps over
+    blocks of its own, and the shards' weights are added up round by round (additive/rounds.py).
     Only weights travel, and once a few numbers per row; data is read by the worker that needs it.
     Other data is brought together here, and its batches of 16 classes are shared out.
 
@@ -155,22 +155,22 @@ class AdditiveSVC(OnCluster, widemargin.AdditiveSVC):
     client : distributed.Client, default=None
         The cluster; by default the client made last.  All others are those of
         `widemargin.AdditiveSVC`.
-    n_parts : int or None, default=None
-        Parts of a store, at most one per block; None is one per worker.  More parts take more
+    n_shards : int or None, default=None
+        Shards of a store, at most one per block; None is one per worker.  More shards take more
         rounds.  The model depends on it, not on which workers there are.
     """
 
     _local_type = widemargin.AdditiveSVC
-    _own_parameters = ("client", "n_parts")
+    _own_parameters = ("client", "n_shards")
 
-    def __init__(self, *args, client: Client | None = None, n_parts: int | None = None, **others):
+    def __init__(self, *args, client: Client | None = None, n_shards: int | None = None, **others):
         super().__init__(*args, client=client, **others)
-        self.n_parts = n_parts
+        self.n_shards = n_shards
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.n_parts is not None:
-            check_number("n_parts", self.n_parts, low=1, integer=True)
+        if self.n_shards is not None:
+            check_number("n_shards", self.n_shards, low=1, integer=True)
 
     def _solve(self, training: TrainingSet, start: Any) -> Any:
         if isinstance(training.X, BlockStore):
@@ -182,17 +182,17 @@ class AdditiveSVC(OnCluster, widemargin.AdditiveSVC):
         C, shared = self._shared_problem(training)
         if not shared.symmetric or shared.layout.simplex or self.warm_start:
             raise ValueError(
-                "A store is fitted in parts, which needs a duality gap of each class on its own: "
+                "A store is fitted in shards, which needs a duality gap of each class on its own: "
                 f"not approximation={self.approximation!r} with multi_class={self.multi_class!r} "
                 f"and warm_start={self.warm_start}."
             )
         targets = training.targets.coding.targets
         client = self.client or default_client()
-        parts = PartsOnCluster(client, _cut(shared, targets, self._count_parts(client, shared)))
+        shards = ShardsOnCluster(client, _cut(shared, targets, self._count_shards(client, shared)))
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         stopping = Stopping(self.tol, self.max_iter)
         n_outputs = targets.shape[1]
-        weights, outcome = minimise_in_rounds(parts, shared, n_outputs, stopping, seed, Control())
+        weights, outcome = minimise_in_rounds(shards, shared, n_outputs, stopping, seed, Control())
         weights = weights.like(Weights.zeros(shared, n_outputs))
         fitted = self._fitted(training, shared, weights.cells, weights.bias.ravel())
         for name, value in fitted.items():
@@ -202,52 +202,52 @@ class AdditiveSVC(OnCluster, widemargin.AdditiveSVC):
         self.C_ = C
         self._report()
 
-    def _count_parts(self, client: Client, shared: SharedProblem) -> int:
-        wanted = self.n_parts or max(len(client.scheduler_info(n_workers=-1)["workers"]), 1)
+    def _count_shards(self, client: Client, shared: SharedProblem) -> int:
+        wanted = self.n_shards or max(len(client.scheduler_info(n_workers=-1)["workers"]), 1)
         return min(int(wanted), len(shared.codes.cuts) - 1)
 
 
-def _cut(shared: SharedProblem, targets: np.ndarray, n_parts: int) -> list[RowsPart]:
-    """Blocks that follow each other, of about as many rows in every part."""
+def _cut(shared: SharedProblem, targets: np.ndarray, n_shards: int) -> list[Shard]:
+    """Blocks that follow each other, of about as many rows in every shard."""
     codes = shared.codes
     assert isinstance(codes, StoredCodes)
-    ends = [0, *_ends(codes.cuts, n_parts)]
-    return [RowsPart(shared.of_rows(*codes.of_blocks(*pair)), targets) for pair in pairwise(ends)]
+    ends = [0, *_ends(codes.cuts, n_shards)]
+    return [Shard(shared.of_rows(*codes.of_blocks(*pair)), targets) for pair in pairwise(ends)]
 
 
-def _ends(cuts: np.ndarray, n_parts: int) -> list[int]:
-    """The block that each part ends before: of uneven blocks too, every part has one.
+def _ends(cuts: np.ndarray, n_shards: int) -> list[int]:
+    """The block that each shard ends before: of uneven blocks too, every shard has one.
 
     >>> _ends(np.array([0, 100, 110, 210]), 3), _ends(np.array([0, 10, 90, 95, 100]), 3)
     ([1, 2, 3], [2, 3, 4])
     """
-    part, n_blocks = np.arange(1, n_parts + 1), len(cuts) - 1
-    ends = np.searchsorted(cuts, part * cuts[-1] / n_parts)
-    ends = np.maximum.accumulate(np.maximum(ends - part, 0)) + part
-    return np.minimum(ends, n_blocks - n_parts + part).tolist()
+    shard, n_blocks = np.arange(1, n_shards + 1), len(cuts) - 1
+    ends = np.searchsorted(cuts, shard * cuts[-1] / n_shards)
+    ends = np.maximum.accumulate(np.maximum(ends - shard, 0)) + shard
+    return np.minimum(ends, n_blocks - n_shards + shard).tolist()
 
 
-class PartsOnCluster:
-    """Parts of the rows on workers, and where each stands: `rounds.Parts`.
+class ShardsOnCluster:
+    """Shards of the rows on workers, and where each stands: `rounds.Shards`.
 
     A state is the result of a task whose arguments Dask knows, so that it can be had again where
     its worker is lost.  From time to time states are brought here: then that begins with them.
     """
 
-    def __init__(self, client: Client, parts: Sequence[RowsPart]):
+    def __init__(self, client: Client, shards: Sequence[Shard]):
         bear_losses(client)
         self._client, self._rounds = client, 0
-        self._parts = [self._submit(_kept, part) for part in parts]
-        self._states = self._before = [self._submit(_first_state, part) for part in self._parts]
+        self._shards = [self._submit(_kept, shard) for shard in shards]
+        self._states = self._before = [self._submit(_first_state, shard) for shard in self._shards]
 
     def __len__(self) -> int:
-        return len(self._parts)
+        return len(self._shards)
 
     def each(self, function: Callable, *told: Any) -> list:
         self._before = self._states
         pairs = [
-            self._submit(function, part, state, *told)
-            for part, state in zip(self._parts, self._states, strict=True)
+            self._submit(function, shard, state, *told)
+            for shard, state in zip(self._shards, self._states, strict=True)
         ]
         self._states = [self._submit(itemgetter(0), pair) for pair in pairs]
         results = self._client.gather([self._submit(itemgetter(1), pair) for pair in pairs])
@@ -267,5 +267,5 @@ def _kept(value: Any) -> Any:
     return value
 
 
-def _first_state(part: RowsPart) -> PartState:
-    return part.first_state
+def _first_state(shard: Shard) -> ShardState:
+    return shard.first_state

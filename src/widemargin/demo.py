@@ -1,7 +1,6 @@
-"""A first look: the digits of scikit-learn, and a larger problem with bent borders, four machines.
+"""The command demo: four machines on scikit-learn's digits and on a larger, nonlinear problem.
 
-LinearSVC and SVC are as they come.  Ours are too, but for two settings: they may use all cores, and
-KernelSVC takes classes in pairs, as SVC does.
+All have their default settings, but ours use all cores.
 """
 
 from __future__ import annotations
@@ -42,17 +41,17 @@ class Run(NamedTuple):
 
 def run(out: Path) -> None:
     """Print a table of times and accuracies and draw a picture."""
-    print("Default settings; ours on all cores.\n")
+    print("Default settings; AdditiveSVC and KernelSVC use all cores.\n")
     digits = _race("digits", load_digits(return_X_y=True), share=0.4)
     bent = _race("bent", bent_borders(ROWS), share=0.2)
     _draw(digits, bent, out)
-    print(f"{out}: time against accuracy, and what AdditiveSVC has learned")
+    print(f"{out}: accuracy against time, and shape functions of AdditiveSVC")
 
 
 def bent_borders(n_rows: int, n_classes: int = 4, gap: float = 0.5, seed: int = 0):
-    """Every class has a score, the largest wins: a wave per feature, and one pair of features.
+    """Rows whose class has the largest score: a wave of each feature plus one of pairs of features.
 
-    All but the pair is additive.  Rows whose two best scores are within the gap are left out.
+    All but the pairs is additive.  Rows whose two best scores are within the gap are left out.
     """
     rng = np.random.default_rng(seed)
     phase = rng.random((n_classes, 2 * n_classes))
@@ -65,12 +64,12 @@ def bent_borders(n_rows: int, n_classes: int = 4, gap: float = 0.5, seed: int = 
 
 
 def _race(name: str, problem, share: float) -> dict[str, Run]:
-    """Train every machine once (after a small warm-up) and label the share that is set aside."""
+    """Fit every machine once, after a small warm-up, and predict the test share."""
     X, y = problem
     X, X_test, y, y_test = train_test_split(X, y, test_size=share, random_state=0, stratify=y)
-    size = f"{len(X):,} rows to learn from, {len(X_test):,} to label"
+    size = f"{len(X):,} training rows, {len(X_test):,} test rows"
     print(f"{name}: {size}, {X.shape[1]} features, {y.max() + 1} classes")
-    print(f"  {'':12}{'learn, s':>10}{'label, s':>10}{'right, %':>10}")
+    print(f"  {'':12}{'fit, s':>10}{'predict, s':>12}{'accuracy, %':>13}")
     runs = {}
     for machine, make in MACHINES.items():
         make().fit(X[:200], y[:200])
@@ -80,7 +79,7 @@ def _race(name: str, problem, share: float) -> dict[str, Run]:
         accuracy = 100 * np.mean(model.predict(X_test) == y_test)
         runs[machine] = Run(model, fitted - started, time.perf_counter() - fitted, accuracy)
         print(
-            f"  {machine:12}{runs[machine].fit:10.3f}{runs[machine].predict:10.3f}{accuracy:10.1f}"
+            f"  {machine:12}{runs[machine].fit:10.3f}{runs[machine].predict:12.3f}{accuracy:13.1f}"
         )
     print()
     return runs
@@ -97,19 +96,19 @@ def _draw(digits: dict[str, Run], bent: dict[str, Run], out: Path) -> None:
     image = pixels.imshow(np.reshape(reach, (8, 8)), cmap="magma")
     figure.colorbar(image, ax=pixels, shrink=0.85)
     pixels.set(xticks=[], yticks=[])
-    pixels.set_title(f"digits: how much a pixel moves the {DIGIT}", fontsize=11)
+    pixels.set_title(f"digits: effect of each pixel on class {DIGIT}", fontsize=11)
     figure.savefig(out)
 
 
 def _draw_race(axis, digits: dict[str, Run], bent: dict[str, Run]) -> None:
-    """Filled dots are the larger problem, open ones the digits; left and high is good."""
+    """Draw accuracy against time: filled dots for the larger problem, open ones for digits."""
     for machine, colour in COLOURS.items():
         for runs, face in ((bent, colour), (digits, "white")):
             seconds = runs[machine].fit + runs[machine].predict
             axis.plot(seconds, runs[machine].accuracy, "o", ms=9, mfc=face, mec=colour, mew=2)
     handles = [axis.plot([], [], "o", ms=8, color=c, label=m)[0] for m, c in COLOURS.items()]
     axis.legend(handles=handles, loc="lower right", frameon=False)
-    axis.set(xscale="log", xlabel="seconds to learn and label", ylabel="test rows right, %")
+    axis.set(xscale="log", xlabel="seconds to fit and predict", ylabel="test accuracy, %")
     axis.set_title(f"filled: bent, {ROWS:,} rows; open: digits", fontsize=11)
     axis.xaxis.set_major_formatter("{x:g}")
     axis.margins(0.12)
@@ -121,12 +120,12 @@ def _shapes(model: AdditiveSVC, label: int) -> list:
 
 
 def _draw_shapes(axis, model: AdditiveSVC) -> None:
-    """The features that move one class's score most: LinearSVC has a straight line for each."""
+    """Draw the shapes of the three features that move one class's score most."""
     shapes = _shapes(model, CLASS)
     widest = sorted(range(len(shapes)), key=lambda j: -np.ptp(shapes[j][1]))[:3]
     for j, colour in zip(sorted(widest), ("#3c1a5b", "#8d5fb0", "#cba6e0"), strict=False):
         axis.plot(*shapes[j], color=colour, lw=2, label=f"feature {j}")
     axis.axhline(0, color="0.6", lw=0.6)
     axis.set(xlabel="value of the feature", ylabel="contribution to the score")
-    axis.set_title(f"bent: what AdditiveSVC learned about class {CLASS}", fontsize=11)
+    axis.set_title(f"bent: shape functions of AdditiveSVC, class {CLASS}", fontsize=11)
     axis.legend(frameon=False)

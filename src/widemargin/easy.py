@@ -9,6 +9,7 @@ meet again in other folds, because the best of many on three folds is often ther
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,18 +18,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
 from widemargin.additive import AdditiveSVC
-from widemargin.additive.frames import categories_by_dtype, is_frame
+from widemargin.additive.frames import is_frame
+from widemargin.errors import Message
 from widemargin.kernel import KernelSVC
 from widemargin.progress import FitStopper
 from widemargin.scoring import check_scoring
 from widemargin.selection import Candidate, Trial, behind_scaler, pooled, ranked, sample_rows, tune
-from widemargin.warning import warn_user
+from widemargin.table_encoder import TableEncoder
+from widemargin.warning import IdentifierWarning, warn_user
 
 CS = (0.1, 1.0, 10.0, 100.0)
 FOLDS = 3
@@ -78,15 +78,13 @@ class Easy:
     ----------
     X, y : training data
         X may have missing values, and as a data frame categories: additive kernels learn from
-        them; for others a category is a 0/1 column, and a number that is missing the mean.
+        them as they are, others behind a `TableEncoder`.
     scoring : str
         By which candidates are compared (`scoring.get_scorer`).
     seconds : float
         That search and last fit may take together; a fit ends soon after, with what it has.
     parameters : dict
         Of both machines: ``n_jobs``, ``class_weight``, ``random_state``.
-    numbers : matrix or None
-        The same rows for kernels that take numbers alone, where a reader has made them of X.
 
     Examples
     --------
@@ -101,15 +99,9 @@ class Easy:
     scoring: str = "accuracy"
     seconds: float = 600.0
     parameters: dict[str, Any] = field(default_factory=dict)
-    numbers: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "y", np.asarray(self.y))  # a series is indexed by its labels
-
-    def rows_for(self, candidate: Candidate):
-        """All rows as a candidate takes them."""
-        own = self.numbers is None or isinstance(candidate.estimator, AdditiveSVC)
-        return self.X if own else self.numbers
 
     def trials(self, *stoppers: FitStopper) -> Iterator[list[Trial]]:
         """Those of each candidate, the best C first, as they end; at least one, whatever the time.
@@ -157,9 +149,9 @@ class Easy:
             raise ValueError("No candidate could be trained on this data.")
         best = self.choice(found)[0]
         chosen = self.last(best, clock.left)
-        (scaler, machine), X = chosen.unfitted(best.C), self.rows_for(chosen)
+        scaler, machine = chosen.unfitted(best.C)
         machine.set_callbacks(clock)
-        machine.fit(X if scaler is None else scaler.fit_transform(X), self.y)
+        machine.fit(self.X if scaler is None else scaler.fit_transform(self.X), self.y)
         return behind_scaler(scaler, machine.set_callbacks())
 
     def last(self, best: Trial, seconds: float) -> Candidate:
@@ -188,8 +180,9 @@ class Easy:
         for kernel in _ADDITIVE:
             machine = AdditiveSVC(kernel, missing="learn", **self._common)
             yield Candidate({"kernel": kernel}, machine)
+        scale = self._scale()
         for factor in _WIDTHS:
-            yield self._rbf(factor * self._scale())
+            yield self._rbf(factor * scale)
 
     @property
     def _common(self) -> dict[str, Any]:
@@ -202,25 +195,20 @@ class Easy:
         return Candidate(settings, machine, self._scaler())
 
     @cached_property
-    def _rows_of_numbers(self) -> Any:
-        """What general kernels take, behind `_scaler`."""
-        return self.X if self.numbers is None else self.numbers
-
-    @cached_property
     def _has_gaps(self) -> bool:
-        X = self._rows_of_numbers
-        return bool(np.isnan(X.data if sp.issparse(X) else X).any())
+        return bool(np.isnan(self.X.data if sp.issparse(self.X) else self.X).any())
 
     def _scaler(self):
-        X = self._rows_of_numbers
-        if is_frame(X):
-            return _columns_as_numbers(X)
-        scaler = MaxAbsScaler() if sp.issparse(X) else MinMaxScaler()
-        return _imputed(scaler) if self._has_gaps else scaler
+        """What makes X numbers that general kernels take."""
+        if is_frame(self.X) or self._has_gaps:
+            return TableEncoder()
+        return MaxAbsScaler() if sp.issparse(self.X) else MinMaxScaler()
 
     def _scale(self) -> float:
         """gamma="scale" of the scaled data."""
-        scaled = self._scaler().fit_transform(self._rows_of_numbers)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IdentifierWarning)  # the last fit asks
+            scaled = self._scaler().fit_transform(self.X)
         mean = scaled.mean()
         square = (scaled.multiply(scaled) if sp.issparse(scaled) else np.square(scaled)).mean()
         return 1 / (scaled.shape[1] * max(float(square - mean**2), 1e-12))
@@ -236,12 +224,12 @@ class Easy:
         seed: int = 0,
     ) -> list[Trial]:
         how: dict[str, Any] = {"folds": folds, "random_state": seed, "scoring": self.scoring}
-        X, y = candidate.part(self.rows_for(candidate), rows), self.y[rows]
+        X, y = candidate.part(self.X, rows), self.y[rows]
         candidate.estimator.set_callbacks(clock)
         try:
             return tune([candidate], X, y, Cs, **how)
         except ValueError as error:
-            warn_user(f"{candidate.name} is left out: {error}")
+            warn_user(Message("{name} is left out: {error}", name=candidate.name, error=error))
             return []
         finally:
             candidate.estimator.set_callbacks()
@@ -318,19 +306,6 @@ class Easy:
                 return
             yield from again
             contenders = ranked([t for own in again for t in own])[: (len(contenders) + 1) // 2]
-
-
-def _imputed(scaler) -> Pipeline:
-    return Pipeline([("impute", SimpleImputer(keep_empty_features=True)), ("scale", scaler)])
-
-
-def _columns_as_numbers(frame) -> Pipeline:
-    """A 0/1 column for each category, and numbers in [0, 1]."""
-    texts = categories_by_dtype(frame)
-    numbers = [j for j in range(frame.shape[1]) if j not in texts]
-    categories = ("categories", OneHotEncoder(handle_unknown="ignore"), texts)
-    columns = ColumnTransformer([categories, ("numbers", _imputed(MinMaxScaler()), numbers)])
-    return Pipeline([("columns", columns)])
 
 
 def _best_of_each_kernel(order: Sequence[Trial], near: float) -> list[Trial]:

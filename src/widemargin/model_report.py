@@ -6,6 +6,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from sklearn.pipeline import Pipeline
 from widemargin.bands import Bands, shape_bands
 from widemargin.calibration import uncalibrated
 from widemargin.drawing.shapes import MOST_BANDS
-from widemargin.environment import versions
 from widemargin.machine import Machine, changed_and_default_parameters, feature_names
 from widemargin.mistakes import Mistake, worst_mistakes
 from widemargin.pages import (
@@ -44,6 +44,7 @@ from widemargin.report import MOST_IN_MATRIX, Evaluation, evaluate
 from widemargin.term_bins import term_values
 from widemargin.terms import MISSING, Explanation, Term, explain, is_explainable
 
+_PACKAGES = ("widemargin", "numpy", "scipy", "scikit-learn")  # whose versions a page says
 _MOST_COLUMNS, _MOST_SHAPES, _MOST_BARS, _MOST_PAIRS = 50, 12, 20, 4
 _FEWEST_FOR_PAIRS = 40
 _N_FITS = 20
@@ -140,10 +141,9 @@ class Subject:
 
     @cached_property
     def importances(self) -> np.ndarray:
-        """Of the terms: in the training data, or in these rows if the model does not know it."""
+        """Importances of the terms in the training data."""
         assert self.explained is not None
-        known = self.explained.machine.model_.shares is not None
-        return self.explained.importances(None if known else self.X)
+        return self.explained.importances()
 
     @cached_property
     def terms(self) -> list[Term]:
@@ -154,7 +154,7 @@ class Subject:
         if getattr(self.machine, "kernel", None) == "precomputed":
             return []  # values of the kernel are no columns
         own = getattr(self.model, "feature_names_in_", None) if self.names is None else self.names
-        return [Term(name, (j,)) for j, name in enumerate(feature_names(self.model, own))]
+        return [Term(name, j, (j,)) for j, name in enumerate(feature_names(self.model, own))]
 
 
 def _sections(subject: Subject, found: Evaluation, bands, about) -> list[tuple[str, Html]]:
@@ -207,7 +207,10 @@ def _confusion(found: Evaluation) -> tuple[str, Html]:
 def _calibration(subject: Subject) -> tuple[str, Html]:
     found = reliability(subject.calibrated, subject.X, subject.y)
     if found.of == "probability":
-        said = f"Probabilities are {100 * found.error:.1f} points from the shares, on average."
+        said = (
+            "Predicted probabilities differ from observed frequencies by "
+            f"{100 * found.error:.1f} points on average."
+        )
     else:
         said = (
             "Decision values are no probabilities, but the larger they are, the more often they "
@@ -228,9 +231,8 @@ def _drawn(plot: Callable, *arguments, **options):
 def _importance(subject: Subject) -> tuple[str, Html]:
     names = ", ".join(term.name for term in subject.terms[:3])
     alt = f"Bars of the mean absolute contribution of terms; the longest are {names}."
-    X = subject.X if subject.machine.model_.shares is None else None
     n = min(len(subject.terms), _MOST_BARS)
-    draw = partial(_drawn, plot_importance, subject.explained, X=X, most=_MOST_BARS)
+    draw = partial(_drawn, plot_importance, subject.explained, most=_MOST_BARS)
     drawn = picture(draw, alt, (4.6, 0.22 * n + 0.8))
     said = "How much each column moves the decision values: the mean of |contribution|."
     if len(subject.terms) > n:
@@ -376,7 +378,9 @@ def _model(subject: Subject, about: Mapping[str, object]) -> tuple[str, Html]:
     if hasattr(machine, "support_"):
         told["support vectors"] = len(machine.support_)
     changed, rest = changed_and_default_parameters(machine)
-    used = versions() | {"Python": platform.python_version()}
+    used = {package: version(package) for package in _PACKAGES} | {
+        "Python": platform.python_version()
+    }
     return section(
         "Model",
         facts(told | _texts(changed)),

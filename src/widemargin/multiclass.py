@@ -38,11 +38,6 @@ class Coding:
     multi_class: str
     n_classes: int
 
-    @classmethod
-    def of(cls, classifier) -> Coding:
-        """The coding of a fitted classifier."""
-        return cls(classifier.multi_class, len(classifier.classes_))
-
     @cached_property
     def targets(self) -> np.ndarray:
         """(n_classes, n_outputs): the target of every class in every output."""
@@ -200,4 +195,4 @@ class Targets:
     present: np.ndarray  # where the rows stand among those given
     label: np.ndarray  # of each row: which row of ``coding.targets`` it has
     coding: Coding
-    fitted: dict[str, np.ndarray]  # attributes that the estimator gets, such as ``classes_``
+    fitted: dict[str, Any]  # attributes that the estimator gets, such as ``classes_``

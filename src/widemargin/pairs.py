@@ -154,7 +154,7 @@ def missed_pairs(
     X, y = safe_indexing(X, order), y[order]
     halves = np.array_split(np.arange(len(y)), 2)
     left = _left_over(explained, X, y, halves)
-    terms = _most_important(explained, X)
+    terms = _most_important(explained)
     n_bins = int(np.clip(np.sqrt(len(halves[0]) / _ROWS_PER_CELL), 2, _MOST_BINS))
     by_column = sp.csc_array(X) if sp.issparse(X) else X  # else each column is a pass over all
     binned = [TermBins.of(term_values(by_column, term), n_bins) for term in terms]
@@ -195,11 +195,10 @@ def _ranking(scores: np.ndarray, y: np.ndarray, classes: np.ndarray) -> np.ndarr
     return ranking
 
 
-def _most_important(explained: Explanation, X) -> list[Term]:
+def _most_important(explained: Explanation) -> list[Term]:
     if len(explained.terms) <= _MOST_TERMS:
         return list(explained.terms)
-    known = explained.machine.model_.shares is not None
-    size = explained.importances(None if known else X)
+    size = explained.importances()
     return [explained.terms[k] for k in np.sort(np.argsort(-size)[:_MOST_TERMS])]
 
 

@@ -94,13 +94,13 @@ def pmsvm_lut(p: float = -1.0, degree: int = 2, **changes) -> AdditiveSVC:
 
     The paper places its nodes on "a closed interval" (eq. 16) and does not say of what.  Here it is
     that of ln(x + 0.05), the variable of the polynomials, where the largest error of g_j is near
-    PmSVM's or below it, as in the paper's Tables 1 and 2.  ``approximation="chebyshev_linear"``
-    places them in x, where it is up to four times as large on even data.
+    PmSVM's or below it, as in the paper's Tables 1 and 2.  Placed in x (`benchmarks/nodes.py`) it
+    is up to four times as large on even data.
 
     Examples
     --------
     >>> from widemargin import papers
-    >>> papers.pmsvm_lut(degree=5, approximation="chebyshev_linear").rank
+    >>> papers.pmsvm_lut(degree=5).rank
     6
     """
     defaults = {

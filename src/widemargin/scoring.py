@@ -18,7 +18,7 @@ from sklearn.metrics import (
 )
 
 from widemargin.calibration import uncalibrated
-from widemargin.wording import words
+from widemargin.errors import Parameter, ParameterError
 
 Scorer = Callable[[Any, Any, np.ndarray], float]
 """Model, rows and true labels to a number, the larger the better."""
@@ -41,24 +41,25 @@ SCORINGS = (
 def check_scoring(
     name: str,
     classes: np.ndarray | None = None,
-    option: str = "scoring=",
     *,
     probabilities: bool = False,
 ) -> None:
-    """Raise ValueError for a score that there is not, or not for these classes and models."""
+    """Raise ParameterError for a score that is unknown or unsuitable for these classes."""
     if name in _OTHER_NAMES or (name in OF_PROBABILITIES and not probabilities):
-        raise ValueError(
-            f"{option}{name}: it needs probabilities, and these machines give decision values. Use "
-            "roc_auc, which needs the order of decision values only; or neg_log_loss with models "
-            f"that have them ({words().option('probability', True)})."
+        raise ParameterError(
+            "scoring",
+            name,
+            ": it needs probabilities, and these machines give decision values. Use roc_auc, which "
+            "needs the order of decision values only; or neg_log_loss with models that have them "
+            "({probability}).",
+            probability=Parameter("probability", True),
         )
     if name not in SCORINGS + OF_PROBABILITIES:
-        raise ValueError(f"{option}{name}: not one of {', '.join(SCORINGS)}.")
+        raise ParameterError("scoring", name, f": not one of {', '.join(SCORINGS)}.")
     if classes is not None and name in OF_TWO and len(classes) != 2:
         other = "roc_auc" if name == "average_precision" else f"{name}_macro"
-        raise ValueError(
-            f"{option}{name}: it is for two classes, and there are {len(classes)}. Use {other}."
-        )
+        reason = f": it is for two classes, and there are {len(classes)}. Use {other}."
+        raise ParameterError("scoring", name, reason)
 
 
 def get_scorer(scoring: str | Scorer) -> Scorer:

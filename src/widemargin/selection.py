@@ -16,10 +16,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from widemargin.calibration import uncalibrated, with_probabilities
+from widemargin.errors import ParameterError, listed
 from widemargin.scoring import Scorer, check_scoring, get_scorer
 from widemargin.sklearn_private import safe_indexing
-from widemargin.warning import RareClassWarning, UnseenWarning, warn_user
-from widemargin.wording import listed, words
+from widemargin.warning import IdentifierWarning, RareClassWarning, UnseenWarning, warn_user
 
 _MOST_NAMED = 5  # classes in a warning
 
@@ -194,10 +194,8 @@ def check_folds(y: np.ndarray, folds: int) -> None:
     """Raise ValueError where no class has a row for each fold."""
     largest = int(np.unique(y, return_counts=True)[1].max())
     if largest < folds:
-        raise ValueError(
-            f"{words().option('folds', folds)} are too many: the largest class has "
-            f"{largest} row{'s' * (largest != 1)}."
-        )
+        rows = f"{largest} row{'s' * (largest != 1)}"
+        raise ParameterError("folds", folds, f"are too many: the largest class has {rows}.")
 
 
 def _stratified(X, y: np.ndarray, folds: int, random_state) -> list[tuple]:
@@ -237,6 +235,7 @@ def _scores(candidate: Candidate, X, y, Cs, scorer: Scorer, train, test) -> list
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # they are counted instead
         warnings.simplefilter("ignore", UnseenWarning)  # a fold need not have every category
+        warnings.simplefilter("ignore", IdentifierWarning)  # the last fit asks
         models = candidate.fit_path(candidate.part(X, train), y[train], Cs)
         held_out = candidate.part(X, test, train)
         return [(scorer(model, held_out, y[test]), _converged(model)) for model in models]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin.files import naming
+from widemargin.files import checking, naming, open_plain
 from widemargin.validation import check_sparse
 
 
@@ -77,7 +77,7 @@ def _opened(file: Path | Scratch) -> Iterator[int]:
         yield file.file.fileno()
         return
     try:
-        opened = open(file, "rb")  # noqa: SIM115
+        opened = open_plain(file)
     except FileNotFoundError as error:
         said = "No such file here; workers have to see the folder of a store, under the same name"
         raise FileNotFoundError(error.errno, said, str(file)) from None
@@ -165,8 +165,9 @@ class StoredMatrix:
                 ends = np.cumsum(length)
                 place = np.repeat(begin - ends + length, length) + np.arange(length.sum())
                 parts = (data[place], index[place], np.concatenate([[0], ends]))
-        found = sp.csr_array(parts, shape=(len(rows), self.n_features))
-        check_sparse(found)  # nothing compiled has seen these bytes
+        with checking(block["data"].file):  # nothing compiled has seen these bytes
+            found = sp.csr_array(parts, shape=(len(rows), self.n_features))
+            check_sparse(found)
         return found
 
     def parts(self) -> Iterator[tuple[slice, Any]]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
+from widemargin.additive.frames import as_days
 from widemargin.categories import category_name, is_missing
 from widemargin.sklearn_private import safe_indexing
 from widemargin.terms import MISSING, NEITHER, Term
@@ -18,22 +19,21 @@ def term_values(X, term: Term) -> np.ndarray:
 
     Examples
     --------
-    >>> X = np.array([[1.0, 0.0, 5.0], [0.0, 1.0, 6.0], [0.0, 0.0, 7.0]])
-    >>> term_values(X, Term("job", (0, 1), ("clerk", "smith")))
-    array(['clerk', 'smith', '(other)'], dtype=object)
-    >>> term_values(X, Term("age", (2,)))
-    array([5., 6., 7.])
+    >>> X = np.array([["clerk", 5.0], ["smith", None]], dtype=object)
+    >>> term_values(X, Term("job", 0, (0,), ("clerk", "smith")))
+    array(['clerk', 'smith'], dtype=object)
+    >>> term_values(X, Term("age", 1, (1,)))
+    array([ 5., nan])
     """
-    columns = [_column(X, j) for j in term.features]
-    if len(columns) == 1:
-        if columns[0].dtype.kind in "biuf" and not term.categories:
-            return columns[0].astype(np.float64)
-        values = columns[0].tolist()
-        if not (term.categories or any(isinstance(v, str) for v in values)):
-            return np.array([np.nan if is_missing(v) else float(v) for v in values])
-        return np.array([_text(v) for v in values], dtype=object)
-    has = np.column_stack([*columns, np.full(len(columns[0]), 0.5)])  # the last where none is 1
-    return np.array([*term.categories, NEITHER], dtype=object)[has.argmax(axis=1)]
+    column = _column(X, term.column)
+    if column.dtype.kind == "M":
+        column = as_days(column.astype("datetime64[us]").tolist(), term.name)
+    if column.dtype.kind in "biuf" and not term.categories:
+        return column.astype(np.float64)
+    values = column.tolist()
+    if not (term.categories or any(isinstance(v, str) for v in values)):
+        return np.array([np.nan if is_missing(v) else float(v) for v in values])
+    return np.array([_text(v) for v in values], dtype=object)
 
 
 def _column(X, j: int) -> np.ndarray:

@@ -17,23 +17,31 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive import AdditiveSVC
 from widemargin.additive.column_shapes import column_shape
-from widemargin.additive.shares import ROUNDING
 from widemargin.machine import feature_names
-from widemargin.multiclass import Coding
+from widemargin.table_encoder import MISSING, TableEncoder
 from widemargin.units import SCALERS, Units
 
 NEITHER = "(other)"
-"""The category of rows that have none of those that a model knows."""
-
-MISSING = "(missing)"
-"""The category of rows that have none at all."""
+"""What tables and pictures call all other categories."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A column of the data: one feature, or the features that its categories were made into."""
+    """A column of the data.
+
+    Attributes
+    ----------
+    name : str
+    column : int
+        Its place in the data.
+    features : tuple of int
+        The features of the machine that it has become: several behind a `TableEncoder`.
+    categories : tuple of str
+        None of a column of numbers; missing is one of them.
+    """
 
     name: str
+    column: int
     features: tuple[int, ...]
     categories: tuple[str, ...] = ()
 
@@ -47,21 +55,21 @@ class Shape:
     values : ndarray of shape (n_values,)
         Numbers in the data's units, ascending; or categories.
     scores : ndarray of shape (n_values, n_scores)
-    share : ndarray of shape (n_values,) or None
-        How often each occurs in the training data; None if the model does not know.
+    share : ndarray of shape (n_values,)
+        How often each occurs in the training data.
     missing : ndarray of shape (n_scores,) or None
         What a missing number adds, if the model has learned that; of categories missing is one.
     """
 
     values: np.ndarray
     scores: np.ndarray
-    share: np.ndarray | None
+    share: np.ndarray
     missing: np.ndarray | None = None
 
     @property
     def seen(self) -> Shape:
         """From the first to the last value that occurs in the training data."""
-        if self.share is None or not self.share.any():
+        if not self.share.any():
             return self
         occurring = np.flatnonzero(self.share)
         part = slice(occurring[0], occurring[-1] + 1)
@@ -69,16 +77,15 @@ class Shape:
 
 
 def explain(model, names: Sequence[str] | None = None) -> Explanation:
-    """A fitted `AdditiveSVC`, or a pipeline of scalers and one, as a sum of terms.
+    """A fitted `AdditiveSVC`, or a pipeline of preparations and one, as a sum of terms.
 
     Parameters
     ----------
     model : AdditiveSVC or Pipeline
-        Scalers before it are undone: MinMaxScaler, MaxAbsScaler and StandardScaler.
+        Preparations are undone: a `TableEncoder`, which comes first, and MinMaxScaler,
+        MaxAbsScaler and StandardScaler.
     names : sequence of str, default=None
-        Of the features, where the model does not know better.  Features whose names are a column
-        and a category, such as ``job=clerk`` and ``job=smith``, are one term ``job``, if no row of
-        the training data has more than one of them and no feature is called ``job``.
+        Of the columns of the data, where the model does not know them.
 
     Returns
     -------
@@ -110,21 +117,24 @@ def explain(model, names: Sequence[str] | None = None) -> Explanation:
         )
     check_is_fitted(machine, "model_")
     units = Units.of(model)  # first: what has no units has no columns of those names either
+    encoder = model[0] if isinstance(model, Pipeline) else None
+    encoder = encoder if isinstance(encoder, TableEncoder) else None
     if names is None:  # a machine behind scalers does not know them
         names = getattr(model, "feature_names_in_", None)
-    known = feature_names(machine, names)
+    known = feature_names(encoder or machine, names)
     if len(set(known)) < len(known):  # a term is asked for by its name
         twice, _ = Counter(known).most_common(1)[0]
-        raise ValueError(f"names has {twice!r} twice; give every feature a name of its own.")
-    return Explanation(model, machine, units, tuple(known))
+        raise ValueError(f"names has {twice!r} twice; give every column a name of its own.")
+    return Explanation(model, machine, units, tuple(known), encoder)
 
 
 def is_explainable(model) -> bool:
-    """Whether `explain` takes a model: additive, and behind nothing but scalers."""
+    """Whether `explain` takes a model: additive, and behind nothing but preparations it undoes."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    before = steps[1:-1] if isinstance(steps[0], TableEncoder) else steps[:-1]
     known = (*SCALERS, type(None))
-    before = all(isinstance(step, known) or step == "passthrough" for step in steps[:-1])
-    return before and isinstance(steps[-1], AdditiveSVC)
+    undone = all(isinstance(step, known) or step == "passthrough" for step in before)
+    return undone and isinstance(steps[-1], AdditiveSVC)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,46 +147,39 @@ class Explanation:
     model: AdditiveSVC | Pipeline
     machine: AdditiveSVC
     units: Units
-    feature_names: tuple[str, ...]
+    column_names: tuple[str, ...]
+    encoder: TableEncoder | None = None
+
+    @property
+    def feature_names(self) -> list[str]:
+        """What the machine's features are called."""
+        names = np.array(self.column_names, dtype=object)
+        return [*(names if self.encoder is None else self.encoder.get_feature_names_out(names))]
 
     @property
     def classes(self) -> np.ndarray:
         """The classes that have a score."""
-        return self.machine.classes_[self._coding.scored]
+        return self.machine.classes_[self.machine.coding_.scored]
 
     @property
     def intercept(self) -> np.ndarray:
         """(n_scores,): the mean decision value over the training data."""
-        return self.machine.model_.centred_intercept @ self._coding.readout
-
-    @property
-    def _coding(self) -> Coding:
-        return Coding.of(self.machine)
+        return self.machine.model_.centred_intercept @ self.machine.coding_.readout
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """In the order of their first features."""
-        own, taken = self.machine.columns_, set(self.feature_names)
-        columns: dict[str, list[int]] = {}
-        for j, name in enumerate(self.feature_names):
-            column, is_category, _ = name.partition("=")
-            alone = not is_category or j in own.categories or j in own.missing or column in taken
-            columns.setdefault(f"\0{j}" if alone else column, []).append(j)
-        terms: list[Term] = []
-        for column, features in columns.items():
-            if len(features) > 1 and self._exclude_each_other(features):
-                categories = (self.feature_names[j].partition("=")[2] for j in features)
-                terms.append(Term(column, tuple(features), tuple(categories)))
-            else:
-                terms += [Term(self.feature_names[j], (j,), self._known(j)) for j in features]
-        return tuple(sorted(terms, key=lambda term: term.features[0]))
+        """In the order of columns."""
+        return tuple(self._term(j, name) for j, name in enumerate(self.column_names))
 
-    def _known(self, j: int) -> tuple[str, ...]:
-        """The categories of one column, missing among them."""
-        columns = self.machine.columns_
-        if j not in columns.categories:
-            return ()
-        return (*columns.categories[j], *[MISSING] * (j in columns.missing))
+    def _term(self, column: int, name: str) -> Term:
+        columns = self.machine.columns_ if self.encoder is None else self.encoder.columns_
+        own, found = columns.features(column), (column,)
+        if self.encoder is not None:
+            every = (own.number, *own.categories, own.missing)
+            found = tuple(feature for feature in every if feature is not None)
+        categories = columns.categories.get(column, ())
+        missing = [MISSING] * bool(categories and own.missing is not None)
+        return Term(name, column, found, (*categories, *missing))
 
     @property
     def ranked(self) -> list[Term]:
@@ -185,9 +188,9 @@ class Explanation:
         return [self.terms[k] for k in order]
 
     def term(self, wanted: int | str) -> Term:
-        """A term by its name, by the number or name of one of its features, or by a category."""
+        """A term by the name or number of its column, or by one of its categories."""
         for term in self.terms:
-            known = {term.name, *term.features, *(self.feature_names[j] for j in term.features)}
+            known = {term.name, term.column}
             known |= {f"{term.name}={category}" for category in term.categories}
             if wanted in known:
                 return term
@@ -195,9 +198,18 @@ class Explanation:
 
     def shape(self, term: Term) -> Shape:
         """What a term adds at every value of its column."""
-        if len(term.features) > 1:
+        term = self.terms[term.column]  # of another fit perhaps, with categories of its own
+        if self.encoder is None:
+            return self._column(term.column, term.categories)
+        if term.categories:
             return self._categories(term)
-        return self._column(term.features[0])
+        number, *missing = term.features
+        shape = self._column(number)
+        return self._beside(shape, number, missing[0]) if missing else shape
+
+    def feature_shape(self, j: int) -> Shape:
+        """What a feature of the machine adds at every value."""
+        return self.shape(self.terms[j]) if self.encoder is None else self._column(j)
 
     def contributions(self, X, class_label=None) -> np.ndarray:
         """What each term adds to the decision values of rows, and the intercept last.
@@ -217,7 +229,7 @@ class Explanation:
         if isinstance(self.model, Pipeline):
             X = self.model[:-1].transform(X)
         parts = self.machine.contributions(X, class_label)
-        if len(self.terms) < len(self.feature_names):
+        if self.encoder is not None:
             summed = [parts[:, list(term.features)].sum(axis=1) for term in self.terms]
             parts = np.stack([*summed, parts[:, -1]], axis=1)
         return parts
@@ -232,84 +244,48 @@ class Explanation:
             parts = self.contributions(X)[:, :-1]
             distance = np.abs(parts - parts.mean(axis=0)).mean(axis=0)
             return distance.reshape(len(self.terms), -1).mean(axis=1)
-        by_feature = self.machine.feature_importances_
-        return np.array(
-            [
-                self._importance(self._categories(term))
-                if len(term.features) > 1
-                else by_feature[term.features[0]]
-                for term in self.terms
-            ]
-        )
+        if self.encoder is None:
+            return self.machine.feature_importances_
+        return np.array([self._importance(term) for term in self.terms])
 
-    @staticmethod
-    def _importance(shape: Shape) -> float:
-        assert shape.share is not None
-        return float((shape.share @ np.abs(shape.scores)).mean())
+    def _importance(self, term: Term) -> float:
+        shape = self.shape(term)
+        total = shape.share @ np.abs(shape.scores)
+        if shape.missing is not None:
+            total = total + (1 - shape.share.sum()) * np.abs(shape.missing)
+        return float(total.mean())
 
-    def _column(self, j: int) -> Shape:
-        """One column: numbers in the data's units, or categories."""
+    def _column(self, j: int, categories: Sequence[str] = ()) -> Shape:
+        """One feature: numbers in the data's units, or categories."""
         own = column_shape(self.machine.model_, self.machine.columns_, j)
-        scores = own.scores @ self._coding.readout
-        missing = None if own.missing is None else own.missing @ self._coding.readout
+        scores = own.scores @ self.machine.coding_.readout
+        missing = None if own.missing is None else own.missing @ self.machine.coding_.readout
         if own.values.dtype != object:
             return Shape(self.units.raw(j, own.values), scores, own.share, missing)
         share = own.share
         if missing is not None:
             scores = np.vstack([scores, missing])
-            share = None if share is None else np.append(share, own.missing_share)
-        return Shape(np.array(self._known(j), dtype=object), scores, share)
+            share = np.append(share, own.missing_share)
+        return Shape(np.array(categories, dtype=object), scores, share)
 
-    def _codes(self, j: int) -> np.ndarray:
-        """The codes of 0 and 1 in one feature."""
-        encoder = self.machine.model_.encoder
-        k = self._number(j) if len(encoder.shift) > 1 else 0
-        scaled = self.units.scaled(j, np.array([0.0, 1.0]))
-        return encoder.codes_of((scaled - encoder.shift[k]) * encoder.factor[k])
+    def _beside(self, shape: Shape, number: int, missing: int) -> Shape:
+        """The shape of a number, with what its indicator of missing values adds."""
+        assert self.encoder is not None
+        off, on, share = self._switch(missing)
+        place = int(np.abs(shape.values - self.encoder.fill_[number]).argmin())
+        own = shape.share.copy()
+        own[place] = max(own[place] - share, 0.0)
+        return Shape(shape.values, shape.scores + off, own, shape.scores[place] + on)
 
-    def _exclude_each_other(self, features: list[int]) -> bool:
-        """Whether each feature is 0 or 1, and their ones are no more than there are rows."""
-        model = self.machine.model_
-        if model.shares is None:
-            return True  # nothing but the names is known
-        ones, slack = 0.0, len(features) * ROUNDING
-        for j in features:
-            no, yes = self._codes(j)
-            ones += float(self._share(j, yes)) if yes != no else 0.0
-            if self._share(j, np.unique([no, yes])).sum() < 1 - slack:
-                return False
-        return ones <= 1 + slack
+    def _switch(self, j: int) -> tuple[np.ndarray, np.ndarray, float]:
+        """What a feature of zeros and ones adds at both, and the share of its ones."""
+        shape = self._column(j)
+        no, yes = (int(np.abs(shape.values - value).argmin()) for value in (0, 1))
+        share = 0.0 if no == yes else float(shape.share[yes])
+        return shape.scores[no], shape.scores[yes], share
 
     def _categories(self, term: Term) -> Shape:
-        """Every category, and the rows that have none of them if there are such."""
-        model = self.machine.model_
-        off, on, ones = [], [], []
-        for j in term.features:
-            no, yes = self._codes(j)
-            k = self._number(j)
-            values = model.feature_function(k) - model.centre[k]
-            off.append(values[no])
-            on.append(values[yes])
-            ones.append(float(self._share(j, yes)) if yes != no else 0.0)
-        neither = np.sum(off, axis=0)
-        scores = [neither - off_j + on_j for off_j, on_j in zip(off, on, strict=True)]
-        names, share = list(term.categories), np.array(ones)
-        if (rest := 1 - share.sum()) > len(names) * ROUNDING and model.shares is not None:
-            names.append(NEITHER)
-            scores.append(neither)
-            share = np.append(share, rest)
-        known = None if model.shares is None else share
-        return Shape(np.array(names, dtype=object), np.array(scores) @ self._coding.readout, known)
-
-    def _share(self, j: int, code) -> np.ndarray:
-        """Of codes of one feature in the training data, as far as that is known."""
-        model = self.machine.model_
-        if model.shares is None:
-            return np.zeros(np.shape(code))
-        return model.shares.of_feature(self._number(j), model.encoder.n_codes)[code]
-
-    def _number(self, j: int) -> int:
-        """The model's feature of a column of numbers."""
-        number = self.machine.columns_.features(j).number
-        assert number is not None
-        return number
+        """Every category of a column that has become a feature for each."""
+        off, on, share = map(np.array, zip(*map(self._switch, term.features), strict=True))
+        scores = off.sum(axis=0) - off + on
+        return Shape(np.array(term.categories, dtype=object), scores, share)

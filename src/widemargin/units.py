@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
+from widemargin.table_encoder import TableEncoder
+
 SCALERS = (MinMaxScaler, MaxAbsScaler, StandardScaler)
 """What keeps columns and can be undone."""
 
@@ -32,7 +34,7 @@ class Units:
 
     @classmethod
     def of(cls, model) -> Units:
-        """Those of a fitted machine, or of a pipeline that has scalers before it."""
+        """Those of a fitted machine, or of a pipeline of preparations before it."""
         steps = model.steps if isinstance(model, Pipeline) else [("", model)]
         n_features = steps[-1][1].n_features_in_
         factor, offset = np.ones(n_features), np.zeros(n_features)
@@ -53,7 +55,11 @@ class Units:
 
 
 def _affine(scaler) -> tuple:
-    """Factor and offset of one scaler."""
+    """Factor and offset of one scaler, or of what a `TableEncoder` makes of numbers."""
+    if isinstance(scaler, TableEncoder):
+        ones = np.ones(scaler.columns_.n_features - len(scaler.factor_))
+        shift = -scaler.shift_ * scaler.factor_
+        return np.append(scaler.factor_, ones), np.append(shift, 0 * ones)
     if isinstance(scaler, MinMaxScaler):
         return scaler.scale_, scaler.min_
     if isinstance(scaler, MaxAbsScaler):
@@ -63,6 +69,6 @@ def _affine(scaler) -> tuple:
         return 1 / scale, -scaler.mean_ / scale if scaler.with_mean else 0.0
     raise ValueError(
         f"What {type(scaler).__name__} makes of the data has no units of its own: before the "
-        "machine a pipeline may have MinMaxScaler, MaxAbsScaler and StandardScaler. Explain the "
-        "last step alone, in the units that it sees."
+        "machine a pipeline may have a TableEncoder, MinMaxScaler, MaxAbsScaler and "
+        "StandardScaler. Explain the last step alone, in the units that it sees."
     )

@@ -13,9 +13,9 @@ from sklearn.utils import compute_class_weight, get_tags
 from sklearn.utils.validation import validate_data
 
 from widemargin.categories import is_missing
+from widemargin.errors import Feature, Message, ParameterError, not_finite, quoted
 from widemargin.sklearn_private import check_sample_weight
 from widemargin.warning import UnscaledWarning, warn_user
-from widemargin.wording import quoted, words
 
 UNSCALED_RATIO = 100
 _ROWS_AT_A_TIME = 4096
@@ -27,9 +27,8 @@ def check_choice(name: str, value, choices, more: str = "") -> None:
     known = value in choices if isinstance(value, str) else any(value is c for c in choices)
     if not known:
         listed = ", ".join(repr(c) for c in choices)
-        said = words().option(name, value)
         one_of = "one of " * (len(choices) > 1)
-        raise ValueError(f"{said} is not known. Use {one_of}{listed}.{more}")
+        raise ParameterError(name, value, f"is not known. Use {one_of}{listed}.{more}")
 
 
 # Machines do not know each other: this is what each says of the other's kernels.
@@ -68,8 +67,8 @@ def check_number(
         bounds += [f"at least {low}"] if low is not None else []
         bounds += [f"at most {high}"] if high is not None else []
         bounds += [f"greater than {above}"] if above is not None else []
-        said = words().option(name, value)
-        raise ValueError(f"{said} is out of range: it must be {' and '.join(bounds)}.")
+        reason = f"is out of range: it must be {' and '.join(bounds)}."
+        raise ParameterError(name, value, reason)
 
 
 def check_bool(name: str, value) -> None:
@@ -154,10 +153,10 @@ def _remember_label(estimator, y) -> None:
         del estimator.label_name_
 
 
-def column_name(estimator, column: int) -> str:
-    """What a message calls a column: as the data frame did, or by its number."""
+def column_name(estimator, column: int) -> str | Feature:
+    """A column in a message: the data frame's name for it, or its number."""
     names = getattr(estimator, "feature_names_in_", None)
-    return words().feature(column) if names is None else repr(str(names[column]))
+    return Feature(column) if names is None else repr(str(names[column]))
 
 
 @contextmanager
@@ -167,8 +166,8 @@ def naming_columns(X) -> Iterator[None]:
     times = [column for column, is_time in kinds.items() if is_time]
     if times:
         raise ValueError(
-            f"X holds dates or times in {_columns(times)}. Turn them into numbers in a unit of "
-            "your choice, for example (when - when.min()).dt.days, or leave them out."
+            f"X holds dates or times in {_columns(times)}. Turn them into numbers, for example "
+            "with the parameter date_features of widemargin.TableEncoder, or leave them out."
         )
     try:
         yield
@@ -185,8 +184,8 @@ def naming_columns(X) -> Iterator[None]:
         if not bad:
             raise
         raise ValueError(
-            f"X holds text or other objects in {_columns(bad)}. Turn them into numbers first, for "
-            "example with sklearn.preprocessing.OneHotEncoder, or leave them out."
+            f"X holds text or other objects in {_columns(bad)}. Turn them into numbers first, "
+            "for example with widemargin.TableEncoder, or leave them out."
         ) from None
 
 
@@ -199,6 +198,10 @@ def _kinds_of_columns(X) -> dict:
     """Of each column of a frame, whether it holds times; of an array as a whole, under None."""
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         return dict(zip(X.columns, map(_is_time, X.dtypes), strict=True))
+    if hasattr(X, "schema") and hasattr(X, "column_names"):  # of pyarrow
+        from pyarrow import types
+
+        return {field.name: types.is_temporal(field.type) for field in X.schema}
     return {None: _is_time(X.dtype)} if isinstance(X, np.ndarray) else {}
 
 
@@ -284,8 +287,8 @@ def _weights_by_name(class_weight: dict, classes: np.ndarray) -> np.ndarray:
     unknown = [c for c in class_weight if c not in labels]
     if missing and unknown:
         raise ValueError(
-            f"class_weight names {unknown[0]!r}, which is no class, and not {missing[0]!r}, which "
-            "is one."
+            f"class_weight has key {unknown[0]!r}, which is not a class in y; class "
+            f"{missing[0]!r} has no weight."
         )
     return np.array([class_weight.get(c, 1.0) for c in labels], dtype=np.float64)
 
@@ -303,25 +306,36 @@ def check_unscaled(estimator, X, way_out: str) -> None:
     widest = int(np.argmax(spread))
     if spread[widest] <= UNSCALED_RATIO * typical:
         return
-    warn_user(
-        f"Feature {column_name(estimator, widest)} ranges from {low[widest]:g} to "
-        f"{high[widest]:g}, {UNSCALED_RATIO} times as wide as the median feature or more, and will "
-        f"outweigh the others. Scale the features first, {way_out}.",
-        UnscaledWarning,
+    message = Message(
+        "Feature {name} ranges from {low:g} to {high:g}, {ratio} times as wide as the median "
+        "feature or more, and will outweigh the others. Scale the features first, {way_out}.",
+        name=column_name(estimator, widest),
+        low=low[widest],
+        high=high[widest],
+        ratio=UNSCALED_RATIO,
+        way_out=way_out,
     )
+    warn_user(message, UnscaledWarning)
 
 
 def check_sums(C: float, weight: np.ndarray, largest: float, unit: float = 1.0) -> None:
-    """Refuse what overflows even double precision: a'Qa with all variables at their bounds.
+    """Refuse what double precision cannot hold: a'Qa with all variables at their bounds, and bounds
+    whose reciprocals it does not have.
 
     ``largest`` is the largest kernel value, ``unit`` that of C.
     """
+    if C / unit * weight.min(where=weight > 0, initial=1.0) < np.finfo(np.float64).tiny:
+        reason = "is too small for these sample weights and kernel values. Increase either of them."
+        raise ParameterError("C", C, reason)
     with np.errstate(over="ignore"):
-        total = float(C) / unit * float(weight.sum())
-    if not math.isfinite(total * total * max(1.0, largest) * 1e8):
-        raise ValueError(
-            f"{words().option('C', C)} is too large for these sample weights and kernel values: "
-            "the objective overflows. Decrease it, the weights, or the scale of the kernel."
+        total = np.float64(C) / unit * weight.sum()
+        finite = np.isfinite(np.square(total) * max(1.0, largest) * 1e8)
+    if not finite:
+        raise ParameterError(
+            "C",
+            C,
+            "is too large for these sample weights and kernel values: the objective overflows. "
+            "Decrease it, the weights, or the scale of the kernel.",
         )
 
 
@@ -386,14 +400,9 @@ def check_finite(estimator, X) -> None:
         if finite.all():
             continue
         at = np.argwhere(~finite)[0]
-        kind = "NaN" if np.isnan(part[tuple(at)]) else "infinity"
         if sp.issparse(X):
             k = begin + int(at[0])
             row, column = int(np.searchsorted(X.indptr, k, side="right") - 1), int(X.indices[k])
         else:
             row, column = begin + int(at[0]), int(at[1])
-        raise ValueError(
-            f"Input X contains {kind} at row {row}, column {column_name(estimator, column)}. "
-            f"Remove or impute such values first, {words().imputing}"
-            f"{words().learning if kind == 'NaN' else ''}."
-        )
+        raise ValueError(not_finite(part[tuple(at)], row, column_name(estimator, column)))

@@ -18,6 +18,10 @@ class RareClassWarning(UserWarning):
     """A class has fewer rows than a cross-validation has folds."""
 
 
+class IdentifierWarning(UserWarning):
+    """A column is different in every row, and may only number them."""
+
+
 class UnseenWarning(UserWarning):
     """New data has categories, or gaps, that the training data did not have."""
 

@@ -99,7 +99,7 @@ def test_certificate_reads_only_the_lanes_that_hold_a_problem():
     np.testing.assert_array_equal(certificate.relative_gap, [0.2, 0.5])
 
 
-@pytest.mark.parametrize("approximation", ["chebyshev", "chebyshev_linear", "pmsvm"])
+@pytest.mark.parametrize("approximation", ["chebyshev", "pmsvm"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_tables_without_symmetry_stop_on_the_violation_and_claim_no_gap(approximation, n_classes):
     X, y = histograms(n_classes)

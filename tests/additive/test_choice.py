@@ -8,7 +8,7 @@ from sklearn.preprocessing import normalize
 
 from widemargin import AdditiveMap, AdditiveSVC, load, save
 from widemargin.additive.choice import choose_kernel
-from widemargin.additive.source import Blocks, Values
+from widemargin.additive.source import Values
 
 RNG = np.random.default_rng(0)
 
@@ -48,11 +48,6 @@ def test_the_kernel_suits_the_data(name):
 def test_columns_of_very_different_size_are_no_image():
     X = RNG.random((300, 200)) * 10.0 ** RNG.uniform(0, 6, 200)
     assert choose_kernel(Values.of(X)) == "intersection"
-
-
-def test_blocks_are_judged_by_the_first():
-    X = images()
-    assert choose_kernel(Blocks.of([X[:150], X[150:]])) == "chi2"
 
 
 def test_the_order_of_rows_does_not_matter():

@@ -1,7 +1,5 @@
 """Shape functions, contributions, and errors of the tables."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -86,18 +84,6 @@ def test_a_feature_that_is_always_the_same_has_no_importance(two):
     model = svc(scaling="minmax").fit(constant, y)
     grid, values = model.shape_function(0)
     assert (grid.tolist(), values.tolist()) == ([7], [0])
-
-
-def test_models_of_earlier_versions_are_explained_as_far_as_they_can_be(two):
-    X, y = two
-    model = svc().fit(X, y)
-    raw = model.contributions(X)
-    model.model_ = replace(model.model_, shares=None)
-    with pytest.warns(UserWarning, match=r"earlier version.*not centred"):
-        old = model.contributions(X)
-    np.testing.assert_allclose(old.sum(axis=1), raw.sum(axis=1), atol=1e-5)
-    with pytest.raises(ValueError, match=r"earlier version.*importance"):
-        _ = model.feature_importances_
 
 
 @each_model

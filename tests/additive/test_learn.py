@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from numpy.testing import assert_allclose, assert_array_equal
 
 from widemargin.additive.learn import Settings, learn
 from widemargin.additive.lookup import BinnedLookup, PolynomialLookup
-from widemargin.additive.source import Blocks, Values
+from widemargin.additive.source import Values
 from widemargin.additive.tables import _MAX_EIGEN, APPROXIMATIONS
 
-from .encoding import counts, crowded
+from .encoding import crowded
 
 
 @pytest.mark.parametrize(
@@ -42,19 +40,6 @@ def test_settings_that_there_are_not_are_named(changes, message):
 )
 def test_only_pmsvm_looks_at_values_themselves_unless_bins_are_asked_for(changes, lookup):
     assert Settings(**changes).lookup is lookup
-
-
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("approximation", APPROXIMATIONS)
-def test_blocks_teach_what_the_whole_teaches(approximation, layout):
-    X, weight = counts(zeros=0.6), np.arange(60) % 3 + 1.0
-    settings = Settings("chi2", approximation, scaling="global")
-    blocks = Blocks.of([layout(X[:20]), layout(X[20:])])
-    parts, whole = (learn(s, weight, settings) for s in (blocks, Values.of(layout(X))))
-    assert_array_equal(parts.codes.toarray(), whole.codes.toarray())
-    assert_array_equal(parts.frequency, whole.frequency)
-    assert_allclose(parts.tables.gram(), whole.tables.gram(), atol=1e-12)
-    assert_allclose(parts.diagonal(), whole.diagonal())
 
 
 @pytest.mark.parametrize("approximation", APPROXIMATIONS)

@@ -13,11 +13,12 @@ from hypothesis.extra import numpy as arrays
 from widemargin import BlockStore
 from widemargin.additive import store_building
 from widemargin.additive.block_files import Stacked, entry_of, read_ahead, read_arrays, write_arrays
-from widemargin.additive.codes import encode_block
+from widemargin.additive.codes import encode
 from widemargin.additive.encoder import fit_encoder
 from widemargin.additive.manifest import Manifest
 from widemargin.additive.raw_blocks import narrowed, raw_blocks
 from widemargin.additive.source import Values
+from widemargin.files import Folder
 
 from .encoding import same
 from .problems import histograms
@@ -66,8 +67,8 @@ def test_fractions_are_written_without_a_copy(tmp_path):
     stacked = narrowed(parts)
     assert all(mine is theirs for mine, theirs in zip(stacked.parts, parts, strict=True))
     entry = entry_of("a", {"data": stacked, "label": np.arange(15)})
-    write_arrays(tmp_path, entry, {"data": stacked, "label": np.arange(15)})
-    found = read_arrays(tmp_path, entry, check=True)
+    write_arrays(Folder(tmp_path), entry, {"data": stacked, "label": np.arange(15)})
+    found = read_arrays(Folder(tmp_path), entry, check=True)
     np.testing.assert_array_equal(found["data"], np.concatenate(parts))
     np.testing.assert_array_equal(found["label"], np.arange(15))
 
@@ -116,8 +117,8 @@ def test_columns_of_two_bytes_have_the_codes_of_four(least):
     encoder = fit_encoder(four, np.ones(50), scaling="minmax")
     same(fit_encoder(two, np.ones(50), scaling="minmax"), encoder)
     for found, expected in zip(
-        vars(encode_block(two, encoder)).values(),
-        vars(encode_block(four, encoder)).values(),
+        vars(encode(two, encoder)).values(),
+        vars(encode(four, encoder)).values(),
         strict=True,
     ):
         np.testing.assert_array_equal(found, expected)

@@ -1,14 +1,15 @@
-"""One fit on parts of the rows (CoCoA+): the optimum of the whole, whatever the parts."""
+"""One fit on shards of the rows (CoCoA+): the optimum of the whole, whatever the shards."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from benchmarks.parts import ShardsHere
 from sklearn.datasets import load_digits, make_classification
 
 from widemargin import AdditiveSVC, BlockStore
 from widemargin.additive import rounds
-from widemargin.additive.rounds import PartsHere, RowsPart, Weights, minimise_in_rounds
+from widemargin.additive.rounds import Shard, Weights, minimise_in_rounds
 from widemargin.additive.solver import Stopping
 from widemargin.engine import Control
 
@@ -18,7 +19,7 @@ def stores(tmp_path_factory):
     """Two classes and ten, in blocks; and blocks that are all the same."""
     two = make_classification(900, n_features=12, n_informative=6, random_state=0)
     ten = load_digits(return_X_y=True)
-    copies = tuple(np.concatenate([part[:200]] * 4) for part in two)
+    copies = tuple(np.concatenate([shard[:200]] * 4) for shard in two)
     made = {}
     for name, (X, y) in {"two": two, "ten": ten, "copies": copies}.items():
         chunks = [(X[a : a + 200], y[a : a + 200]) for a in range(0, len(y), 200)]
@@ -27,26 +28,26 @@ def stores(tmp_path_factory):
     return made
 
 
-def solve(store, n_parts, tol=1e-3, max_iter=3000, **parameters):
+def solve(store, n_shards, tol=1e-3, max_iter=3000, **parameters):
     machine = AdditiveSVC("chi2", tol=tol, random_state=0, **parameters)
     training = machine._prepare_stored(store, None, None)
     _, shared = machine._shared_problem(training)
     targets = training.targets.coding.targets
-    ends = np.linspace(0, len(shared.codes.cuts) - 1, n_parts + 1).astype(int)
-    parts = [
-        RowsPart(shared.of_rows(*shared.codes.of_blocks(a, b)), targets)
+    ends = np.linspace(0, len(shared.codes.cuts) - 1, n_shards + 1).astype(int)
+    shards = [
+        Shard(shared.of_rows(*shared.codes.of_blocks(a, b)), targets)
         for a, b in pairwise(ends.tolist())
     ]
     stopping = Stopping(tol, max_iter)
-    here = PartsHere(parts)
+    here = ShardsHere(shards)
     return here, *minimise_in_rounds(here, shared, targets.shape[1], stopping, 0, Control())
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
-@pytest.mark.parametrize("n_parts", [1, 3])
+@pytest.mark.parametrize("n_shards", [1, 3])
 @pytest.mark.parametrize("name", ["two", "ten"])
-def test_parts_reach_the_optimum_of_the_whole(stores, name, n_parts, loss):
-    _, _, outcome = solve(stores[name], n_parts, tol=1e-2, loss=loss)
+def test_shards_reach_the_optimum_of_the_whole(stores, name, n_shards, loss):
+    _, _, outcome = solve(stores[name], n_shards, tol=1e-2, loss=loss)
     assert outcome.converged
     assert outcome.certificate.relative_gap.max() <= 1e-2
     whole = AdditiveSVC("chi2", tol=1e-6, random_state=0, loss=loss).fit(stores[name])
@@ -67,9 +68,9 @@ def test_a_round_that_went_too_far_is_taken_back(stores, monkeypatch):
     """Parts with the same rows correct exactly the same errors."""
     told, descend = [], rounds.descend
 
-    def spy(part, state, what):
+    def spy(shard, state, what):
         told.append(what.damping)
-        return descend(part, state, what)
+        return descend(shard, state, what)
 
     monkeypatch.setattr(rounds, "descend", spy)
     monkeypatch.setattr(rounds, "BOLD", 0.3)
@@ -99,11 +100,11 @@ def test_tables_whose_weights_have_no_norm_take_safe_steps(stores, monkeypatch):
 
 
 def test_gains_are_those_of_the_dual_objective(stores):
-    """Of one part the objective must rise by what `_is_too_far` reckons with."""
+    """Of one shard the objective must rise by what `_is_too_far` reckons with."""
     here, weights, outcome = solve(stores["ten"], 1, tol=1e-9, max_iter=3)
-    (part,), (state,) = here._parts, here.states
+    (shard,), (state,) = here._shards, here.states
     half = 0.5 * np.square(weights.cells).sum(axis=(0, 1, 2)) + 0.5 * np.square(weights.bias[0])
-    dual = part.linear_terms(state.coef) - half[:10]
+    dual = shard.linear_terms(state.coef) - half[:10]
     np.testing.assert_allclose(dual, outcome.certificate.dual, rtol=1e-6)
 
 
@@ -114,7 +115,7 @@ def test_weights_are_those_of_the_variables(stores):
     machine = AdditiveSVC("chi2", tol=1e-3, random_state=0)
     training = machine._prepare_stored(store, None, None)
     _, shared = machine._shared_problem(training)
-    exact = RowsPart(shared, training.targets.coding.targets).in_double()
+    exact = Shard(shared, training.targets.coding.targets).in_double()
     coef = np.vstack([state.coef for state in here.states])
     fresh = Weights.zeros(exact.shared, 1)
     ((_, problem),) = exact.problems(np.zeros_like(coef), fresh)
@@ -126,8 +127,8 @@ def test_a_damping_that_is_none_is_refused(stores):
     machine = AdditiveSVC("chi2", random_state=0)
     training = machine._prepare_stored(stores["two"], None, None)
     _, shared = machine._shared_problem(training)
-    part = RowsPart(shared, training.targets.coding.targets)
+    shard = Shard(shared, training.targets.coding.targets)
     zeros = Weights.zeros(shared, 1)
-    ((_, problem),) = part.problems(part.first_state.coef, zeros, damping=0.5)
+    ((_, problem),) = shard.problems(shard.first_state.coef, zeros, damping=0.5)
     with pytest.raises(ValueError, match="damping"):
-        problem.start(part.first_state.coef, Control())
+        problem.start(shard.first_state.coef, Control())

@@ -1,6 +1,7 @@
 """The solver: shrinking, hard data, divergence."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ class PlainProblem:
 
     at_once = 1
 
-    def parts(self, groups):
+    def duals(self, groups):
         return (self for _ in groups)
 
     def sweep(self, order, begin, bounds, fate, account):
@@ -84,7 +85,7 @@ class BlockedProblem(PlainProblem):
 
     cuts, at_once = np.array([0, 5, 6, 25, 40]), 2
 
-    def parts(self, groups):
+    def duals(self, groups):
         for group in groups:
             self.asked.append(tuple(group))
             yield Blocks(self, np.concatenate([np.arange(*self.cuts[k : k + 2]) for k in group]))
@@ -112,10 +113,9 @@ def blocked():
     return problem
 
 
-def run(problem, tol=1e-9, max_iter=2000, control=None):
-    return minimise(
-        problem, Stopping(tol, max_iter), np.random.default_rng(0), control or Control()
-    )
+def run(problem, tol=1e-9, max_iter=2000, control=None, judge=None):
+    stopping, rng = Stopping(tol, max_iter), np.random.default_rng(0)
+    return minimise(problem, stopping, rng, control or Control(), judge)
 
 
 def test_any_problem_that_answers_its_questions_is_minimised():
@@ -209,6 +209,26 @@ def test_an_estimate_of_nothing_left_does_not_end_a_fit_that_the_judge_does_not_
     outcome = run(Blind(whole.Q, whole.c), max_iter=4)
     assert [record["estimate"] for record in outcome.history] == [0.0] * 4
     assert (outcome.n_iter, outcome.converged) == (4, False)
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_problem_that_is_solved_by_its_own_sums_alone_needs_double_precision(started):
+    problem = plain()
+    if started:
+        run(problem)
+        problem = plain(alpha=problem.alpha)
+
+    def doubt():
+        own = solver.measure(problem, Control())
+        return replace(own, gap=own.gap + 1e-3 * own.primal)
+
+    outcome = run(problem, tol=1e-8, judge=doubt)
+    assert outcome.needs_double
+    assert not outcome.converged
+    assert (outcome.n_iter == 0) == started
+    believed = run(plain(), tol=1e-2, judge=doubt)
+    assert believed.converged
+    assert not believed.needs_double
 
 
 def test_a_start_at_the_optimum_needs_no_sweep():

@@ -20,6 +20,8 @@ from .encoding import same
 from .helpers import svc
 from .problems import LOSSES, histograms
 
+pytestmark = pytest.mark.slow
+
 SMALL = 80  # values per block: many blocks of few rows
 
 
@@ -220,7 +222,7 @@ def test_threads_change_no_byte_of_a_store(layout, tmp_path):
 
 def test_codes_travel_to_other_processes(tmp_path):
     codes = pickle.loads(pickle.dumps(built(tmp_path, *noisy()).codes))
-    assert sum(block.n_rows for _, block in codes.parts()) == 120
+    assert sum(block.n_rows for _, block in codes.blocks()) == 120
 
 
 def test_names_of_columns(tmp_path):
@@ -266,7 +268,7 @@ def test_rows_that_are_appended_count_as_if_they_had_been_there(tmp_path):
 def test_appended_values_outside_the_range_fall_in_the_end_bins(tmp_path):
     X, y = noisy()
     store = built(tmp_path, X, y).append([(np.full((3, 6), 1e6), [0, 1, 7])])
-    (_, last) = list(store.codes.parts())[-1]
+    (_, last) = list(store.codes.blocks())[-1]
     np.testing.assert_array_equal(last.toarray(), store.encoder.n_codes - 1)
     assert store.classes.tolist() == [0, 1, 2, 7]
     assert svc().fit(store).classes_.tolist() == [0, 1, 2, 7]
@@ -289,7 +291,7 @@ def test_new_labels_are_sorted_among_the_old_ones(tmp_path):
     [
         ({"n_bins": 9}, "n_bins=9: the store .* was built with n_bins='auto'"),
         ({"scaling": None}, "scaling=None: the store .* was built with scaling='auto'"),
-        ({"binning": "log"}, "binning='log': the store"),
+        ({"binning": "floor"}, "binning='floor': the store"),
         ({"approximation": "pmsvm"}, "binning='exact': the store"),
         ({"kernel": lambda x, y: np.minimum(x, y) + 1}, "not zero at zero"),
     ],

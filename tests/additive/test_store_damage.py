@@ -5,10 +5,13 @@ import os
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from widemargin import BlockStore
 from widemargin.additive import block_files
-from widemargin.additive.manifest import MANIFEST
+from widemargin.additive.manifest import MANIFEST, Manifest
+from widemargin.budget import TooLargeError
+from widemargin.files import Folder
 
 from .helpers import svc
 from .store_helpers import build, chunks, data
@@ -29,15 +32,15 @@ def test_values_have_a_name_by_content_and_codes_a_checksum(tmp_path):
 @pytest.mark.parametrize("named", [True, False], ids=["older", "now"])
 def test_damage_is_found_by_the_digest_of_older_stores_and_by_the_checksum(named, store):
     from widemargin.additive.block_files import entry_of, read_arrays
-    from widemargin.additive.manifest import Manifest
 
-    folder, manifest = store.folder, Manifest.read(store.folder)
+    folder = Folder(store.folder)
+    manifest = Manifest.read(folder)
     read = [read_arrays(folder, entry, check=True) for entry in manifest.blocks]
     told = zip(manifest.blocks, read, strict=True)
     blocks = [entry_of(entry.file, arrays, named=named) for entry, arrays in told]
     manifest.with_(blocks=blocks).write(folder)
     BlockStore(folder).verify()
-    path = folder / blocks[0].file
+    path = store.folder / blocks[0].file
     content = bytearray(path.read_bytes())
     content[7] ^= 1
     path.write_bytes(content)
@@ -88,9 +91,9 @@ def test_a_truncated_manifest_is_refused(share, store):
     path = store.folder / MANIFEST
     text = path.read_text()
     path.write_text(text[: int(share * len(text))])
-    with pytest.raises(ValueError, match=r"manifest.json' is damaged or of another version"):
+    with pytest.raises(ValueError, match=r"manifest.json' is not valid JSON"):
         BlockStore(store.folder)
-    with pytest.raises(ValueError, match=r"manifest.json' is damaged or of another version"):
+    with pytest.raises(ValueError, match=r"manifest.json' is not valid JSON"):
         store.append(chunks())
 
 
@@ -101,7 +104,7 @@ def test_a_truncated_manifest_is_refused(share, store):
 def test_a_manifest_that_somebody_changed_is_refused(change, store):
     path = store.folder / MANIFEST
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(ValueError, match="damaged or of another version"):
+    with pytest.raises(ValueError, match=r"manifest.json' is damaged"):
         BlockStore(store.folder)
 
 
@@ -110,18 +113,17 @@ def test_a_folder_that_is_no_store(tmp_path):
         BlockStore(tmp_path)
 
 
-def replace_block(store, change):
+def replace_block(store, change, entries=None):
     """A store made by hand: its second block changed, with the right checksum."""
     from widemargin.additive.block_files import entry_of, read_arrays, write_arrays
-    from widemargin.additive.manifest import Manifest
 
-    entry = store.codes.entries[1]
-    arrays = change(read_arrays(store.folder, entry, check=True))
+    folder, entry = Folder(store.folder), (entries or store.codes.entries)[1]
+    manifest = Manifest.read(folder)
+    arrays = change(read_arrays(folder, entry, check=True))
     changed = entry_of(entry.file, arrays)
-    write_arrays(store.folder, changed, arrays)
-    manifest = Manifest.read(store.folder)
+    write_arrays(folder, changed, arrays)
     blocks = [changed if e.file == changed.file else e for e in manifest.blocks]
-    manifest.with_(blocks=blocks).write(store.folder)
+    manifest.with_(blocks=blocks).write(folder)
 
 
 def out_of_range(arrays):
@@ -133,9 +135,12 @@ def out_of_range(arrays):
     ("change", "said"),
     [
         (out_of_range, r"damaged: a code is out of range .*block-000001.bin"),
-        (lambda a: a | {"data": a["data"].astype(np.uint16)}, r"000001.* not of the type of the"),
-        (lambda a: a | {"data": a["data"][:, :-1]}, r"000001.* not of the type of the others"),
-        (lambda a: a | {"data": a["data"][:-1]}, r"000001.* has not as many rows as labels"),
+        (
+            lambda a: a | {"data": a["data"].astype(np.uint16)},
+            r"manifest.blocks must be of codes of one type",
+        ),
+        (lambda a: a | {"data": a["data"][:, :-1]}, r"manifest.blocks\[1\].arrays must be rows"),
+        (lambda a: a | {"data": a["data"][:-1]}, r"manifest.blocks\[1\].arrays must be rows"),
     ],
     ids=["range", "type", "width", "rows"],
 )
@@ -147,9 +152,13 @@ def test_codes_that_cannot_be_are_refused_though_their_checksum_is_right(change,
 
 def test_a_block_that_is_cut_short_while_it_is_read(store, monkeypatch):
     path = store.folder / store.codes.entries[1].file
+    whole = path.stat()
     with open(path, "rb+") as file:
-        file.truncate(path.stat().st_size - 8)
-    monkeypatch.setattr(block_files, "_check_size", lambda path, entry: None)
+        file.truncate(whole.st_size - 8)
+    fstat = os.fstat
+    monkeypatch.setattr(
+        os, "fstat", lambda n: whole if fstat(n).st_ino == whole.st_ino else fstat(n)
+    )
     with pytest.raises(ValueError, match=r"000001.bin' is damaged: it was cut short while"):
         store.verify()
 
@@ -179,3 +188,66 @@ def test_a_checksum_is_made_once_for_every_block_that_is_written(tmp_path, monke
     monkeypatch.setattr(block_files, "_crc32", lambda pieces: made.append(1) or crc32(pieces))
     store = build(tmp_path / "store")
     assert len(made) == 2 * len(store.codes.entries)  # raw blocks, and codes
+
+
+# ------------------------------------------------------------------ numbers that promise too much
+
+
+def sparse_values(folder):
+    X, y = data()
+    return build(folder, [(sp.csr_array(X), y)], keep="values", values_per_block=200)
+
+
+def pointers(change):
+    def changed(arrays):
+        arrays["start"] = change(arrays["start"])
+        return arrays
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda start: np.where(np.arange(len(start)) % 2, start[-1], 0).astype(start.dtype),
+        lambda start: start + 1,
+        lambda start: -start,
+        lambda start: np.full_like(start, start[-1]),
+    ],
+    ids=["up and down", "beyond the end", "negative", "not from 0"],
+)
+def test_row_pointers_are_held_against_the_values(change, tmp_path):
+    """A few kB of them took gigabytes."""
+    store = sparse_values(tmp_path / "store")
+    replace_block(store, pointers(change), store._entries)
+    with pytest.raises(ValueError, match=r"raw-000001.bin' is damaged: its row pointers"):
+        BlockStore(store.folder).matrix()
+
+
+def test_features_are_held_against_the_size_of_the_files(tmp_path):
+    store = sparse_values(tmp_path / "store")
+    folder = Folder(store.folder)
+    Manifest.read(folder).with_(n_features=2**31).write(folder)
+    with pytest.raises(TooLargeError, match=r"manifest.json': its 2147483648 features take 550 GB"):
+        BlockStore(store.folder)
+    assert BlockStore(store.folder, max_bytes=2**40).shape == (120, 2**31)
+
+
+def test_a_manifest_that_is_too_long_is_not_read(tmp_path):
+    store = build(tmp_path / "store")
+    with open(store.folder / MANIFEST, "r+b") as file:
+        file.truncate(2**42)  # of which the disk has next to nothing
+    with pytest.raises(TooLargeError, match=r"manifest.json': its contents take"):
+        BlockStore(store.folder)
+
+
+def test_a_store_of_classes_without_bins_is_refused(tmp_path):
+    store = build(tmp_path / "store")
+    folder = Folder(store.folder)
+    for changes in ({"encoder": None}, {"kernel": ""}, {"classes": []}, {"n_finished": 99}):
+        manifest = Manifest.read(folder)
+        manifest.with_(**changes).write(folder)
+        with pytest.raises(ValueError, match=r"manifest\.(blocks|classes) must be"):
+            BlockStore(store.folder)
+        manifest.write(folder)
+    BlockStore(store.folder)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from widemargin import AdditiveSVC, BlockStore, KernelSVC
 from widemargin.additive.columns import Columns
 from widemargin.additive.learn import Settings, learn
-from widemargin.additive.store_building import MANIFEST
+from widemargin.files import Folder
 from widemargin.warning import UnseenWarning
 
 from .encoding import same
@@ -51,7 +51,7 @@ def test_codes_and_bins_are_those_of_arrays_to_the_bit(layout, scaling, tmp_path
     assert store.columns == Columns(6, missing=frozenset({1, 4}))
     assert store.shape == (120, 6)
     same(store.encoder, expected.encoder)
-    codes = np.vstack([block.toarray() for _, block in store.codes.parts()])
+    codes = np.vstack([block.toarray() for _, block in store.codes.blocks()])
     np.testing.assert_array_equal(codes, expected.codes.toarray())
     assert codes.shape == (120, 8)
 
@@ -176,18 +176,20 @@ def test_a_build_that_was_killed_has_the_same_gaps(tmp_path):
         ).read_bytes()
 
 
-def test_stores_of_earlier_versions_have_none(tmp_path):
+@pytest.mark.parametrize("name", ["missing", "categories", "kernel", "n_finished"])
+def test_a_manifest_without_one_of_its_fields_is_refused(name, tmp_path):
     import json
 
-    from widemargin.additive.manifest import _digest
+    from widemargin.additive.manifest import MANIFEST, _digest
 
     store = built(tmp_path, *with_gaps(columns=()))
     path = store.folder / MANIFEST
     content = json.loads(path.read_text())
-    del content["missing"], content["digest"]
+    del content[name], content["digest"]
     schema = content.pop("schema")
     path.write_text(json.dumps({"schema": schema, "digest": _digest(content), **content}))
-    assert BlockStore(store.folder).columns.are_features
+    with pytest.raises(ValueError, match=rf"manifest\.{name} must be"):
+        BlockStore(store.folder)
 
 
 @pytest.mark.parametrize("missing", [[6], [-1], [4, 1], [1, 1], ["1"], [True], "14", {"1": 4}])
@@ -195,8 +197,9 @@ def test_a_manifest_that_names_no_column_is_refused(missing, tmp_path):
     from widemargin.additive.manifest import Manifest
 
     store = built(tmp_path, *with_gaps())
-    Manifest.read(store.folder).with_(missing=missing).write(store.folder)
-    with pytest.raises(ValueError, match=r"missing (names|is no)"):
+    folder = Folder(store.folder)
+    Manifest.read(folder).with_(missing=missing).write(folder)
+    with pytest.raises(ValueError, match=r"manifest\.missing must be"):
         BlockStore(store.folder)
 
 
@@ -204,8 +207,9 @@ def test_a_manifest_with_other_gaps_than_its_codes_is_refused(tmp_path):
     from widemargin.additive.manifest import Manifest
 
     store = built(tmp_path, *with_gaps())
-    Manifest.read(store.folder).with_(missing=[1]).write(store.folder)
-    with pytest.raises(ValueError, match="damaged"):
+    folder = Folder(store.folder)
+    Manifest.read(folder).with_(missing=[1]).write(folder)
+    with pytest.raises(ValueError, match=r"manifest.blocks\[0\].arrays must be rows"):
         svc(missing="learn").fit(BlockStore(store.folder))
 
 
@@ -300,8 +304,9 @@ def test_a_manifest_with_categories_that_cannot_be_is_refused(categories, tmp_pa
     from widemargin.additive.manifest import Manifest
 
     store = built_of(tmp_path, *people())
-    Manifest.read(store.folder).with_(categories=categories).write(store.folder)
-    with pytest.raises(ValueError, match="damaged or of another version"):
+    folder = Folder(store.folder)
+    Manifest.read(folder).with_(categories=categories).write(folder)
+    with pytest.raises(ValueError, match=r"manifest\.categories must be"):
         BlockStore(store.folder)
 
 
@@ -311,7 +316,7 @@ def test_a_store_of_batches_of_another_program(tmp_path):
 
     frame, y = people()
     table = pa.Table.from_pandas(frame.assign(label=y), preserve_index=False)
-    store = BlockStore.build(tmp_path / "s", stream(table.to_reader(60), one_hot=False))
+    store = BlockStore.build(tmp_path / "s", stream(table.to_reader(60)))
     expected = built_of(tmp_path, frame, y)
     assert store.columns == expected.columns
     options = {"missing": "learn", "random_state": 0}

@@ -13,6 +13,8 @@ from widemargin.additive import store_building
 from .helpers import svc
 from .store_helpers import BUILD, SMALL, build, content, data
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def every_block_is_noted(monkeypatch):

@@ -12,6 +12,8 @@ from widemargin.additive import store_building
 
 from .store_helpers import build, content
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def every_block_is_noted(monkeypatch):

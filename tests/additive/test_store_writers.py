@@ -7,9 +7,11 @@ import time
 import numpy as np
 import pytest
 
-from widemargin.claim import Claim
+from widemargin.files import Folder
 
 from .store_helpers import BUILD, build, chunks, content
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -18,17 +20,14 @@ def store(tmp_path):
 
 
 def test_a_second_writer_is_refused(store, tmp_path):
-    with (
-        Claim(store.folder, "The store", "writer"),
-        pytest.raises(BlockingIOError, match=r"The store .* is in use by process \d+"),
-    ):
-        store.append(chunks())
-    (tmp_path / "new").mkdir()
-    with (
-        Claim(tmp_path / "new", "The store", "writer"),
-        pytest.raises(BlockingIOError, match="Wait until that writer ends"),
-    ):
-        build(tmp_path / "new")
+    with Folder(store.folder) as claimed:
+        claimed.claim("The store", "writer")
+        with pytest.raises(BlockingIOError, match=r"The store .* is in use by process \d+"):
+            store.append(chunks())
+    with Folder(tmp_path / "new", make=True) as claimed:
+        claimed.claim("The store", "writer")
+        with pytest.raises(BlockingIOError, match="Wait until that writer ends"):
+            build(tmp_path / "new")
     build(tmp_path / "new")
 
 

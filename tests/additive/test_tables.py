@@ -24,7 +24,7 @@ CROWDED = np.sqrt(GRID) * np.exp(-GRID / 0.05)
 
 EVEN = (GRID > 0).astype(float)
 
-POLYNOMIALS = ("chebyshev", "chebyshev_linear", "pmsvm")
+POLYNOMIALS = ("chebyshev", "pmsvm")
 
 NAMED = (*KERNELS, PowerMean(-8.0))
 
@@ -212,20 +212,17 @@ def test_polynomial_tables_are_not_symmetric(kernel, approximation):
 def test_chebyshev_nodes_follow_their_formula(degree):
     i = np.arange(1, degree + 2)
     expected = np.cos((2 * i - 1) / (2 * (degree + 1)) * np.pi)
-    assert_allclose(2 * chebyshev_nodes(degree, linear=True) - 1, expected, atol=1e-15)
     low, high = np.log(LOG_OFFSET), np.log(1 + LOG_OFFSET)
     u = np.log(chebyshev_nodes(degree) + LOG_OFFSET)
     assert_allclose((2 * u - low - high) / (high - low), expected, atol=1e-14)
 
 
-@pytest.mark.parametrize("linear", [False, True], ids=["log", "linear"])
 @pytest.mark.parametrize("degree", [1, 2, 5])
 @each_kernel
-def test_chebyshev_tables_interpolate_at_their_nodes(kernel, degree, linear):
-    nodes = np.sort(chebyshev_nodes(degree, linear=linear))
+def test_chebyshev_tables_interpolate_at_their_nodes(kernel, degree):
+    nodes = np.sort(chebyshev_nodes(degree))
     grid = np.unique(np.concatenate([GRID, nodes]))
-    name = "chebyshev_linear" if linear else "chebyshev"
-    made = tables(kernel, name, rank=degree + 1, grid=grid, weight=np.ones_like(grid))
+    made = tables(kernel, "chebyshev", rank=degree + 1, grid=grid, weight=np.ones_like(grid))
     at_nodes = made.gram()[np.searchsorted(grid, nodes), 1:]
     assert_allclose(at_nodes, resolve_kernel(kernel)(nodes[:, None], grid[None, 1:]), atol=1e-11)
 
@@ -238,15 +235,6 @@ def test_degree_5_is_better_than_degree_2(kernel):
         weighted_error(kernel, "chebyshev", rank=6)
         < weighted_error(kernel, "chebyshev", rank=3) / 2
     )
-
-
-@pytest.mark.parametrize("rank", [3, 6])
-def test_nodes_in_x_are_worse_than_nodes_in_its_logarithm(rank):
-    logarithmic, linear = (
-        weighted_error(PowerMean(-8.0), name, rank=rank)
-        for name in ("chebyshev", "chebyshev_linear")
-    )
-    assert linear > 2 * logarithmic
 
 
 @pytest.mark.parametrize("p", [-1.0, -8.0, -np.inf, 0.0])

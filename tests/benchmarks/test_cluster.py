@@ -56,8 +56,8 @@ def test_rounds_are_those_measured_and_grow_with_parts():
     table = (ROOT / "benchmarks/results/parts.md").read_text()
     line = re.search(r"\| covtype.*classes \|(.*)\|", table)
     measured = dict(zip((1, 2, 4, 8), map(int, line[1].split("|")), strict=True))
-    for n_parts in (2, 4, 8):
-        assert rounds_of(n_parts) == pytest.approx(measured[n_parts], rel=0.1)
+    for n_shards in (2, 4, 8):
+        assert rounds_of(n_shards) == pytest.approx(measured[n_shards], rel=0.1)
     assert rounds_of(1000) > 10 * rounds_of(10)
 
 

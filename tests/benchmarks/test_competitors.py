@@ -6,6 +6,8 @@ from benchmarks.competitors import COMPETITORS
 from benchmarks.competitors.pegasos import Pegasos
 from sklearn.base import clone
 
+pytestmark = pytest.mark.slow
+
 OPTIONAL = {"intelex RBF": "sklearnex", "LightGBM": "lightgbm"}
 SMALL = {
     "LIBSVM HIK": {"levels": 10, "C": 0.1},

@@ -5,6 +5,8 @@ import pytest
 from benchmarks.competitors import COMPETITORS
 from sklearn.base import clone
 
+pytestmark = pytest.mark.slow
+
 
 def test_boosting_without_interactions_is_additive_and_cannot_learn_a_product():
     rng = np.random.default_rng(0)

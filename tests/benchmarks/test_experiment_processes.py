@@ -10,6 +10,8 @@ from benchmarks.experiments.runner import line
 from benchmarks.experiments.store import Results
 from pretended_fits import DIGITS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.memory
 def test_a_fit_is_measured_in_a_process_of_its_own():

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from benchmarks.environment import describe
 from benchmarks.experiments.__main__ import summary
-from benchmarks.experiments.environment import describe
 from benchmarks.experiments.plan import Method
 from benchmarks.experiments.store import SCHEMA, Results
 from pretended_fits import DIGITS, Pretended, experiment, near, ran

@@ -4,6 +4,7 @@ import threading
 import time
 from contextlib import suppress
 
+import pytest
 from benchmarks.experiments import plan, process
 from benchmarks.experiments.__main__ import _wanted
 from benchmarks.experiments.plan import Method
@@ -11,6 +12,8 @@ from benchmarks.experiments.runner import Runner
 from benchmarks.experiments.schedule import Schedule
 from benchmarks.experiments.store import Results
 from pretended_fits import Pretended, experiment, near, ran
+
+pytestmark = pytest.mark.slow
 
 
 class Together(Pretended):

@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from widemargin import load
 from widemargin.cli.app import app
-from widemargin.cli.arguments import LIBSVM_SWITCHES, with_long_options
+from widemargin.cli.words import LIBSVM_SWITCHES, with_long_options
 
 DIGITS, DIGIT = (array[:500] for array in load_digits(return_X_y=True))
 IRIS, SPECIES = load_iris(return_X_y=True)

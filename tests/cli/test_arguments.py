@@ -13,9 +13,9 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from widemargin import AdditiveSVC, KernelSVC, PowerMean, load, papers
 from widemargin.additive.kernels import KERNELS as ADDITIVE_KERNELS
 from widemargin.cli import app
-from widemargin.cli.arguments import UsageError, number_or_text, numbers, with_long_options
-from widemargin.cli.groups import grouped
-from widemargin.cli.machines import _KERNELS_OF, ADDITIVE, GENERAL, kernel_name
+from widemargin.cli.options import grouped
+from widemargin.cli.train import _KERNELS_OF, ADDITIVE, GENERAL, kernel_name
+from widemargin.cli.words import UsageError, number_or_text, numbers, with_long_options
 from widemargin.data.reading import FORMATS
 from widemargin.kernel.kernels import KERNELS as GENERAL_KERNELS
 
@@ -47,8 +47,8 @@ def test_help_says_the_defaults_of_the_machines_and_every_format():
     kernel, additive = KernelSVC(), AdditiveSVC()
     assert kernel.C == additive.C
     assert f"Cost of errors (default: {kernel.C:g})" in printed
-    assert f"Of poly (default: {kernel.degree})" in printed
-    assert f"Of poly and sigmoid (default: {kernel.coef0:g})" in printed
+    assert f"poly (default: {kernel.degree})" in printed
+    assert f"poly and sigmoid (default: {kernel.coef0:g})" in printed
     assert f"to stop at (default: {kernel.tol:g}; additive: {additive.tol:g})" in printed
     assert kernel.gamma == "scale"
     assert "(default: 1 / (features * variance))" in printed
@@ -102,12 +102,10 @@ def test_a_group_is_its_options():
         (["--weight", "balanced"], {"class_weight": "balanced"}),
         (["--early", "1"], {"early": 1}),
         (["--early", "auto"], {"early": True}),
-        (["--levels", "2"], {"levels": 2}),
         (["--multi-class", "ovo"], {"multi_class": "ovo"}),
         (["-t", "chi2", "--multi-class", "crammer_singer"], {"multi_class": "crammer_singer"}),
         (["-t", "chi2", "--loss", "hinge"], {"loss": "hinge"}),
         (["-t", "chi2", "--rank", "3"], {"rank": 3}),
-        (["-t", "chi2", "--approximation", "unary"], {"approximation": "unary"}),
         (["-t", "power_mean", "-p", "-4"], {"kernel": PowerMean(-4)}),
         (["--intercept"], {"fit_intercept": True}),
         (["--no-intercept"], {"fit_intercept": False}),
@@ -137,8 +135,6 @@ def test_options_of_train_reach_the_machine(two, words, expected):
         (["pmsvm", "-p", "-8"], papers.pmsvm(-8)),
         (["pmsvm", "-t", "jensen-shannon"], papers.pmsvm(kernel="jensen_shannon")),
         (["pmsvm-lut", "--rank", "6"], papers.pmsvm_lut(degree=5)),
-        (["pmsvm-lut", "--approximation", "chebyshev_linear"],
-         papers.pmsvm_lut(approximation="chebyshev_linear")),
         (["dcsvm", "-c", "32", "-g", "32"], papers.dcsvm(C=32, gamma=32)),
         (["dcsvm", "-t", "poly", "-d", "3"], papers.dcsvm(kernel="poly")),
         (["dcsvm-early", "--early", "2"], papers.dcsvm_early(early=2)),

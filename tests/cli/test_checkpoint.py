@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from widemargin import load
-from widemargin.cli.interrupt import Interrupt, stopping_on_ctrl_c
+from widemargin.cli.progress import Interrupt, stopping_on_ctrl_c
 
 from .helpers import refused, run
 
-WORDS = ["-t", "rbf", "--levels", "1"]
+WORDS = ["--preset", "dcsvm"]
 
 
 def test_a_fit_leaves_its_parts_and_goes_on_from_them(iris):
@@ -19,7 +19,7 @@ def test_a_fit_leaves_its_parts_and_goes_on_from_them(iris):
     assert "going on" not in first.stderr
     assert Path("parts/fit.json").exists()
     again = run("train", iris, "n", "--checkpoint", "parts", *WORDS)
-    assert again.stderr.startswith("going on from parts: ")
+    assert again.stderr.startswith("continuing from parts: ")
     assert "clusters solved, 1 whole problem solved" in again.stderr
     np.testing.assert_array_equal(load("n").dual_coef_, load("m").dual_coef_)
     assert run("train", iris, "n", "--checkpoint", "parts", "-q", *WORDS).stderr == ""
@@ -52,7 +52,7 @@ def test_a_fit_that_is_interrupted_leaves_a_model(iris, kernel, monkeypatch):
     monkeypatch.setattr(Interrupt, "on_fit_task_end", _interrupted)
     result = run("train", iris, "m", "-t", kernel, "-e", "1e-9", "--probability", status=130)
     last = result.stderr.splitlines()[-1]
-    assert last == "interrupted: m is the model as far as it came, without probabilities."
+    assert last == "interrupted: m is the model of the unfinished fit, without probabilities."
     assert load("m").duality_gap_ > 1e-9
     assert not hasattr(load("m"), "predict_proba")
 
@@ -63,7 +63,7 @@ def test_so_does_one_from_disk(iris, kernel, keep, monkeypatch):
     monkeypatch.setattr(Interrupt, "on_fit_task_end", _interrupted)
     result = run("train", "s", "m", "-t", kernel, "-e", "1e-9", status=130)
     last = result.stderr.splitlines()[-1]
-    assert last == "interrupted: m is the model as far as it came."
+    assert last == "interrupted: m is the model of the unfinished fit."
     assert load("m").duality_gap_ > 1e-9
 
 
@@ -94,6 +94,6 @@ def test_an_end_without_a_model_says_what_the_folder_has(iris, monkeypatch):
     said = run("train", iris, "n", "--checkpoint", "parts", *WORDS, status=130).stderr
     *_, kept, last = said.splitlines()
     assert kept.startswith("parts has ")
-    assert kept.endswith("1 whole problem solved: the same command goes on from there")
+    assert kept.endswith("1 whole problem solved: the same command continues from it")
     assert last == "interrupted."
     assert not Path("n").exists()

@@ -12,8 +12,8 @@ from sklearn.preprocessing import MinMaxScaler
 import widemargin.cli
 from widemargin import AdditiveSVC, KernelSVC, load
 from widemargin.cli import choosing
+from widemargin.cli.machine_options import Wanted
 from widemargin.cli.options import Output, Source
-from widemargin.cli.search_options import Wanted
 
 from .helpers import (
     IRIS,

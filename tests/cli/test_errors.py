@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import AdditiveSVC
-from widemargin.cli import training
+from widemargin.cli import train
 
 from .helpers import (
     files,
@@ -40,10 +40,10 @@ def test_a_malformed_line_is_named_by_line_and_column(line, place):
     assert files() == {"bad.txt"}
 
 
-def test_a_missing_value_of_a_table_is_named_by_row_and_column():
-    write_lines("bad.csv", "age,label", "1,a", ",b", "3,a")
+def test_a_missing_label_of_a_table_is_named_by_row_and_column():
+    write_lines("bad.csv", "age,label", "1,a", "2,", "3,a")
     message = refused("train", "bad.csv", status=1)
-    assert "row 2, column 'age'" in message
+    assert "row 2, column 'label'" in message
 
 
 def test_files_that_are_not_there(two):
@@ -64,7 +64,7 @@ def test_files_that_are_not_there(two):
 
 
 def test_a_test_that_is_not_there_is_missed_before_training(two, monkeypatch):
-    monkeypatch.setattr(training, "tune", None)
+    monkeypatch.setattr(train, "tune", None)
     refused("easy", two, "none", status=1)
     assert files() == {"two.txt"}
 
@@ -183,16 +183,16 @@ def test_errors_speak_of_options():
     write_lines("b.csv", "a,label", "1,", "4,x")
     assert "or read no labels with --label none" in refused("train", "b.csv", status=1)
     np.save("a.npy", np.eye(3))
-    assert "--label 7 is no column" in refused("train", "a.npy", "--label", "7", status=1)
+    assert "--label 7 is not a column" in refused("train", "a.npy", "--label", "7", status=1)
     assert "--split train has no meaning" in refused("train", "a.csv", "--split", "train", status=1)
 
 
 def test_errors_of_export_speak_of_options(iris):
     run("train", iris, "m", "--multi-class", "ovr")
     said = refused("export", "m", "out", status=1)
-    assert "Fit with train --multi-class ovo, or use export --to onnx." in said
+    assert "Fit with train --multi-class ovo, or export to ONNX." in said
     run("train", iris, "m", "-t", "laplacian")
-    assert "--kernel laplacian is none of LIBSVM's" in refused("export", "m", "out", status=1)
+    assert "--kernel laplacian is not one of LIBSVM's" in refused("export", "m", "out", status=1)
 
 
 # ------------------------------------------------------------------ status 2, tracebacks, warnings
@@ -218,7 +218,7 @@ def test_mistakes_of_the_program_are_not_hidden(monkeypatch):
     def broken(*args):
         raise KeyError("a mistake")
 
-    monkeypatch.setattr(training, "train", broken)
+    monkeypatch.setattr(train, "train", broken)
     with pytest.raises(KeyError, match="a mistake"):
         run("train", "a.txt")
 
@@ -250,7 +250,7 @@ def test_interruption(two, monkeypatch):
     def interrupt(*args, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "save_model", interrupt)
+    monkeypatch.setattr(train, "save_model", interrupt)
     result = run("train", two, status=130)
     assert (result.stdout, result.stderr) == ("", "interrupted.\n")
     assert files() == {"two.txt"}

@@ -8,8 +8,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from widemargin import KernelSVC, load
-from widemargin.cli import scaling
-from widemargin.cli.arguments import with_long_options
+from widemargin.cli import scale as scaling
+from widemargin.cli.words import with_long_options
 
 from .helpers import SIGN, TWO, read_lines, refused, run, run_json, write_lines
 
@@ -42,13 +42,13 @@ def test_the_type_and_shrinking_that_there_are_are_taken(two):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-s", 1, "-n", 0.2], "-s 1 (nu-SVC): there is classification with C only, -s 0"),
-        (["-s", 2, "-n", 0.1], "-s 2 (one-class SVM): there is"),
-        (["-s", 3, "-p", 0.1, "-t", 0], "-s 3 (epsilon-SVR): there is"),
-        (["-s", 4], "-s 4 (nu-SVR): there is"),
-        (["-s", 9], "-s 9 (no machine of LIBSVM's): there is"),
-        (["-n", 0.5], "-n: there is no nu here"),
-        (["-h", 0], "-h 0: variables at rest"),
+        (["-s", 1, "-n", 0.2], "-s 1 (nu-SVC): only -s 0 (C-SVC) is supported"),
+        (["-s", 2, "-n", 0.1], "-s 2 (one-class SVM): only -s 0"),
+        (["-s", 3, "-p", 0.1, "-t", 0], "-s 3 (epsilon-SVR): only -s 0"),
+        (["-s", 4], "-s 4 (nu-SVR): only -s 0"),
+        (["-s", 9], "-s 9 (unknown to LIBSVM): only -s 0"),
+        (["-n", 0.5], "-n: nu is not supported"),
+        (["-h", 0], "-h 0: shrinking cannot be switched off"),
     ],
 )
 def test_what_there_is_not_is_refused_by_name(two, words, said):
@@ -123,7 +123,7 @@ def test_labels_are_scaled_too():
     write_lines("test", "30 1:4")
     assert run("scale", "-r", "range", "test").stdout == "2 1:1\n"
     assert "-y 1 0: the first" in refused("scale", "-y", 1, 0, "train")
-    assert "-y is for svmlight" in refused("scale", "-y", 0, 1, "--method", "maxabs", "train")
+    assert "-y is only for svmlight" in refused("scale", "-y", 0, 1, "--method", "maxabs", "train")
     write_lines("same", "1 1:2", "1 1:3")
     assert "all the same" in refused("scale", "-y", 0, 1, "same", status=1)
 

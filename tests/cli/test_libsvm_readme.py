@@ -90,7 +90,7 @@ def test_training(capsys):
 
 def test_regression_is_refused_by_name():
     said = refused("train", *shlex.split("-s 3 -p 0.1 -t 0 data_file"))
-    assert said.startswith("-s 3 (epsilon-SVR): there is classification with C only")
+    assert said.startswith("-s 3 (epsilon-SVR): only -s 0 (C-SVC)")
 
 
 def test_weights(capsys):

@@ -81,7 +81,11 @@ def test_what_pairs_need(crossed):
     write("one.txt", X, np.sign(X.ravel()))
     run("train", "one.txt", "one", "-t", "chi2", "-q")
     refusals = {
-        ("m", "--what", "pairs"): "--what pairs needs rows with labels: --data, best new ones.",
+        (
+            "m",
+            "--what",
+            "pairs",
+        ): "--what pairs needs rows with labels, best new ones: name them with --data.",
         ("m", "--what", "pair"): "--what pair: not one of shapes, importance, pairs, convergence.",
         ("m", "--what", "pairs", "--features", "a", "--data", crossed): (
             "--features has no meaning with --what pairs."
@@ -93,7 +97,7 @@ def test_what_pairs_need(crossed):
     for words, said in refusals.items():
         assert refused("plot", *words) == said
     one = refused("plot", "one", "--what", "pairs", "--data", "one.txt", status=1)
-    assert one == "The model has one column: there are no pairs."
+    assert one == "The model has only one column, so there are no pairs."
     unlabelled = table("unlabelled.csv", {name: [0.1, 0.2, 0.3] for name in "abc"})
     said = refused("plot", "m", "--what", "pairs", "--data", unlabelled, status=1)
     assert said.startswith("unlabelled.csv: no labels in it.")

@@ -78,7 +78,7 @@ def test_probabilities_of_two_classes_go_to_libsvm(two, iris):
         assert [float(own[k]) for k in swapped] == pytest.approx([*map(float, other)], abs=1e-4)
     run("train", iris, "m", "--probability")
     said = refused("export", "m", "theirs", status=1)
-    assert said.endswith("Export the model without them: that of train --no-probability.")
+    assert said.endswith("Export the model without them: train --no-probability.")
 
 
 def test_evaluate_says_the_log_loss(iris):

@@ -18,8 +18,11 @@ import pytest
 import widemargin
 from widemargin import load
 from widemargin.cli.app import app
+from widemargin.cli.datasets import machine_of
 
 from .helpers import files, run, write
+
+pytestmark = pytest.mark.slow
 
 PYTHON = [sys.executable, "-m", "widemargin"]
 PROGRAM = Path(sys.executable).with_name("widemargin")
@@ -98,7 +101,9 @@ def test_ctrl_c_during_training(long_job, words):
     assert status == 130
     assert b"stopping; Ctrl-C again ends without a model" in said
     assert b"with a relative duality gap of" in said
-    assert said.endswith(b"interrupted: long.npz.safetensors is the model as far as it came.\r\n")
+    assert said.endswith(
+        b"interrupted: long.npz.safetensors is the model of the unfinished fit.\r\n"
+    )
     assert b"Traceback" not in said
     assert files() == before | {"long.npz.safetensors"}
     assert load("long.npz.safetensors").n_features_in_ == 20
@@ -157,7 +162,7 @@ def test_a_pipe_is_trained_from_disk_within_a_limit(kernel, table):
     found = subprocess.run(command, input=content, capture_output=True, check=False)
     assert b"/dev/stdin may be larger than --memory-limit: training from" in found.stderr
     process("train", table, "whole", *options)
-    piped, whole = (load(name) for name in ("piped", "whole"))
+    piped, whole = (machine_of(load(name)) for name in ("piped", "whole"))
     assert piped.objective_ == pytest.approx(whole.objective_, rel=1e-5)
     predicted = [process("predict", table, name).stdout for name in ("piped", "whole")]
     assert predicted[0] == predicted[1]
@@ -277,7 +282,7 @@ def test_help_imports_nothing_heavy():
 def test_commands_that_draw_nothing_import_no_plots():
     code = """
 import sys
-from widemargin.cli import choosing, inspecting, training
+from widemargin.cli import choosing, inspect, train, predict
 print([m for m in ("widemargin.plots", "matplotlib") if m in sys.modules])
 """
     assert python(code) == "[]"

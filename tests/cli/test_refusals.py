@@ -8,16 +8,15 @@ from .helpers import files, refused, run, trained
 @pytest.mark.parametrize(
     ("option", "kernel"),
     [
-        *((option, "chi2") for option in ("--gamma", "--degree", "--coef0", "--levels", "--early",
+        *((option, "chi2") for option in ("--gamma", "--degree", "--coef0", "--early",
                                           "--cache-size", "--power")),
-        *((option, "rbf") for option in ("--degree", "--coef0", "--loss", "--rank",
-                                         "--approximation", "--power")),
+        *((option, "rbf") for option in ("--degree", "--coef0", "--loss", "--rank", "--power")),
         ("--gamma", "precomputed"), ("--coef0", "laplacian"), ("--degree", "sigmoid"),
         ("--gamma", "linear"), ("--power", "linear"), ("--scale", "precomputed"),
     ],
 )  # fmt: skip
 def test_options_that_a_machine_does_not_have_are_refused(two, option, kernel):
-    value = {"--loss": "hinge", "--approximation": "unary", "--scale": "minmax"}.get(option, "1")
+    value = {"--loss": "hinge", "--scale": "minmax"}.get(option, "1")
     message = refused("train", two, "-t", kernel, option, value)
     assert message.startswith(option)
     assert f"no meaning with --kernel {kernel}." in message
@@ -31,7 +30,6 @@ def test_options_that_a_machine_does_not_have_are_refused(two, option, kernel):
         (["-c", "inf", "-t", "chi2"], "--C inf"), (["-g", "0"], "--gamma 0.0"),
         (["-t", "poly", "-d", "-1"], "--degree -1"), (["-t", "poly", "-r", "nan"], "--coef0 nan"),
         (["-e", "0"], "--tol 0.0"), (["-m", "0"], "--cache-size 0.0"),
-        (["--levels", "-1"], "--levels -1"),
         (["--early", "0"], "--early 0"), (["--early", "soon"], "--early soon"),
         (["--early", "1", "--intercept"], "--intercept needs"),
         (["--max-iter", "0"], "--max-iter 0"),
@@ -39,7 +37,6 @@ def test_options_that_a_machine_does_not_have_are_refused(two, option, kernel):
         (["-t", "chi2", "--rank", "0"], "--rank 0"),
         (["--multi-class", "crammer_singer"], "--multi-class crammer_singer"),
         (["-t", "chi2", "--multi-class", "ovo"], "--multi-class ovo"),
-        (["-t", "chi2", "--approximation", "none"], "--approximation none"),
         (["-t", "power_mean"], "--power"), (["-t", "power_mean", "-p", "1"], "p=1"),
         (["-t", "gauss"], "--kernel gauss"), (["--scale", "log"], "--scale log"),
         (["-w7", "2"], "--weight 7=2"), (["-w1", "2", "-w-1", "2", "-w0", "1"], "--weight 0=1"),

@@ -45,14 +45,14 @@ def test_a_kernel_model(two):
     assert "support vectors" in text
     assert "Shapes" not in text
     said = refused("report", "m", two, "--training", two)
-    assert said == "--training is for bands of shapes, which KernelSVC has not."
+    assert said == "--training draws bands for additive models only."
 
 
 def test_bands_are_for_few_classes():
     four = table("four.csv", {"size": [1, 2, 3, 4] * 10, "label": ["a", "b", "c", "d"] * 10})
     run("train", four, "m", "-t", "chi2", "-q")
     said = refused("report", "m", four, "--training", four)
-    assert "are drawn for up to 3 classes; the model has 4" in said
+    assert "draws bands for up to 3 classes; the model has 4" in said
 
 
 def test_what_is_refused_leaves_no_file(people):

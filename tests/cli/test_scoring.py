@@ -69,7 +69,7 @@ def test_scores_that_make_no_sense_are_refused(iris, command, scoring, said):
 
 
 def test_easy_refuses_weights_of_labels_that_are_not_there(rare):
-    assert "the data has no label 7" in refused("easy", rare, "--weight", "7=2")
+    assert "no row has the label 7" in refused("easy", rare, "--weight", "7=2")
 
 
 @pytest.mark.parametrize("classes", [2, 3])

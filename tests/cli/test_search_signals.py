@@ -11,6 +11,8 @@ from widemargin.persistence import read_header
 
 from .helpers import DIGIT, DIGITS, write
 
+pytestmark = pytest.mark.slow
+
 N = 200  # rows
 MOMENTS = 10
 SOON = 5.0  # seconds

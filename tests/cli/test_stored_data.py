@@ -52,8 +52,12 @@ def test_a_store_that_a_model_cannot_take_says_what_to_do():
     said = refused("predict", "codes", "kernel", status=2)
     assert "codes: a store of codes, which only an additive model" in said
     assert "or one that store --keep values has made." in said
-    said = refused("evaluate", "values", "whole", status=2)
-    assert "its features are not those of the model. Give the file that it was built from." in said
+    assert run_json("evaluate", "values", "whole") | {"seconds": 0, "microseconds_per_row": 0} == (
+        run_json("evaluate", "t.csv", "whole") | {"seconds": 0, "microseconds_per_row": 0}
+    )
+    run("store", "t.csv", "some", "--keep", "values", "-q", "--drop", "job")
+    said = refused("evaluate", "some", "whole", status=1)
+    assert "the model's columns 'job' are missing; the file has 'a', 'b'" in said
     said = refused("report", "kernel", "values", status=2)
     assert "values: a store; this command takes a file." in said
     Path("other.csv").write_text("a,b,job,y\n0,3,clerk,yes\n5,1,smith,no\n")

@@ -14,7 +14,7 @@ from widemargin.data import read
 from .helpers import refused, run, table
 
 COLUMNS = ["age", "job", "size"]
-FEATURES = ["age", "job=baker", "job=clerk", "job=smith", "size"]
+FEATURES = ["age", "size", "job=baker", "job=clerk", "job=smith"]
 
 
 @pytest.fixture
@@ -49,11 +49,11 @@ def test_json_of_a_scaled_model_is_in_the_data_s_units(people, model):
     assert [f["name"] for f in shapes["features"]] == (FEATURES if scaled else COLUMNS)
     assert [t["name"] for t in shapes["terms"]] == COLUMNS
     X = read(people, label="rich").X
-    X, shown = (X, shapes["features"]) if scaled else (X[:, [0, -1]], shapes["features"][::2])
-    for feature, column in zip(shown, X.T, strict=True):
-        assert feature["grid"][0] <= column.min() + 1e-9
-        assert feature["grid"][-1] >= 0.99 * column.max()
-        assert feature["grid"][-1] < 250  # years and centimetres
+    for feature in shapes["features"]:
+        if feature["name"] in ("age", "size"):
+            column = X[feature["name"]].to_numpy()
+            assert feature["grid"][0] <= column.min() + 1e-9
+            assert 0.99 * column.max() <= feature["grid"][-1] < 250  # years and centimetres
 
 
 def test_plots_show_columns_in_the_data_s_units(people, model, monkeypatch):
@@ -79,5 +79,4 @@ def test_plots_show_columns_in_the_data_s_units(people, model, monkeypatch):
     ranked = [term.name for term in explain(load(model)).ranked]
     assert [text.get_text() for text in axis.get_yticklabels()] == ranked[::-1]
     run("plot", model, "a.png", "--what", "importance", "--data", people, "--label", "rich")
-    n = 5 if hasattr(load(model), "steps") else 3
-    assert f"no such feature; there are {n}" in refused("plot", model, "--features", "work")
+    assert "no such feature; there are 3" in refused("plot", model, "--features", "work")

@@ -2,9 +2,7 @@
 
 import io
 
-import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from widemargin.data.tables import read_table
 
@@ -62,8 +60,10 @@ def read_arrow(data, **options):
     return read_table(io.BytesIO(stream_bytes(table)), "arrow", **options)
 
 
-def dense(X):
-    return X.toarray() if sp.issparse(X) else X
+def columns(data):
+    """The columns of a data set by name, None where they are missing."""
+    return {name: [None if v != v else v for v in column]
+            for name, column in data.X.to_pydict().items()}  # fmt: skip
 
 
 def people():
@@ -77,13 +77,4 @@ def people():
     )
 
 
-PEOPLE_NAMES = ["age", "job=clerk", "job=nurse, night", "job=smith", "pay"]
-PEOPLE = np.array(
-    [
-        [31, 0, 0, 1, 1.5],
-        [25, 1, 0, 0, -2.25],
-        [60, 0, 0, 1, 0],
-        [44, 0, 1, 0, 1e300],
-        [18, 1, 0, 0, 0.1],
-    ]
-)
+PEOPLE = {name: column for name, column in people().to_pydict().items() if name != "label"}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from widemargin.data import Dataset, read
-from widemargin.data.arrays import read_npy, read_npz
+from widemargin.data.arrays import stream_npy, stream_npz
 
 from .helpers import assert_same_bits, assert_same_matrix, refused, saved
 
@@ -24,11 +24,11 @@ PARTS = {"data": ROWS.data, "indices": ROWS.indices, "indptr": ROWS.indptr, "sha
 
 
 def npz(save=np.savez, split=None, name="file.npz", **arrays) -> Dataset:
-    return read_npz(io.BytesIO(saved(save, **arrays)), split=split, name=name)
+    return next(stream_npz(io.BytesIO(saved(save, **arrays)), split=split, name=name))
 
 
 def npy(array, label=None, name="file.npy") -> Dataset:
-    return read_npy(io.BytesIO(saved(np.save, array)), label=label, name=name)
+    return next(stream_npy(io.BytesIO(saved(np.save, array)), label=label, name=name))
 
 
 # ------------------------------------------------------------------ what is read
@@ -57,11 +57,11 @@ def test_splits():
     assert_array_equal(npz(**arrays, split="test").y, [3])
     assert_array_equal(npz(**arrays).y, [1, 2])
     assert_array_equal(npz(**arrays, X=2 * X).X, 2 * X)
-    with refused("file.npz: no array X_other in it, only X_train, y_train"):
+    with refused("file.npz: no array X_other, only X_train, y_train"):
         npz(**arrays, split="other")
-    with refused("no array X_train in it, only X, y. Leave split= out to read X."):
+    with refused("no array X_train, only X, y. Leave split= out to read X."):
         npz(X=X, y=[1, 2], split="train")
-    with refused("no array X in it, only Z. Save with numpy.savez"):
+    with refused("no array X, only Z. Save with numpy.savez"):
         npz(Z=X)
     with refused("only nothing"):
         npz()
@@ -73,7 +73,7 @@ def test_splits():
 def test_sparse_as_scipy_saves_it(layout, kind, compressed):
     matrix = kind(X[:, :2]).asformat(layout)  # square: rows and columns are easily confused
     content = saved(sp.save_npz, matrix, compressed=compressed)
-    data = read_npz(io.BytesIO(content))
+    data = read(io.BytesIO(content))
     assert isinstance(data.X, sp.csr_array)
     assert_same_matrix(data.X, sp.csr_array(X[:, :2]))
     assert data.y is None
@@ -158,9 +158,9 @@ def test_shapes_and_types_that_do_not_fit(arrays, says):
 
 @pytest.mark.parametrize("label", [3, -4, 1.5, "spam", "0.5", [1], np.nan])
 def test_no_such_label_column(label):
-    with refused("file.npy: label=", "is no column; its array has 3"):
+    with refused("file.npy: label=", "is not a column; its array has 3"):
         npy(X, label)
-    with refused("is no column; its array has 0"):
+    with refused("is not a column; its array has 0"):
         npy(X[0], 0)
 
 

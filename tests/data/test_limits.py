@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from widemargin.budget import TooLargeError
 from widemargin.data import read, stream_svmlight
-from widemargin.data.arrays import read_npy, read_npz
+from widemargin.data.arrays import stream_npy, stream_npz
 from widemargin.data.reading import detect_format
 from widemargin.data.tables import read_table
 
@@ -176,17 +176,17 @@ def test_members_that_are_longer_than_they_say():
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("X.npy", saved(np.save, np.eye(2)) + b"more")
-    with refused("the file: not a readable .npz file (X is longer"):
+    with refused("the file: not a readable .npz file (its array X takes more"):
         read(io.BytesIO(file.getvalue()))
 
 
 def test_readers_take_it_themselves():
     for reader, content in (
-        (read_npy, saved(np.save, np.eye(9))),
-        (read_npz, saved(np.savez, X=np.eye(9))),
+        (stream_npy, saved(np.save, np.eye(9))),
+        (stream_npz, saved(np.savez, X=np.eye(9))),
     ):
         with refused("named: its array", "max_bytes=99", kind=TooLargeError):
-            reader(io.BytesIO(content), max_bytes=99, name="named")
+            next(reader(io.BytesIO(content), max_bytes=99, name="named"))
     with refused("named: ", "max_bytes=9", kind=TooLargeError):
         read_table(io.BytesIO(b"a,y\n1,2\n"), "csv", max_bytes=9, name="named")
 

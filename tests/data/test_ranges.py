@@ -68,7 +68,7 @@ def test_features_are_found_by_their_numbers():
         ("3 0 2", "3 0 1e999", "line 7 must be two finite numbers"),
         ("3 0 2", "3 0 1_0", "line 7 must be two finite numbers"),
         ("3 0 2", "3 0", "line 7 must be two finite numbers"),
-        ("3 0 2", "1 0 2", "line 7 must be a larger number"),
+        ("3 0 2", "1 0 2", "line 7 must be a larger feature number"),
         ("3 0 2", "-3 0 2", "line 7 must be the number of a feature"),
         ("3 0 2", "3333333333333 0 2", "line 7 must be the number of a feature"),
         ("3 0 2", "", "line 7 must be not empty"),

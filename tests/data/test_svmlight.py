@@ -96,7 +96,7 @@ def test_qid_of_all_or_none():
     data = parse(TEXTS["qid"])
     assert_same_bits(data.qid, np.array([3, -4, 2**63 - 1]))
     assert parse("1 1:1\n").qid is None
-    with refused("some.txt: 1 of 3 rows have a qid; give all or none"):
+    with refused("some.txt: 1 of 3 rows have a qid; give a qid to all rows or to none"):
         parse("1 1:1\n2 qid:1 1:1\n3\n", name="some.txt")
 
 

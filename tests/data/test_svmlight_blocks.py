@@ -200,3 +200,18 @@ def test_a_stream_parses_into_the_arrays_that_it_hands_out(monkeypatch):
     monkeypatch.setattr(svmlight._core, "parse_svmlight", noted)
     (piece,) = stream_svmlight(io.BytesIO(b"1 1:0.5 2:2\n"))
     assert np.shares_memory(piece.X.data, parsed[0])
+
+
+@pytest.mark.parametrize(
+    "text", ["b 1:1 3:0.5\na 2:7\n" * 40, "1 4294967296:1\n2 4294967297:2\n" * 40]
+)
+def test_pieces_with_labels_of_text_or_large_indices(text, set_part):
+    """A first piece that has them begins the file again, as reading the whole file does."""
+    set_part(64)
+    whole = parse(text)
+    pieces = list(stream_svmlight(io.BytesIO(text.encode()), n_features=whole.X.shape[1], n_jobs=1))
+    assert len(pieces) > 1
+    assert_array_equal(np.concatenate([piece.y for piece in pieces]), whole.y)
+    assert_same_matrix(sp.vstack([piece.X for piece in pieces], format="csr"), whole.X)
+    with refused("a pipe cannot be read twice"):
+        next(stream_svmlight(Dribble(text.encode(), 50), n_jobs=1))

@@ -1,11 +1,12 @@
 """Bands around shapes, and how they are drawn."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from widemargin import AdditiveSVC, explain
+from widemargin import AdditiveSVC, TableEncoder, explain
 from widemargin.bands import shape_bands
 from widemargin.plots import (
     plot_shape,
@@ -20,10 +21,12 @@ def banded():
     """One column that decides, one that is noise, and a category; in odd units."""
     rng = np.random.default_rng(0)
     job = rng.integers(0, 2, 400)
-    X = np.column_stack([1000 * rng.random(400), 5 + rng.random(400), job == 0, job == 1])
-    y = X[:, 0] + 300 * job + rng.normal(0, 50, 400) > 600
-    names = ["size", "noise", "job=a", "job=b"]
-    model = make_pipeline(StandardScaler(), AdditiveSVC(random_state=0)).fit(X, y)
+    X = pd.DataFrame({"size": 1000 * rng.random(400), "noise": 5 + rng.random(400)})
+    X["job"] = np.array(["a", "b"])[job]
+    y = (X["size"] + 300 * job + rng.normal(0, 50, 400) > 600).to_numpy()
+    names = list(X.columns)
+    encoder = TableEncoder(scaling=None, sparse_output=False)
+    model = make_pipeline(encoder, StandardScaler(), AdditiveSVC(random_state=0)).fit(X, y)
     return model, names, shape_bands(model, X, y, n_fits=12, names=names), X, y
 
 
@@ -65,7 +68,7 @@ def test_bands_are_drawn_around_curves_and_on_bars(banded):
 
 def test_a_category_that_a_copy_has_not_seen_leaves_a_band():
     job = np.r_[np.zeros(100), np.ones(100), 2]
-    table = np.column_stack([job == k for k in range(3)]).astype(float)
+    table = pd.DataFrame({"job": np.array(["a", "b", "c"])[job.astype(int)]})
     model = AdditiveSVC(random_state=0).fit(table, job > 0)
-    bands = shape_bands(model, table, job > 0, n_fits=5, names=["job=a", "job=b", "job=c"])
+    bands = shape_bands(model, table, job > 0, n_fits=5)
     assert np.all(np.isfinite(bands.low["job"]))

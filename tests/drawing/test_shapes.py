@@ -95,11 +95,10 @@ def test_categories_of_a_column_are_bars_of_one_picture(n_classes):
     rng = np.random.default_rng(0)
     job = rng.integers(0, 12, 400)
     size = rng.random(400)
-    table = np.column_stack([*(job == k for k in range(12)), size]).astype(float)
-    names = [*(f"job=number {k}" for k in range(12)), "size"]
+    table = pd.DataFrame({"job": [f"number {k}" for k in job], "size": size})
     y = np.minimum(job % n_classes + (size > 0.9), n_classes - 1)
     model = AdditiveSVC(random_state=0).fit(table, y)
-    figure = plot_shapes(model, names=names)
+    figure = plot_shapes(model)
     assert drawn(figure)
     first, second = visible(figure)
     assert (first.get_title(), second.get_title()) == ("job, 8 of 12", "size")
@@ -108,8 +107,8 @@ def test_categories_of_a_column_are_bars_of_one_picture(n_classes):
     shown = [text.get_text() for text in first.get_xticklabels()]
     frequent = np.argsort(-np.bincount(job), kind="stable")[:8]
     assert shown == [f"number {k}" for k in frequent]
-    assert plot_shapes(model, names=names, features=["job"]).axes[0].get_title() == "job, 8 of 12"
-    bars = plot_importance(model, names=names)
+    assert plot_shapes(model, features=["job"]).axes[0].get_title() == "job, 8 of 12"
+    bars = plot_importance(model)
     assert [text.get_text() for text in bars.get_yticklabels()] == ["size", "job"]
 
 
@@ -151,9 +150,8 @@ def test_a_shape_has_the_density_of_the_training_data_below_it():
 
 def test_the_density_of_categories_is_in_their_order():
     job = np.repeat([0, 1, 2], [100, 300, 200])
-    table = np.column_stack([job == k for k in range(3)]).astype(float)
-    names = ["job=a", "job=b", "job=c"]
-    axis = plot_shape(AdditiveSVC(random_state=0).fit(table, job > 0), "job", names=names)
+    table = pd.DataFrame({"job": np.array(["a", "b", "c"])[job]})
+    axis = plot_shape(AdditiveSVC(random_state=0).fit(table, job > 0), "job")
     assert [text.get_text() for text in axis.get_xticklabels()] == ["b", "c", "a"]
     heights = strip(axis)[:, 2]
     np.testing.assert_allclose(heights / heights[0], [1, 2 / 3, 1 / 3], rtol=1e-5)

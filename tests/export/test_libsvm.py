@@ -3,6 +3,7 @@
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_svmlight_file
@@ -11,13 +12,16 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from widemargin import AdditiveSVC, KernelSVC, load
+from widemargin import AdditiveSVC, KernelSVC, TableEncoder, load
 from widemargin.calibration import calibrated, out_of_fold, with_probabilities
 from widemargin.export import export_libsvm
 from widemargin.kernel.backend import Host
 
 svmutil = pytest.importorskip("libsvm.svmutil")
-pytestmark = pytest.mark.filterwarnings("ignore:kernel=.sigmoid. is not positive semi-definite")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:kernel=.sigmoid. is not positive semi-definite"),
+]
 
 
 def data(name):
@@ -152,7 +156,7 @@ def test_refuses_precomputed_kernels(tmp_path):
 @pytest.mark.parametrize("labels", [["no", "yes"], [0, 1 << 40]])
 def test_refuses_labels_that_are_not_small_whole_numbers(labels, tmp_path):
     X, y, _ = data("cancer")
-    with pytest.raises(ValueError, match=r"labels \[.*\] are not whole numbers of 32 bits"):
+    with pytest.raises(ValueError, match=r"labels \[.*\] are not 32-bit integers"):
         export_libsvm(KernelSVC().fit(X, np.array(labels)[y]), tmp_path / "model")
 
 
@@ -160,7 +164,7 @@ def test_refuses_other_estimators(tmp_path):
     X, y, _ = data("iris")
     additive = AdditiveSVC().fit(X, y)
     for model in (additive, make_pipeline(StandardScaler(), AdditiveSVC()).fit(X, y)):
-        with pytest.raises(ValueError, match=r"no AdditiveSVC.*export_onnx"):
+        with pytest.raises(ValueError, match=r"no AdditiveSVC.*export to ONNX"):
             export_libsvm(model, tmp_path / "model")
 
 
@@ -216,7 +220,7 @@ def test_scaled_models_are_exported_for_data_as_it_is(scaler, kernel, tmp_path):
 def test_scalers_that_the_format_cannot_say_are_refused(scaler, kernel, said, tmp_path):
     X, y, _ = data("iris")
     model = make_pipeline(scaler, KernelSVC(kernel)).fit(X, y)
-    with pytest.raises(ValueError, match=f"{said}.*Train on data that is scaled.*export_onnx"):
+    with pytest.raises(ValueError, match=f"{said}.*Train on data that is scaled.*export to ONNX"):
         export_libsvm(model, tmp_path / "model")
     assert not list(tmp_path.iterdir())
 
@@ -253,5 +257,19 @@ def test_other_probabilities_are_refused_in_one_sentence(name, method, tmp_path)
 def test_steps_that_are_no_scalers_are_named(tmp_path):
     X, y, _ = data("iris")
     model = make_pipeline(SimpleImputer(), KernelSVC()).fit(X, y)
-    with pytest.raises(ValueError, match="A pipeline with SimpleImputer is more than LIBSVM"):
+    with pytest.raises(
+        ValueError, match="LIBSVM's format cannot express a pipeline with SimpleImputer"
+    ):
         export_libsvm(model, tmp_path / "model")
+
+
+def test_columns_of_numbers_are_exported_and_others_refused(tmp_path):
+    X, y, asked = data("cancer")
+    table = pa.table(dict(zip(map(str, range(X.shape[1])), X.T.astype(float), strict=True)))
+    model = make_pipeline(TableEncoder(scaling=None), KernelSVC(gamma=0.5)).fit(table, y)
+    export_libsvm(model, tmp_path / "model")
+    found = load(tmp_path / "model").decision_function(asked)
+    np.testing.assert_allclose(found, model[-1].decision_function(asked), atol=1e-5)
+    gaps = make_pipeline(TableEncoder(), KernelSVC()).fit(np.where(X > 0.9, np.nan, X), y)
+    with pytest.raises(ValueError, match="cannot express a pipeline with TableEncoder"):
+        export_libsvm(gaps, tmp_path / "model")

@@ -6,8 +6,9 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from widemargin import AdditiveSVC, KernelSVC
+from widemargin import AdditiveSVC, KernelSVC, TableEncoder
 from widemargin.export import export_onnx
+from widemargin.warning import UnseenWarning
 
 from .onnx_helpers import assert_agrees, data, decide, onnx
 
@@ -34,23 +35,21 @@ def test_pipelines(scaler, model, tmp_path):
     assert_agrees(pipeline, 3 * asked - 1, tmp_path / "model.onnx")
 
 
-@pytest.mark.parametrize("strategy", ["mean", "median", "constant"])
-def test_imputers(strategy, tmp_path):
+@pytest.mark.parametrize("scaling", ["minmax", None])
+def test_missing_values_of_an_array(scaling, tmp_path):
     X, y, asked = data("cancer")
-    X[::5, 3], asked[::3, 5], asked[:, 7] = np.nan, np.nan, np.nan
-    imputer = SimpleImputer(strategy=strategy, keep_empty_features=True)
-    pipeline = make_pipeline(imputer, MinMaxScaler(), KernelSVC()).fit(X, y)
+    X[::5, 3], asked[::3, 3] = np.nan, np.nan
+    pipeline = make_pipeline(TableEncoder(scaling=scaling), MinMaxScaler(), KernelSVC()).fit(X, y)
     assert_agrees(pipeline, asked, tmp_path / "model.onnx")
+    asked[:, 7] = np.nan
+    with pytest.warns(UnseenWarning):
+        assert_agrees(pipeline, asked, tmp_path / "model.onnx")
 
 
-@pytest.mark.parametrize(
-    "imputer", [SimpleImputer(missing_values=0.0), SimpleImputer(add_indicator=True)], ids=str
-)
-def test_refuses_imputers_that_do_more(imputer, tmp_path):
+def test_other_steps_are_refused(tmp_path):
     X, y, _ = data("iris")
-    X[::5, 3] = imputer.missing_values
-    with pytest.raises(ValueError, match="or a SimpleImputer of NaN by numbers"):
-        export_onnx(make_pipeline(imputer, KernelSVC()).fit(X, y), tmp_path / "model.onnx")
+    with pytest.raises(ValueError, match=r"with SimpleImputer cannot be exported.*a TableEncoder"):
+        export_onnx(make_pipeline(SimpleImputer(), KernelSVC()).fit(X, y), tmp_path / "model.onnx")
 
 
 def test_several_scalers(tmp_path):

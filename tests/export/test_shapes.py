@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 import widemargin
-from widemargin import AdditiveSVC, KernelSVC
+from widemargin import AdditiveSVC, KernelSVC, TableEncoder
 from widemargin.export import export_shapes, shape_functions
 
 
@@ -82,9 +82,9 @@ def test_shapes_of_a_scaled_model_are_those_of_the_data(scaler, tmp_path):
 def test_terms_are_the_columns_of_the_data():
     rng = np.random.default_rng(0)
     job, size = rng.integers(0, 3, 200), rng.random(200)
-    X = np.column_stack([size, *(job == k for k in range(3))])
-    model = AdditiveSVC(random_state=0).fit(X, job == 1)
-    shapes = shape_functions(model, ["size", "job=a", "job=b", "job=c"])
+    X = pd.DataFrame({"size": size, "job": np.array(["a", "b", "c"])[job]})
+    model = make_pipeline(TableEncoder(), AdditiveSVC(random_state=0)).fit(X, job == 1)
+    shapes = shape_functions(model)
     assert [(t["name"], t["features"], t["categories"]) for t in shapes["terms"]] == [
         ("size", [0], []), ("job", [1, 2, 3], ["a", "b", "c"])]  # fmt: skip
     assert shapes["terms"][1]["importance"] > shapes["terms"][0]["importance"] > 0

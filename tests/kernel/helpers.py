@@ -195,6 +195,11 @@ class Solved(Solution):
         return self.history[-1]["rows"]
 
 
+def hinge(kernel, rows, y, upper) -> Programme:
+    """Classification with labels -1.0 and 1.0 and upper bounds C_i."""
+    return Programme(kernel, rows, y, np.full(len(y), -1.0), upper)
+
+
 @dataclass(frozen=True)
 class Problem:
     """A binary problem as the solver takes it, and its matrix by scikit-learn's kernels."""
@@ -207,7 +212,7 @@ class Problem:
 
     @property
     def programme(self):
-        return Programme(self.kernel, self.rows, self.y, -np.ones(len(self.y)), self.upper)
+        return hinge(self.kernel, self.rows, self.y, self.upper)
 
     def solve(self, *, alpha=None, on_step=lambda gap: False, n_threads=1, memory=None, **settings):
         """As `solver.solve`, and what its descent ends with."""

@@ -14,6 +14,8 @@ from widemargin.kernel.kernels import FAR, ZERO, DotKernel
 
 from .helpers import values
 
+pytestmark = pytest.mark.slow
+
 each_layout = pytest.mark.parametrize("compressed", [False, True], ids=["dense", "compressed"])
 
 

@@ -15,6 +15,8 @@ from widemargin.kernel.backend import Host
 
 from .helpers import Recorder, each_size, rbf2, svc
 
+pytestmark = pytest.mark.slow
+
 # ------------------------------------------------------------------ callbacks
 
 

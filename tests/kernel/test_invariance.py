@@ -11,7 +11,7 @@ from widemargin.kernel import divide, machine
 
 from .helpers import assert_same_function, each_size, kernel_matrix, mostly_zero, points, rbf2, svc
 
-pytestmark = each_size
+pytestmark = [pytest.mark.slow, each_size]
 
 few = settings(max_examples=8)
 seeds = st.integers(0, 10_000)

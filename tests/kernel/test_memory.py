@@ -20,6 +20,8 @@ from widemargin.kernel.tiles import CommonMemory, Memory, allocate
 
 from .helpers import assert_same_function, counting, laid_out, svc
 
+pytestmark = pytest.mark.slow
+
 # ------------------------------------------------------------------ free memory
 
 

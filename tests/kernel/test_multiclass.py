@@ -79,7 +79,9 @@ def test_class_weights_go_by_text_where_labels_are_text(two):
     model = svc(class_weight={"1": 3.0}).fit(X, names)
     by_number = svc(class_weight={0: 3.0}).fit(X, y)
     np.testing.assert_array_equal(model.decision_function(X), by_number.decision_function(X))
-    with pytest.raises(ValueError, match=r"class_weight names 1, which is no class, and not '1'"):
+    with pytest.raises(
+        ValueError, match=r"class_weight has key 1, which is not a class in y; class '1'"
+    ):
         svc(class_weight={1: 3.0}).fit(X, names)
 
 

@@ -12,7 +12,6 @@ from reference import timeless
 from widemargin.kernel import active_set, solver
 from widemargin.kernel.backend import Host
 from widemargin.kernel.kernels import make_kernel
-from widemargin.kernel.problem import Problem
 from widemargin.kernel.rows import CompressedRows
 from widemargin.kernel.solver import Descent, SolverSettings, solve
 
@@ -126,7 +125,7 @@ def test_a_precomputed_matrix_and_a_function_are_solved_as_the_kernel_they_stand
 def test_a_single_row_has_the_variable_that_its_kernel_value_or_its_bound_gives(sign, C, best):
     kernel = make_kernel("poly", 1.0, 1.0, 1, np.ones((1, 1)), np.float64)  # k(x, x) = 2
     rows = kernel.prepare(np.ones((1, 1)))
-    p = Problem(kernel, rows, np.array([sign]), -np.ones(1), np.array([C]))
+    p = hinge(kernel, rows, np.array([sign]), np.array([C]))
     solution = solve(p, Host(), SolverSettings(tol=1e-12))
     assert solution.alpha[0] == pytest.approx(best, rel=1e-12)
     assert solution.relative_gap <= 1e-12

@@ -19,6 +19,8 @@ from widemargin.stored import StoredMatrix
 
 from .helpers import Elsewhere, points
 
+pytestmark = pytest.mark.slow
+
 
 def wide_points(n=2200, n_classes=2, layout=np.asarray):
     """With features that say nothing, mostly zero where rows are sparse."""

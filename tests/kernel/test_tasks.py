@@ -22,7 +22,7 @@ from widemargin.multiclass import Coding
 from .helpers import Elsewhere, mostly_zero, points
 
 LABEL = np.arange(120) % 3
-pytestmark = pytest.mark.parametrize("most_rows", [2048], indirect=True)  # as elsewhere
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("most_rows", [2048], indirect=True)]
 
 
 @pytest.fixture(scope="module")

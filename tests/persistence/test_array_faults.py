@@ -223,8 +223,6 @@ def test_shares_that_cannot_be(kind, path, parts, X):
         refused(path, changed(parts, "shares.code", changed_codes), X, "'shares.code' must ascend")
     for other in (-share, 2 + share):
         refused(path, changed(parts, "shares.share", other), X, "'shares.share' must not be")
-    machines(parts.header)[0]["own"]["shares"] = False
-    refused(path, parts.content(), X, "own.shares must be true, or left out")
 
 
 @pytest.mark.parametrize("kind", ["rbf", "pipeline"])
@@ -328,47 +326,22 @@ def test_threads_of_a_file_are_few(folder, path):
 
 @pytest.fixture
 def of_pairs(tmp_path):
-    """A model of four classes, its file taken apart, and the same as the first files had it."""
+    """The file of a model of four classes, taken apart."""
     X = rows()
-    model = KernelSVC(gamma=1.0).fit(X, np.arange(len(X)) % 4)
-    save(model, tmp_path / "model")
-    parts = Parts.of(tmp_path / "model")
-    order = np.random.default_rng(0).permutation(len(model.support_))
-    first = dict(parts.arrays)
-    first |= {name: first[name][order] for name in ("support", "vectors.data", "vectors.norms")}
-    first["coef"] = model.model_.coef.dense()[order]
-    del first["owner"]
-    return model, parts, Parts(parts.header, first)
-
-
-def test_the_first_files_have_a_column_per_pair_and_vectors_in_any_order(of_pairs, path):
-    model, parts, first = of_pairs
-    path.write_bytes(first.content())
-    found = load(path)
-    np.testing.assert_allclose(
-        found.decision_function(rows()), model.decision_function(rows()), rtol=1e-12
-    )
-    np.testing.assert_array_equal(found.model_.coef.owner, parts.arrays["owner"])
-    np.testing.assert_array_equal(np.sort(found.support_), np.sort(model.support_))
+    save(KernelSVC(gamma=1.0).fit(X, np.arange(len(X)) % 4), tmp_path / "model")
+    return Parts.of(tmp_path / "model")
 
 
 def test_vectors_that_are_not_sorted_by_class(of_pairs, path):
-    _, parts, _ = of_pairs
-    refused(path, changed(parts, "owner", parts.arrays["owner"][::-1]), rows(), "must ascend")
-
-
-def test_a_vector_in_pairs_of_more_than_one_class(of_pairs, path):
-    _, _, first = of_pairs
-    one = changed(first, "coef", np.ones_like(first.arrays["coef"]))
-    refused(path, one, rows(), "in pairs of more than one class")
+    owner = of_pairs.arrays["owner"]
+    refused(path, changed(of_pairs, "owner", owner[::-1]), rows(), "must ascend")
 
 
 def test_labels_without_arrays_take_no_memory(of_pairs, path):
     """Pairs of 600 classes, of which the file has not even the intercepts."""
-    _, _, first = of_pairs
-    header = json.loads(json.dumps(first.header))
+    header = json.loads(json.dumps(of_pairs.header))
     header["classes"]["values"] = list(range(600))
-    none = first.arrays | {"coef": np.empty((0, 600 * 599 // 2))}
+    none = of_pairs.arrays | {"coef": np.empty((0, 599))}
     path.write_bytes(Parts(header, none).content())
     tracemalloc.start()
     with pytest.raises(ValueError, match="intercept"):

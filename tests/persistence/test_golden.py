@@ -1,6 +1,8 @@
 """Models that earlier versions wrote: they load, and say what they said then."""
 
 import json
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -70,6 +72,21 @@ def test_the_header_can_be_read(path):
     assert header.classes == machine.classes_.tolist()
     assert header.record.n_rows == machine.fit_record_.n_rows
     assert header.record.gap == pytest.approx(machine.duality_gap_, nan_ok=True)
+
+
+def test_loading_imports_no_reports_and_no_pictures():
+    program = """
+import sys
+from widemargin import load
+for path in sys.argv[1:]:
+    load(path)
+rim = {"model_report", "pages", "drawing", "pairs", "plots", "easy", "papers", "cli", "export"}
+names = [name.removeprefix("widemargin.").partition(".")[0] for name in sys.modules]
+print(sorted({name for name in names if name in rim | {"matplotlib", "typer", "dask", "onnx"}}))
+"""
+    command = [sys.executable, "-c", program, *map(str, FILES)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_every_format_and_kind_is_here():

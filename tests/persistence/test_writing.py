@@ -5,18 +5,17 @@ import os
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
-from safetensors import SafetensorError
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
 from widemargin import AdditiveSVC, load, save
-from widemargin.persistence import container
 
 from .cases import Case, fitted, rows
 from .damage import DAMAGED, damaged, nodes
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -27,9 +26,7 @@ def older(path):
 
 
 FAILURES = {
-    "writing": (container, "save_file", SafetensorError("I/O error: No space left on device")),
-    "writing, plainly": (container, "save_file", OSError(28, "No space left on device")),
-    "interrupted": (container, "save_file", KeyboardInterrupt()),
+    "interrupted": (os, "fsync", KeyboardInterrupt()),
     "reaching the disk": (os, "fsync", OSError(5, "Input/output error")),
     "taking the place": (os, "replace", OSError(18, "Invalid cross-device link")),
 }
@@ -41,16 +38,11 @@ def test_a_failure_leaves_the_older_model(name, path, older, monkeypatch):
     real = getattr(where, function)
 
     def fail(*arguments, **options):
-        if function == "save_file":  # half of it has been written
-            Path(arguments[1]).write_bytes(older[: len(older) // 2])
         raise error
 
     monkeypatch.setattr(where, function, fail)
-    with pytest.raises(KeyboardInterrupt if name == "interrupted" else OSError) as caught:
+    with pytest.raises(KeyboardInterrupt if name == "interrupted" else OSError):
         save(fitted("chi2")[0], path)
-    if isinstance(error, SafetensorError):
-        assert str(path) in str(caught.value)
-        assert "No space left" in str(caught.value)
     monkeypatch.setattr(where, function, real)
     assert path.read_bytes() == older
     assert os.listdir(path.parent) == [path.name]
@@ -143,13 +135,14 @@ def test_what_is_no_plain_file_is_not_replaced(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
 
 
-def test_links_are_followed(tmp_path, path):
+def test_a_link_is_read_and_never_written(tmp_path, path):
     link = tmp_path / "latest"
     link.symlink_to(path)
-    for name in ("rbf", "chi2"):  # the file is not there yet, and is
-        save(fitted(name)[0], link)
-        assert link.is_symlink()
-        assert type(load(path)) is type(fitted(name)[0])
+    for _ in range(2):  # the file is not there yet, and is
+        with pytest.raises(FileExistsError, match=r"It is a link.*latest"):
+            save(fitted("rbf")[0], link)
+        save(fitted("chi2")[0], path)
+    assert type(load(link)) is AdditiveSVC
 
 
 def test_permissions(path, monkeypatch):
@@ -221,7 +214,7 @@ for _ in range(n_kills):
     found[expected.index(load(path).decision_function(X).tobytes())] += 1
     left = set(os.listdir(folder)) - {"model.safetensors"}
     assert all(name.startswith(".") for name in left), left
-    assert len(left) <= 2, left  # ours, and safetensors' own
+    assert len(left) <= 1, left
     stray += bool(left)
     for name in left:
         os.unlink(os.path.join(folder, name))

@@ -42,7 +42,7 @@ def precision(tol: float, c: np.ndarray, diagonal: np.ndarray) -> type:
 class Dual:
     """The signed dual variables of a fit, and what they belong to."""
 
-    parts: list[np.ndarray]  # of each batch, (n_rows, its outputs)
+    by_batch: list[np.ndarray]  # of each batch, (n_rows, its outputs)
     C: float  # in the kernel's own unit
     multi_class: str
     label: np.ndarray
@@ -51,7 +51,7 @@ class Dual:
     @cached_property
     def coef(self) -> np.ndarray:
         """(n_rows, n_outputs), put together when another fit starts from it."""
-        return np.hstack(self.parts)
+        return np.hstack(self.by_batch)
 
     def grown(self, C: float, dtype: type) -> np.ndarray:
         """For another C, in the precision that it needs."""
@@ -133,7 +133,7 @@ def solve_batch(
         return BatchSolution(weights, problem.bias, problem.coef, outcome)
     judge = Judge(task.in_double(), problem, control)
     outcome, coef = minimise(problem, task.stopping, rng, control, judge), problem.coef
-    if outcome.converged and outcome.certificate.relative_gap.max() > task.stopping.tol:
+    if outcome.needs_double:
         exact = judge.problem()
         outcome, coef = _go_on(outcome, exact, task.stopping, rng, control), exact.coef
     weights[...] = judge.weights
@@ -191,7 +191,7 @@ def _go_on(
     """Sweep on in double precision, where single precision has hidden a gap."""
     left = stopping.max_iter - found.n_iter
     if left <= 0:
-        return replace(found, converged=False)
+        return found
     again = minimise(exact, replace(stopping, max_iter=left), rng, control)
     history = found.history + continued(found.history, again.history)
     return replace(again, n_iter=found.n_iter + again.n_iter, history=history)

@@ -8,21 +8,28 @@ from __future__ import annotations
 
 import hashlib
 import math
+import mmap
 import os
+import re
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from widemargin.files import naming
+from widemargin.fields import Fields
+from widemargin.files import Folder
 
 _ALIGNED = 64  # bytes: arrays begin where the core likes them to
-_KINDS = "biuf"
+_FILE = re.compile(r"(raw|block)-\d{6,9}\.bin|encoder\.bin")
+_DIGEST = re.compile(r"[0-9a-f]{8}|[0-9a-f]{32}")
+_KINDS = {np.dtype(order + kind).str for kind in "?bBhHiIlLefdg" for order in "<>"}
 Key = TypeVar("Key")
 T = TypeVar("T")
 
@@ -54,24 +61,25 @@ class Entry:
     arrays: dict[str, tuple[str, tuple[int, ...]]]
 
     @classmethod
-    def of(cls, content: Any) -> Entry:
+    def of(cls, content: Fields) -> Entry:
         """From a manifest, which may hold anything."""
-        try:
-            file, digest = content["file"], content["digest"]
-            arrays = {
-                str(name): (str(np.dtype(kind).str), tuple(shape))
-                for name, (kind, shape) in content["arrays"].items()
-            }
-        except (TypeError, KeyError, ValueError, AttributeError) as error:
-            raise ValueError(f"an entry is no entry ({error!r})") from None
-        sizes = [n for _, shape in arrays.values() for n in shape]
-        if not (isinstance(file, str) and isinstance(digest, str) and Path(file).name == file):
-            raise ValueError("an entry does not name a file of the folder")
-        if not all(type(n) is int and n >= 0 for n in sizes):
-            raise ValueError(f"{file} has an array of a shape that there is not")
-        if not all(np.dtype(kind).kind in _KINDS for kind, _ in arrays.values()):
-            raise ValueError(f"{file} has an array that does not hold numbers")
-        return cls(file, digest, arrays)
+        file, digest = content.text("file"), content.text("digest")
+        if not _FILE.fullmatch(file):
+            raise content.fault("file", "the name of a block")
+        if not _DIGEST.fullmatch(digest):
+            raise content.fault("digest", "a digest")
+        arrays = content.inner("arrays")
+        for name in arrays.content:
+            told = arrays.items(name)
+            kind, shape = told if len(told) == 2 else ("", ())
+            whole = isinstance(shape, list) and all(
+                type(n) is int and 0 <= n < 2**48 for n in shape
+            )
+            if not (whole and 1 <= len(shape) <= 2 and isinstance(kind, str) and kind in _KINDS):
+                raise arrays.fault(name, "the type and the shape of an array")
+        return cls(
+            file, digest, {n: (kind, tuple(shape)) for n, (kind, shape) in arrays.content.items()}
+        )
 
     @property
     def content(self) -> dict:
@@ -91,6 +99,15 @@ class Entry:
     def n_bytes(self) -> int:
         begin, size = self.span(list(self.arrays)[-1])
         return begin + size
+
+    def check_size(self, folder: Folder, size: int | None = None) -> None:
+        """Hold the number of bytes against what the file has."""
+        size = folder.size(self.file) if size is None else size
+        if size != self.n_bytes:
+            raise ValueError(
+                f"{str(folder / self.file)!r} is damaged: it has {size} bytes, and should have "
+                f"{self.n_bytes}."
+            )
 
 
 def entry_of(file: str, arrays: Mapping[str, np.ndarray | Stacked], *, named: bool = True) -> Entry:
@@ -118,20 +135,14 @@ def _crc32(pieces: Iterable) -> str:
     return f"{digest:08x}"
 
 
-def write_arrays(folder: Path, entry: Entry, arrays: Mapping[str, np.ndarray | Stacked]) -> None:
+def write_arrays(folder: Folder, entry: Entry, arrays: Mapping[str, np.ndarray | Stacked]) -> None:
     """Under another name first, and left to the system to bring to the disk.
 
     A kill leaves the file whole or absent.  Where a power cut does not, its checksum tells.
     """
-    path, temporary = folder / entry.file, folder / f"{entry.file}.tmp"
-    try:
-        with naming(path, instead_of=temporary), open(temporary, "wb") as file:
-            for piece in _pieces(arrays):
-                file.write(piece)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with folder.replacing(entry.file, lasting=False) as file:
+        for piece in _pieces(arrays):
+            file.write(piece)
 
 
 def _pieces(arrays: Mapping[str, np.ndarray | Stacked]) -> Iterator[memoryview | bytes]:
@@ -152,29 +163,28 @@ def _bytes(array: np.ndarray) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def announce(folder: Path, entries: Iterable[Entry]) -> None:
+def announce(folder: Folder, entries: Iterable[Entry]) -> None:
     """Let the system bring whole files from the disk at once, where it takes such hints."""
     if not hasattr(os, "posix_fadvise"):
         return
     for entry in entries:
-        with open(folder / entry.file, "rb") as file:
+        with folder.open(entry.file) as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
 
 
 def read_arrays(
-    folder: Path, entry: Entry, *, check: bool, room: dict[str, np.ndarray] | None = None
+    folder: Folder, entry: Entry, *, check: bool, room: dict[str, np.ndarray] | None = None
 ) -> dict[str, np.ndarray]:
     """All arrays of a file; ``check`` compares its checksum.
 
     Those that ``room`` names are read into what it has for them, of their type and shape.
     """
     path, room = folder / entry.file, room or {}
-    _check_size(path, entry)
-    arrays = {
-        name: room[name] if name in room else np.empty(shape, kind)
-        for name, (kind, shape) in entry.arrays.items()
-    }
-    with open(path, "rb") as file:
+    with _opened(folder, entry) as file:
+        arrays = {
+            name: room[name] if name in room else np.empty(shape, kind)
+            for name, (kind, shape) in entry.arrays.items()
+        }
         for name, array in arrays.items():
             begin, size = entry.span(name)
             file.seek(begin)
@@ -185,16 +195,16 @@ def read_arrays(
     return arrays
 
 
-def map_arrays(folder: Path, entry: Entry, *, check: bool) -> dict[str, np.ndarray]:
+def map_arrays(folder: Folder, entry: Entry, *, check: bool) -> dict[str, np.ndarray]:
     """The same with their bytes left in the page cache, which is quicker.
 
     It is for files that nobody else may touch: the process ends where one is cut short meanwhile.
     """
-    path = folder / entry.file
-    _check_size(path, entry)
-    content = np.memmap(path, np.uint8, "r").view(np.ndarray)
+    with _opened(folder, entry) as file:
+        pages = mmap.mmap(file.fileno(), entry.n_bytes, access=mmap.ACCESS_READ)
+    content = np.frombuffer(pages, np.uint8)
     if check:
-        _compare([content.data], path, entry)
+        _compare([content.data], folder / entry.file, entry)
     return {name: _view(content, entry, name) for name in entry.arrays}
 
 
@@ -204,21 +214,20 @@ def _compare(pieces: Iterable, path: Path, entry: Entry) -> None:
         raise ValueError(f"{str(path)!r} is damaged: its checksum is not {entry.digest}.")
 
 
-def read_array(folder: Path, entry: Entry, name: str) -> np.ndarray:
+def read_array(folder: Folder, entry: Entry, name: str) -> np.ndarray:
     """One of the arrays, without a look at the others."""
-    path, (begin, size) = folder / entry.file, entry.span(name)
-    _check_size(path, entry)
-    kind, shape = entry.arrays[name]
-    content = np.fromfile(path, np.uint8, size, offset=begin)
+    (begin, size), (kind, shape) = entry.span(name), entry.arrays[name]
+    with _opened(folder, entry) as file:
+        content = np.fromfile(file, np.uint8, size, offset=begin)
     return content.view(kind).reshape(shape)
 
 
-def _check_size(path: Path, entry: Entry) -> None:
-    size = path.stat().st_size
-    if size != entry.n_bytes:
-        raise ValueError(
-            f"{str(path)!r} is damaged: it has {size} bytes, and should have {entry.n_bytes}."
-        )
+@contextmanager
+def _opened(folder: Folder, entry: Entry) -> Iterator[BufferedReader]:
+    """The file, once it has as many bytes as the manifest says."""
+    with folder.open(entry.file) as file:
+        entry.check_size(folder, os.fstat(file.fileno()).st_size)
+        yield file
 
 
 def _view(content: np.ndarray, entry: Entry, name: str) -> np.ndarray:

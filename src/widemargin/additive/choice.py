@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin.additive.source import Source, Values
+from widemargin.additive.source import Values
 
 MANY = 128  # features
 MOSTLY_ZERO = 0.1  # share of other values, at most
@@ -25,12 +25,11 @@ SAME_LENGTH = 1e-3  # relative spread of row norms
 SAMPLE = 1000  # rows that are looked at
 
 
-def choose_kernel(source: Source) -> str:
+def choose_kernel(values: Values) -> str:
     """The name of the kernel for such data, by some of its rows."""
-    if source.n_features < MANY:
+    if values.n_features < MANY:
         return "intersection"
-    block = next(source.blocks())
-    rows = sp.csr_array(_some_rows(block))
+    rows = sp.csr_array(_some_rows(values))
     rows.data[np.isnan(rows.data)] = 0  # missing
     if rows.nnz and rows.data.min() < 0:
         return "intersection"
@@ -39,9 +38,9 @@ def choose_kernel(source: Source) -> str:
     return "chi2" if _are_an_image(rows) else "intersection"
 
 
-def _some_rows(block: Values):
-    every = slice(None, None, max(1, block.n_rows // SAMPLE))
-    return block.csr()[every] if block.sparse else block.data[every]
+def _some_rows(values: Values):
+    every = slice(None, None, max(1, values.n_rows // SAMPLE))
+    return values.csr()[every] if values.sparse else values.data[every]
 
 
 def _have_one_length(rows: sp.csr_array) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
@@ -12,10 +12,7 @@ import numpy as np
 
 from widemargin import _core
 from widemargin.additive.encoder import Encoder
-from widemargin.additive.source import Source, Values, filled_in
-
-Allocate = Callable[[str, tuple[int, ...], np.dtype], np.ndarray]
-"""Name, shape and dtype of an array of codes to the array: memory, or a file's."""
+from widemargin.additive.source import Values, filled_in
 
 # Rows with fewer stored values than this are faster compressed: the fused dense loop costs
 # about half as much per value as the compressed one (benchmarks/results/layout.md).
@@ -40,14 +37,14 @@ class CodedRows(ABC):
     def groups(self, groups: Sequence[Sequence[int]]) -> Iterator[Codes]:
         """Blocks by their numbers, those of a group as one, one group after the other."""
 
-    def parts(self) -> Iterator[tuple[slice, Codes]]:
+    def blocks(self) -> Iterator[tuple[slice, Codes]]:
         """All blocks in order, and the rows that each has."""
         rows = [slice(begin, end) for begin, end in pairwise(self.cuts.tolist())]
         return zip(rows, self.groups([(k,) for k in range(len(rows))]), strict=True)
 
     def slices(self, n_rows: int) -> Iterator[tuple[slice, Codes]]:
         """All rows in order, at most so many of a block at a time."""
-        for rows, block in self.parts():
+        for rows, block in self.blocks():
             if block.n_rows <= n_rows:
                 yield rows, block
                 continue
@@ -58,19 +55,19 @@ class CodedRows(ABC):
     def frequency(self, row_weight: np.ndarray) -> np.ndarray:
         """Total weight of the rows that hold each code, with code 0 (absent) counted as none."""
         count = np.zeros(self.n_codes)
-        for rows, block in self.parts():
+        for rows, block in self.blocks():
             count += _core.count_codes(block.core, row_weight[rows])
         count[0] = 0
         return count
 
     def row_sums(self, table: np.ndarray) -> np.ndarray:
         """Of each row, the sum of its codes' entries in a table."""
-        return np.concatenate([_core.row_sums(block.core, table) for _, block in self.parts()])
+        return np.concatenate([_core.row_sums(block.core, table) for _, block in self.blocks()])
 
     def largest(self) -> np.ndarray:
         """The largest code of each feature."""
         found = np.zeros(self.n_features, dtype=np.int64)
-        for _, block in self.parts():
+        for _, block in self.blocks():
             np.maximum(found, _core.largest_codes(block.core), out=found)
         return found
 
@@ -136,84 +133,16 @@ class Codes(CodedRows):
         return replace(self, data=data, index=index, n_codes=n_codes)
 
 
-def in_memory(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    return np.empty(shape, dtype)
+def encode(values: Values, encoder: Encoder, *, compressed: bool | None = None) -> Codes:
+    """The codes of all rows, compressed or not (None: what suits them best).
 
-
-def encode(source: Source, encoder: Encoder, allocate: Allocate = in_memory) -> Codes:
-    """The codes of all rows.
-
-    One block in memory is encoded as it is, and bytes that are their own codes are not copied.
-    Several are encoded twice, first to be counted: so every array is allocated once, at its
-    size, and no more than one block is held beside it.
+    Bytes that are their own codes are not copied.
     """
-    source = filled_in(source, encoder.scale)
-    if isinstance(source, Values) and allocate is in_memory:
-        codes = _encoded(source, encoder)
-        compress = not source.sparse and mostly_absent(codes.n_stored, codes)
-        return codes.compressed() if compress else codes
-    n_stored = sum(_encoded(block, encoder).n_stored for block in source.blocks())
-    writer = CodeWriter(source, n_stored, allocate)
-    for block in source.blocks():
-        writer.write(_encoded(block, encoder))
-    return writer.finish()
-
-
-def encode_block(values: Values, encoder: Encoder, *, compressed: bool | None = None) -> Codes:
-    """The codes of one block, compressed or not (None: what suits it best)."""
+    values = filled_in(values, encoder.scale)
+    codes = _encoded(values, encoder)
     if compressed is None:
-        return encode(values, encoder)
-    source = filled_in(values, encoder.scale)
-    assert isinstance(source, Values)
-    codes = _encoded(source, encoder)
+        compressed = not values.sparse and mostly_absent(codes.n_stored, codes)
     return codes.compressed() if compressed else codes
-
-
-class CodeWriter:
-    """Puts the codes of one block after the other into arrays made for all of them."""
-
-    def __init__(self, source: Source, n_stored: int, allocate: Allocate = in_memory):
-        self._n_rows, self._n_features = source.n_rows, source.n_features
-        self._compressed = source.sparse or mostly_absent(n_stored, source)
-        self._n_stored, self._allocate = n_stored, allocate
-        self._codes: Codes | None = None
-        self._rows = self._stored = 0  # written so far
-
-    def write(self, block: Codes) -> None:
-        if self._compressed:
-            block = block.compressed()
-        if self._codes is None:
-            self._codes = self._all_like(block)
-        out, rows = self._codes, slice(self._rows, self._rows + block.n_rows)
-        if block.index is None or block.start is None:
-            out.data[rows] = block.data
-        else:
-            assert out.index is not None
-            assert out.start is not None
-            stored = slice(self._stored, self._stored + len(block.data))
-            out.data[stored], out.index[stored] = block.data, block.index
-            out.start[rows.start + 1 : rows.stop + 1] = self._stored + block.start[1:]
-            self._stored = stored.stop
-        self._rows = rows.stop
-
-    def finish(self) -> Codes:
-        """The codes of all rows."""
-        n_stored = self._n_stored if self._compressed else 0
-        if self._codes is None or (self._rows, self._stored) != (self._n_rows, n_stored):
-            raise ValueError("The blocks written are not those that were counted.")
-        return self._codes
-
-    def _all_like(self, block: Codes) -> Codes:
-        """Room for all rows, in the types that the core chose for the first block."""
-        size = (self._n_rows, self._n_features, block.n_codes)
-        if block.index is None or block.start is None:
-            data = self._allocate("data", size[:2], block.data.dtype)
-            return Codes(data, None, None, *size)
-        data = self._allocate("data", (self._n_stored,), block.data.dtype)
-        index = self._allocate("index", (self._n_stored,), block.index.dtype)
-        start = self._allocate("start", (self._n_rows + 1,), block.start.dtype)
-        start[0] = 0
-        return Codes(data, index, start, *size)
 
 
 def _encoded(block: Values, encoder: Encoder) -> Codes:
@@ -237,6 +166,6 @@ def _is_identity(values: np.ndarray, encoder: Encoder) -> bool:
     return codes.dtype == np.uint8 and np.array_equal(codes, every.data)
 
 
-def mostly_absent(n_stored: int, shape: Source | Codes) -> bool:
+def mostly_absent(n_stored: int, shape: Values | Codes) -> bool:
     """Whether so few codes that are not 0 are better compressed."""
     return n_stored < _DENSE_ENOUGH * shape.n_rows * shape.n_features

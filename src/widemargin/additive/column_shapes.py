@@ -19,8 +19,8 @@ class ColumnShape:
     values : ndarray of shape (n_values,)
         Numbers, ascending, as the model sees them; or categories.
     scores : ndarray of shape (n_values, n_outputs)
-    share : ndarray of shape (n_values,) or None
-        How often each occurs in the training data; None if the model does not know.
+    share : ndarray of shape (n_values,)
+        How often each occurs in the training data.
     missing : ndarray of shape (n_outputs,) or None
         Where the column is missing, if there was such a row.
     missing_share : float
@@ -28,13 +28,12 @@ class ColumnShape:
 
     values: np.ndarray
     scores: np.ndarray
-    share: np.ndarray | None
+    share: np.ndarray
     missing: np.ndarray | None = None
     missing_share: float = 0.0
 
     def importance(self, readout: np.ndarray) -> float:
         """The mean of |contribution| over the training data and the scores."""
-        assert self.share is not None
         total = self.share @ np.abs(self.scores @ readout)
         if self.missing is not None:
             total = total + self.missing_share * np.abs(self.missing @ readout)
@@ -50,12 +49,11 @@ def column_shape(model: AdditiveModel, columns: Columns, column: int) -> ColumnS
     if own.missing is not None:
         missing = model.feature_function(own.missing)[-1] - centre
         missing_share = float(_shares(model, own.missing)[-1])
-    known = model.shares is not None
     if own.number is None:
         # Absent indicators add nothing.
         on = [model.feature_function(j)[-1] for j in own.categories]
         scores = np.array(on).reshape(-1, model.n_outputs) - centre
-        share = np.array([_shares(model, j)[-1] for j in own.categories]) if known else None
+        share = np.array([_shares(model, j)[-1] for j in own.categories])
         values = np.array(columns.categories[column], dtype=object)
         return ColumnShape(values, scores, share, missing, missing_share)
     codes, scores = model.shape(own.number)
@@ -63,10 +61,8 @@ def column_shape(model: AdditiveModel, columns: Columns, column: int) -> ColumnS
     share[0] = max(share[0] - missing_share, 0.0)  # what is missing is absent as a number
     scores = scores + model.centre[own.number] - centre
     values = model.encoder.grid(own.number)[codes]
-    return ColumnShape(values, scores, share[codes] if known else None, missing, missing_share)
+    return ColumnShape(values, scores, share[codes], missing, missing_share)
 
 
 def _shares(model: AdditiveModel, feature: int) -> np.ndarray:
-    if model.shares is None:
-        return np.zeros(model.encoder.n_codes)
     return model.shares.of_feature(feature, model.encoder.n_codes)

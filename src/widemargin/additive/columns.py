@@ -62,6 +62,15 @@ class Columns:
         """Those of training data."""
         return cls(X.shape[1], categories, frozenset(map(int, np.flatnonzero(n_missing(X)))))
 
+    def joined(self, other: Columns) -> Columns:
+        """Those of more rows of the same data."""
+        if set(self.categories) != set(other.categories):
+            raise ValueError("Some rows have categories in columns where others have numbers.")
+        categories = {
+            j: tuple(sorted({*own, *other.categories[j]})) for j, own in self.categories.items()
+        }
+        return Columns(self.n_columns, categories, self.missing | other.missing)
+
     @property
     def are_features(self) -> bool:
         """Whether every column is a feature, and nothing else is."""

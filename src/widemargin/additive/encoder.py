@@ -26,7 +26,7 @@ from widemargin.additive.source import (
 )
 
 SCALINGS = ("auto", "global", "minmax", "percentile", None)
-BINNINGS = ("auto", "uniform", "floor", "log", "exact")
+BINNINGS = ("auto", "uniform", "floor", "exact")
 MAX_BINS = 65_535
 AUTO_BINS = 255
 MOST_COUNTS = 4095
@@ -108,7 +108,7 @@ def fit_encoder(
         See `AdditiveSVC`.
     n_bins : int or "auto"
         Number of bins, at most 65,535.
-    binning : {"auto", "uniform", "floor", "log", "exact"}
+    binning : {"auto", "uniform", "floor", "exact"}
         See `AdditiveSVC`.
     zero_is_absent : bool
         Whether the kernel vanishes at zero, so that zeros need no code.
@@ -146,7 +146,7 @@ def fit_encoder(
     fine = histogram(
         source, scale, row_weight, top=top, n_cells=_FINE_CELLS, skip_zeros=zero_is_absent
     )
-    edges = _log_edges(fine, limit) if binning == "log" else _mixed_edges(fine, limit)
+    edges = _mixed_edges(fine, limit)
     inner = top * (edges[1:-1] / _FINE_CELLS) ** 2
     return _encoder(scale, _centres(fine, edges), inner, zero_is_absent)
 
@@ -218,14 +218,6 @@ def _mixed_edges(fine: Histogram, n_bins: int) -> np.ndarray:
     return np.unique(np.concatenate([[0], np.minimum(inner, len(weight)), [len(weight)]]))
 
 
-def _log_edges(fine: Histogram, n_bins: int) -> np.ndarray:
-    """Bins of equal ratio between the smallest value seen and the largest."""
-    weight = fine.weight
-    smallest = max(int(np.flatnonzero(weight)[0]), 1) if weight.any() else 1
-    inner = np.geomspace(smallest, len(weight), n_bins + 1)[1:-1]
-    return np.unique(np.concatenate([[0], np.round(inner).astype(np.int64), [len(weight)]]))
-
-
 def _centres(fine: Histogram, edges: np.ndarray) -> np.ndarray:
     """The mean of the data in each bin; the middle (in sqrt t) of a bin without any."""
     weight, total = (np.add.reduceat(a, edges[:-1]) for a in (fine.weight, fine.total))
@@ -263,6 +255,12 @@ def _inverse(high: np.ndarray, low: np.ndarray) -> np.ndarray:
                 "scale it first."
             )
         factor = 1 / spread
+        if np.any(np.isinf(factor) & (spread > 0)):
+            j = int(np.argmax(np.isinf(factor) & (spread > 0)))
+            raise ValueError(
+                f"Column {j} ranges from {low[j]:g} to {high[j]:g}, less than float64 can divide "
+                "by; multiply it first."
+            )
     return np.where(np.isfinite(factor), factor, 0.0)
 
 

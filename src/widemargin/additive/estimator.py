@@ -6,19 +6,18 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive.explanation import ExplanationMixin
-from widemargin.additive.frames import check_categorical
+from widemargin.additive.frames import check_chosen
 from widemargin.additive.machine import AdditiveMachine
 from widemargin.additive.store import BlockStore
 from widemargin.classifier import MarginClassifier
+from widemargin.errors import ParameterError
 from widemargin.losses import LOSSES
-from widemargin.multiclass import Coding
 from widemargin.validation import (
     check_bool,
     check_choice,
     check_n_jobs,
     check_number,
 )
-from widemargin.wording import words
 
 MISSING = ("error", "learn")
 
@@ -43,9 +42,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     approximation : str, default="spectral"
         How the kernel becomes a pair of tables: "spectral" (best factor for the bins at hand:
         kernel PCA per feature, after Perronnin, Sanchez and Liu, CVPR 2010),
-        "chebyshev" (PmSVM-LUT), "chebyshev_linear" (its nodes placed in x, for study), "pmsvm"
-        (PmSVM's three nodes, values not binned), "unary" (ICD's tables, exact on the bins) or
-        "fourier" (Vedaldi and Zisserman).
+        "chebyshev" (PmSVM-LUT), "pmsvm" (PmSVM's three nodes, values not binned), "unary" (ICD's
+        tables, exact on the bins) or "fourier" (Vedaldi and Zisserman).
     rank : int or "auto", default="auto"
         Numbers per bin.  "auto" takes the smallest of 1, 2, 3, 4, 8, 12, 16 whose weighted
         relative error is below 0.1 %, or 16 where none is (kernels with a kink, such as the
@@ -54,12 +52,11 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         Number of bins, at most 65,535.  "auto": 255; 100 with ``scaling="percentile"``; with
         ``scaling=None`` and whole numbers, in floats or not, one for each up to the largest (if
         that is above 4,095, for each that occurs).
-    binning : {"auto", "uniform", "floor", "log", "exact"}, default="auto"
+    binning : {"auto", "uniform", "floor", "exact"}, default="auto"
         Where the bins lie.  "auto": at the distinct values if there are at most ``n_bins``, else
         half by quantiles and half evenly in sqrt(t); "uniform": even steps up to the largest value,
         values to the nearest; "floor": likewise, values to the one below (PmSVM-LUT, eq. 18), those
-        below the first lost; "log": equal ratios; "exact": one bin per distinct value, however
-        many.
+        below the first lost; "exact": one bin per distinct value, however many.
     scaling : {"auto", "global", "minmax", "percentile", None}, default="auto"
         How raw values reach the kernel: "global" divides all features by one number, "minmax"
         maps each feature to [0, 1], "percentile" is ICD's rule (eq. 13; zeros count only where
@@ -109,6 +106,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    coding_ : Coding
+        How outputs become scores of classes.
     n_iter_ : int
         Sweeps of the slowest batch (0 where a warm start was within ``tol`` already); visits to
         samples that moved, between two sweeps, are not counted.
@@ -230,9 +229,9 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         self._settings().check()
         check_number("C", self.C, above=0)
         if not np.isfinite(self.C):
-            raise ValueError(f"{words().option('C', self.C)} must be finite.")
+            raise ParameterError("C", self.C, "must be finite.")
         check_choice("missing", self.missing, MISSING)
-        check_categorical(self.categorical_features)
+        check_chosen("categorical_features", self.categorical_features)
         check_choice("loss", self.loss, tuple(LOSSES))
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         check_choice("C_unit", self.C_unit, ("diagonal", "raw"))
@@ -266,6 +265,6 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
                     "data of the model. Predict the data that the store was built from."
                 )
             outputs = self.model_.decision_of_codes(X.codes, X.encoder, self.n_jobs)
-            return Coding.of(self).scores(outputs)
+            return self.coding_.scores(outputs)
         values, marks = self._parts(X)
-        return Coding.of(self).scores(self.model_.decision(values, self.n_jobs, marks))
+        return self.coding_.scores(self.model_.decision(values, self.n_jobs, marks))

@@ -17,9 +17,6 @@ from widemargin.additive.source import Values
 from widemargin.additive.tables import ApproximationError, compare
 from widemargin.multiclass import Coding
 from widemargin.validation import check_number, column_name
-from widemargin.warning import warn_user
-
-_NO_SHARES = "This model is from an earlier version, which did not keep how often values occur."
 
 
 def shape_errors(
@@ -44,6 +41,7 @@ class ExplanationMixin:
     """The explaining methods of `AdditiveSVC`, which sets these attributes in `fit`."""
 
     classes_: np.ndarray
+    coding_: Coding
     n_features_in_: int
     model_: AdditiveModel
     columns_: Columns
@@ -74,7 +72,6 @@ class ExplanationMixin:
         """
         check_is_fitted(self, "model_")
         j = self._feature_number(feature)
-        self._check_shares()
         shape = column_shape(self.model_, self.columns_, j)
         grid, values = shape.values, shape.scores
         if shape.missing is not None:
@@ -102,7 +99,6 @@ class ExplanationMixin:
             The last column is the intercept, so that ``parts.sum(axis=1)`` is the decision value.
         """
         check_is_fitted(self, "model_")
-        self._check_shares()
         values, marks = self._parts(X)
         outputs = np.arange(self.model_.n_outputs)
         one_of_many = class_label is not None and len(self.classes_) > 2
@@ -121,21 +117,12 @@ class ExplanationMixin:
         ``approximation="pmsvm"``, whose values stand for the nearest on a grid.
         """
         check_is_fitted(self, "model_")
-        model, readout = self.model_, Coding.of(self).readout
-        if model.shares is None:
-            raise ValueError(
-                f"{_NO_SHARES} Fit it again, or measure importance on data (X, or --data on the "
-                "command line)."
-            )
+        model, readout = self.model_, self.coding_.readout
         if not self.columns_.are_features:
             shapes = (column_shape(model, self.columns_, j) for j in range(self.n_features_in_))
             return np.array([shape.importance(readout) for shape in shapes])
         cells = model.at_cells(model.shares.feature, model.shares.code) @ readout
         return model.shares.mean_distance(cells, model.centre @ readout).mean(axis=1)
-
-    def _check_shares(self) -> None:
-        if self.model_.shares is None:
-            warn_user(f"{_NO_SHARES} Its contributions are not centred.")
 
     def _of_class(self, values, class_label):
         """The last axis narrowed to one class."""
@@ -145,7 +132,7 @@ class ExplanationMixin:
         numbers = np.flatnonzero(self.classes_ == label)
         if len(numbers) != 1:
             raise ValueError(f"class_label={class_label!r} is not in {self.classes_.tolist()}.")
-        return Coding.of(self).score_of(values, int(numbers[0]))
+        return self.coding_.score_of(values, int(numbers[0]))
 
     def _feature_number(self, feature) -> int:
         if isinstance(feature, str):

@@ -5,8 +5,9 @@ Frames of pandas, polars, pyarrow and all that narwhals knows, which scikit-lear
 
 from __future__ import annotations
 
+import datetime
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -20,25 +21,30 @@ from widemargin.categories import (
     WaysOut,
     check_likely,
     is_missing,
+    parsed,
     text_of,
     text_of_arrow,
 )
+from widemargin.errors import Message, Parameter, listed
 from widemargin.validation import check_X, check_X_y, column_name
-from widemargin.warning import UnseenWarning, warn_user
+from widemargin.warning import IdentifierWarning, UnseenWarning, warn_user
 
 FROM_DTYPE = "from_dtype"
 _MOST_NAMED = 5  # columns in a warning
+_FEW = 50  # rows that any column may tell apart
+_GLANCE = 1000  # rows that show most columns to be no identifiers
+_DAY = 86_400_000_000  # microseconds
 
 
-def check_categorical(value) -> None:
-    """The parameter ``categorical_features``, as far as that needs no data."""
+def check_chosen(parameter: str, value) -> None:
+    """Raise ValueError if a parameter cannot choose columns, whatever the data is."""
     if value is None or (isinstance(value, str) and value == FROM_DTYPE):
         return
     kinds = {type(item) for item in _listed(value)} if not isinstance(value, str) else {None}
     if len(kinds) > 1 or not kinds <= {str, int, bool}:
         raise ValueError(
-            f"categorical_features={value!r} must be {FROM_DTYPE!r}, None, a list of names or of "
-            "positions of columns, or a mask."
+            f"{parameter}={value!r} must be {FROM_DTYPE!r}, None, a list of names or of positions "
+            "of columns, or a mask."
         )
 
 
@@ -53,18 +59,30 @@ def _listed(value) -> list:
     return [item.item() if isinstance(item, np.generic) else item for item in items]
 
 
-def read_training(estimator, X, y) -> tuple[Any, Any, dict[int, tuple[str, ...]]]:
-    """Checked training data as a matrix, labels, and the categories of columns that have them."""
-    texts = _texts(estimator, X)
+def read_training(estimator, X, y=None, *, labelled: bool = True, more: bool = False):
+    """Checked training data as a matrix, labels, and the categories of columns that have them.
+
+    Warns of columns of a data frame that may only number its rows, except in ``more`` rows of data
+    that was read before.
+    """
+    asking, texts = not more and is_frame(X), _texts(estimator, X)
     # Sorted, so that the order of rows does not matter.
     categories = {j: tuple(sorted(text.categories)) for j, text in texts.items()}
-    codes = {j: places(text, categories[j]) for j, text in texts.items()}
-    X, y = check_X_y(estimator, with_codes(X, codes), y)
+    X = with_codes(X, {j: places(text, categories[j]) for j, text in texts.items()})
+    if labelled:
+        X, y = check_X_y(estimator, X, y)
+    else:
+        X = check_X(estimator, X, reset=not more)
+    if asking:
+        _ask_about_identifiers(estimator, X, set(range(X.shape[1])).difference(categories))
     return X, y, categories
 
 
-def read_new(estimator, X, columns: Columns):
-    """Checked data as a matrix, in the categories of the training data."""
+def read_new(estimator, X, columns: Columns, missing: str = "contribute nothing"):
+    """Checked data as a matrix, in the categories of the training data.
+
+    ``missing`` says what is done with missing values in columns that had none in it.
+    """
     if columns.categories:  # which are found by position
         validate_data(estimator, X, reset=False, skip_check_array=True)
     texts = {j: text_column(X, j) for j in columns.categories}
@@ -77,14 +95,35 @@ def read_new(estimator, X, columns: Columns):
             + _by_column(estimator, unseen),
             UnseenWarning,
         )
-    missing = {j: f"in {_rows(n)}" for j, n in columns.newly_missing(X).items()}
-    if missing:
+    gaps = {j: f"in {_rows(n)}" for j, n in columns.newly_missing(X).items()}
+    if gaps:
         warn_user(
-            "Missing values in columns that had none in the training data contribute nothing: "
-            + _by_column(estimator, missing),
+            f"Missing values in columns that had none in the training data {missing}: "
+            + _by_column(estimator, gaps),
             UnseenWarning,
         )
     return X
+
+
+def _ask_about_identifiers(estimator, X: np.ndarray, columns: set[int]) -> None:
+    """Warn of columns of whole numbers that are different in every row."""
+    found = [j for j in sorted(columns) if _tells_rows_apart(X[:, j])]
+    if found:
+        named = listed([str(column_name(estimator, j)) for j in found], _MOST_NAMED)
+        message = (
+            "Different in every row: {named}. Does that describe a row, or only number it? In "
+            "that case leave it out, for example where a table is read, with {drop}."
+        )
+        drop = Parameter("drop", [str(estimator.feature_names_in_[j]) for j in found])
+        warn_user(Message(message, named=named, drop=drop), IdentifierWarning)
+
+
+def _tells_rows_apart(column: np.ndarray) -> bool:
+    def distinct(values: np.ndarray) -> bool:
+        whole = bool(np.all(values == np.floor(values)))  # which what is missing is not
+        return whole and len(np.unique(values)) == len(values)
+
+    return len(column) > _FEW and distinct(column[:_GLANCE]) and distinct(column)
 
 
 def _unseen(text: Text, codes: np.ndarray) -> str:
@@ -114,11 +153,6 @@ def is_frame(X) -> bool:
     return _frame(X) is not None
 
 
-def categories_by_dtype(X) -> list[int]:
-    """The columns of a data frame that ``categorical_features="from_dtype"`` makes categories."""
-    return list(texts_by_dtype(X))
-
-
 def _texts(estimator, X) -> dict[int, Text]:
     """The columns that the parameter ``categorical_features`` makes categories."""
     wanted = estimator.categorical_features
@@ -126,7 +160,7 @@ def _texts(estimator, X) -> dict[int, Text]:
         return {}
     if isinstance(wanted, str):
         return texts_by_dtype(X)
-    columns = _positions(_listed(wanted), X)
+    columns = _positions("categorical_features", wanted, X)
     if columns and sp.issparse(X):
         raise ValueError(
             "categorical_features needs columns that are there in every row: make X dense, or "
@@ -135,25 +169,23 @@ def _texts(estimator, X) -> dict[int, Text]:
     return {j: text_column(X, j) for j in columns}
 
 
-def _positions(wanted: Sequence, X) -> list[int]:
+def _positions(parameter: str, chosen, X) -> list[int]:
     """Columns by their names or numbers, or by a mask."""
-    frame, d = _frame(X), _width(X)
+    wanted, frame, d = _listed(chosen), _frame(X), _width(X)
     if any(isinstance(item, str) for item in wanted):
         known = [] if frame is None else frame.columns
         absent = [item for item in wanted if item not in known]
         if absent:
             there = f"has {known}" if known else "has no names of columns"
-            raise ValueError(f"categorical_features: there is no column {absent[0]!r}; X {there}.")
+            raise ValueError(f"{parameter}: there is no column {absent[0]!r}; X {there}.")
         return sorted({known.index(item) for item in wanted})
     if any(isinstance(item, bool) for item in wanted):
         if len(wanted) != d:
-            raise ValueError(
-                f"categorical_features is a mask of {len(wanted)} columns, but X has {d}."
-            )
+            raise ValueError(f"{parameter} is a mask of {len(wanted)} columns, but X has {d}.")
         return [j for j, chosen in enumerate(wanted) if chosen]
     bad = [item for item in wanted if not -d <= item < d]
     if bad:
-        raise ValueError(f"categorical_features: there is no column {bad[0]} among {d}.")
+        raise ValueError(f"{parameter}: there is no column {bad[0]} among {d}.")
     return sorted({item % d for item in wanted})
 
 
@@ -199,6 +231,75 @@ def _ways_out(name: str) -> WaysOut:
 # ------------------------------------------------------------------ columns to numbers
 
 
+def dates_chosen(chosen, X) -> list[int]:
+    """The columns of dates by the parameter ``date_features``."""
+    if chosen is None:
+        return []
+    if not isinstance(chosen, str):
+        return _positions("date_features", chosen, X)
+    frame = _frame(X)
+    series = () if frame is None else frame.iter_columns()
+    return [j for j, column in enumerate(series) if column.dtype in (nw.Date, nw.Datetime)]
+
+
+def with_days(X, dates: Sequence[int]):
+    """X with numbers for its dates: days since 1970, in UTC.
+
+    Dates may come as text, in ISO 8601; numbers are such days already.
+    """
+    if not dates:
+        return X
+    frame = _frame(X)
+    if frame is None:
+        values = np.asarray(X)
+        return with_codes(X, {j: as_days(values[:, j].tolist(), str(j)) for j in dates})
+    series: dict[int, Any] = {j: frame[:, j] for j in dates}
+    return with_codes(
+        X, {j: _days_of(own) for j, own in series.items() if not own.dtype.is_numeric()}
+    )
+
+
+def _days_of(series: Any) -> np.ndarray:
+    if series.dtype not in (nw.Date, nw.Datetime):
+        return as_days(series.to_list(), series.name)
+    return np.asarray(series.dt.timestamp("us").to_numpy(), dtype=np.float64) / _DAY
+
+
+def as_days(values: list, name: str) -> np.ndarray:
+    """Days since 1970 of dates, times, texts in ISO 8601, or days."""
+    found = np.full(len(values), np.nan)
+    for k, value in enumerate(values):
+        if is_missing(value):
+            continue
+        if isinstance(value, numbers.Real):
+            found[k] = value
+            continue
+        try:
+            found[k] = np.datetime64(_in_utc(value), "us").astype(np.int64) / _DAY
+        except (ValueError, TypeError):
+            raise ValueError(
+                f"row {k + 1}, column {name!r}: {value!r} is not a date. Write dates as "
+                "2026-11-18 or 2026-11-18T12:30:00."
+            ) from None
+    return found
+
+
+def _in_utc(value):
+    """A date or time without a zone."""
+    zone = getattr(value, "tzinfo", None)
+    return value if zone is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
+
+
+def with_parsed(X, columns: Iterable[int]):
+    """X with numbers for those of some columns of a frame that are text."""
+    frame = _frame(X)
+    if frame is None:
+        return X
+    series: dict[int, Any] = {j: frame[:, j] for j in map(int, columns)}
+    texts = {j: s for j, s in series.items() if s.dtype in (nw.String, nw.Categorical, nw.Enum)}
+    return with_codes(X, {j: parsed(s.name, _text(s)) for j, s in texts.items()})
+
+
 def _width(X) -> int:
     """The number of columns; 0 where X is no matrix, which is refused elsewhere."""
     shape = np.shape(X) if not hasattr(X, "shape") else X.shape
@@ -209,6 +310,8 @@ def text_column(X, j: int) -> Text:
     frame = _frame(X)
     if frame is not None:
         return _text(frame[:, j])
+    if sp.issparse(X):
+        raise ValueError(f"Column {j} has categories, which sparse data cannot have; give a table.")
     return text_of(np.asarray(X)[:, j].tolist())
 
 

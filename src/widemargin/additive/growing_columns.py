@@ -14,8 +14,8 @@ from widemargin.additive.columns import UNSEEN, n_missing
 from widemargin.additive.frames import places, text_column, texts_by_dtype, with_codes
 from widemargin.additive.manifest import Manifest
 from widemargin.categories import Text
+from widemargin.errors import listed
 from widemargin.warning import UnseenWarning, warn_user
-from widemargin.wording import listed
 
 _MOST_NAMED = 5  # columns in a warning
 
@@ -106,5 +106,7 @@ def in_order(data: np.ndarray, categories: list[tuple[int, list[str]]]) -> np.nd
         rank = np.full(len(names) + 1, float(UNSEEN))
         rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
         known = ~np.isnan(data[:, column])
+        if not np.all(np.isin(data[known, column], np.arange(UNSEEN, len(names)))):
+            raise ValueError(f"a category of column {column} is none that there is")
         data[known, column] = rank[data[known, column].astype(np.int64)]
     return data

@@ -13,11 +13,11 @@ from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, f
 from widemargin.additive.indicators import Indicators, beside
 from widemargin.additive.kernels import resolve_kernel, vanishes_at_zero
 from widemargin.additive.lookup import BinnedLookup, Lookup, PolynomialLookup
-from widemargin.additive.source import Source
+from widemargin.additive.source import Values
 from widemargin.additive.store import BlockStore
 from widemargin.additive.tables import APPROXIMATIONS, Tables, make_tables
+from widemargin.errors import ParameterError
 from widemargin.validation import check_choice, check_number_or_auto
-from widemargin.wording import words
 
 
 @dataclass(frozen=True)
@@ -69,25 +69,25 @@ class Approximation:
 
 
 def learn(
-    source: Source, weight: np.ndarray, settings: Settings, marks: Indicators | None = None
+    values: Values, weight: np.ndarray, settings: Settings, marks: Indicators | None = None
 ) -> Approximation:
     """Scale, bins, codes and tables for training data with sample weights.
 
-    The numbers in ``source`` alone decide on kernel, scale and bins; indicators use the last bin.
+    The numbers in ``values`` alone decide on kernel, scale and bins; indicators use the last bin.
     """
-    chosen = choose_kernel(source) if settings.chooses_kernel else settings.kernel
+    chosen = choose_kernel(values) if settings.chooses_kernel else settings.kernel
     encoder = fit_encoder(
-        source,
+        values,
         weight,
         scaling=settings.scaling,
         n_bins=settings.n_bins,
         binning=settings.lookup.binning(settings.binning),
         zero_is_absent=vanishes_at_zero(resolve_kernel(chosen)),
     )
-    codes = encode(source, encoder)
+    codes = encode(values, encoder)
     if marks is not None:
         codes = beside(codes, marks, encoder.n_codes - 1)
-    return approximate(chosen, encoder, codes, weight, settings, sparse=source.sparse)
+    return approximate(chosen, encoder, codes, weight, settings, sparse=values.sparse)
 
 
 def learn_stored(store: BlockStore, weight: np.ndarray, settings: Settings) -> Approximation:
@@ -99,10 +99,8 @@ def learn_stored(store: BlockStore, weight: np.ndarray, settings: Settings) -> A
         {"scaling": settings.scaling, "n_bins": settings.n_bins, "binning": binning}
     )
     if not vanishes_at_zero(resolve_kernel(chosen)):
-        raise ValueError(
-            f"{words().option('kernel', chosen)} is not zero at zero, which codes in a store take "
-            "for granted. Fit it to data in memory."
-        )
+        reason = "is not zero at zero, as codes in a store require. Fit it to data in memory."
+        raise ParameterError("kernel", chosen, reason)
     return approximate(chosen, store.encoder, codes, weight, settings, sparse=store.sparse)
 
 

@@ -27,6 +27,7 @@ from widemargin.additive.problem import LANES, Layout, SharedProblem
 from widemargin.additive.shares import BinShares
 from widemargin.additive.solver import Stopping
 from widemargin.additive.store import BlockStore
+from widemargin.errors import CONVERGING, Message, ParameterError
 from widemargin.losses import LOSSES
 from widemargin.machine import Machine, near, recorded
 from widemargin.multiclass import Targets
@@ -34,7 +35,6 @@ from widemargin.progress import log, progress_of
 from widemargin.stored import check_store_input
 from widemargin.validation import check_sums, column_name
 from widemargin.warning import warn_user
-from widemargin.wording import words
 
 INTERCEPT_SHARE = 0.1
 """The constant feature's share of the mean kernel diagonal.  A larger one lets the intercept
@@ -127,16 +127,18 @@ class AdditiveMachine(Machine):
         wanted = self.categorical_features
         own = isinstance(wanted, str) or (wanted is None and not store.columns.categories)
         if not own:
-            raise ValueError(
-                f"{words().option('categorical_features', wanted)}: the columns of categories are "
-                f"those that the store {str(store.folder)!r} was built with. Leave it at "
-                "'from_dtype'."
+            raise ParameterError(
+                "categorical_features",
+                wanted,
+                ": the store {folder!r} has categorical columns of its own. Leave it at "
+                "'from_dtype'.",
+                folder=str(store.folder),
             )
         if store.columns.missing and self.missing != "learn":
             column = column_name(self, min(store.columns.missing))
             raise ValueError(
                 f"The store {str(store.folder)!r} has missing values, the first in column "
-                f"{column}. Fit it with {words().option('missing', 'learn')}."
+                f"{column}. Fit it with missing='learn'."
             )
 
     def _solve(self, training: TrainingSet, start: Dual | None) -> Dual:
@@ -162,8 +164,8 @@ class AdditiveMachine(Machine):
             setattr(self, name, value)
         self.fit_record_ = fit_record(solutions, shared, time.perf_counter() - started)
         self.C_ = C
-        parts = [solution.coef for solution in solutions]
-        dual = Dual(parts, C, coding.multi_class, training.targets.label, training.targets.present)
+        coef = [solution.coef for solution in solutions]
+        dual = Dual(coef, C, coding.multi_class, training.targets.label, training.targets.present)
         if self.warm_start:
             self._dual = dual
         context.call_on_fit_task_end(
@@ -231,9 +233,15 @@ class AdditiveMachine(Machine):
             used_up = self.n_iter_ >= self.max_iter
             sweeps = f"{self.n_iter_} sweep{'s' * (self.n_iter_ != 1)}"
             warn_user(
-                f"AdditiveSVC stopped after {sweeps} with a {what} of {reached:.2g}, above the "
-                f"tolerance of {float(self.tol):g}. "
-                f"{words().converging if used_up else 'It was told to stop.'}",
+                Message(
+                    "AdditiveSVC stopped after {sweeps} with a {what} of {reached:.2g}, above the "
+                    "tolerance of {tol:g}. {advice}",
+                    sweeps=sweeps,
+                    what=what,
+                    reached=reached,
+                    tol=float(self.tol),
+                    advice=CONVERGING if used_up else "It was told to stop.",
+                ),
                 ConvergenceWarning,
             )
 

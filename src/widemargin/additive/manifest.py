@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from widemargin.additive.block_files import Entry
 from widemargin.additive.columns import Columns
+from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS
+from widemargin.additive.kernels import KERNELS
+from widemargin.budget import Budget
 from widemargin.digest import digest
-from widemargin.files import replacing
+from widemargin.fields import Fields, strict_json
+from widemargin.files import Folder
 
 MANIFEST = "manifest.json"
 SCHEMA = "widemargin block store 1"
+_PER_FEATURE = 256  # bytes that a fit takes, about: weights, sums, scale
+_AT_LEAST = 1 << 30  # bytes that any store may take, and how many times its files
+_TIMES_FILES = 64
+_ROWS, _NUMBERS, _CODES = ("data", "index", "start"), "biuf", "u"
+_LARGEST = {int: 2**63, float: float("inf")}
 _KINDS: dict[str, type] = {"int": int, "float": float, "text": str, "bool": bool}
 
 
@@ -107,26 +116,41 @@ class Manifest:
     def with_(self, **changes) -> Self:
         return replace(self, **changes)
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Folder) -> None:
         content = {name: _plain(value) for name, value in vars(self).items()}
         content = {"schema": SCHEMA, "digest": _digest(content), **content}
-        with replacing(folder / MANIFEST) as temporary:
-            temporary.write_text(json.dumps(content))
+        with folder.replacing(MANIFEST) as file:
+            file.write(json.dumps(content).encode())
 
     @classmethod
-    def read(cls, folder: Path) -> Self:
-        path = folder / MANIFEST
-        if not path.is_file():
+    def read(cls, folder: Folder, max_bytes: int | None = None) -> Manifest:
+        """What the folder says, all of it checked; ``max_bytes`` is that of `BlockStore`."""
+        path = str(folder / MANIFEST)
+        if not folder.has(MANIFEST):
             raise ValueError(f"{str(folder)!r} is no store: there is no {MANIFEST} in it.")
-        try:
-            content = json.loads(path.read_bytes())
-            if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
-                raise ValueError(f"it does not say {SCHEMA!r}")
+        with Budget(max_bytes, repr(path)) as budget:
+            content = strict_json(folder.read(MANIFEST, max_bytes), repr(path), budget)
+            if content.pop("schema", None) != SCHEMA:
+                raise ValueError(
+                    f"{path!r} is damaged or of another version: it does not say {SCHEMA!r}."
+                )
             if content.pop("digest", None) != _digest(content):
-                raise ValueError("its digest is not that of its content")
-            return cls(**_checked(content))
-        except (ValueError, TypeError, RecursionError) as error:
-            raise ValueError(f"{str(path)!r} is damaged or of another version: {error}.") from None
+                raise ValueError(f"{path!r} is damaged: its digest is not that of its content.")
+            found = _checked(Fields(content, path, "manifest"))
+            found._check_size(folder, Budget(max_bytes, repr(path), found._most_bytes))
+        return found
+
+    def _check_size(self, folder: Folder, budget: Budget) -> None:
+        """Hold what the manifest says against the files, before there is memory for any of it."""
+        for entry in self.raw[len(self.blocks) - self.n_finished :] + self.blocks:
+            entry.check_size(folder)
+            budget.check(entry.n_bytes, f"the block {entry.file} takes")
+        budget.check(_PER_FEATURE * self.n_features, f"its {self.n_features} features take")
+
+    @property
+    def _most_bytes(self) -> int:
+        """By default no more than a store of this size has use for."""
+        return max(_AT_LEAST, _TIMES_FILES * sum(entry.n_bytes for entry in self.blocks + self.raw))
 
 
 def _plain(value):
@@ -141,45 +165,131 @@ def _digest(content: dict) -> str:
     return digest(json.dumps(content, sort_keys=True))
 
 
-def _checked(content: dict) -> dict:
-    """The fields by their types; the digest says that nobody has changed them since.
+# ---------------------------------------------------------------- what the fields may be
 
-    Older stores have neither categories nor missing values, and do not say so.
-    """
-    entries = {name: [Entry.of(e) for e in content[name]] for name in ("raw", "blocks")}
-    encoder = content["encoder"]
-    found = {**content, **entries, "encoder": None if encoder is None else Entry.of(encoder)}
-    whole = all(type(content[n]) is int and content[n] >= 0 for n in ("n_features", "n_finished"))
-    if (
-        not whole
-        or content["kind"] not in _KINDS
-        or not all(isinstance(content[name], dict) for name in ("settings", "notes"))
-    ):
-        raise ValueError("a field has a value that it cannot have")
-    _check_columns("missing", content.get("missing", []), content["n_features"])
-    found["categories"] = _checked_categories(content)
-    kind = _KINDS[content["kind"]]
-    if not all(isinstance(label, kind) for label in content["classes"]):
-        raise ValueError(f"a label is no {content['kind']}")
-    if content["n_finished"] > len(entries["blocks"]):
-        raise ValueError("it has fewer blocks than it says")
-    if not all("label" in entry.arrays for entry in entries["blocks"] + entries["raw"]):
-        raise ValueError("a block has no labels")
+
+def _checked(content: Fields) -> Manifest:
+    """A manifest of which each field has its type and agrees with the others."""
+    d, kind = content.integer("n_features"), content.text("kind", tuple(_KINDS))
+    found = Manifest(
+        _settings(content.inner("settings")),
+        n_features=d,
+        kind=kind,
+        classes=_classes(content, _KINDS[kind]),
+        names=content.texts("names") if content.has("names") else None,
+        categories=_categories(content, d),
+        missing=_columns(content, "missing", content.items("missing"), d),
+        notes=_notes(content.inner("notes")),
+        kernel=content.text("kernel", ("", *KERNELS)),
+        n_finished=content.integer("n_finished"),
+        sparse=content.flag("sparse"),
+        compressed=content.flag("compressed"),
+        gathered=content.flag("gathered"),
+    )
+    if found.names is not None and len(found.names) != d:
+        raise content.fault("names", f"{d} texts")
+    if found.holds_values and (found.categories or found.missing):
+        raise content.fault("settings", "of codes, where there are categories or missing values")
+    if content.has("encoder"):
+        found = found.with_(encoder=_encoder(content.inner("encoder"), found.columns.n_numbers))
+    return _with_blocks(found, content)
+
+
+def _with_blocks(found: Manifest, content: Fields) -> Manifest:
+    width = None if found.sparse else found.n_features
+    raw = [_block(item, width, _NUMBERS) for item in content.inners("raw")]
+    kinds, whole = _NUMBERS, True
+    if not found.holds_values:
+        width = None if found.compressed else found.columns.n_features
+        kinds, whole = _CODES, found.encoder is not None and found.kernel != ""
+    blocks = [_block(item, width, kinds) for item in content.inners("blocks")]
+    if not found.n_finished <= len(blocks) or (blocks and not whole):
+        raise content.fault("blocks", f"{found.n_finished} blocks or more, and whole")
+    types = {tuple(e.arrays[n][0] for n in _ROWS if n in e.arrays) for e in blocks}
+    if not found.holds_values and len(types) > 1:
+        raise content.fault("blocks", "of codes of one type")
+    if (blocks or raw) and not (found.classes and found.n_features):
+        raise content.fault("classes", "those of the blocks")
+    return found.with_(raw=raw, blocks=blocks)
+
+
+def _block(content: Fields, width: int | None, kinds: str) -> Entry:
+    """Rows, each with a label: of one width, or compressed (None)."""
+    entry = Entry.of(content)
+    shapes = {name: shape for name, (_, shape) in entry.arrays.items()}
+    n, stored = shapes.get("label", (0,))[0], shapes.get("data", ())[:1]
+    expected = {"data": (n, width), "label": (n,)}
+    if width is None:
+        expected = {"data": stored, "index": stored, "start": (n + 1,), "label": (n,)}
+    if "weight" in shapes:
+        expected["weight"] = (n,)
+    may_be = {"data": kinds, "index": "iu", "start": "iu", "label": ("<i4",), "weight": ("<f8",)}
+    if n < 1 or shapes != expected:
+        raise content.fault("arrays", "rows, each with a label, in the layout of the store")
+    for name, (kind, _) in entry.arrays.items():
+        if kind not in may_be[name] and kind[1] not in may_be[name]:
+            raise content.fault("arrays", f"rows whose {name} is of its type")
+    return entry
+
+
+def _encoder(content: Fields, n_features: int) -> Entry:
+    entry = Entry.of(content)
+    shapes = {name: shape for name, (_, shape) in entry.arrays.items()}
+    n, width = shapes.get("thresholds", (0,))[0], shapes.get("shift")
+    expected = {"shift": width, "factor": width, "thresholds": (n,), "representatives": (n + 1,)}
+    doubles = all(kind == "<f8" for kind, _ in entry.arrays.values())
+    if n < 1 or shapes != expected or width not in ((1,), (n_features,)) or not doubles:
+        raise content.fault("arrays", "bins of the features")
+    return entry
+
+
+def _settings(content: Fields) -> dict[str, Any]:
+    if content.has("keep"):
+        return {"keep": content.text("keep", ("values",))}
+    own: dict[str, Any] = {"scaling": None, "n_bins": "auto"}
+    if content.has("scaling"):
+        own["scaling"] = content.text("scaling", tuple(filter(None, SCALINGS)))
+    if content.content.get("n_bins") != "auto":
+        own["n_bins"] = content.integer("n_bins", low=1, high=MAX_BINS)
+    return {**own, "binning": content.text("binning", BINNINGS)}
+
+
+def _notes(content: Fields) -> dict[str, Any]:
+    how: dict[str, Callable] = {
+        "zero_based": content.flag,
+        "label_name": content.text,
+        "na": content.texts,
+        "drop": content.texts,
+    }
+    return {name: take(name) for name, take in how.items() if content.has(name)}
+
+
+def _classes(content: Fields, kind: type) -> list:
+    found = content.items("classes")
+    if not all(type(label) is kind for label in found) or len(set(found)) < len(found):
+        raise content.fault("classes", f"different labels, each of type {kind.__name__}")
+    if kind in (int, float) and not all(abs(label) < _LARGEST[kind] for label in found):
+        raise content.fault("classes", "finite numbers of 64 bits")
     return found
 
 
-def _checked_categories(content: dict) -> list[tuple[int, list[str]]]:
-    found = [(column, names) for column, names in content.get("categories", [])]
-    _check_columns("categories", [column for column, _ in found], content["n_features"])
-    for _, names in found:
-        texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
-        if not texts or len(set(names)) < len(names):
-            raise ValueError("categories are no texts that can be told apart")
-    return found
+def _categories(content: Fields, n_features: int) -> list[tuple[int, list[str]]]:
+    found = content.items("categories")
+    pairs = all(isinstance(item, list) and len(item) == 2 for item in found)
+    if not pairs or not all(_are_names(names) for _, names in found):
+        raise content.fault("categories", "columns and the different categories of each")
+    _columns(content, "categories", [column for column, _ in found], n_features)
+    return [(column, names) for column, names in found]
 
 
-def _check_columns(field: str, columns: Any, n_features: int) -> None:
-    if not isinstance(columns, list) or not all(type(column) is int for column in columns):
-        raise ValueError(f"{field} is no list of columns")
-    if columns != sorted(set(columns)) or not all(0 <= j < n_features for j in columns):
-        raise ValueError(f"{field} names a column that there is not")
+def _are_names(names: Any) -> bool:
+    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return texts and len(set(names)) == len(names)
+
+
+def _columns(content: Fields, name: str, columns: list, n_features: int) -> list[int]:
+    """Numbers of columns, in ascending order."""
+    whole = all(type(column) is int and 0 <= column < n_features for column in columns)
+    if not whole or columns != sorted(set(columns)):
+        raise content.fault(name, f"columns from 0 to {n_features - 1} in ascending order")
+    return columns

@@ -43,9 +43,8 @@ class AdditiveModel:
         block ``k // lanes``.
     intercept : ndarray of shape (n_outputs,)
     n_features : int
-    shares : BinShares or None
-        How often each feature has each code in the training data; files of earlier versions do
-        not say.
+    shares : BinShares
+        How often each feature has each code in the training data.
     """
 
     lookup: Lookup
@@ -55,7 +54,7 @@ class AdditiveModel:
     weights: np.ndarray
     intercept: np.ndarray
     n_features: int
-    shares: BinShares | None = None
+    shares: BinShares
 
     @classmethod
     def of(
@@ -64,7 +63,7 @@ class AdditiveModel:
         core: CoreTables,
         weights: np.ndarray,
         intercept: np.ndarray,
-        shares: BinShares | None = None,
+        shares: BinShares,
     ) -> AdditiveModel:
         """What a fit has learned, without the training data."""
         encoder, tables, frequency = learned.encoder, learned.tables, learned.frequency
@@ -74,7 +73,7 @@ class AdditiveModel:
             t = encoder.representatives
             encoder, tables = encoder.thinned(kept), tables.thinned(kept)
             table, frequency = table[kept], frequency[kept]
-            shares = shares and shares.recoded(encoder.codes_of(t), encoder.n_codes)
+            shares = shares.recoded(encoder.codes_of(t), encoder.n_codes)
         lookup = learned.lookup.of(encoder, table, tables.rank)
         n_features = learned.codes.n_features
         return cls(lookup, tables, frequency, core.offset, weights, intercept, n_features, shares)
@@ -107,7 +106,7 @@ class AdditiveModel:
                 "raw values are gone. Predict the data that the store was built from."
             )
         table = self.lookup.table
-        return np.vstack([self._decided(block, table, n_jobs) for _, block in codes.parts()])
+        return np.vstack([self._decided(block, table, n_jobs) for _, block in codes.blocks()])
 
     def _decided(self, codes: Codes, table: np.ndarray, n_jobs: int | None) -> np.ndarray:
         left, right = (None, table) if self.offset is not None else (table, table)
@@ -164,9 +163,7 @@ class AdditiveModel:
 
     @cached_property
     def centre(self) -> np.ndarray:
-        """(n_features, n_outputs): the mean of g_j over the training data; 0 if not known."""
-        if self.shares is None:
-            return np.zeros((self.n_features, self.n_outputs))
+        """(n_features, n_outputs): the mean of g_j over the training data."""
         return self.shares.mean(self.at_cells(self.shares.feature, self.shares.code))
 
     def shape(self, feature: int) -> tuple[np.ndarray, np.ndarray]:

@@ -211,8 +211,8 @@ def _rounded_down(c: np.ndarray, dtype: type) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Part:
-    """The duals of some blocks of rows, whose sweeps are the core's."""
+class CoreDual:
+    """The core's dual of some blocks of rows: a `solver.BlockDual`."""
 
     group: tuple[int, ...]
     n_rows: int
@@ -238,8 +238,8 @@ def _taken(array: np.ndarray, rows: list[slice]) -> np.ndarray:
 def _put_back(taken: np.ndarray, array: np.ndarray, rows: list[slice]) -> None:
     if len(rows) > 1:
         lengths = [r.stop - r.start for r in rows]
-        for r, part in zip(rows, np.split(taken, np.cumsum(lengths)[:-1]), strict=True):
-            array[r] = part
+        for r, piece in zip(rows, np.split(taken, np.cumsum(lengths)[:-1]), strict=True):
+            array[r] = piece
 
 
 class _DualProblem(ABC):
@@ -250,7 +250,7 @@ class _DualProblem(ABC):
     bias: np.ndarray
     coef: np.ndarray  # what is used of the core's own
     _lane_coef: np.ndarray
-    _last: Part | None = None
+    _last: CoreDual | None = None
 
     @abstractmethod
     def _dual(
@@ -285,18 +285,18 @@ class _DualProblem(ABC):
     def start(self, coef: np.ndarray, control: Control) -> None:
         """Begin at these variables: add them to the weights, in slices that can be interrupted."""
         self.place(coef)
-        for part in self.parts([(k,) for k in range(len(self.cuts) - 1)]):
-            for begin in range(0, part.n_rows, _ROWS_PER_SLICE):
+        for dual in self.duals([(k,) for k in range(len(self.cuts) - 1)]):
+            for begin in range(0, dual.n_rows, _ROWS_PER_SLICE):
                 control.check()
-                part.core.accumulate(begin, min(begin + _ROWS_PER_SLICE, part.n_rows))
+                dual.core.accumulate(begin, min(begin + _ROWS_PER_SLICE, dual.n_rows))
 
     def place(self, coef: np.ndarray) -> None:
-        """Be at these variables, whose weights are there."""
+        """Set the dual variables; the weights already match them."""
         for begin in range(0, self.n_rows, _ROWS_PER_SLICE):
             rows = slice(begin, begin + _ROWS_PER_SLICE)
             self.coef[rows] = self._feasible(coef[rows], rows)
 
-    def parts(self, groups: Sequence[Sequence[int]]) -> Iterator[Part]:
+    def duals(self, groups: Sequence[Sequence[int]]) -> Iterator[CoreDual]:
         """The duals of some blocks at a time; variables of several are put back after each.
 
         A single block that was met last is kept: data in memory has no other.
@@ -308,10 +308,10 @@ class _DualProblem(ABC):
         for group, codes in zip(groups, self.shared.codes.groups(groups), strict=True):
             rows = [slice(cuts[k], cuts[k + 1]) for k in group]
             coef = _taken(self._lane_coef, rows)
-            dual = self._dual(self.shared.core(rows, codes), coef)
-            part = Part(tuple(group), codes.n_rows, dual)
-            self._last = part if len(rows) == 1 else None
-            yield part
+            core = self._dual(self.shared.core(rows, codes), coef)
+            dual = CoreDual(tuple(group), codes.n_rows, core)
+            self._last = dual if len(rows) == 1 else None
+            yield dual
             _put_back(coef, self._lane_coef, rows)
 
 

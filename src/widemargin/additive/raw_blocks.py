@@ -19,9 +19,9 @@ from widemargin.additive.block_files import Stacked
 from widemargin.additive.growing_columns import GrowingColumns
 from widemargin.additive.manifest import Manifest
 from widemargin.additive.source import Ranges, Values, united
+from widemargin.errors import Feature, not_finite
 from widemargin.sklearn_private import check_sample_weight, get_feature_names
 from widemargin.validation import canonical, check_sparse
-from widemargin.wording import words
 
 _NARROW = tuple(map(np.dtype, ("uint8", "uint16", "float32")))
 _TOGETHER = 1 << 14  # values compared at a time
@@ -219,15 +219,9 @@ class _Reader:
             place = values.first(np.isinf)
         if place is None:
             return True
-        kind, way_out = ("NaN", words().learning) if np.isnan(X[place]) else ("infinity", "")
-        raise ValueError(
-            f"Input X contains {kind} at row {self._n_rows + place[0]}, column "
-            f"{self._called(place[1])}. Remove or impute such values first, {words().imputing}"
-            f"{way_out}."
-        )
-
-    def _called(self, column: int) -> str:
-        return words().feature(column) if self.names is None else repr(self.names[column])
+        row, column = self._n_rows + place[0], place[1]
+        called = Feature(column) if self.names is None else repr(self.names[column])
+        raise ValueError(not_finite(X[place], row, called))
 
     def _numbered(self, y: np.ndarray) -> np.ndarray:
         """Labels by the order in which each is first met."""

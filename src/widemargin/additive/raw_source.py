@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from widemargin.additive.block_files import Entry, map_arrays, read_ahead
 from widemargin.additive.manifest import Manifest
 from widemargin.additive.source import Ranges, Values, united
+from widemargin.files import Folder, checking
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class RawSource:
     ``n_threads`` has a block in memory.
     """
 
-    folder: Path
+    folder: Folder
     manifest: Manifest
     known_ranges: Ranges | None = None
     n_threads: int = 1
@@ -55,6 +55,8 @@ class RawSource:
         """The numbers of a block, which alone decide on scale and bins."""
         entry, manifest = self.manifest.raw[number], self.manifest
         values = values_of(read_raw(self.folder, entry, check=False), manifest.n_features)
+        with checking(self.folder / entry.file):
+            assert values.core is not None
         if not manifest.categories:
             return values
         return Values.of(values.data[:, manifest.columns.numbers])
@@ -76,7 +78,7 @@ class RawSource:
         return reduce(united, self.each(lambda _, block: block.ranges()))
 
 
-def read_raw(folder: Path, entry: Entry, *, check: bool) -> dict[str, np.ndarray]:
+def read_raw(folder: Folder, entry: Entry, *, check: bool) -> dict[str, np.ndarray]:
     """The arrays of a raw block, in the page cache: whoever builds has the folder for himself."""
     return map_arrays(folder, entry, check=check)
 

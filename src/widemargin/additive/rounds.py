@@ -1,14 +1,14 @@
-"""One fit on parts of the rows that share no memory (CoCoA+, Ma et al. 2015).
+"""One fit on shards of the rows that share no memory (CoCoA+, Ma et al. 2015).
 
-Each part descends on its own rows from common weights, and what the parts have found is added.
+Each shard descends on its own rows from common weights, and what the shards have found is added.
 They all correct the same errors; so that their sum does not go too far, each takes every step of
 its own for several: its curvature, and the move of the weights that it sees, are multiplied.  By
-the number of parts, as CoCoA+ has it, the dual objective grows in every round whatever the rows
-are.  Parts of most data agree on less than that, so rounds begin with ``BOLD`` of it, which saves a
-quarter of them (benchmarks/results/parts.md); one in which the dual objective falls is taken back,
-and those that follow are CoCoA+'s.
+the number of shards, as CoCoA+ has it, the dual objective grows in every round whatever the rows
+are.  Shards of most data agree on less than that, so rounds begin with ``BOLD`` of it, which saves
+a quarter of them (benchmarks/results/parts.md); one in which the dual objective falls is taken
+back, and those that follow are CoCoA+'s.
 
-Per round, weights travel to every part and back, and nothing else that grows with the data.
+Per round, weights travel to every shard and back, and nothing else that grows with the data.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ def added(moves: Sequence[Weights]) -> Weights:
 
 
 @dataclass(frozen=True)
-class RowsPart:
+class Shard:
     """Some rows of a fit, which stay where they are."""
 
     shared: SharedProblem
     targets: np.ndarray  # of each class, in every output
 
     @property
-    def first_state(self) -> PartState:
+    def first_state(self) -> ShardState:
         shape = (self.shared.codes.n_rows, self.targets.shape[1])
         zeros: np.ndarray = np.zeros(shape, self.shared.layout.dtype)
-        return PartState(zeros, [])
+        return ShardState(zeros, [])
 
-    def in_double(self) -> RowsPart:
+    def in_double(self) -> Shard:
         assert self.shared.exact is not None
         return replace(self, shared=self.shared.exact)
 
@@ -87,15 +87,15 @@ class RowsPart:
 
 
 @dataclass(frozen=True)
-class PartState:
-    """Where a part stands."""
+class ShardState:
+    """Where a shard stands."""
 
     coef: np.ndarray  # its dual variables, (n_rows, n_outputs)
     samples: list[tuple[np.ndarray, np.ndarray]]  # `ActiveSamples` of every block
 
 
 class Round(NamedTuple):
-    """What every part is told."""
+    """What every shard is told."""
 
     weights: Weights
     damping: float  # how many steps each one stands for
@@ -104,9 +104,9 @@ class Round(NamedTuple):
 
 
 class Move(NamedTuple):
-    """What a part adds to the weights, and the sums that its sweep has met.
+    """What a shard adds to the weights, and the sums that its sweep has met.
 
-    ``gains`` are of the dual objectives, but for 1/2 |w|^2, which parts have in common.
+    ``gains`` are of the dual objectives, but for 1/2 |w|^2, which shards have in common.
     """
 
     weights: Weights
@@ -117,12 +117,12 @@ class Move(NamedTuple):
 # ------------------------------------------------------------------ what is done where rows are
 
 
-def descend(part: RowsPart, state: PartState, told: Round) -> tuple[PartState, Move]:
-    """One sweep over the active rows of a part."""
+def descend(shard: Shard, state: ShardState, told: Round) -> tuple[ShardState, Move]:
+    """One sweep over the active rows of a shard."""
     coef, weights, control = state.coef.copy(), told.weights, Control()
-    move = Weights.zeros(part.shared, coef.shape[1])
+    move = Weights.zeros(shard.shared, coef.shape[1])
     rng, accounts, left = np.random.default_rng(told.seed), [], []
-    for block, (mine, problem) in enumerate(part.problems(coef, weights, told.damping)):
+    for block, (mine, problem) in enumerate(shard.problems(coef, weights, told.damping)):
         samples = ActiveSamples(problem)
         if state.samples and not told.reopen:
             samples.resume(state.samples[block])
@@ -132,13 +132,13 @@ def descend(part: RowsPart, state: PartState, told: Round) -> tuple[PartState, M
         coef[:, mine] = problem.coef
         move.cells[block] = (problem.weights - weights.cells[block]) / told.damping
         move.bias[block] = (problem.bias - weights.bias[block]) / told.damping
-    gains = part.linear_terms(coef) - part.linear_terms(state.coef)
-    return PartState(coef, left), Move(move, np.stack(accounts), gains)
+    gains = shard.linear_terms(coef) - shard.linear_terms(state.coef)
+    return ShardState(coef, left), Move(move, np.stack(accounts), gains)
 
 
-def refresh(part: RowsPart, state: PartState) -> tuple[PartState, Weights]:
+def refresh(shard: Shard, state: ShardState) -> tuple[ShardState, Weights]:
     """The share of these rows in the weights, made afresh in double precision."""
-    exact, coef = part.in_double(), state.coef
+    exact, coef = shard.in_double(), state.coef
     fresh = Weights.zeros(exact.shared, coef.shape[1])
     for block, (mine, problem) in enumerate(exact.problems(np.zeros_like(coef), fresh)):
         problem.start(coef[:, mine], Control())
@@ -146,22 +146,22 @@ def refresh(part: RowsPart, state: PartState) -> tuple[PartState, Weights]:
     return state, fresh
 
 
-def certify(part: RowsPart, state: PartState, weights: Weights) -> tuple[PartState, np.ndarray]:
+def certify(shard: Shard, state: ShardState, weights: Weights) -> tuple[ShardState, np.ndarray]:
     """These rows' sums of a certificate, in double precision."""
-    problems = part.in_double().problems(state.coef, weights)
+    problems = shard.in_double().problems(state.coef, weights)
     return state, np.stack([measured_sums([problem], Control()) for _, problem in problems])
 
 
-# ------------------------------------------------------------------ what is done where parts meet
+# ------------------------------------------------------------------ what is done where shards meet
 
 
-class Parts(Protocol):
-    """Rows in parts, wherever they are, and where each of them stands."""
+class Shards(Protocol):
+    """Rows in shards, wherever they are, and where each of them stands."""
 
     def __len__(self) -> int: ...
 
     def each(self, function: Callable, *told: Any) -> list:
-        """``function(part, state, *told)`` for every part: states are kept, results returned."""
+        """``function(shard, state, *told)`` for every shard: states are kept, results returned."""
         ...
 
     def take_back(self) -> None:
@@ -169,28 +169,8 @@ class Parts(Protocol):
         ...
 
 
-class PartsHere:
-    """Parts in this process, one after the other."""
-
-    def __init__(self, parts: Sequence[RowsPart]):
-        self._parts, self.states = parts, [part.first_state for part in parts]
-        self._before = self.states
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def each(self, function: Callable, *told: Any) -> list:
-        pairs = zip(self._parts, self.states, strict=True)
-        results = [function(part, state, *told) for part, state in pairs]
-        self._before, self.states = self.states, [state for state, _ in results]
-        return [result for _, result in results]
-
-    def take_back(self) -> None:
-        self.states = self._before
-
-
 def minimise_in_rounds(
-    parts: Parts,
+    shards: Shards,
     shared: SharedProblem,
     n_outputs: int,
     stopping: Stopping,
@@ -204,16 +184,16 @@ def minimise_in_rounds(
     seeds = np.random.default_rng(seed)
     start = weights = Weights.zeros(shared, n_outputs)
     worthwhile, reopen = stopping.tol, True
-    safe = float(len(parts))
+    safe = float(len(shards))
     damping = max(1.0, BOLD * safe) if shared.tables.left is not None else safe
     history: list[dict] = []
     for epoch in range(1, stopping.max_iter + 1):
         told = Round(weights, damping, int(seeds.integers(1 << 31)), reopen)
-        moves = parts.each(descend, told)
+        moves = shards.each(descend, told)
         if damping < safe and _is_too_far(weights, moves):
-            parts.take_back()
+            shards.take_back()
             damping = safe
-            moves = parts.each(descend, told._replace(damping=safe, reopen=True))
+            moves = shards.each(descend, told._replace(damping=safe, reopen=True))
         weights = added([weights, *(move.weights for move in moves)])
         estimate = float(_certificate([m.accounts for m in moves], n_outputs).relative_gap.max())
         history.append({"epoch": epoch, "estimate": estimate})
@@ -221,8 +201,8 @@ def minimise_in_rounds(
         reopen = epoch % _REOPEN == 0
         if estimate > worthwhile and not halted:
             continue
-        fresh = added(parts.each(refresh))
-        certificate = _certificate(parts.each(certify, fresh), n_outputs)
+        fresh = added(shards.each(refresh))
+        certificate = _certificate(shards.each(certify, fresh), n_outputs)
         measured = float(certificate.relative_gap.max())
         primal, dual = float(certificate.primal.sum()), float(certificate.dual.sum())
         history[-1].update(measured=measured, primal=primal, dual=dual)
@@ -234,7 +214,7 @@ def minimise_in_rounds(
 
 
 def _is_too_far(weights: Weights, moves: Sequence[Move]) -> bool:
-    """Whether a dual objective falls when all parts have moved, by more than rounding."""
+    """Whether a dual objective falls when all shards have moved, by more than rounding."""
     gain = np.sum([move.gains for move in moves], axis=0)
     step = added([move.weights for move in moves])
     paid = np.zeros(step.bias.shape)  # 1/2 |w|^2 after the step, less that before
@@ -247,7 +227,7 @@ def _is_too_far(weights: Weights, moves: Sequence[Move]) -> bool:
 
 
 def _certificate(accounts: Sequence[np.ndarray], n_outputs: int) -> Certificate:
-    """Of all parts together."""
+    """Of all shards together."""
     total = np.sum(accounts, axis=0)
     total[:, PG_MAX] = np.max([a[:, PG_MAX] for a in accounts], axis=0)
     total[:, PG_MIN] = np.min([a[:, PG_MIN] for a in accounts], axis=0)

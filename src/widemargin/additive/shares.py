@@ -39,7 +39,7 @@ class BinShares:
         """Of all rows; cells of several blocks are added up block by block."""
         n, key = codes.n_codes, np.zeros(0, np.int64)
         total: np.ndarray = np.zeros(0)
-        for rows, block in codes.parts():
+        for rows, block in codes.blocks():
             start, code, weight = map(np.asarray, _core.count_cells(block.core, row_weight[rows]))
             if block.n_rows == codes.n_rows:
                 return cls._packed(start, code, weight / row_weight.sum(), n)

@@ -34,7 +34,7 @@ _FEWER = 0.9  # of the active samples: where more have moved, the next sweep doe
 _LANES: int = _core.LANES
 
 
-class Part(Protocol):
+class BlockDual(Protocol):
     """The samples of some blocks, numbered from 0.
 
     Both passes work for about 0.1 s and return where to go on, so that they can be interrupted;
@@ -74,7 +74,7 @@ class Problem(Protocol):
         """Blocks that a sweep may have at a time."""
         ...
 
-    def parts(self, groups: Sequence[Sequence[int]]) -> Iterator[Part]:
+    def duals(self, groups: Sequence[Sequence[int]]) -> Iterator[BlockDual]:
         """Groups of blocks by their numbers, each there until the next one is asked for."""
         ...
 
@@ -89,12 +89,17 @@ class Stopping:
 
 @dataclass
 class Outcome:
-    """How a minimisation ended: the certificate, and a record of the way."""
+    """How a minimisation ended: the certificate, and a record of every sweep.
+
+    ``needs_double``: by the problem's own sums it is solved, by the judge's certificate it is not,
+    so that only the same problem in double precision can get further.
+    """
 
     certificate: Certificate
     n_iter: int
-    converged: bool
+    converged: bool  # whether the certificate is within tol
     history: list[dict] = field(default_factory=list)
+    needs_double: bool = False
 
 
 def minimise(
@@ -110,8 +115,8 @@ def minimise(
     gradient.  Both are first estimated from the values met during a sweep and then measured at
     fixed weights over all samples, shrunk ones included.
 
-    A ``judge`` measures in place of the problem, where that may err.  It ends where the problem
-    holds itself for solved, whatever the judge says: then the certificate is above ``tol``.
+    A ``judge`` measures in double precision what the problem measures in single precision.  Where
+    the problem's own measure is within ``tol`` and the judge's is not, the outcome `needs_double`.
     """
     samples, tol, started = ActiveSamples(problem), stopping.tol, time.perf_counter()
     worthwhile = tol  # the estimate at which a measurement is worth its time
@@ -121,7 +126,9 @@ def minimise(
     if problem.started:  # it may be there already
         certificate = measure(problem, control)
         if _distance(certificate, problem) <= tol:
-            return Outcome(judge() if judge else certificate, 0, True, history)
+            certificate = judge() if judge else certificate
+            solved = _distance(certificate, problem) <= tol
+            return Outcome(certificate, 0, solved, history, needs_double=not solved)
 
     for epoch in range(1, stopping.max_iter + 1):
         n_active, account = len(samples.active), samples.sweep(rng, control)
@@ -141,7 +148,7 @@ def minimise(
             if measured <= tol or halted:
                 return Outcome(certificate, epoch, measured <= tol, history)
             if judge and _distance(measure(problem, control), problem) <= tol:
-                return Outcome(certificate, epoch, True, history)
+                return Outcome(certificate, epoch, False, history, needs_double=True)
             # The estimate was too good: ask for more before the next measurement.
             worthwhile = 0.8 * min(worthwhile, estimate)
             samples.reopen()
@@ -172,11 +179,11 @@ def measured_sums(problems: Iterable[Problem], control: Control) -> np.ndarray:
 
 
 def _add_sums(problem: Problem, account: np.ndarray, control: Control) -> None:
-    for part in problem.parts([(k,) for k in range(len(problem.cuts) - 1)]):
+    for dual in problem.duals([(k,) for k in range(len(problem.cuts) - 1)]):
         begin = 0
-        while begin < part.n_rows:
+        while begin < dual.n_rows:
             control.check()
-            begin = part.certify(begin, account)
+            begin = dual.certify(begin, account)
 
 
 class ActiveSamples:
@@ -241,7 +248,7 @@ class ActiveSamples:
         blocks = [k for k in rng.permutation(len(cuts) - 1).tolist() if ends[k] < ends[k + 1]]
         n = self._problem.at_once
         groups = [blocks[i : i + n] for i in range(0, len(blocks), n)]
-        for group, part in zip(groups, self._problem.parts(groups), strict=True):
+        for group, dual in zip(groups, self._problem.duals(groups), strict=True):
             first = list(accumulate((cuts[k + 1] - cuts[k] for k in group), initial=0))
             chosen = [
                 samples[ends[k] : ends[k + 1]] + np.int32(at - cuts[k])  # as they are numbered here
@@ -249,10 +256,10 @@ class ActiveSamples:
             ]
             rows = np.concatenate(chosen)
             order, begin = _core.shuffled(rows, int(rng.integers(1 << 63))), 0
-            fate = np.zeros(part.n_rows, dtype=np.uint8)
+            fate = np.zeros(dual.n_rows, dtype=np.uint8)
             while begin < len(order):
                 control.check()
-                begin = part.sweep(order, begin, bounds, fate, account)
+                begin = dual.sweep(order, begin, bounds, fate, account)
             for k, at in zip(group, first, strict=False):
                 self._fate[cuts[k] : cuts[k + 1]] = fate[at : at + cuts[k + 1] - cuts[k]]
         return account

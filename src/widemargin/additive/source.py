@@ -7,10 +7,9 @@ at once is a `Source` like any other.  Only `gathered` needs all of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -161,48 +160,10 @@ class Values:
         return None
 
 
-@dataclass(frozen=True)
-class Blocks:
-    """Several matrices, one below the other.
-
-    ``matrices`` is iterated over in every pass, so it may make or read each of them anew.
-    """
-
-    matrices: Iterable  # validated arrays, or CSR matrices
-    n_rows: int
-    n_features: int
-    sparse: bool
-    dtype: np.dtype
-
-    @classmethod
-    def of(cls, matrices: Iterable) -> Blocks:
-        """Look at every matrix once."""
-        shapes, kinds, dtypes = [], set(), []
-        for X in matrices:
-            shapes.append(X.shape)
-            kinds.add(sp.issparse(X))
-            dtypes.append(X.dtype)
-        if len(kinds) != 1 or len({d for _, d in shapes}) != 1:
-            raise ValueError(
-                "Blocks need at least one matrix, the same number of features in each, and all "
-                "of them dense or all sparse."
-            )
-        n_rows = sum(n for n, _ in shapes)
-        return cls(matrices, n_rows, shapes[0][1], kinds.pop(), np.result_type(*dtypes))
-
-    def blocks(self) -> Iterator[Values]:
-        return (Values.of(X) for X in self.matrices if X.shape[0] > 0)
-
-    def each(self, look: Callable[[slice, Values], T]) -> Iterator[T]:
-        begin = 0
-        for block in self.blocks():
-            yield look(slice(begin, begin + block.n_rows), block)
-            begin += block.n_rows
-
-    def ranges(self) -> Ranges:
-        return reduce(united, self.each(lambda _, block: block.ranges()))
-
-
+@overload
+def filled_in(source: Values, scale: Scale) -> Values: ...
+@overload
+def filled_in(source: Source, scale: Scale) -> Source: ...
 def filled_in(source: Source, scale: Scale) -> Source:
     """The source; dense if the scale moves zero, so that absent entries have a value."""
     if not source.sparse or not scale.moves_zero:
@@ -216,17 +177,27 @@ def filled_in(source: Source, scale: Scale) -> Source:
         )
     if isinstance(source, Values):
         return source.filled_in()
-    return Blocks(_Dense(source), source.n_rows, source.n_features, False, source.dtype)
+    return _FilledIn(source, source.n_rows, source.n_features, source.dtype)
 
 
 @dataclass(frozen=True)
-class _Dense:
-    """The matrices of a sparse source, each filled in when its turn comes."""
+class _FilledIn:
+    """A sparse source whose blocks are made dense one at a time."""
 
     source: Source
+    n_rows: int
+    n_features: int
+    dtype: np.dtype
+    sparse = False
 
-    def __iter__(self) -> Iterator[np.ndarray]:
-        return (block.filled_in().data for block in self.source.blocks())
+    def blocks(self) -> Iterator[Values]:
+        return (block.filled_in() for block in self.source.blocks())
+
+    def each(self, look: Callable[[slice, Values], T]) -> Iterator[T]:
+        return self.source.each(lambda rows, block: look(rows, block.filled_in()))
+
+    def ranges(self) -> Ranges:
+        return self.source.ranges()
 
 
 def united(one: Ranges, other: Ranges) -> Ranges:

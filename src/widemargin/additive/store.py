@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -17,9 +18,10 @@ from widemargin.additive.columns import Columns
 from widemargin.additive.encoder import Encoder
 from widemargin.additive.manifest import Manifest
 from widemargin.digest import digest
+from widemargin.errors import Message, Parameter, ParameterError
+from widemargin.files import Folder
 from widemargin.stored import ArrayInFile, Store, StoredMatrix
 from widemargin.validation import check_choice
-from widemargin.wording import words
 
 VALUES_PER_BLOCK = 1 << 22
 """4 MB of dense codes, or 12 MB of compressed ones."""
@@ -48,6 +50,10 @@ class BlockStore(Store):
     ----------
     folder : path
         A finished store; `build` makes one.
+    max_bytes : int, default=None
+        The most memory that its contents may ask for: blocks, and sums for each of its features.
+        By default 1 GiB or 64 times the size of its files, whichever is more, and at most 80 % of
+        the memory that is free.
 
     Attributes
     ----------
@@ -78,9 +84,10 @@ class BlockStore(Store):
     True
     """
 
-    def __init__(self, folder: str | os.PathLike):
+    def __init__(self, folder: str | os.PathLike, *, max_bytes: int | None = None):
         self.folder = Path(folder).absolute()  # of a worker's own, too
-        self._manifest = Manifest.read(self.folder)
+        self._files = Folder(self.folder)
+        self._manifest = Manifest.read(self._files, max_bytes)
         if not self._manifest.complete:
             raise ValueError(
                 f"The store {str(folder)!r} is not finished. Build it again from the same data: "
@@ -89,7 +96,7 @@ class BlockStore(Store):
         self._entries = self._manifest.blocks[: self._manifest.n_finished]
         self._codes = None
         if not self._manifest.holds_values:
-            self._codes = StoredCodes.of(self.folder, self._manifest)
+            self._codes = StoredCodes.of(self._files, self._manifest)
 
     @classmethod
     def build(
@@ -147,11 +154,11 @@ class BlockStore(Store):
             if name not in settings:
                 raise TypeError(f"BlockStore.build() got an unexpected keyword argument {name!r}")
             if keep == "values":
-                said = words().option
-                raise ValueError(f"{said(name, value)} is for {said('keep', 'codes')} only.")
+                codes = Parameter("keep", "codes")
+                raise ParameterError(name, value, "is for {codes} only.", codes=codes)
         settings = {"keep": keep} if keep == "values" else settings | dict(bins)
         build(Path(folder), chunks, settings, Steps(values_per_block, n_jobs, told))
-        return cls(folder)
+        return cls(folder, max_bytes=sys.maxsize)  # whoever has the data knows its size
 
     def append(
         self,
@@ -171,7 +178,7 @@ class BlockStore(Store):
         from widemargin.additive.store_building import Steps, append
 
         append(self.folder, chunks, Steps(values_per_block, n_jobs, told))
-        return type(self)(self.folder)
+        return type(self)(self.folder, max_bytes=sys.maxsize)
 
     # ---------------------------------------------------------------- what is in it
 
@@ -183,20 +190,25 @@ class BlockStore(Store):
     def codes(self) -> StoredCodes:
         """Rows of codes, for an additive machine."""
         if self._codes is None:
-            raise ValueError(
-                f"The store {str(self.folder)!r} holds values, for kernels that are not additive. "
-                f"Build one with {words().option('keep', 'codes')}."
+            message = Message(
+                "The store {folder!r} holds values, for general kernels. Build one with {codes}.",
+                folder=str(self.folder),
+                codes=Parameter("keep", "codes"),
             )
+            raise ValueError(message)
         return self._codes
 
     def matrix(self) -> StoredMatrix:
         """Raw values by row, for a kernel machine; every block is held against its checksum."""
         if self._codes is not None:
-            raise ValueError(
-                f"The store {str(self.folder)!r} holds codes, for additive kernels. Train with "
-                f"such a kernel ({words().additive}), or build one with "
-                f"{words().option('keep', 'values')}."
+            message = Message(
+                "The store {folder!r} holds codes, for additive kernels. Train with such a kernel "
+                "({kernel}), or build one with {values}.",
+                folder=str(self.folder),
+                kernel=Parameter("kernel", "intersection", python="AdditiveSVC"),
+                values=Parameter("keep", "values"),
             )
+            raise ValueError(message)
         self.verify()
         cuts = np.cumsum([0, *self._manifest.rows])
         kinds = [entry.arrays["data"][0] for entry in self._entries]
@@ -206,26 +218,20 @@ class BlockStore(Store):
         return StoredMatrix(self.folder, blocks, cuts, self.shape[1], dtype, name)
 
     def _spans(self, entry: Entry) -> dict[str, ArrayInFile]:
-        """Where the values of a block lie, in the shapes that they need to have."""
-        path, n_rows = self.folder / entry.file, entry.arrays["label"][1][0]
-        found: dict[str, ArrayInFile] = {
+        """Where the values of a block lie; row pointers stay within them."""
+        path = self.folder / entry.file
+        if "start" in entry.arrays:
+            start = read_array(self._files, entry, "start")
+            end = entry.arrays["data"][1][0]
+            if start[0] != 0 or start[-1] != end or np.any(start[1:] < start[:-1]):
+                raise ValueError(
+                    f"{str(path)!r} is damaged: its row pointers do not ascend to {end}."
+                )
+        return {
             name: ArrayInFile(path, entry.span(name)[0], *entry.arrays[name])
             for name in ("data", "index", "start")
             if name in entry.arrays
         }
-        shape, sparse = (n_rows, self.shape[1]), self.sparse
-        good = (
-            found["data"].shape == shape
-            if not sparse
-            else (
-                {"index", "start"} <= set(found)
-                and found["start"].shape == (n_rows + 1,)
-                and found["index"].shape == found["data"].shape
-            )
-        )
-        if not good:
-            raise ValueError(f"{str(path)!r} is damaged: it has not as many rows as labels.")
-        return found
 
     @property
     def classes(self) -> np.ndarray:
@@ -274,21 +280,21 @@ class BlockStore(Store):
 
     def labels(self) -> np.ndarray:
         """The number of each row's class in ``classes``."""
-        label = np.concatenate([read_array(self.folder, entry, "label") for entry in self._entries])
-        if label.dtype != np.int32 or label.min() < 0 or label.max() >= len(self.classes):
+        label = np.concatenate([read_array(self._files, entry, "label") for entry in self._entries])
+        if label.min() < 0 or label.max() >= len(self.classes):
             raise ValueError(f"The store {str(self.folder)!r} is damaged: a label is no class.")
         return label
 
     def weights(self) -> np.ndarray:
         """The sample weight of each row."""
         found = [
-            read_array(self.folder, entry, "weight")
+            read_array(self._files, entry, "weight")
             if "weight" in entry.arrays
             else np.ones(entry.arrays["label"][1])
             for entry in self._entries
         ]
-        weight = np.concatenate(found, dtype=np.float64)
-        if len(weight) != self.shape[0] or not np.all((weight > 0) & np.isfinite(weight)):
+        weight = np.concatenate(found)
+        if not np.all((weight > 0) & np.isfinite(weight)):
             raise ValueError(
                 f"The store {str(self.folder)!r} is damaged: a row has no positive weight."
             )
@@ -297,7 +303,7 @@ class BlockStore(Store):
     def verify(self) -> None:
         """Read all of it and compare checksums, as a fit does when it first reads a block."""
         for entry in self._entries:
-            read_arrays(self.folder, entry, check=True)
+            read_arrays(self._files, entry, check=True)
 
     def __repr__(self) -> str:
         n, d = self.shape
@@ -313,9 +319,13 @@ class BlockStore(Store):
         for name, value in asked.items():
             own = self._manifest.settings[name]
             if value not in ("auto", own):
-                raise ValueError(
-                    f"{words().option(name, value)}: the store {str(self.folder)!r} was built with "
-                    f"{words().option(name, own)}. Build another one, or leave it at 'auto'."
+                raise ParameterError(
+                    name,
+                    value,
+                    ": the store {folder!r} was built with {own}. Build another one, or leave it "
+                    "at 'auto'.",
+                    folder=str(self.folder),
+                    own=Parameter(name, own),
                 )
 
 
@@ -324,7 +334,7 @@ class StoredCodes(CodedRows):
     """The blocks of a store as a fit reads them: the next ones while these are worked on."""
 
     at_once = 4
-    folder: Path
+    folder: Folder
     entries: list[Entry]
     encoder: Encoder
     n_rows: int
@@ -333,9 +343,9 @@ class StoredCodes(CodedRows):
     _checked: set[int] = field(default_factory=set, repr=False)
 
     @classmethod
-    def of(cls, folder: Path, manifest: Manifest) -> StoredCodes:
+    def of(cls, folder: Folder, manifest: Manifest) -> StoredCodes:
         assert manifest.encoder is not None
-        encoder = read_encoder(folder, manifest.encoder, manifest.columns.n_numbers)
+        encoder = read_encoder(folder, manifest.encoder)
         entries = manifest.blocks[: manifest.n_finished]
         size = (sum(manifest.rows), manifest.columns.n_features, encoder.n_codes)
         return cls(folder, entries, encoder, *size)
@@ -372,8 +382,6 @@ class StoredCodes(CodedRows):
     def _merged(self, group: Sequence[int]) -> Codes:
         """Blocks as one: each is read to its place."""
         entries = [self.entries[number] for number in group]
-        for entry in entries:
-            self._check_shapes(entry)
         announce(self.folder, entries)
         room = {
             name: np.empty((_length(entries, name), *shape[1:]), kind)
@@ -393,42 +401,15 @@ class StoredCodes(CodedRows):
         size = (_length(entries, "label"), self.n_features, self.n_codes)
         return Codes(room["data"], room.get("index"), start, *size)
 
-    def _check_shapes(self, entry: Entry) -> None:
-        """What the manifest says of a block, before there is room for it."""
-        told, first, path = entry.arrays, self.entries[0], str(self.folder / entry.file)
-        n_rows = told["start"][1][0] - 1 if "start" in told else told["data"][1][0]
-        if n_rows != told["label"][1][0]:
-            raise ValueError(f"{path!r} is damaged: it has not as many rows as labels.")
-        if any(_kind(entry, name) != _kind(first, name) for name in ("data", "index", "start")):
-            raise ValueError(f"{path!r} is damaged: its codes are not of the type of the others.")
-
-
-def _kind(entry: Entry, name: str) -> tuple | None:
-    """Type and width of an array, where there is one."""
-    kind, shape = entry.arrays.get(name, (None, ()))
-    return (kind, shape[1:]) if kind else None
-
 
 def _length(entries: list[Entry], name: str) -> int:
     return sum(entry.arrays[name][1][0] for entry in entries)
 
 
-def read_encoder(folder: Path, entry: Entry, n_features: int) -> Encoder:
-    """Scale and bins, in the shapes and the order that encoding relies on."""
-    arrays = read_arrays(folder, entry, check=True)
-    try:
-        encoder = Encoder(**arrays)
-        n = len(encoder.thresholds)
-        good = (
-            encoder.shift.shape == encoder.factor.shape
-            and encoder.shift.shape in ((1,), (n_features,))
-            and encoder.representatives.shape == (n + 1,)
-            and n > 0
-            and all(array.dtype == np.float64 for array in arrays.values())
-            and bool(np.all(np.diff(encoder.thresholds) >= 0))
-        )
-    except (TypeError, ValueError):
-        good = False
-    if not good:
+def read_encoder(folder: Folder, entry: Entry) -> Encoder:
+    """Scale and bins, in the order that encoding relies on."""
+    encoder = Encoder(**read_arrays(folder, entry, check=True))
+    finite = all(np.isfinite(a).all() for name, a in vars(encoder).items() if name != "thresholds")
+    if not finite or not np.all(encoder.thresholds[1:] >= encoder.thresholds[:-1]):
         raise ValueError(f"{str(folder / entry.file)!r} is damaged: it holds no bins.")
     return encoder

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from widemargin.additive.block_files import (
     write_arrays,
 )
 from widemargin.additive.choice import SAMPLE, choose_kernel
-from widemargin.additive.codes import Codes, encode_block
+from widemargin.additive.codes import Codes, encode
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
 from widemargin.additive.growing_columns import in_order
 from widemargin.additive.indicators import beside
@@ -34,14 +35,14 @@ from widemargin.additive.raw_blocks import RawBlock, raw_blocks
 from widemargin.additive.raw_source import RawSource, read_raw, values_of
 from widemargin.additive.source import Ranges, Values, united
 from widemargin.additive.store import Told, read_encoder
-from widemargin.claim import CLAIM, Claim
+from widemargin.errors import ParameterError
+from widemargin.files import Folder, checking
 from widemargin.validation import (
     check_choice,
     check_n_jobs,
     check_number,
     check_number_or_auto,
 )
-from widemargin.wording import words
 
 _SECONDS_BETWEEN = 1.0  # manifests: a kill costs no more than the work since the last one
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -68,14 +69,14 @@ class Steps:
         check_n_jobs(self.n_jobs)
 
 
-def build(folder: Path, chunks: Iterable, settings: dict, steps: Steps) -> None:
+def build(path: Path, chunks: Iterable, settings: dict, steps: Steps) -> None:
     """A finished store in the folder, whatever of it was there before."""
     _check_settings(settings)
     steps.check()
-    folder.mkdir(parents=True, exist_ok=True)
-    _refuse_other_files(folder)
-    with _claimed(folder):
-        if not (folder / MANIFEST).exists() or Manifest.read(folder).empty:
+    with Folder(path, make=True) as folder:
+        _refuse_other_files(folder)
+        _claim(folder)
+        if not folder.has(MANIFEST) or Manifest.read(folder).empty:
             Manifest(settings).write(folder)  # before blocks, which nobody would know otherwise
         manifest = Manifest.read(folder)
         _remove_left_overs(folder, manifest)
@@ -83,17 +84,18 @@ def build(folder: Path, chunks: Iterable, settings: dict, steps: Steps) -> None:
         _Building(folder, manifest, steps).run(chunks)
 
 
-def append(folder: Path, chunks: Iterable, steps: Steps) -> None:
+def append(path: Path, chunks: Iterable, steps: Steps) -> None:
     """The same with chunks that come after those of a finished store."""
     steps.check()
-    with _claimed(folder):
+    with Folder(path) as folder:
+        _claim(folder)
         manifest = Manifest.read(folder)
         _remove_left_overs(folder, manifest)
         _Building(folder, manifest, steps).run(chunks)
 
 
-def _claimed(folder: Path) -> Claim:
-    return Claim(folder, f"The store {str(folder)!r}", "writer")
+def _claim(folder: Folder) -> None:
+    folder.claim(f"The store {str(folder)!r}", "writer")
 
 
 def _check_settings(settings: dict[str, Any]) -> None:
@@ -103,30 +105,28 @@ def _check_settings(settings: dict[str, Any]) -> None:
     check_number_or_auto("n_bins", settings["n_bins"], low=1, high=MAX_BINS, integer=True)
     check_choice("binning", settings["binning"], BINNINGS)
     if settings["scaling"] == "percentile":
-        raise ValueError(
-            f"{words().option('scaling', 'percentile')} needs all values at once, which a store "
-            "does not have. Use another one."
-        )
+        reason = "needs all values at once, which a store does not have. Use another one."
+        raise ParameterError("scaling", "percentile", reason)
 
 
-def _refuse_other_files(folder: Path) -> None:
+def _refuse_other_files(folder: Folder) -> None:
     """Before anything is written."""
-    names = {path.name for path in folder.iterdir() if path.suffix != ".tmp"}
-    if names - {CLAIM} and MANIFEST not in names:
+    names = folder.names()
+    if names and MANIFEST not in names:
         raise ValueError(f"{str(folder)!r} is a folder with other files in it. Use an empty one.")
 
 
-def _remove_left_overs(folder: Path, manifest: Manifest) -> None:
+def _remove_left_overs(folder: Folder, manifest: Manifest) -> None:
     """Raw blocks of a build that was killed when all was done but to delete them."""
     if manifest.raw:
         return
     kept = {entry.file for entry in manifest.blocks}  # which are raw ones where values are
-    for path in folder.glob("raw-*.bin"):
-        if path.name not in kept:
-            path.unlink(missing_ok=True)
+    for name in folder.names() - kept:
+        if fnmatch(name, "raw-*.bin"):
+            folder.remove(name)
 
 
-def _check_same(folder: Path, manifest: Manifest, settings: dict) -> None:
+def _check_same(folder: Folder, manifest: Manifest, settings: dict) -> None:
     if manifest.complete:
         raise FileExistsError(
             f"{str(folder)!r} is a finished store already. Open it, append to it, or delete it."
@@ -140,7 +140,7 @@ def _check_same(folder: Path, manifest: Manifest, settings: dict) -> None:
 
 
 @contextmanager
-def _keeping_what_is_there(folder: Path) -> Iterator[None]:
+def _keeping_what_is_there(folder: Folder) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -161,7 +161,7 @@ class _OtherDataError(Exception):
 class _Building:
     """A store on its way, and what the next step needs of it."""
 
-    def __init__(self, folder: Path, manifest: Manifest, steps: Steps):
+    def __init__(self, folder: Folder, manifest: Manifest, steps: Steps):
         self.folder, self.manifest, self.steps = folder, manifest, steps
         self._ranges: Ranges | None = None  # of raw blocks that were seen
         self._fresh: set[str] = set()  # raw blocks of this process, whose checksum it just made
@@ -243,7 +243,8 @@ class _Building:
         }
         entry = entry_of("encoder.bin", arrays)
         write_arrays(self.folder, entry, arrays)
-        some = _encoded(self._some_rows(), encoder, self.manifest, None)
+        with checking(self.folder / self.manifest.raw[0].file):
+            some = _encoded(self._some_rows(), encoder, self.manifest, None)
         compressed = some.index is not None
         self.update(encoder=entry, kernel=choose_kernel(source.block(0)), compressed=compressed)
 
@@ -266,7 +267,7 @@ class _Building:
     def encode(self) -> None:
         manifest = self.manifest
         assert manifest.encoder is not None
-        encoder = read_encoder(self.folder, manifest.encoder, manifest.columns.n_numbers)
+        encoder = read_encoder(self.folder, manifest.encoder)
         raw, done = manifest.raw, manifest.n_finished
         of = sum(entry.arrays["label"][1][0] for entry in raw)
         left = range(len(manifest.blocks) - done, len(raw))
@@ -274,7 +275,9 @@ class _Building:
 
         def coded(k: int) -> tuple[int, Entry, dict]:
             check = raw[k].file not in self._fresh
-            arrays = _coded(read_raw(self.folder, raw[k], check=check), encoder, manifest)
+            arrays = read_raw(self.folder, raw[k], check=check)
+            with checking(self.folder / raw[k].file):
+                arrays = _coded(arrays, encoder, manifest)
             return k, entry_of(f"block-{done + k:06}.bin", arrays, named=False), arrays
 
         for k, entry, arrays in read_ahead(coded, left, self.steps.n_threads):
@@ -289,7 +292,7 @@ class _Building:
     def _forget(self, raw: list[Entry]) -> None:
         """Raw blocks whose codes the manifest has."""
         for entry in raw:
-            (self.folder / entry.file).unlink(missing_ok=True)
+            self.folder.remove(entry.file)
 
 
 def _coded(arrays: dict, encoder: Encoder, manifest: Manifest) -> dict[str, np.ndarray]:
@@ -313,7 +316,7 @@ def _encoded(
     if manifest.categories:
         values = Values.of(in_order(values.data, manifest.categories))
     values, marks = manifest.columns.parts_of(values)
-    codes = encode_block(values, encoder, compressed=compressed)
+    codes = encode(values, encoder, compressed=compressed)
     if marks is None:
         return codes
     return beside(codes, marks, encoder.n_codes - 1, compressed=compressed)

@@ -24,7 +24,7 @@ from widemargin.additive.kernels import PowerMean, ScalarKernel, UserKernel, che
 from widemargin.resources import one_blas_thread
 from widemargin.warning import warn_user
 
-APPROXIMATIONS = ("spectral", "chebyshev", "chebyshev_linear", "pmsvm", "unary", "fourier")
+APPROXIMATIONS = ("spectral", "chebyshev", "pmsvm", "unary", "fourier")
 AUTO_ERROR = 0.001
 AUTO_RANKS = (1, 2, 3, 4, 8, 12, 16)  # up to 4, and then multiples of the unrolled 4
 PMSVM_NODES = (0.01, 0.06, 0.75)
@@ -256,12 +256,10 @@ def log_polynomials(t: np.ndarray, degree: int) -> np.ndarray:
     return np.polynomial.chebyshev.chebvander(u, degree)
 
 
-def chebyshev_nodes(degree: int, *, linear: bool = False) -> np.ndarray:
-    """PmSVM-LUT eq. 13 on [0, 1], placed in ln(t + 0.05) (default) or in t itself."""
+def chebyshev_nodes(degree: int) -> np.ndarray:
+    """PmSVM-LUT eq. 13 on [0, 1], placed in ln(t + 0.05)."""
     i = np.arange(1, degree + 2)
     s = np.cos((2 * i - 1) / (2 * (degree + 1)) * np.pi)
-    if linear:
-        return (s + 1) / 2
     low, high = np.log(LOG_OFFSET), np.log(1 + LOG_OFFSET)
     return np.maximum(np.exp((low + high) / 2 + s * (high - low) / 2) - LOG_OFFSET, 0.0)
 
@@ -284,7 +282,7 @@ def _polynomial(kernel, t, approximation, rank) -> tuple[np.ndarray, np.ndarray]
             )
         nodes = np.array(PMSVM_NODES)
     else:
-        nodes = chebyshev_nodes(rank - 1, linear=approximation == "chebyshev_linear")
+        nodes = chebyshev_nodes(rank - 1)
     at_nodes = kernel(nodes[:, None], t[None, :])
     if approximation == "pmsvm" and isinstance(kernel, PowerMean):
         at_nodes[0] = nodes[0]  # "we assume M_p(c_0, x) ~= c_0 for all i and j" (PmSVM, sec. 4.4)

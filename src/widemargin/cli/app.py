@@ -1,4 +1,4 @@
-"""The command ``widemargin``: what can be asked, and of whom.
+"""The command ``widemargin``: its commands and their arguments.
 
 Only typer is imported here, so that help and completion answer at once.
 """
@@ -19,36 +19,32 @@ except ImportError:  # pragma: no cover
     sys.exit("The command line needs typer: pip install widemargin[cli]")
 
 from widemargin.cli import output
-from widemargin.cli.arguments import UsageError, read_config, with_long_options
-from widemargin.cli.drawing_options import Drawing
-from widemargin.cli.groups import grouped
-from widemargin.cli.libsvm_options import LibsvmOptions
+from widemargin.cli.machine_options import LibsvmOptions, Machine, Search, Validation, Wanted
 from widemargin.cli.options import (
-    SHAPE,
     Data,
+    Drawing,
     Json,
-    Machine,
     MaxBytes,
+    MemoryLimit,
     Model,
     NewModel,
+    Out,
     Output,
-    Picture,
-    Predictions,
-    Probabilities,
-    Scaled,
+    Scaling,
     Source,
     TableSource,
     ThreadedSource,
     TrainingSource,
+    grouped,
+    option,
+    output_option,
 )
 from widemargin.cli.output import exit_status_on_error
-from widemargin.cli.scaling_options import Scaling
-from widemargin.cli.search_options import Search, Validation, Wanted
-from widemargin.cli.store_options import Append, Folder, Keep, MemoryLimit
+from widemargin.cli.words import UsageError, begin, read_config, with_long_options
 
 
 class Program(TyperGroup):
-    """The commands, which know the words that they were called with."""
+    """The commands; notes the command line for the model file."""
 
     def parse_args(self, ctx, args: list[str]) -> list[str]:
         output.command_line = shlex.join(["widemargin", *args])
@@ -79,23 +75,16 @@ def common(
     context: typer.Context,
     config: Annotated[
         Path | None,
-        typer.Option(
-            help="TOML file with defaults, a table per "
-            "command (default: widemargin.toml if it is here)",
+        option(
+            "--config",
+            "TOML file with defaults, a table per command (default: ./widemargin.toml, if any)",
             envvar="WIDEMARGIN_CONFIG",
         ),
     ] = None,
-    traceback: Annotated[
-        bool, typer.Option("--traceback", help="Show where an error came from")
-    ] = False,
+    traceback: Annotated[bool, option("--traceback", "Show where an error came from")] = False,
     version: Annotated[
         bool,
-        typer.Option(
-            "--version",
-            help="Print the version and exit",
-            callback=_print_version,
-            is_eager=True,
-        ),
+        option("--version", "Print the version and exit", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
     output.show_traceback = traceback
@@ -108,7 +97,7 @@ def common(
         }
         for name, command in context.command.commands.items()  # type: ignore[attr-defined]
     }
-    output.running, output.options = context.invoked_subcommand, commands
+    begin(context.invoked_subcommand, commands)
     exit_status_on_error(_set_defaults)(context, config, commands)
 
 
@@ -117,7 +106,7 @@ def _set_defaults(context: typer.Context, config: Path | None, commands: dict) -
 
 
 def command(function: Callable) -> Callable:
-    """Make it a command, whose option groups are options and whose errors an exit status."""
+    """Register a command: its option groups become options, its errors an exit status."""
     return app.command()(exit_status_on_error(grouped(function)))
 
 
@@ -128,34 +117,36 @@ def train(
     model: NewModel = None,
     machine: Machine,
     validation: Validation,
-    asked: LibsvmOptions,
+    libsvm: LibsvmOptions,
     source: TrainingSource,
     memory_limit: MemoryLimit = None,
     output: Output,
 ) -> None:
-    """Train a model on DATA (a file, or a folder that store made) and write it to MODEL."""
-    from widemargin.cli import training
+    """Train a model on DATA (a file, or a folder made by store) and write it to MODEL."""
+    from widemargin.cli import train as commands
 
-    training.train(data, model, machine, validation, source, output, memory_limit)
+    commands.train(data, model, machine, validation, source, output, memory_limit)
 
 
 @command
 def store(
     *,
     data: Data,
-    folder: Folder,
-    append: Append = False,
-    keep: Keep = None,
+    folder: Annotated[Path, typer.Argument(help="Where to keep the blocks")],
+    append: Annotated[bool, option("--append", "Add rows to an existing store")] = False,
+    keep: Annotated[
+        str | None, option("--keep", "codes (default; additive kernels) or values (the others)")
+    ] = None,
     source: TrainingSource,
     output: Output,
 ) -> None:
     """Put DATA in FOLDER as blocks of rows, to train on more than fits in memory.
 
-    What was interrupted goes on when it is called again.
+    The same command continues an interrupted one.
     """
-    from widemargin.cli import storing
+    from widemargin.cli import store as commands
 
-    storing.store(data, folder, keep, source, output, append=append)
+    commands.store(data, folder, keep, source, output, append=append)
 
 
 @command
@@ -163,35 +154,38 @@ def predict(
     *,
     data: Data,
     model: Model,
-    out: Predictions = None,
-    what: Annotated[
-        str,
-        typer.Option("--output", help="labels, decision or contributions", rich_help_panel=SHAPE),
-    ] = "labels",
-    probability: Probabilities = False,
+    out: Out = None,
+    what: Annotated[str, output_option("--output", "labels, decision or contributions")] = "labels",
+    probability: Annotated[
+        bool,
+        output_option(
+            "--probability/--no-probability",
+            "Labels and probabilities, as svm-predict -b 1 writes them",
+        ),
+    ] = False,
     class_label: Annotated[
-        str | None, typer.Option("--class", help="Whose contributions", rich_help_panel=SHAPE)
+        str | None, output_option("--class", "Class of the contributions")
     ] = None,
     source: ThreadedSource,
     output: Output,
 ) -> None:
     """Predict labels, decision values or per-feature contributions of DATA, a line per row."""
-    from widemargin.cli import training
+    from widemargin.cli import predict as commands
 
     if what not in ("labels", "decision", "contributions"):
         raise UsageError(f"--output {what}: not one of labels, decision, contributions.")
     if probability and what != "labels":
         raise UsageError(f"--probability has no meaning with --output {what}.")
     what = "probability" if probability else what
-    training.predict(data, model, out, what, class_label, source, output)
+    commands.predict(data, model, out, what, class_label, source, output)
 
 
 @command
 def evaluate(data: Data, model: Model, source: ThreadedSource, as_json: Json = False) -> None:
     """Compare predictions with the labels of DATA: accuracy, per class, confusion, time per row."""
-    from widemargin.cli import training
+    from widemargin.cli import predict as commands
 
-    training.evaluate_model(data, model, source, as_json)
+    commands.evaluate_model(data, model, source, as_json)
 
 
 @command
@@ -210,14 +204,13 @@ def easy(
     train: Annotated[Path, typer.Argument(help="Training data")],
     test: Annotated[Path | None, typer.Argument(help="Test data")] = None,
     model: Annotated[
-        Path | None,
-        typer.Option("--model", help="Where to write the model (default: TRAIN's name)"),
+        Path | None, option("--model", "Where to write the model (default: TRAIN's name)")
     ] = None,
     wanted: Wanted,
     source: TrainingSource,
     output: Output,
 ) -> None:
-    """Scale, choose machine and parameters, train and report: all that most data needs."""
+    """Choose scaling, machine and parameters, train and report."""
     began = time.monotonic()
     if not (output.quiet or output.as_json):  # scikit-learn alone takes two seconds to import
         print(f"reading {train}", file=sys.stderr)
@@ -230,30 +223,38 @@ def easy(
 def scale(
     *,
     data: Data,
-    out: Scaled = None,
+    out: Out = None,
     scaling: Scaling,
     source: TableSource,
 ) -> None:
-    """Scale the features of DATA, as svm-scale does."""
-    from widemargin.cli import scaling as commands
+    """Scale the features of DATA, as svm-scale does, and write svmlight text."""
+    from widemargin.cli import scale as commands
 
     commands.scale(data, out, scaling, source)
 
 
 @command
 def info(model: Model, as_json: Json = False, max_bytes: MaxBytes = None) -> None:
-    """Say what is in a model file, after checking it."""
-    from widemargin.cli import inspecting
+    """Check a model file and print its contents."""
+    from widemargin.cli import inspect as commands
 
-    inspecting.info(model, as_json, max_bytes)
+    commands.info(model, as_json, max_bytes)
 
 
 @command
-def plot(*, model: Model, out: Picture = None, drawing: Drawing, source: Source) -> None:
-    """Draw shape functions, importance of features, pairs that are missed, or convergence."""
-    from widemargin.cli import inspecting
+def plot(
+    *,
+    model: Model,
+    out: Annotated[
+        Path | None, typer.Argument(help="Picture, .png, .svg or .pdf (default: MODEL's name)")
+    ] = None,
+    drawing: Drawing,
+    source: Source,
+) -> None:
+    """Draw shape functions, feature importance, missed pairs of features, or convergence."""
+    from widemargin.cli import inspect as commands
 
-    inspecting.plot(model, out, drawing, source)
+    commands.plot(model, out, drawing, source)
 
 
 @command
@@ -262,21 +263,18 @@ def report(
     model: Model,
     data: Data,
     out: Annotated[
-        Path | None,
-        typer.Option("-o", "--out", help="Page to write (default: MODEL's name, .html)"),
+        Path | None, option("-o", "--out", "Page to write (default: MODEL's name, .html)")
     ] = None,
     training: Annotated[
         Path | None,
-        typer.Option(
-            help="Data that MODEL was trained on: shapes of up to 3 classes get a band of 20 refits"
-        ),
+        option("--training", "Training data of MODEL: draw bands of 20 refits (up to 3 classes)"),
     ] = None,
     source: ThreadedSource,
 ) -> None:
     """Write one page of HTML about MODEL, measured on DATA."""
-    from widemargin.cli import reporting
+    from widemargin.cli import inspect as commands
 
-    reporting.report(model, data, out, training, source)
+    commands.report(model, data, out, training, source)
 
 
 @command
@@ -285,32 +283,14 @@ def export(
     out: Annotated[Path, typer.Argument(help="Where to write")],
     to: Annotated[
         str | None,
-        typer.Option(help="libsvm, onnx or shapes (default: by OUT's ending: .onnx, .json)"),
+        option("--to", "libsvm, onnx or shapes (default: by OUT's ending: .onnx, .json)"),
     ] = None,
     max_bytes: MaxBytes = None,
 ) -> None:
     """Write a model as ONNX, as LIBSVM text, or its shape functions as JSON."""
-    from widemargin.cli import inspecting
+    from widemargin.cli import inspect as commands
 
-    inspecting.export(model, out, to, max_bytes)
-
-
-@command
-def bench(
-    out: Annotated[
-        Path, typer.Option("-o", "--out", help="Folder of the page, which is index.html")
-    ] = Path("bench"),
-    quick: Annotated[
-        bool, typer.Option("--quick", help="3 splits of each data set (2 minutes), not 20")
-    ] = False,
-) -> None:
-    """Compare our machines with scikit-learn's on the data that comes with it: a table, a page.
-
-    Ctrl-C keeps what is done.
-    """
-    from widemargin.cli import benching
-
-    benching.bench(out, 3 if quick else 20)
+    commands.export(model, out, to, max_bytes)
 
 
 @command
@@ -324,4 +304,8 @@ def demo(
 
 
 def main() -> None:
-    app(args=with_long_options(sys.argv[1:]), prog_name="widemargin")
+    output.open_standard_streams()
+    try:
+        exit_status_on_error(app)(args=with_long_options(sys.argv[1:]), prog_name="widemargin")
+    except typer.Exit as ended:
+        sys.exit(ended.exit_code)

@@ -13,33 +13,27 @@ import numpy as np
 import typer
 
 from widemargin import AdditiveSVC
-from widemargin.cli.arguments import UsageError, numbers
 from widemargin.cli.datasets import (
     check_folder,
     densified_for,
     labels_of,
     read_training,
 )
-from widemargin.cli.interrupt import Interrupt, noticing_ctrl_c
-from widemargin.cli.machines import (
+from widemargin.cli.machine_options import Search, Wanted
+from widemargin.cli.memory import default_model, save_model
+from widemargin.cli.options import Output, Source
+from widemargin.cli.output import INTERRUPTED, print_json, save_figure
+from widemargin.cli.predict import evaluate_on, evaluation, print_evaluation
+from widemargin.cli.progress import Interrupt, SearchBar, TimeBar, line, noticing_ctrl_c
+from widemargin.cli.train import (
     WITH_GAMMA,
+    calibrated,
     class_weights,
+    fit_with_progress,
     kernel_name,
     make_estimator,
     make_scaler,
     match_weights,
-)
-from widemargin.cli.memory import Memory, default_model, save_model
-from widemargin.cli.options import Output, Source
-from widemargin.cli.output import INTERRUPTED, print_json, save_figure
-from widemargin.cli.progress import SearchBar, TimeBar, line
-from widemargin.cli.search_options import Search, Wanted
-from widemargin.cli.training import (
-    calibrated_with_word,
-    evaluate_on,
-    evaluation,
-    fit_with_progress,
-    print_evaluation,
 )
 from widemargin.cli.trials import (
     STAR,
@@ -50,8 +44,7 @@ from widemargin.cli.trials import (
     progress_line,
     reservation,
 )
-from widemargin.cli.words import know_scaling
-from widemargin.data.features import as_numbers
+from widemargin.cli.words import UsageError, numbers, said
 from widemargin.easy import ROWS as EASY_ROWS
 from widemargin.easy import SEARCH_SHARE, Deadline, Easy
 from widemargin.persistence import read_header
@@ -64,6 +57,7 @@ from widemargin.selection import (
     sample_rows,
     tune,
 )
+from widemargin.table_encoder import encoding
 from widemargin.warning import warn_user
 
 Trials = Generator[list[Trial]]  # of one candidate after the other
@@ -89,9 +83,9 @@ def tune_models(
     candidates = list(_candidates(names, search, compared.Cs, source.jobs))
     path = check_folder(model or default_model(data))
     given = names == ["precomputed"]
-    machines = [behind_scaler(own.scaler, own.estimator) for own in candidates]
-    dataset, memory = read_training(data, source, output, machines=machines, kernel_values=given)
+    dataset, memory = read_training(data, source, output, kernel_values=given)
     X, y = dataset.X, labels_of(dataset)
+    candidates = [replace(c, scaler=encoding(X, c.scaler, c.estimator)) for c in candidates]
     check_score(search.scoring, np.unique(y), probabilities=search.probability)
     for candidate in candidates:
         match_weights(candidate.estimator, y)
@@ -144,7 +138,6 @@ def _candidates(
         elif kernel in WITH_GAMMA and gammas:
             name, values = "gamma", gammas
         scaler = make_scaler(search.scale, kernel)
-        know_scaling(scaler)
         for value in values:
             own = {name: value} if name else {}
             machine, *_ = [make_estimator(kernel, {**common, **own, "C": C}) for C in Cs]
@@ -264,7 +257,7 @@ def _tried(
             on_fold=bar.fold,
         )
     except ValueError as error:
-        warn_user(f"{candidate.name} is left out: {error}")
+        warn_user(f"{candidate.name} is left out: {said(error)}")
         return []
 
 
@@ -274,7 +267,7 @@ def _trained(found: _Found, X, y, interrupt: Interrupt, output: Output):
     rows = _densified(best, X)
     found, fitted = _fitted(found, best, rows, y, output, interrupt)
     if best.probability and not found.cut_short:
-        fitted = calibrated_with_word(fitted, rows, y, quiet=output.quiet or output.as_json)
+        fitted = calibrated(fitted, rows, y, quiet=output.quiet or output.as_json)
     return found, fitted
 
 
@@ -314,13 +307,13 @@ def easy(
     path = check_folder(model or default_model(train_path))
     if test_path is not None:
         test_path.stat()  # better missed now than after the training
-    dataset, memory = read_training(train_path, source, output, machines=[AdditiveSVC()])
-    numbers, y = as_numbers(dataset, source.max_bytes), labels_of(dataset)
+    dataset, memory = read_training(train_path, source, output)
+    y = labels_of(dataset)
     check_score(wanted.scoring, np.unique(y))
     weighted = AdditiveSVC(class_weight=class_weights(wanted.weight))
     match_weights(weighted, y)
     parameters = {"n_jobs": source.jobs, "class_weight": weighted.class_weight}
-    search = Easy(dataset.X, y, wanted.scoring, clock.left, parameters, numbers.X)
+    search = Easy(dataset.X, y, wanted.scoring, clock.left, parameters)
     quiet = output.quiet or output.as_json
     if not quiet:
         print(_planned(len(y), wanted.minutes), file=sys.stderr)
@@ -328,9 +321,8 @@ def easy(
         trials = _timed(search, quiet, interrupt)
         found = _collected(trials, search.choice, interrupt, quiet=quiet)
         last = search.last(found.trials[0], clock.left)
-        found, fitted = _fitted(found, last, search.rows_for(last), y, output, interrupt, clock)
-        additive = isinstance(last.estimator, AdditiveSVC)
-        save_model(fitted, path, memory if additive else Memory.of(numbers))
+        found, fitted = _fitted(found, last, dataset.X, y, output, interrupt, clock)
+        save_model(fitted, path, memory)
     test = None
     if test_path is not None:
         test = evaluate_on(test_path, source, read_header(path), fitted)

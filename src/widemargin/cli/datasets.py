@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,37 +15,35 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from widemargin import AdditiveSVC, BlockStore, load
+from widemargin import BlockStore, TableEncoder, load
+from widemargin.additive.frames import is_frame
 from widemargin.additive.manifest import MANIFEST
 from widemargin.calibration import uncalibrated
-from widemargin.cli.arguments import UsageError
 from widemargin.cli.memory import Memory, existing_model
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import printable
-from widemargin.cli.words import call_features
+from widemargin.cli.words import UsageError, call_features
 from widemargin.data import Dataset, Layout, stream
+from widemargin.data.columns import matrix, of_model
 from widemargin.data.ranges import is_range_file
 from widemargin.persistence import Header, read_header
 from widemargin.resources import free_memory
 from widemargin.warning import warn_user
 
 _MOST_DENSE = 4 << 30  # bytes
+ENCODER = "encoder.safetensors"  # in the folder of a store
 
 
-def read_training(
-    path: Path, source: Source, output: Output, *, machines: Sequence = (), kernel_values=False
-):
-    """Data with labels, and what a model has to remember of them.
-
-    Categories and missing values of a table are kept where all ``machines`` take them.
-    """
-    whole = bool(machines) and all(isinstance(machine, AdditiveSVC) for machine in machines)
-    data = source.read(path, one_hot=not whole, **source.rule())
+def read_training(path: Path, source: Source, output: Output, *, kernel_values=False):
+    """Data with labels, and what a model has to remember of them."""
+    data = source.read(path, **source.rule())
     if data.y is None:
         raise no_labels(path)
     if data.columns is not None and not output.quiet:
         print(printable(f"columns: {data.columns}"), file=sys.stderr)
     memory = Memory.of(data)
+    if kernel_values and is_frame(data.X):
+        data = replace(data, X=matrix(data.X))
     if kernel_values and has_serial_numbers(data):
         memory = replace(memory, serial_numbers=True)
         data = replace(data, X=with_width(data.X[:, 1:], data.X.shape[0]))
@@ -65,9 +63,7 @@ def read_like_training(path: Path, source: Source, header: Header) -> Dataset:
 
 def stream_of(source: Source, path: Path, **more) -> Iterator[Dataset]:
     """What the source reads, in chunks."""
-    own: dict[str, Any] = {"format": source.format, "split": source.split, "n_jobs": source.jobs}
-    label = False if source.label == "none" else source.label
-    return stream(path, label=label, max_bytes=source.max_bytes, **own, **more)
+    return stream(path, **source.read_options, **more)
 
 
 def stream_like_training(path: Path, source: Source, header: Header) -> Iterator[Dataset]:
@@ -83,6 +79,12 @@ def is_store(path: Path) -> bool:
     return (path / MANIFEST).is_file()
 
 
+def encoder_of(store: BlockStore) -> TableEncoder | None:
+    """What made the values of a store of the columns of a table."""
+    path = Path(store.folder) / ENCODER
+    return load(path) if path.exists() else None
+
+
 def _stored(path: Path, memory: Memory, header: Header) -> Iterator[Dataset]:
     """The rows of a store; of one of codes as they are, which a machine of the same bins takes."""
     store = BlockStore(path)
@@ -94,6 +96,15 @@ def _stored(path: Path, memory: Memory, header: Header) -> Iterator[Dataset]:
                 "Give the file that it was built from, or one that store --keep values has made."
             )
         yield Dataset(store, label)  # type: ignore[arg-type]
+        return
+    encoder = encoder_of(store)
+    if encoder is not None:
+        for rows, X in store.matrix().parts():
+            table, names = encoder.inverse_transform(X), memory.layout.columns
+            if isinstance(names, list):
+                yield Dataset(of_model(table, names, memory.layout, str(path)), label[rows])
+            else:
+                yield Dataset(matrix(table), label[rows])
         return
     order = _order_in(store, memory.layout)
     for rows, X in store.matrix().parts():
@@ -125,6 +136,12 @@ def _like_training(
     for data in chunks:
         X: Any = data.X
         n_rows += X.shape[0]
+        if sp.issparse(X) and header.categorical:
+            names = ", ".join(memory.called(j) for j in header.categorical)
+            raise ValueError(
+                f"{path}: rows of numbers, but the model takes a table: it has categories in the "
+                f"columns {names}."
+            )
         if sp.issparse(X) and not header.any_width:
             X = X[:, 1:] if memory.serial_numbers else X
             extra += X[:, d:].count_nonzero() if X.shape[1] > d else 0
@@ -187,11 +204,6 @@ def load_model(path: Path, source: Source, *, calibrated: bool = False):
     model, header = load(path, max_bytes=most), read_header(path, max_bytes=most)
     if not hasattr(model, "predict"):
         raise UsageError(f"{path}: the factors of a scaling, not a model.")
-    if not {"ColumnTransformer", "OneHotEncoder"}.isdisjoint(header.kinds):
-        raise UsageError(
-            f"{path}: its {header.kinds[0]} takes tables as Python has them. Use the model there, "
-            "with widemargin.load."
-        )
     machine = machine_of(model)
     if source.jobs is not None and "n_jobs" in machine.get_params():
         machine.set_params(n_jobs=source.jobs)

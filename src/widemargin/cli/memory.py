@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
 from widemargin import save
@@ -40,26 +39,19 @@ class Memory:
 
     @classmethod
     def recalled(cls, header: Header) -> Memory:
-        """From a model file; older ones have the names of columns in their notes."""
+        """From the header of a model file; a scaling has the name of the label in its notes."""
         notes = header.notes
-        names = header.feature_names or _texts(notes, "columns") or None
         label = header.label_name or notes.get("label")
         layout = Layout(
-            header.n_features if names is None else names,
+            header.feature_names or header.n_features,
             label if isinstance(label, str) else None,
             _texts(notes, "drop"),
             _texts(notes, "na"),
             _flag(notes, "zero_based"),
             header.categorical,
-            gaps=SimpleImputer.__name__ in header.kinds,
         )
         if header.any_width:
             return cls(replace(layout, columns=None))
-        if layout.n_features != header.n_features:
-            raise ValueError(
-                f"The model has {header.n_features} features, but its notes name "
-                f"{layout.n_features} columns: the file is damaged."
-            )
         return cls(layout, bool(_flag(notes, "serial_numbers")))
 
     @property
@@ -104,12 +96,12 @@ class Memory:
         return {name: note for name, note in found.items() if note is not None}
 
 
-def _texts(notes: dict[str, Any], name: str) -> Any:
-    """A list of texts from the notes of a file, which may hold anything."""
+def _texts(notes: dict[str, Any], name: str) -> tuple[str, ...]:
+    """Texts from the notes of a file, which may hold anything."""
     value = notes.get(name, [])
     if not (isinstance(value, list) and all(isinstance(text, str) for text in value)):
         raise ValueError(f"The notes of the model are damaged: {name} is no list of texts.")
-    return value if name == "columns" else tuple(value)
+    return tuple(value)
 
 
 def _flag(notes: dict[str, Any], name: str) -> bool | None:

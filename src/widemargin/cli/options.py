@@ -1,26 +1,66 @@
-"""The options of the commands: what each is called, means, and goes together with.
+"""The options of the commands, in groups: a command takes a dataclass, the terminal its fields.
 
 Nothing heavy is imported before an option is used, so that help and completion answer at once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 
 import typer
 
-from widemargin.cli.arguments import UsageError, names
+from widemargin.cli.words import UsageError, names
 
 if TYPE_CHECKING:
     from widemargin.data import Dataset
 
-DATA, MACHINE, SHAPE = "Data", "Machine", "Output"
+
+def grouped(command: Callable) -> Callable:
+    """The command as typer needs it: a parameter that is a dataclass is replaced by its fields."""
+    signature = inspect.signature(command, eval_str=True)
+    given = signature.parameters.values()
+    groups: dict[str, Any] = {p.name: p.annotation for p in given if is_dataclass(p.annotation)}
+    options: list[Parameter] = []
+    for parameter in given:
+        options += _options(groups[parameter.name]) if parameter.name in groups else [parameter]
+
+    @functools.wraps(command)
+    def spread(**values):
+        for name, group in groups.items():
+            values[name] = group(**{o.name: values.pop(o.name) for o in _options(group)})
+        command(**values)
+
+    # By keyword only: an option with a default may come before an argument without one.
+    options = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in options]
+    spread.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]
+    spread.__annotations__ = {option.name: option.annotation for option in options}
+    return spread
 
 
-def machine_option(*names: str, help: str):
-    return typer.Option(*names, help=help, rich_help_panel=MACHINE)
+def _options(group: type) -> list[Parameter]:
+    """The fields that have an option; others keep their default."""
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
+        for f in fields(group)
+        if get_origin(hints[f.name]) is Annotated
+    ]
+
+
+def option(*words: str, panel: str | None = None, **more):
+    """An option by its names and, last, its help."""
+    *names, said = words
+    return typer.Option(*names, help=said, rich_help_panel=panel, **more)
+
+
+data_option, output_option = partial(option, panel="Data"), partial(option, panel="Output")
 
 
 # ------------------------------------------------------------------ files
@@ -38,86 +78,55 @@ Data = Annotated[
         callback=_or_stdin,
     ),
 ]
-Model = Annotated[Path, typer.Argument(help="A model that train, tune or easy wrote")]
+Model = Annotated[Path, typer.Argument(help="A model file written by train, tune or easy")]
 NewModel = Annotated[
     Path | None, typer.Argument(help="Where to write the model (default: DATA's name)")
 ]
-Predictions = Annotated[
-    Path | None, typer.Argument(help="Where to write (default: standard output)")
-]
-Scaled = Annotated[Path | None, typer.Argument(help="svmlight text (default: standard output)")]
-Picture = Annotated[
-    Path | None, typer.Argument(help="Picture, .png, .svg or .pdf (default: MODEL's name)")
-]
+Out = Annotated[Path | None, typer.Argument(help="Where to write (default: standard output)")]
 
-# ------------------------------------------------------------------ how data are read
+# ------------------------------------------------------------------ reading data
 
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        help="svmlight, csv, tsv, parquet, arrow, npz or npy (default: by the content)",
-        rich_help_panel=DATA,
-    ),
-]
-Label = Annotated[
-    str | None,
-    typer.Option(
-        "--label",
-        help="Label column of a table, by name or position; none if there is none",
-        rich_help_panel=DATA,
-    ),
-]
-Split = Annotated[
-    str | None,
-    typer.Option("--split", help=".npz: train reads X_train, y_train", rich_help_panel=DATA),
-]
 MaxBytes = Annotated[
     int | None,
-    typer.Option(
+    data_option(
         "--max-bytes",
+        "Memory limit for the contents of a file (default: by the free memory)",
         min=1,
-        help="The most memory that a file's contents may take (default: by the free memory)",
-        rich_help_panel=DATA,
     ),
 ]
-Numeric = Annotated[
+MemoryLimit = Annotated[
     str | None,
-    typer.Option(
-        "--numeric",
-        help="Columns of a table that are numbers, with commas between them",
-        rich_help_panel=DATA,
+    data_option(
+        "--memory-limit",
+        "Train larger data from disk (2GB, 500MB, or a share of the free memory; default 50%); "
+        "for general kernels, the limit of the whole training",
     ),
 ]
-Categorical = Annotated[
-    str | None,
-    typer.Option("--categorical", help="Likewise, categories", rich_help_panel=DATA),
-]
-Drop = Annotated[
-    str | None, typer.Option("--drop", help="Likewise, to be left out", rich_help_panel=DATA)
-]
-Missing = Annotated[
-    str | None,
-    typer.Option(
-        "--na", help="Values that count as missing, such as '?', likewise", rich_help_panel=DATA
-    ),
-]
-Jobs = Annotated[int, typer.Option("-j", "--jobs", help="Threads; -1 is all")]
 
 
 @dataclass(frozen=True)
 class Source:
     """How to read data, and with how many threads."""
 
-    format: Format = None
-    label: Label = None
-    split: Split = None
+    format: Annotated[
+        str | None,
+        data_option(
+            "--format", "svmlight, csv, tsv, parquet, arrow, npz or npy (default: by the content)"
+        ),
+    ] = None
+    label: Annotated[
+        str | None,
+        data_option("--label", "Label column of a table: name, position, or none"),
+    ] = None
+    split: Annotated[str | None, data_option("--split", ".npz: train reads X_train, y_train")] = (
+        None
+    )
     max_bytes: MaxBytes = None
     jobs: int | None = None
 
     def __post_init__(self) -> None:
         if self.format is not None:
-            from widemargin.data.reading import FORMATS  # and all of scikit-learn with it
+            from widemargin.data.reading import FORMATS  # imports scikit-learn
 
             if self.format not in FORMATS:
                 raise UsageError(f"--format {self.format}: not one of {', '.join(FORMATS)}.")
@@ -125,32 +134,44 @@ class Source:
             raise UsageError("--jobs 0: write a positive number, or -1 for all.")
 
     def rule(self) -> dict[str, list[str]]:
-        """What is said of the columns of a table; a model remembers its own."""
+        """What the options say about columns of a table; a model remembers its own."""
         return {}
 
     def read(self, path: Path, **more) -> Dataset:
         from widemargin.data import read
 
-        options = {"format": self.format, "split": self.split, "n_jobs": self.jobs, **more}
+        return read(path, **self.read_options, **more)
+
+    @property
+    def read_options(self) -> dict[str, Any]:
+        """Arguments of `widemargin.read` and `stream`."""
         label = False if self.label == "none" else self.label
-        return read(path, label=label, max_bytes=self.max_bytes, **options)
+        options = {"format": self.format, "split": self.split, "n_jobs": self.jobs}
+        return {**options, "label": label, "max_bytes": self.max_bytes}
 
 
 @dataclass(frozen=True)
 class ThreadedSource(Source):
-    """The same, where the number of threads can be chosen."""
+    """A source with an option for the number of threads."""
 
-    jobs: Jobs = -1
+    jobs: Annotated[int, option("-j", "--jobs", "Threads; -1 is all")] = -1
 
 
 @dataclass(frozen=True)
 class TableSource(Source):
-    """Data to learn from, whose columns can be told what they are."""
+    """A source of training data, with options for the columns of a table."""
 
-    numeric: Numeric = None
-    categorical: Categorical = None
-    drop: Drop = None
-    na: Missing = None
+    numeric: Annotated[
+        str | None,
+        data_option("--numeric", "Numeric columns of a table, separated by commas"),
+    ] = None
+    categorical: Annotated[
+        str | None, data_option("--categorical", "Categorical columns of a table")
+    ] = None
+    drop: Annotated[str | None, data_option("--drop", "Columns of a table to leave out")] = None
+    na: Annotated[str | None, data_option("--na", "Values that count as missing, such as '?'")] = (
+        None
+    )
 
     def rule(self) -> dict[str, list[str]]:
         given = {name: getattr(self, name) for name in ("numeric", "categorical", "drop", "na")}
@@ -164,140 +185,63 @@ class TrainingSource(TableSource, ThreadedSource):
 
 # ------------------------------------------------------------------ what is printed
 
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no progress and no summary")]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print the result as JSON", rich_help_panel=SHAPE)
-]
+Json = Annotated[bool, output_option("--json", "Print the result as JSON")]
 
 
 @dataclass(frozen=True)
 class Output:
     """What a command prints beside its result."""
 
-    quiet: Quiet = False
+    quiet: Annotated[bool, output_option("-q", "--quiet", "Print no progress and no summary")] = (
+        False
+    )
     as_json: Json = False
 
 
-# ------------------------------------------------------------------ machines
+# ------------------------------------------------------------------ plot and scale
 
-Preset = Annotated[
-    str | None,
-    machine_option(
-        "--preset",
-        help="As a paper says: icd, icd-counts (histograms as they are), pmsvm, pmsvm-lut, dcsvm, "
-        "dcsvm-early; other options change it",
-    ),
-]
-Kernel = Annotated[
-    str | None,
-    machine_option(
-        "-t",
-        "--kernel",
-        help="rbf, poly, sigmoid, laplacian, exp_chi2, precomputed; intersection, chi2, "
-        "hellinger, jensen_shannon, linear, power_mean, auto; or LIBSVM's 0 to 4 (default: rbf)",
-    ),
-]
-Cost = Annotated[float | None, machine_option("-c", "--C", help="Cost of errors (default: 1)")]
-Gamma = Annotated[
-    float | None,
-    machine_option(
-        "-g",
-        "--gamma",
-        help="Of rbf, poly, sigmoid, laplacian, exp_chi2 (default: 1 / (features * variance))",
-    ),
-]
-Degree = Annotated[int | None, machine_option("-d", "--degree", help="Of poly (default: 3)")]
-Coef0 = Annotated[
-    float | None, machine_option("-r", "--coef0", help="Of poly and sigmoid (default: 0)")
-]
-Power = Annotated[
-    float | None, machine_option("-p", "--power", help="Exponent of power_mean, at most 0")
-]
-Tol = Annotated[
-    float | None,
-    machine_option(
-        "-e", "--tol", help="Relative duality gap to stop at (default: 0.001; additive: 0.01)"
-    ),
-]
-MaxIter = Annotated[int | None, machine_option("--max-iter", help="Sweeps or blocks at most")]
-Weight = Annotated[
-    list[str] | None,
-    machine_option("--weight", help="label=factor of C, LIBSVM's -wLABEL FACTOR; or balanced"),
-]
-Cache = Annotated[
-    float | None, machine_option("-m", "--cache-size", help="Megabytes for kernel rows")
-]
-Checkpoints = Annotated[
-    Path | None,
-    machine_option("--checkpoint", help="Folder for parts of a fit, from which it goes on"),
-]
-Early = Annotated[str | None, machine_option("--early", help="An early model: a level, or auto")]
-Levels = Annotated[int | None, machine_option("--levels", help="Levels of division")]
-MultiClass = Annotated[
-    str | None,
-    machine_option("--multi-class", help="ovr; ovo (general kernels); crammer_singer (additive)"),
-]
-Loss = Annotated[str | None, machine_option("--loss", help="Additive: squared_hinge or hinge")]
-Rank = Annotated[int | None, machine_option("--rank", help="Additive: numbers per bin")]
-Approximation = Annotated[
-    str | None,
-    machine_option(
-        "--approximation",
-        help="Additive: spectral, chebyshev, chebyshev_linear, pmsvm, unary, fourier",
-    ),
-]
-Intercept = Annotated[
-    bool | None, machine_option("--intercept/--no-intercept", help="Fit an intercept")
-]
-Scale = Annotated[
-    str | None,
-    typer.Option("--scale", help="none (default), minmax, maxabs or standard; kept in the model"),
-]
-Probability = Annotated[
-    bool,
-    typer.Option(
-        "--probability/--no-probability",
-        help="Probabilities too (LIBSVM's -b 1): sigmoids of decision values, by cross-validation",
-    ),
-]
-Probabilities = Annotated[
-    bool,
-    typer.Option(
-        "--probability/--no-probability",
-        help="Labels and probabilities, as svm-predict -b 1 writes them",
-        rich_help_panel=SHAPE,
-    ),
-]
-Seed = Annotated[int | None, typer.Option("--seed", help="Of all random choices")]
+PICTURES = ("shapes", "importance", "pairs", "convergence")
 
 
 @dataclass(frozen=True)
-class Machine:
-    """A kernel, a scaling, and by their names in Python the parameters of a machine."""
+class Drawing:
+    """What to draw, and of what."""
 
-    preset: Preset = None
-    kernel: Kernel = None
-    C: Cost = None
-    gamma: Gamma = None
-    degree: Degree = None
-    coef0: Coef0 = None
-    power: Power = None
-    tol: Tol = None
-    max_iter: MaxIter = None
-    weight: Weight = None
-    cache_size: Cache = None
-    checkpoint: Checkpoints = None
-    early: Early = None
-    levels: Levels = None
-    multi_class: MultiClass = None
-    loss: Loss = None
-    rank: Rank = None
-    approximation: Approximation = None
-    fit_intercept: Intercept = None
-    scale: Scale = None
-    probability: Probability = False
-    random_state: Seed = 0
+    what: Annotated[str | None, option("--what", "shapes, importance, pairs or convergence")] = None
+    data: Annotated[
+        Path | None, option("--data", "Data for importance, shapes and (required) pairs")
+    ] = None
+    features: Annotated[
+        str | None, option("--features", "shapes: names or numbers, separated by commas")
+    ] = None
+    class_label: Annotated[str | None, option("--class", "shapes, pairs: of one class")] = None
 
-    def parameters(self) -> dict:
-        others = ("preset", "kernel", "scale", "probability")
-        return {k: v for k, v in vars(self).items() if k not in others}
+    def __post_init__(self) -> None:
+        if self.what not in (None, *PICTURES):
+            raise UsageError(f"--what {self.what}: not one of {', '.join(PICTURES)}.")
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Factors to learn, and where to keep them; or where to find them."""
+
+    method: Annotated[
+        str | None, option("--method", "minmax, maxabs or standard (default: minmax)")
+    ] = None
+    lower: Annotated[
+        float | None, option("-l", "--lower", "minmax: smallest value (default: -1)")
+    ] = None
+    upper: Annotated[
+        float | None, option("-u", "--upper", "minmax: largest value (default: 1)")
+    ] = None
+    labels: Annotated[
+        tuple[float, float] | None,
+        option("-y", "--labels", "Scale labels to these bounds", metavar="LOW HIGH"),
+    ] = None
+    save: Annotated[
+        Path | None,
+        option("-s", "--save", "Write the factors (minmax of svmlight text: LIBSVM's range file)"),
+    ] = None
+    restore: Annotated[
+        Path | None, option("-r", "--restore", "Use factors written by --save or svm-scale")
+    ] = None

@@ -1,9 +1,10 @@
-"""What commands print: tables for people, JSON for programs, errors without tracebacks."""
+"""What commands print: tables, JSON, errors without tracebacks."""
 
 from __future__ import annotations
 
 import errno
 import functools
+import io
 import json
 import math
 import os
@@ -11,25 +12,33 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from widemargin.cli.arguments import UsageError
-from widemargin.cli.words import Options
+from widemargin.cli.options import Output
+from widemargin.cli.words import UsageError, said
 from widemargin.files import replacing
-from widemargin.warning import RareClassWarning, UnscaledWarning
-from widemargin.wording import speaking
+from widemargin.warning import IdentifierWarning, RareClassWarning, UnscaledWarning
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_LOST = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
+_EXPECTED = (
+    ValueError,
+    TypeError,
+    OSError,
+    ImportError,
+    MemoryError,
+    ArithmeticError,
+    RuntimeError,
+    SystemError,  # of compiled modules that find no memory
+)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 show_traceback = False
 command_line = ""  # of this run
-running: str | None = None  # the command
-options: Mapping[str, Container[str]] = {}  # of every command, by their long names
 
 
 def exit_status_on_error(command: Callable) -> Callable:
@@ -39,52 +48,93 @@ def exit_status_on_error(command: Callable) -> Callable:
     def run(*args, **kwargs):
         with warnings.catch_warnings():
             warnings.simplefilter("default")
-            # They were matched by name when the file was read, or have none.
+            # Reading has matched the columns by name already.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-            warnings.showwarning = _only_once(UnscaledWarning, RareClassWarning)
+            warnings.showwarning = _only_once(UnscaledWarning, RareClassWarning, IdentifierWarning)
             try:
-                with speaking(Options(running, options)):
-                    command(*args, **kwargs)
+                command(*args, **kwargs)
                 sys.stdout.flush()
             except typer.Exit:
                 raise
-            except BrokenPipeError:  # whoever read our output has enough
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            except BrokenPipeError:  # the reader of our output has closed it
+                _give_up_output()
                 raise typer.Exit(FAILED) from None
             except KeyboardInterrupt:
                 _say("interrupted.")
                 raise typer.Exit(INTERRUPTED) from None
-            except (ValueError, TypeError, OSError, ImportError, MemoryError, ArithmeticError) as e:
+            except _EXPECTED as e:
                 if show_traceback:
                     traceback.print_exc()
                 _say(f"error: {_message(e)}")
+                if isinstance(e, OSError) and e.errno in _LOST and e.filename is None:
+                    _give_up_output()
                 raise typer.Exit(MISUSED if isinstance(e, UsageError) else FAILED) from None
 
     return run
 
 
+def _give_up_output() -> None:
+    """Nothing more can be printed: what is left of it must not fail once more at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
-        # Whoever writes a file names it, so what is full without a name is the other end.
-        nameless = "standard output" if error.errno in _FULL else "file"
-        return f"{error.filename or nameless}: {error.strerror}."
-    return str(error) or type(error).__name__
+        # Errors of files name them, so what is full without a name is the standard output.
+        nameless = "standard output" if error.errno in _LOST else "file"
+        return f"{os.fsdecode(error.filename or nameless)}: {error.strerror}."
+    if isinstance(error, MemoryError):
+        return f"out of memory. {error}".strip()
+    if "start new thread" in str(error):
+        return "no more threads: too little memory, or too many processes. Use --jobs 1."
+    return said(error) or type(error).__name__
 
 
-def _only_once(*tiresome: type[Warning]) -> Callable:
-    """Says warnings, these once: every candidate or fold of a search has them."""
+class _Messages(io.TextIOWrapper):
+    """The standard error, where what cannot be written is no reason to end."""
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            super().flush()
+
+
+def open_standard_streams() -> None:
+    """Let a command work whatever its three streams are.
+
+    One that is closed is opened, so that no other file has its number; using it is an error, but
+    for messages, which are lost.  File names that are not text are printed as the bytes they are.
+    """
+    for number, name, how in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_WRONLY)  # the lowest number
+            setattr(sys, name, open(number, how, closefd=False))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")
+    if sys.stderr is sys.__stderr__ or sys.__stderr__ is None:
+        whole = open(sys.stderr.fileno(), "wb", 0, closefd=False)  # noqa: SIM115
+        encoding = sys.stderr.encoding
+        sys.stderr = _Messages(whole, encoding, "backslashreplace", write_through=True)
+
+
+def _only_once(*repeated: type[Warning]) -> Callable:
+    """Show warnings; ``repeated`` ones, which every fold of a search raises, once."""
     said: set[type[Warning]] = set()
 
     def tell(message, category, *place) -> None:
         if category not in said:
             _warn(message, category, *place)
-        said.update({category} & set(tiresome))
+        said.update({category} & set(repeated))
 
     return tell
 
 
 def _warn(message, category, filename, lineno, file=None, line=None) -> None:
-    _say(f"warning: {message}")
+    _say(f"warning: {said(message)}")
 
 
 def _say(text: str) -> None:
@@ -92,7 +142,7 @@ def _say(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    r"""With control characters in words: a name from a file must not command the terminal.
+    r"""The text with control characters escaped: names in files must not command the terminal.
 
     >>> printable("\x1b[2Jage\n")
     '\\x1b[2Jage\\n'
@@ -105,7 +155,7 @@ def print_json(content: dict) -> None:
 
 
 def _strict(value: Any):
-    """JSON has no NaN: what is not a number becomes null."""
+    """The value as strict JSON, which has no NaN or infinity: they become null."""
     if isinstance(value, dict):
         return {str(k): _strict(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -117,6 +167,14 @@ def _strict(value: Any):
     return value
 
 
+def print_result(facts: dict[str, Any], output: Output) -> None:
+    """The facts as JSON, as lines, or not at all."""
+    if output.as_json:
+        print_json({name.replace(" ", "_"): value for name, value in facts.items()})
+    elif not output.quiet:
+        print_facts(facts)
+
+
 def print_facts(facts: dict[str, Any]) -> None:
     """Names and values, one per line."""
     width = max(map(len, facts))
@@ -125,7 +183,7 @@ def print_facts(facts: dict[str, Any]) -> None:
 
 
 def print_table(header: list[str], rows: list[list], title: str = "") -> None:
-    """A table that also reads well in a file: rich only where there is a terminal."""
+    """Print a table, by rich in a terminal and as aligned text elsewhere."""
     header, *cells = [[shown(value) for value in row] for row in (header, *rows)]
     if sys.stdout.isatty():
         from rich.console import Console
@@ -152,14 +210,14 @@ def shown(value: Any) -> str:
 
 
 def or_stdout(out: Path | None):
-    """Where to write: without a name, or to -, the standard output."""
+    """Where to write: the standard output without a name or with -."""
     return sys.stdout if out is None or str(out) == "-" else out
 
 
 def save_figure(figure, path: Path) -> None:
-    """As the ending of the path says."""
+    """Write the figure in the format of the path's ending."""
     kind = path.suffix.lstrip(".").lower() or "png"
     if kind not in figure.canvas.get_supported_filetypes():
         raise UsageError(f"{path}: matplotlib cannot draw {kind}; use .png, .svg or .pdf.")
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format=kind)
+    with replacing(path) as file:
+        figure.savefig(file, format=kind)

@@ -1,26 +1,29 @@
-"""Progress on a terminal: how far a fit is by its duality gap, a search by its folds.
+"""Progress on a terminal: how far a fit is by its duality gap, a search by its folds; and Ctrl-C.
 
-A fit ends when its gap is small enough, and how many epochs that takes nobody knows; but gaps
-shrink by factors, so the way is measured on a logarithmic scale.  A time left is shown only where a
-number of tasks is fixed and some of them are done.
+A fit ends when its gap is small enough, after an unknown number of epochs; but gaps shrink by
+factors, so progress is measured on a logarithmic scale.  A time left is shown only where the number
+of tasks is fixed and some of them are done.
 """
 
 from __future__ import annotations
 
 import math
+import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-_ENOUGH = 4  # tasks to have seen before a time is told from them
+from widemargin.progress import FitStopper
+
+_ENOUGH = 4  # finished tasks before a time left is estimated
 
 
 def way(gap: float, first: float, tol: float) -> float:
-    """How much of the way from the first gap to the last is done, from 0 to 1.
+    """Progress from the first gap to the tolerance, on a logarithmic scale, from 0 to 1.
 
     >>> [round(way(gap, 1.0, 1e-4), 2) for gap in (1.0, 0.1, 1e-3, 1e-4, 1e-5)]
     [0.0, 0.25, 0.75, 1.0, 1.0]
@@ -32,7 +35,7 @@ def way(gap: float, first: float, tol: float) -> float:
 
 @dataclass
 class Share:
-    """One of the tasks that a part of a fit consists of: a batch, a cluster or a problem."""
+    """Progress of one task of a part of a fit: a batch, a cluster or a problem."""
 
     first: float | None = None
     gap: float | None = None
@@ -51,7 +54,7 @@ class Share:
 
 @dataclass
 class Part:
-    """A number of tasks at the same level: all that goes on at a time."""
+    """The tasks of one level, which run at the same time."""
 
     name: str
     kind: str  # of its tasks
@@ -77,13 +80,13 @@ class Part:
 
     @property
     def way(self) -> float:
-        """Of all tasks together; it never goes back, though gaps may."""
+        """Progress of all tasks; it never decreases, though gaps may grow."""
         now = sum(share.way(self.tol) for share in self._shares.values()) / max(self.n, 1)
         self._furthest = max(self._furthest, now)
         return self._furthest
 
     def said(self, now: float) -> str:
-        """Tasks, gap, and time: that which is left where it can be known, else that which went."""
+        """Tasks, gap, and the time left or, where unknown, spent."""
         several = "batches" if self.kind == "batch" else f"{self.kind}s"
         words = [f"{self.n_done} of {self.n} {several}"] if self.n > 1 else []
         gaps = [s.gap for s in self._shares.values() if s.gap is not None and not s.done]
@@ -93,7 +96,7 @@ class Part:
 
 
 def spent_or_left(seconds: float, done: int, n: int) -> str:
-    """The time that n tasks still take, told from those that are done; else the time so far."""
+    """The time left for n tasks, estimated from those done; else the time so far."""
     if done < _ENOUGH or done == n:
         return f"{clock(seconds)} so far"
     return f"about {clock(seconds / done * (n - done))} left"
@@ -111,11 +114,11 @@ def clock(seconds: float) -> str:
     return f"{minutes}:{rest:02d} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02d} h"
 
 
-_TASKS = ("batch", "cluster", "problem")  # what epochs belong to; of AdditiveSVC and of KernelSVC
+_TASKS = ("batch", "cluster", "problem")  # tasks of AdditiveSVC and KernelSVC that have epochs
 
 
 class FitBar:
-    """A callback that draws one line for the part of a fit that is under way.
+    """A callback that draws a line for the running part of a fit.
 
     A fit of `AdditiveSVC` is one part, of batches; one of `KernelSVC` has a part for each level, of
     clusters, and one for all rows, of problems.
@@ -155,7 +158,7 @@ class FitBar:
 
 
 class SearchBar:
-    """Draws one line for a search: a number of folds that is fixed, so there is a time left."""
+    """Draws a line for a search, whose number of folds is fixed: it has a time left."""
 
     def __init__(self, line: Line | NoLine, n: int, unit: str = "folds"):
         self.name, self._n, self._done, self._unit = "", n, 0, unit
@@ -167,7 +170,7 @@ class SearchBar:
         return self._done / self._n
 
     def begin(self, name: str, done: int) -> None:
-        """A candidate begins, after so many folds of others (some may have been left out)."""
+        """Start a candidate after ``done`` folds of others."""
         self.name, self._done = name, done
 
     def fold(self) -> None:
@@ -175,7 +178,7 @@ class SearchBar:
         self._ends.append(time.monotonic())
 
     def said(self, now: float) -> str:
-        """By the pace of the last folds: candidates differ."""
+        """Folds, and the time left at the pace of the last ones."""
         recent = self._ends[-_ENOUGH - 1 :]
         if len(recent) <= _ENOUGH:
             seen = spent_or_left(now - self._ends[0], 0, self._n)
@@ -185,7 +188,7 @@ class SearchBar:
 
 
 class TimeBar:
-    """Draws one line for what ends by a deadline: how much of its time has gone."""
+    """Draws a line for work with a deadline: how much of its time is spent."""
 
     def __init__(self, line: Line | NoLine, name: str, seconds: float):
         self.name, self._seconds, self._started = name, seconds, time.monotonic()
@@ -210,7 +213,7 @@ class View(Protocol):
 
 
 class Line:
-    """One line of a terminal: what is done, a bar, and some words; drawn as time goes by."""
+    """One line of a terminal, redrawn as time passes: a name, a bar, words."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -249,7 +252,7 @@ class Line:
 
 
 class NoLine:
-    """What `Line` is where nobody looks."""
+    """A line that is not shown."""
 
     def show(self, view: View) -> None:
         pass
@@ -257,7 +260,7 @@ class NoLine:
 
 @contextmanager
 def line(quiet: bool) -> Iterator[Line | NoLine]:
-    """A line of standard error, where that is a terminal."""
+    """A line of standard error if that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield NoLine()
         return
@@ -267,10 +270,64 @@ def line(quiet: bool) -> Iterator[Line | NoLine]:
 
 @contextmanager
 def progress_on(machine, quiet: bool, *also) -> Iterator[None]:
-    """The progress of a machine's fit, where standard error is a terminal; other callbacks too."""
+    """Set the callbacks of a machine for a fit: progress on a terminal, and ``also``."""
     with line(quiet) as shown:
         machine.set_callbacks(*also, *([FitBar(shown)] if isinstance(shown, Line) else []))
         try:
             yield
         finally:
             machine.set_callbacks()
+
+
+class Interrupt(FitStopper):
+    """Stops fits after Ctrl-C.
+
+    Attributes
+    ----------
+    asked : bool
+        Whether there was a Ctrl-C.
+    raises : bool
+        Whether the first Ctrl-C raises KeyboardInterrupt, as later ones do.
+    """
+
+    def __init__(self, raises: bool) -> None:
+        self.asked, self.raises = False, raises
+
+    def hear(self, number, frame) -> None:
+        again, self.asked = self.asked, True
+        if self.raises or again:
+            raise KeyboardInterrupt
+        print("stopping; Ctrl-C again ends without a model", file=sys.stderr)
+
+    @property
+    def is_over(self) -> bool:
+        return self.asked
+
+
+@contextmanager
+def stopping_on_ctrl_c() -> Iterator[Interrupt]:
+    """The first Ctrl-C stops the fit; another one, or one outside the block, ends the command."""
+    found = Interrupt(raises=False)
+    with _on_ctrl_c(found.hear):
+        yield found
+
+
+@contextmanager
+def noticing_ctrl_c() -> Iterator[Interrupt]:
+    """Ctrl-C is raised and remembered: within its buffers NumPy turns it into other errors."""
+    found = Interrupt(raises=True)
+    with _on_ctrl_c(found.hear):
+        yield found
+
+
+@contextmanager
+def _on_ctrl_c(handler: Callable) -> Iterator[None]:
+    """Handle Ctrl-C in the main thread, the only one that gets signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

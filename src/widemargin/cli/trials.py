@@ -1,4 +1,4 @@
-"""Trials of a search as people and programs see them."""
+"""Results of a search as text, tables and JSON."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from widemargin.cli.arguments import UsageError
 from widemargin.cli.output import print_table
+from widemargin.cli.words import UsageError, said, spelled
+from widemargin.errors import CONVERGING, ParameterError
 from widemargin.scoring import check_scoring
 from widemargin.selection import Trial
-from widemargin.wording import words
 
-STAR = "* in some folds the fit did not converge: no score to rely on."
+STAR = "* in some folds the fit did not converge: the score is unreliable."
 
 
 def check_score(
     name: str, classes: np.ndarray | None = None, *, probabilities: bool = False
 ) -> None:
-    """Whether there is such a score, for such classes and models."""
+    """Refuse an unknown score, or one that does not suit the classes."""
     try:
-        check_scoring(name, classes, "--scoring ", probabilities=probabilities)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+        check_scoring(name, classes, probabilities=probabilities)
+    except ParameterError as error:
+        raise UsageError(said(error)) from None
 
 
 def shown_score(trial: Trial) -> str:
-    """Accuracies in per cent, others as they are; a star where some fold did not converge."""
+    """An accuracy in per cent, another score as it is; a star if a fold did not converge."""
     star = "*" if trial.unconverged else ""
     if trial.scoring.endswith("accuracy"):
         return f"{100 * trial.score:.2f} %{star}"
@@ -38,7 +38,7 @@ def described(trial: Trial) -> str:
 
 
 def progress_line(own: Sequence[Trial]) -> str:
-    """The trials of one candidate, which end together: the scores at every C."""
+    """The scores of one candidate at every C."""
     by_C = sorted(own, key=lambda trial: trial.C)
     scores = ", ".join(f"{shown_score(trial)} at C {trial.C:g}" for trial in by_C)
     return f"{own[0].candidate.name}: {scores}; {own[0].folds} folds, {own[0].seconds:.1f} s"
@@ -56,7 +56,7 @@ def as_fields(trial: Trial) -> dict:
 
 
 def print_trials(trials: Sequence[Trial], most: int = 20) -> None:
-    """A table of the first of them, with a word on those that did not converge."""
+    """Print a table of the first trials, and a note if some did not converge."""
     shown = trials[:most]
     percent = shown[0].scoring.endswith("accuracy")
     header = ["machine", "C", f"{shown[0].scoring}, %" if percent else shown[0].scoring, "spread"]
@@ -66,7 +66,7 @@ def print_trials(trials: Sequence[Trial], most: int = 20) -> None:
         rows = [[*row, folds_unconverged(t)] for row, t in zip(rows, shown, strict=True)]
     print_table(header, rows)
     if any(t.unconverged for t in shown):
-        print(f"{STAR} {words().converging}")
+        print(f"{STAR} {spelled(CONVERGING)}")
 
 
 def _numbers(trial: Trial) -> tuple[str, str]:
@@ -76,12 +76,12 @@ def _numbers(trial: Trial) -> tuple[str, str]:
 
 
 def reservation(trials: Sequence[Trial]) -> str | None:
-    """What there is to say of a choice that convergence had a part in; None where it had none."""
+    """A warning about a choice that depended on convergence, if it did."""
     chosen = trials[0]
     if chosen.unconverged:
         return (
             f"{described(chosen)} did not converge in {folds_unconverged(chosen)} folds, and "
-            f"nothing that converged is within a standard error of it. {words().converging}"
+            f"nothing that converged is within a standard error of it. {spelled(CONVERGING)}"
         )
     alike = (t for t in trials[1:] if (t.rows, t.folds) == (chosen.rows, chosen.folds))
     passed = [t for t in alike if t.score > chosen.score]

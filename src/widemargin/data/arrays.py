@@ -17,29 +17,31 @@ from numpy.lib import format as npy
 from widemargin.budget import Budget, TooLargeError
 from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.streams import fill, one_line
+from widemargin.errors import Message, Parameter
 from widemargin.warning import warn_user
-from widemargin.wording import words
 
 _SPARSE = ("data", "indices", "indptr", "shape")
 _LAYOUTS = {"csr": sp.csr_array, "csc": sp.csc_array}
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what NumPy writes
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # used by NumPy
 
 
-def read_npz(
+def stream_npz(
     file: BinaryIO,
     *,
     split: str | None = None,
     like: Layout | None = None,
     name: str = "npz file",
     max_bytes: int | Budget | None = None,
-) -> Dataset:
-    """Arrays X and y of an .npz file, or X_train and y_train (``split="train"`` or "test").
+    chunk_bytes: int | None = None,
+) -> Iterator[Dataset]:
+    """Chunks of X and y of an .npz file, or of X_train and y_train (``split="train"`` or "test").
 
     X may be sparse, as the arrays that `scipy.sparse.save_npz` writes of compressed rows or
-    columns; with y among them or without.  Arrays of other names are not looked at.  X_train that
-    nobody asked for is a warning where the data is to be ``like`` other data: of a model.  What the
-    arrays take by their own account is held against ``max_bytes`` before they are unpacked.
+    columns, with or without y.  Other arrays are ignored.  Without ``split``, X_train is read
+    where there is no X, with a warning if the file also has X_test and the data must be ``like``
+    that of a model.  Without ``chunk_bytes`` there is one chunk, of all rows; y and a sparse X are
+    always read whole.  ``max_bytes`` is checked before an array is unpacked.
 
     Examples
     --------
@@ -47,50 +49,60 @@ def read_npz(
     >>> file = io.BytesIO()
     >>> np.savez(file, X=np.eye(2), y=[0, 1])
     >>> _ = file.seek(0)
-    >>> read_npz(file).X.shape
+    >>> next(stream_npz(file)).X.shape
     (2, 2)
     """
     with Budget.of(max_bytes, name) as budget:
-        with unreadable(name, "npz"):
+        with _unreadable(name, "npz"):
             archive = _Archive(file, budget)
-        suffix = npz_split(archive.members, split, None if like is None else name)
-        if suffix == "" and all(key in archive.members for key in _SPARSE):
-            parts = [archive.array(key) for key in _SPARSE]
-            X = _sparse(parts, archive.optional("format"), budget)
-        elif f"X{suffix}" in archive.members:
-            X = archive.array(f"X{suffix}")
-        else:
+        suffix = _npz_split(archive.members, split, None if like is None else name)
+        sparse = suffix == "" and all(key in archive.members for key in _SPARSE)
+        if not sparse and f"X{suffix}" not in archive.members:
             found = one_line(", ".join(archive.members)) or "nothing"
             way_out = "Save with numpy.savez(path, X=X, y=y)."
             if split is not None and "X" in archive.members:
-                way_out = f"Leave {words().option('split')} out to read X."
-            raise ValueError(f"{name}: no array X{suffix} in it, only {found}. {way_out}")
-        return check_matrix(X, archive.optional(f"y{suffix}"), name)
+                way_out = Message("Leave {split} out to read X.", split=Parameter("split"))
+            fields = {"name": name, "array": f"X{suffix}", "found": found, "way_out": way_out}
+            raise ValueError(Message("{name}: no array {array}, only {found}. {way_out}", fields))
+        y = archive.optional(f"y{suffix}")
+        if sparse:
+            parts = [archive.array(key) for key in _SPARSE]
+            X = _sparse(parts, archive.optional("format"), budget)
+            yield from slices(_check_matrix(X, y, name), chunk_bytes)
+            return
+        at = 0
+        for n_rows, rows in archive.rows(f"X{suffix}", chunk_bytes):
+            _check_labels(y, n_rows, name)
+            yield _check_matrix(rows, None if y is None else y[at : at + len(rows)], name)
+            at += len(rows)
 
 
-def npz_split(members: Collection[str], split: str | None, new: str | None = None) -> str:
-    """What follows X and y in the names of the arrays that are wanted.
+def _npz_split(members: Collection[str], split: str | None, new: str | None = None) -> str:
+    """The suffix of X and y in the names of the arrays to read.
 
-    ``new`` names a file for a model that is there: its training rows are taken with a word.
+    ``new`` is the name of a file that is read for a model; reading its training split warns.
     """
     if split is None and "X" not in members and "X_train" in members:
         split = "train"
         if new is not None and "X_test" in members:
-            warn_user(f"{new}: X_train is read. {words().option('split', 'test')} reads X_test.")
+            test = Parameter("split", "test")
+            warn_user(Message("{file}: X_train is read. {test} reads X_test.", file=new, test=test))
     return "" if split is None else f"_{split}"
 
 
-def read_npy(
+def stream_npy(
     file: BinaryIO,
     *,
     label=None,
     like: Layout | None = None,
     name: str = "npy file",
     max_bytes: int | Budget | None = None,
-) -> Dataset:
-    """The matrix of an .npy file; ``label`` is the position of the label column, if it has one.
+    chunk_bytes: int | None = None,
+) -> Iterator[Dataset]:
+    """Chunks of the matrix in an .npy file; ``label`` is the position of the label column, if any.
 
-    By default that of ``like``, if there is a column more than it has features.
+    By default that of ``like``, if there is one column more than it has features.  Without
+    ``chunk_bytes`` there is one chunk, of all rows.
 
     Examples
     --------
@@ -98,37 +110,39 @@ def read_npy(
     >>> file = io.BytesIO()
     >>> np.save(file, np.array([[1.0, 5.0], [0.0, 7.0]]))
     >>> _ = file.seek(0)
-    >>> read_npy(file, label=0).y
+    >>> next(stream_npy(file, label=0)).y
     array([1., 0.])
     """
     with Budget.of(max_bytes, name) as budget:
-        with unreadable(name, "npy"):
-            table = _array(file, budget, "its array takes")
-        return with_label(table, label, like, budget)
+        for _, rows in _chunks(file, budget, "npy", "its array takes", chunk_bytes):
+            yield _with_label(rows, label, like, budget)
 
 
-def with_label(table: np.ndarray, label, like: Layout | None, budget: Budget) -> Dataset:
-    """A matrix one column of which may be the labels, as `read_npy` says."""
+def _with_label(table: np.ndarray, label, like: Layout | None, budget: Budget) -> Dataset:
+    """A matrix whose label column, if any, is split off as y; see `stream_npy`."""
     if label is None and like is not None and like.n_features is not None:
         label = like.label if table.shape[1:] == (like.n_features + 1,) else None
     if label is None or label is False:
-        return check_matrix(table, None, budget.name)
+        return _check_matrix(table, None, budget.name)
     try:
         column = int(label) if isinstance(label, str) else operator.index(label)
         y = table[:, column]
     except (ValueError, IndexError, TypeError):
-        asked, n_columns = words().option("label", label), table.shape[1] if table.ndim == 2 else 0
-        raise ValueError(
-            f"{budget.name}: {asked} is no column; its array has {n_columns}."
-        ) from None
+        message = Message(
+            "{name}: {label} is not a column; its array has {n}.",
+            name=budget.name,
+            label=Parameter("label", label),
+            n=table.shape[1] if table.ndim == 2 else 0,
+        )
+        raise ValueError(message) from None
     budget.check(table.nbytes, "its array without the labels takes")
     X, position = np.delete(table, column, axis=1), str(column % table.shape[1])
-    return replace(check_matrix(X, y, budget.name), label_name=position)
+    return replace(_check_matrix(X, y, budget.name), label_name=position)
 
 
 @contextmanager
-def unreadable(name: str, kind: str) -> Iterator[None]:
-    """Damage makes zipfile and NumPy raise all sorts."""
+def _unreadable(name: str, kind: str) -> Iterator[None]:
+    """Turn any error that damage causes in zipfile and NumPy into a ValueError with the name."""
     try:
         yield
     except (TooLargeError, MemoryError):
@@ -138,7 +152,7 @@ def unreadable(name: str, kind: str) -> Iterator[None]:
 
 
 class _Archive:
-    """The arrays of an .npz file, each unpacked when it is asked for."""
+    """The arrays of an .npz file, unpacked on request."""
 
     def __init__(self, file: BinaryIO, budget: Budget):
         self._zip, self._budget = zipfile.ZipFile(file), budget
@@ -148,18 +162,20 @@ class _Archive:
         return self.array(key) if key in self.members else None
 
     def array(self, key: str) -> np.ndarray:
-        with unreadable(self._budget.name, "npz"):
+        ((_, array),) = self.rows(key)
+        return array
+
+    def rows(self, key: str, chunk_bytes: int | None = None) -> Iterator[tuple[int, np.ndarray]]:
+        with _unreadable(self._budget.name, "npz"):
             if self.members[key].compress_type not in _PACKINGS:
                 raise ValueError(f"{key} is packed in a way that NumPy does not use")
-            with self._zip.open(self.members[key]) as member:
-                array = _array(member, self._budget, f"its array {key} takes")
-                if member.read(1):  # at the end, its checksum is compared
-                    raise ValueError(f"{key} is longer than it says")
-                return array
+            member = self._zip.open(self.members[key])
+        with member:
+            yield from _chunks(member, self._budget, "npz", f"its array {key} takes", chunk_bytes)
 
 
-def array_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Shape, order and type of an array in NumPy's format, which begins after them."""
+def _array_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Read shape, order and type of an array in NumPy's format."""
     version = npy.read_magic(file)
     if version not in _HEADERS:
         raise ValueError(f"its format has the version {version}")
@@ -171,16 +187,34 @@ def array_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     return shape, is_fortran, dtype
 
 
-def _array(file: IO[bytes], budget: Budget, what: str) -> np.ndarray:
-    """An array in NumPy's format, whose size is held against the budget before it is made."""
-    shape, is_fortran, dtype = array_header(file)
-    size = math.prod(shape) * dtype.itemsize
-    budget.hold(size, what)
-    content = np.empty(size, dtype=np.uint8)
-    got = fill(file, content.data)
-    if got < size:
-        raise ValueError(f"it should have {size} bytes, but ends after {got}")
-    return content.view(dtype).reshape(shape, order="F" if is_fortran else "C")
+def _chunks(
+    file: IO[bytes], budget: Budget, kind: str, what: str, chunk_bytes: int | None
+) -> Iterator[tuple[int, np.ndarray]]:
+    """The number of rows of an array in NumPy's format, and its rows in chunks.
+
+    An array without ``chunk_bytes``, or stored by columns, is one chunk.  Each chunk is held
+    against the budget before memory is taken for it, in the place of the one before.
+    """
+    with _unreadable(budget.name, kind):
+        shape, is_fortran, dtype = _array_header(file)
+        n_rows = shape[0] if shape else 1
+        row_bytes = math.prod(shape[1:]) * dtype.itemsize
+        step = max(n_rows, 1)
+        if chunk_bytes is not None and shape and not is_fortran:
+            step = max(chunk_bytes // max(row_bytes, 1), 1)
+        held = budget.held
+        for begin in range(0, max(n_rows, 1), step):
+            n = min(step, n_rows - begin)
+            budget.held = held
+            budget.hold(n * row_bytes, what)
+            content = np.empty(n * row_bytes, dtype=np.uint8)
+            got = fill(file, content.data)
+            if got < len(content):
+                raise ValueError(f"it should have {n * row_bytes - got} bytes more")
+            if begin + n == n_rows and kind == "npz" and file.read(1):  # compares the checksum
+                raise ValueError(f"{what} more bytes than it says")
+            size = (n, *shape[1:]) if shape else ()
+            yield n_rows, content.view(dtype).reshape(size, order="F" if is_fortran else "C")
 
 
 def _sparse(parts: list[np.ndarray], layout: np.ndarray | None, budget: Budget) -> sp.csr_array:
@@ -207,11 +241,25 @@ def _sparse(parts: list[np.ndarray], layout: np.ndarray | None, budget: Budget) 
         ) from None
 
 
-def check_matrix(X, y, name: str) -> Dataset:
+def _check_matrix(X, y, name: str) -> Dataset:
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise ValueError(f"{name}: X must be a matrix of numbers, not {X.dtype} of {X.shape}.")
     if 0 in X.shape:
         raise ValueError(f"{name}: X is empty, it has the shape {X.shape}.")
-    if y is not None and y.shape != (X.shape[0],):
-        raise ValueError(f"{name}: X has {X.shape[0]} rows, but y has the shape {y.shape}.")
+    _check_labels(y, X.shape[0], name)
     return Dataset(X, y)
+
+
+def _check_labels(y, n_rows: int, name: str) -> None:
+    if y is not None and y.shape != (n_rows,):
+        raise ValueError(f"{name}: X has {n_rows} rows, but y has the shape {y.shape}.")
+
+
+def slices(data: Dataset, chunk_bytes: int | None) -> Iterator[Dataset]:
+    """Data in memory as chunks of rows that take about so many bytes filled in; or all of it."""
+    n, d = data.X.shape
+    step = n if chunk_bytes is None else max(1, chunk_bytes // (8 * d))
+    for begin in range(0, n, step):
+        rows = slice(begin, begin + step)
+        y, qid = (None if a is None else a[rows] for a in (data.y, data.qid))
+        yield replace(data, X=data.X[rows], y=y, qid=qid)

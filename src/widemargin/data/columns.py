@@ -1,36 +1,40 @@
-"""Columns of a table as numbers or categories, by a rule.
+"""Columns of a table as numbers or categories, by a rule; they stay Arrow's.
 
 Numbers (and booleans) are numbers, text and dictionaries are categories, unless the caller says
 otherwise.  Text that is not likely to be categories is refused with the ways out: nearly all of it
-numbers, or nearly every row another value.  So is a column without a name: the index of a data
-frame, perhaps, which tells rows apart by their place.  Nothing is guessed silently.
+numbers, or nearly every row another value.  So are dates, until the caller calls them numeric, and
+a column without a name: the index of a data frame, perhaps, which tells rows apart by their place.
+Nothing is guessed silently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from widemargin.budget import Budget
 from widemargin.categories import (
-    Text,
+    Tally,
     WaysOut,
-    check_likely,
-    first_of,
+    check_likely_tally,
     is_number,
-    numbers_among,
+    parsed,
+    tally,
     text_of_arrow,
 )
-from widemargin.data.dataset import Columns, Layout
+from widemargin.data.dataset import Layout
+from widemargin.errors import Message, Parameter, ParameterError, quoted
 from widemargin.warning import warn_user
-from widemargin.wording import quoted, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_LABELS = ("label", "target", "class", "y")
 _MOST_NAMED = 20  # columns in a message
+_DAY = 86_400_000_000  # microseconds
 
 
 class RuleOptions(TypedDict, total=False):
@@ -40,58 +44,52 @@ class RuleOptions(TypedDict, total=False):
     categorical: Sequence[str]
     drop: Sequence[str]
     na: Sequence[str]
-    one_hot: bool
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Columns whose kind the caller has settled, and texts that stand for a missing value.
-
-    ``one_hot`` says whether categories become features, or stay columns.
-    """
+    """Columns whose kind the caller has settled, and texts that stand for a missing value."""
 
     numeric: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     na: tuple[str, ...] = ()
-    one_hot: bool = True
 
     @classmethod
-    def of(cls, *, one_hot: bool | None = True, **options) -> Rule:
+    def of(cls, **options) -> Rule:
         given = {name: value for name, value in options.items() if value is not None}
         for name, value in given.items():
             if isinstance(value, str) or not all(isinstance(word, str) for word in value):
                 raise TypeError(f"{name} must be a list of texts, got {value!r}.")
-        return cls(
-            **{name: tuple(value) for name, value in given.items()}, one_hot=one_hot is not False
-        )
+        return cls(**{name: tuple(value) for name, value in given.items()})
 
     def check_unused(self) -> None:
         """A model knows what its columns are."""
         for kind in ("numeric", "categorical", "drop"):
             if getattr(self, kind):
-                said = words().option(kind, list(getattr(self, kind)))
-                raise ValueError(f"{said} has no meaning where the columns are those of a model")
+                reason = "has no meaning where the columns are those of a model"
+                raise ParameterError(kind, list(getattr(self, kind)), reason)
 
     def check(self, names: list[str], label: str | None) -> None:
         """Every column that is named is there, and has one kind."""
         kind_of: dict[str, str] = {}
         for kind in ("numeric", "categorical", "drop"):
             for column in getattr(self, kind):
-                said = words().option(kind, [column])
                 if column not in names:
-                    raise ValueError(f"{said}: no such column; there are {quoted(names)}")
+                    reason = ": no such column; there are {names}"
+                    raise ParameterError(kind, [column], reason, names=quoted(names))
                 if column == label:
-                    raise ValueError(f"{said}: that is the label's column")
+                    raise ParameterError(kind, [column], ": that is the label's column")
                 other = kind_of.setdefault(column, kind)
                 if other != kind:
-                    raise ValueError(f"{said} contradicts {words().option(other, [column])}")
+                    fault = Parameter(other, [column])
+                    raise ParameterError(kind, [column], "contradicts {other}", other=fault)
         if "" in names and "" not in (*kind_of, label):
-            ways = ways_out("")
-            raise ValueError(
-                "a column has no name, as the index has that pandas and R write beside columns. "
-                f"Say {ways.drop}, {ways.numeric} or {ways.categorical}"
+            template = (
+                "a column has no name, like the index that pandas and R write beside columns. "
+                "Say {drop}, {numeric} or {categorical}"
             )
+            raise ValueError(Message(template, ways_out("")._asdict()))
 
 
 # ------------------------------------------------------------------ types of files
@@ -113,142 +111,229 @@ def is_numeric(kind: pa.DataType) -> bool:
     return types.is_integer(kind) or real or types.is_boolean(kind) or types.is_null(kind)
 
 
-# ------------------------------------------------------------------ columns to arrays
+def is_date(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    return types.is_date(kind) or types.is_timestamp(kind)
 
 
-def own_arrays(
-    table: pa.Table, rule: Rule, declared: Collection[str]
-) -> dict[str, np.ndarray | Text]:
-    """Every column as the rule has it; all that cannot be are named at once."""
-    arrays: dict[str, np.ndarray | Text] = {}
+# ------------------------------------------------------------------ columns as they are taken
+
+
+def ruled(table: pa.Table, rule: Rule, declared: Collection[str]) -> pa.Table:
+    """Every column as the rule has it; ``declared`` are those that the file calls categorical.
+
+    All columns that cannot be taken are named at once.
+    """
+    columns: dict[str, pa.ChunkedArray] = {}
     faults: dict[str, ValueError] = {}
     for c in table.column_names:
         try:
-            arrays[c] = own_array(c, table[c], rule, declared=c in declared)
+            columns[c] = _ruled(c, table[c], rule)
         except ValueError as fault:
             faults[c] = fault
+    if faults:
+        texts = {
+            c: tally(text_of_arrow(column)) for c, column in columns.items() if is_text(column.type)
+        }
+        faults |= unlikely(texts, rule, declared)
+    raise_together({c: faults[c] for c in table.column_names if c in faults})
+    return _table(columns)
+
+
+def _ruled(name: str, column: pa.ChunkedArray, rule: Rule) -> pa.ChunkedArray:
+    if name in rule.categorical or (is_text(column.type) and name not in rule.numeric):
+        return categories(name, column, rule.na)
+    if is_date(column.type) and name not in rule.numeric:
+        template = (
+            "column {name!r} holds dates. Say {numeric} if they are to count as days since 1970, "
+            "or {drop}"
+        )
+        raise ValueError(Message(template, ways_out(name)._asdict(), name=name))
+    way_out = "Say {na} if it stands for a missing value, or correct it"
+    return numbers(name, column, rule.na, way_out)
+
+
+def unlikely(
+    texts: Mapping[str, Tally], rule: Rule, declared: Collection[str]
+) -> dict[str, ValueError]:
+    """Errors for text columns that do not look like categories and are not declared as such."""
+    faults: dict[str, ValueError] = {}
+    for name, found in texts.items():
+        if name not in {*declared, *rule.categorical}:
+            try:
+                check_likely_tally(name, found, ways_out(name))
+            except ValueError as fault:
+                faults[name] = fault
+    return faults
+
+
+def raise_together(faults: dict[str, ValueError]) -> None:
+    """Raise the first of the faults of columns, naming the other columns."""
     if not faults:
-        return arrays
+        return
     (_, first), *others = faults.items()
     if not others:
         raise first
-    drop = words().option("drop", [*faults])
     also = f"{quoted([c for c, _ in others], _MOST_NAMED)} {'is' if len(others) == 1 else 'are'}"
-    raise ValueError(f"{first}. Besides, {also} refused; {drop} leaves all of them out")
+    template = "{first}. Besides, {also} refused; {drop} leaves all of them out"
+    drop = Parameter("drop", [*faults])
+    raise ValueError(Message(template, first=first, also=also, drop=drop))
 
 
-def own_array(
-    name: str, column: pa.ChunkedArray, rule: Rule, *, declared: bool
-) -> np.ndarray | Text:
-    """A column as the rule has it; ``declared`` where the file itself calls it categorical."""
-    if name in rule.categorical:
-        return model_array(name, column, as_text=True, na=rule.na)
-    if not is_text(column.type):
-        return model_array(name, column, as_text=False, na=rule.na)
-    text = text_of_arrow(column, rule.na)
-    if name in rule.numeric:
-        return _parsed(name, text, "Say {} if it stands for a missing value, or correct it")
-    if not declared:
-        check_likely(name, text, ways_out(name))
-    return text
-
-
-def model_array(
-    name: str, column: pa.ChunkedArray, *, as_text: bool, na: Sequence[str]
-) -> np.ndarray | Text:
-    """A column as a model has it: text, or numbers with NaN where they are missing."""
-    if is_text(column.type):
-        text = text_of_arrow(column, na)
-        return text if as_text else _parsed(name, text, "The model needs one: correct it")
-    if not is_numeric(column.type):
+def of_model(table: pa.Table, model: list[str], layout: Layout, file: str) -> pa.Table:
+    """The columns of a model, in its order; ``file`` is what a warning calls the table."""
+    names = table.column_names
+    absent = [c for c in model if c not in names]
+    if absent:
         raise ValueError(
-            f"column {name!r} is of type {column.type}, which cannot be a feature; turn it into "
-            f"numbers or text (in UTF-8), or drop it ({words().option('drop', [name])})"
+            f"the model's columns {quoted(absent)} are missing; the file has {quoted(names)}"
         )
-    if as_text:
-        return text_of_arrow(column, na)
-    kind = "float32" if column.type == "float32" else "float64"
-    numbers = column.cast(kind, safe=False).to_numpy()
-    absent = [float(word) for word in na if is_number(word)]
-    if absent and np.isin(numbers, absent).any():
-        numbers = np.where(np.isin(numbers, absent), np.nan, numbers)
-    return numbers
+    used = {*model, *layout.drop, layout.label}
+    if unused := [c for c in names if c not in used]:
+        warn_user(f"{file}: the model does not use the columns {quoted(unused, most=5)}")
+    texts = {model[j] for j in layout.categorical}
+    found = {}
+    for c in model:
+        if c in texts:
+            found[c] = categories(c, table[c], layout.na)
+        else:
+            found[c] = numbers(c, table[c], layout.na, "The model needs one: correct it")
+    return _table(found)
 
 
-def _parsed(name: str, text: Text, way_out: str) -> np.ndarray:
-    """The numbers that texts stand for."""
-    are_numbers = numbers_among(text.categories)
-    if not are_numbers.all():
-        row, value = first_of(text, ~are_numbers)
-        way_out = way_out.format(words().option("na", [value]))
-        raise ValueError(f"row {row}, column {name!r}: {value!r} is not a number. {way_out}")
-    numbers = np.array([*map(float, text.categories), np.nan])  # missing ones have the code -1
-    return numbers[text.codes]
+def _table(columns: dict[str, pa.ChunkedArray]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.table(columns)
+
+
+def matrix(table: pa.Table) -> np.ndarray:
+    """Columns of numbers as one array."""
+    return np.column_stack([column.to_numpy() for column in table.columns])
+
+
+def numbers(name: str, column: pa.ChunkedArray, na: Sequence[str], way_out: str):
+    """A column of numbers in floating point, NaN where they are missing; dates are days."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    kind = column.type
+    if is_text(kind):
+        return pa.chunked_array([parsed(name, text_of_arrow(column, na), way_out)])
+    if is_date(kind):
+        micros = column.cast(pa.timestamp("us", getattr(kind, "tz", None)), safe=False)
+        column = compute.divide(micros.cast("int64").cast("float64"), float(_DAY))
+    elif not is_numeric(kind):
+        template = (
+            "column {name!r} is of type {kind}, which cannot be a feature; turn it into numbers or "
+            "text (in UTF-8), or drop it ({drop})"
+        )
+        fields = {"name": name, "kind": kind, "drop": Parameter("drop", [name])}
+        raise ValueError(Message(template, fields))
+    column = column.cast("float32" if kind == "float32" else "float64", safe=False)
+    missing = float("nan")
+    if absent := [float(word) for word in na if is_number(word)]:
+        among = compute.is_in(column, pa.array(absent, column.type))
+        column = compute.if_else(among, missing, column).cast(column.type)
+    return column.fill_null(missing)
+
+
+def categories(name: str, column: pa.ChunkedArray, na: Sequence[str]) -> pa.ChunkedArray:
+    """A column of categories as a dictionary of texts, null where they are missing."""
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    if not any(kind(column.type) for kind in (is_text, is_numeric, is_date)):
+        numbers(name, column, na, "")  # which refuses it
+    if not types.is_dictionary(column.type):
+        column = column.cast("large_string").dictionary_encode()
+    chunks = []
+    for chunk in column.chunks:
+        # Not spelled out: a long text may stand for many rows.
+        texts, index = chunk.dictionary.cast("large_string"), chunk.indices.cast("int32")
+        absent = compute.is_in(texts, pa.array([*na, None], "large_string"))
+        if absent.true_count:
+            gap = pa.scalar(None, index.type)
+            index = compute.if_else(absent.take(index).fill_null(True), gap, index)
+        chunks.append(pa.DictionaryArray.from_arrays(index, texts))
+    return pa.chunked_array(chunks, pa.dictionary(pa.int32(), pa.large_string()))
 
 
 def ways_out(name: str) -> WaysOut:
-    option = words().option
-    ways = (option(way, [name]) for way in ("numeric", "categorical", "drop"))
-    return WaysOut(lambda value: option("na", [value]), *ways)
+    ways = (Parameter(way, [name]) for way in ("numeric", "categorical", "drop"))
+    return WaysOut(lambda value: Parameter("na", [value]), *ways)
 
 
-def is_missing(array: np.ndarray | Text) -> np.ndarray:
-    """Which rows of a column have no value."""
-    return array.codes < 0 if isinstance(array, Text) else np.isnan(array)
+# ------------------------------------------------------------------ labels
 
 
-def columns_taken(arrays: dict[str, np.ndarray | Text], rule: Rule) -> Columns:
-    """How each column was taken."""
-    missing = {column: int(is_missing(array).sum()) for column, array in arrays.items()}
-    return Columns(
-        [column for column, array in arrays.items() if not isinstance(array, Text)],
-        {c: len(array.categories) for c, array in arrays.items() if isinstance(array, Text)},
-        list(rule.drop),
-        {column: n for column, n in missing.items() if n},
+def label_column(label, names: list[str], layout: Layout) -> str | None:
+    """The name of the label's column, None where there are no labels."""
+    if label is False:
+        return None
+    model = layout.columns
+    features = model if isinstance(model, list) else []
+    if label is None and layout.label in names:
+        return layout.label
+    if label is None:
+        found = [c for c in names if c.lower() in _LABELS and c not in features]
+        problem = f"{len(found) or 'none'} of the columns are named label, target, class or y"
+    else:
+        found = [label] if label in names else _at_position(label, names)
+        problem = f"there is no column {label!r}"
+    if len(found) == 1:
+        return found[0]
+    if isinstance(model, list) and not found:
+        return None
+    template = (
+        "{problem}; name one with {label}, by name or position, or say {none} where there are no "
+        "labels. The columns are {names}"
     )
+    fields = {"label": Parameter("label"), "none": Parameter("label", False)}
+    raise ValueError(Message(template, fields, problem=problem, names=quoted(names)))
 
 
-def check_columns(
-    names: Collection[str], used: Collection[str], missing: Sequence[str], layout: Layout, file: str
-) -> None:
-    """A model's columns are all there; those that it does not use are named."""
-    if missing:
-        raise ValueError(
-            f"the model's columns {quoted(missing)} are missing; the file has {quoted([*names])}"
+def _at_position(position, names: list[str]) -> list[str]:
+    """The name at a position, which may come as text; none where there is no such position."""
+    try:
+        return [names[int(position)]]
+    except (ValueError, IndexError):
+        return []
+
+
+def labels(name: str, column: pa.ChunkedArray, budget: Budget) -> np.ndarray:
+    from pyarrow import types
+
+    # NumPy's texts are all as long as the longest.
+    budget.check((8 + 4 * _longest(column)) * len(column), "its labels take")
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not (is_text(column.type) or is_numeric(column.type)):
+        raise ValueError(f"column {name!r}: labels are numbers or text, not {column.type}")
+    missing = column.is_null(nan_is_null=True).to_numpy()
+    if missing.any():
+        template = (
+            "row {row}, column {name!r}: the label is missing, the first of {n}; drop these rows, "
+            "or read no labels with {none}"
         )
-    unused = [c for c in names if c not in used and c not in (*layout.drop, layout.label)]
-    if unused:
-        warn_user(f"{file}: the model does not use the columns {quoted(unused, most=5)}")
+        fields = {"row": missing.argmax() + 1, "n": missing.sum()}
+        raise ValueError(Message(template, fields, name=name, none=Parameter("label", False)))
+    if is_text(column.type):
+        return column.to_numpy().astype(str)
+    if types.is_boolean(column.type):
+        return column.to_numpy()
+    return column.cast("int64" if types.is_integer(column.type) else "float64").to_numpy()
 
 
-class Gaps(NamedTuple):
-    """Rows of a column without a value: how many, and the first of them (from 0)."""
+def _longest(column: pa.ChunkedArray) -> int:
+    """Bytes of the longest text in a column, 0 where there is none."""
+    from pyarrow import compute, types
 
-    n: int
-    first: int
-
-
-def gaps(array: np.ndarray | Text) -> Gaps | None:
-    """Of a column with missing values or numbers that are not finite."""
-    bad = array.codes < 0 if isinstance(array, Text) else ~np.isfinite(array)
-    return Gaps(int(bad.sum()), int(bad.argmax())) if bad.any() else None
-
-
-def check_complete(arrays: dict[str, np.ndarray | Text], na: Sequence[str]) -> None:
-    """Every row has a value in every column."""
-    found = {column: gap for column, a in arrays.items() if (gap := gaps(a))}
-    refuse_gaps(found, na, words().learning)
-
-
-def refuse_gaps(found: dict[str, Gaps], na: Sequence[str], way_out: str) -> None:
-    """Name the first of them, where there are some, and the ways out."""
-    if not found:
-        return
-    column = min(found, key=lambda c: found[c].first)
-    n_bad = sum(gap.n for gap in found.values())
-    missing = f"missing (or one of {words().option('na', list(na))})" if na else "missing"
-    raise ValueError(
-        f"row {found[column].first + 1}, column {column!r}: the value is {missing} or not finite, "
-        f"the first of {n_bad} such values; fill them in, drop their rows, drop their columns with "
-        f"{words().option('drop', list(found)[:_MOST_NAMED])}{way_out}"
-    )
+    parts = column.chunks
+    if types.is_dictionary(column.type):
+        parts = [part.dictionary for part in parts]
+    if not parts or not is_text(parts[0].type):
+        return 0
+    lengths = [compute.max(compute.binary_length(part.cast("large_string"))) for part in parts]
+    return max(length.as_py() or 0 for length in lengths)

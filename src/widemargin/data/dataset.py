@@ -21,18 +21,15 @@ class Layout:
     Attributes
     ----------
     columns : list of str, int or None
-        The model's features by name; or, where it has no names, how many.
+        The model's columns by name; or, where it has no names, how many.
     label : str or None
         The label's column: its name, or its position where columns have none.
     drop, na : tuple of str
         Columns that were left out, and values that counted as missing.
     zero_based : bool or None
         Whether indices of svmlight text count from 0.
-    categorical : tuple of int, or None
-        Positions of the columns of categories, of a model that takes tables as they are; None of
-        one whose features are numbers.
-    gaps : bool
-        Whether such a model takes missing values: a pipeline that fills them in.
+    categorical : tuple of int
+        Positions of the columns of categories.
     """
 
     columns: list[str] | int | None = None
@@ -40,8 +37,7 @@ class Layout:
     drop: tuple[str, ...] = ()
     na: tuple[str, ...] = ()
     zero_based: bool | None = None
-    categorical: tuple[int, ...] | None = None
-    gaps: bool = False
+    categorical: tuple[int, ...] = ()
 
     @property
     def n_features(self) -> int | None:
@@ -99,7 +95,8 @@ class Dataset:
     Attributes
     ----------
     X : ndarray, csr_array or pyarrow Table of shape (n_samples, n_features)
-        A table where categories were not made into features.
+        A Table of what is one, which `AdditiveSVC` takes as it is and others behind a
+        `TableEncoder`.
     y : ndarray of shape (n_samples,), or None
         Numbers where every label is one, otherwise strings.
     feature_names : ndarray of str, or None
@@ -133,9 +130,9 @@ class Dataset:
         return Layout(columns, self.label_name, drop, self.na, self.zero_based, self._categorical)
 
     @property
-    def _categorical(self) -> tuple[int, ...] | None:
+    def _categorical(self) -> tuple[int, ...]:
         if isinstance(self.X, np.ndarray) or sp.issparse(self.X):
-            return None
+            return ()
         from pyarrow import types
 
         kinds = enumerate(self.X.schema.types)  # type: ignore[union-attr]

@@ -1,6 +1,6 @@
-"""svm-scale's range files: where every feature lies, and where it is to lie.
+"""svm-scale's range files: the span of every feature, and the span to scale it to.
 
-Features that have one value only are not in such a file; what is scaled with it leaves them out.
+Such a file omits features with a single value; scaling leaves them out.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import scipy.sparse as sp
 from widemargin.budget import Budget
 from widemargin.files import replacing
 
-_PER_BYTE = 32  # bytes of memory that a byte of such text takes at most, in lists of numbers
+_PER_BYTE = 32  # bytes of memory per byte of text, at most, as lists of numbers
 _LARGEST = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Span:
-    """From where to where."""
+    """An interval."""
 
     low: float
     high: float
 
     def moved(self, values: np.ndarray, to: Span) -> np.ndarray:
-        """Values of this span in the place of another, its ends exactly."""
+        """Values moved from this span to another; ends map to ends exactly."""
         share = (to.high - to.low) * (values - self.low) / (self.high - self.low)
         found = np.where(values == self.high, to.high, to.low + share)
         return np.where(values == self.low, to.low, found)
@@ -35,7 +35,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Range:
-    """The spans of some features, by their numbers in files, and of labels where those are scaled.
+    """The spans of features, by their numbers in files, and of labels if they are scaled.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Range:
 
     @classmethod
     def of(cls, X, first: int, to: Span) -> Range:
-        """Of rows whose first column is the feature of that number; zeros left out are zeros."""
+        """The range of rows whose first column is feature number ``first``."""
         low, high = (_along_columns(X, least) for least in (True, False))
         used = np.flatnonzero(low != high)
         return cls(used + first, low[used], high[used], to)
@@ -65,7 +65,7 @@ class Range:
         return replace(self, labels=Span(float(y.min()), float(y.max())), labels_to=to)
 
     def scaled(self, X, first: int) -> np.ndarray:
-        """Rows with their zeros filled in; features without a span are zero."""
+        """Dense scaled rows; features without a span become zero."""
         rows = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
         column, known = self._columns(X.shape[1], first)
         out = np.zeros(rows.shape)
@@ -79,30 +79,30 @@ class Range:
         return self.labels.moved(y, self.labels_to)
 
     def not_seen(self, X, first: int) -> np.ndarray:
-        """Numbers of features that vary here and have no span."""
+        """Numbers of features that vary in X and have no span."""
         varies = _along_columns(X, True) != _along_columns(X, False)
         varies[self._columns(X.shape[1], first)[0]] = False
         return np.flatnonzero(varies) + first
 
     def _columns(self, width: int, first: int) -> tuple[np.ndarray, np.ndarray]:
-        """The columns that have a span, and which one."""
+        """The columns that have a span, and the numbers of their spans."""
         known = np.flatnonzero((self.index >= first) & (self.index < first + width))
         return self.index[known] - first, known
 
     def write(self, path: str | os.PathLike) -> None:
-        """Byte for byte what svm-scale writes; whole or not at all."""
+        """Write svm-scale's file, byte for byte; whole or not at all."""
         lines = []
         if self.labels is not None and self.labels_to is not None:
             lines += ["y", _pair(self.labels_to), _pair(self.labels)]
         lines += ["x", _pair(self.to)]
         each = zip(self.index.tolist(), self.low.tolist(), self.high.tolist(), strict=True)
         lines += [f"{j} {_pair(Span(low, high))}" for j, low, high in each]
-        with replacing(path) as temporary:
-            temporary.write_bytes(("\n".join(lines) + "\n").encode())
+        with replacing(path) as file:
+            file.write(("\n".join(lines) + "\n").encode())
 
 
 def is_range_file(path: str | os.PathLike) -> bool:
-    """Whether it is a file, and begins as svm-scale's do."""
+    """Whether the path is a file that begins like svm-scale's."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
@@ -131,14 +131,14 @@ def read_range(path: str | os.PathLike, *, max_bytes: int | None = None) -> Rang
             if not (words[0].isdigit() and len(words[0]) <= 10 and int(words[0]) <= _LARGEST):
                 raise lines.fault(words, "the number of a feature, and its span")
             if index and int(words[0]) <= index[-1]:
-                raise lines.fault(words, "a larger number than that of the feature before")
+                raise lines.fault(words, "a larger feature number than the one before")
             index.append(int(words[0]))
         low, high = (np.array([getattr(s, end) for s in spans]) for end in ("low", "high"))
         return Range(np.array(index, dtype=np.int64), low, high, to, labels, labels_to)
 
 
 class _Lines:
-    """Lines of a small text file, taken one after the other."""
+    """The lines of a small text file, read one after the other."""
 
     def __init__(self, name: str, text: bytes):
         self._name, self._lines, self._at = name, text.splitlines(), 0

@@ -7,15 +7,15 @@ import re
 from typing import Any, Unpack, get_type_hints
 
 from widemargin.budget import Budget
-from widemargin.data.arrays import read_npy, read_npz
+from widemargin.data.arrays import stream_npy, stream_npz
 from widemargin.data.columns import RuleOptions
-from widemargin.data.compression import decompressed
 from widemargin.data.dataset import Dataset, Layout
-from widemargin.data.streams import DAMAGE, HEAD, naming_file, opened, whole
+from widemargin.data.streams import DAMAGE, HEAD, decompressed, naming_file, opened, whole
 from widemargin.data.svmlight import read_svmlight
-from widemargin.data.tables import TABLE_FORMATS, read_table
+from widemargin.data.table_files import TABLE_FORMATS
+from widemargin.data.tables import read_table
+from widemargin.errors import Message, Parameter
 from widemargin.validation import check_choice
-from widemargin.wording import words
 
 FORMATS = ("svmlight", *TABLE_FORMATS, "npz", "npy")
 _MAGIC = {
@@ -25,7 +25,7 @@ _MAGIC = {
     b"ARROW1": "arrow",
     b"\xff\xff\xff\xff": "arrow",
 }
-RULE = tuple(name for name in RuleOptions.__annotations__ if name != "one_hot")
+RULE = tuple(RuleOptions.__annotations__)
 _FORMATS_OF = {
     "label": (*TABLE_FORMATS, "npy"),
     "split": ("npz",),
@@ -82,16 +82,13 @@ def read(
         (``feature_names_in_``), and whether indices of svmlight text count from 0.
     like : Layout, default=None
         All of that at once: ``read(path, like=data.layout)`` reads new data as ``data`` was read,
-        with its columns and categories, label, missing values and way to count.
-    one_hot : bool, default=True
-        Tables: whether each category becomes a 0/1 feature, and missing values are refused. If
-        not, ``X`` is a pyarrow Table of the columns as they are, which `AdditiveSVC` takes;
-        ``like`` knows which of the two it is.
+        with its columns, label, missing values and way to count.
     numeric, categorical, drop : list of str
-        Tables: columns that are taken as numbers or as categories (one 0/1 feature per value),
-        whatever they look like, or left out. By default numbers are numbers and text is categories;
-        text of which nine values in ten are numbers (perhaps with commas: 1,5), or with more than
-        50 values and one for every other row, is refused until one of these says what it is.
+        Tables: columns that are taken as numbers or as categories, whatever they look like, or left
+        out. By default numbers are numbers and text is categories; text of which nine values in ten
+        are numbers (perhaps with commas: 1,5), or with more than 50 values and one for every other
+        row, is refused until one of these says what it is. So are dates, which count as days since
+        1970 if they are called numeric.
     na : list of str
         Tables: values that count as missing, such as "?", beside empty ones, NA, null and nan.
     dtype, n_jobs
@@ -101,6 +98,8 @@ def read(
     -------
     Dataset
         With ``X``, ``y`` and, where the file tells, ``feature_names``, ``qid``, ``zero_based``.
+        ``X`` of a table is a pyarrow Table of numbers and categories, which `AdditiveSVC` takes as
+        it is, and other machines behind a `TableEncoder`.
 
     Examples
     --------
@@ -110,7 +109,7 @@ def read(
     (2, 3)
     >>> data = read(io.BytesIO(b"age,job,target\\n31,smith,1\\n52,clerk,0\\n"))
     >>> list(map(str, data.feature_names))
-    ['age', 'job=clerk', 'job=smith']
+    ['age', 'job']
     """
     if format is not None:
         check_choice("format", format, FORMATS)
@@ -130,21 +129,20 @@ def read(
         n_features = more.get("n_features")
         _check_options(found, name, label=label, split=split, n_features=n_features, **rule)
         if found == "svmlight":
-            others = (*RULE, "one_hot")
-            own: dict[str, Any] = {key: value for key, value in more.items() if key not in others}
+            own: dict[str, Any] = {key: value for key, value in more.items() if key not in RULE}
             if like is not None and like.zero_based is not None:
                 own.setdefault("zero_based", like.zero_based)
             return read_svmlight(text, name=name, max_bytes=budget, **own)
         known: dict[str, Any] = {"label": label, "like": like, "columns": columns, **rule}
-        known |= {"name": name, "max_bytes": budget, "one_hot": more.get("one_hot")}
+        known |= {"name": name, "max_bytes": budget}
         if found in ("csv", "tsv"):
             return read_table(text, found, **known)
         # The others jump about in the file.
         content = text if text is file and file.seekable() else whole(text, budget)
         if found == "npz":
-            return read_npz(content, split=split, like=like, name=name, max_bytes=budget)
+            return next(stream_npz(content, split=split, like=like, name=name, max_bytes=budget))
         if found == "npy":
-            return read_npy(content, label=label, like=like, name=name, max_bytes=budget)
+            return next(stream_npy(content, label=label, like=like, name=name, max_bytes=budget))
         return read_table(content, found, **known)
 
 
@@ -152,10 +150,9 @@ def _check_options(found: str, name: str, **options) -> None:
     """Refuse what the format would ignore."""
     for option, value in options.items():
         if value is not None and found not in _FORMATS_OF[option]:
-            raise ValueError(
-                f"{name}: {words().option(option, value)} has no meaning for {found}, only for "
-                f"{', '.join(_FORMATS_OF[option])}."
-            )
+            template = "{name}: {option} has no meaning for {found}, only for {formats}."
+            fields = {"name": name, "found": found, "formats": ", ".join(_FORMATS_OF[option])}
+            raise ValueError(Message(template, fields, option=Parameter(option, value)))
 
 
 def detect_format(head: bytes, name: str = "the file") -> str:

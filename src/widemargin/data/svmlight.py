@@ -1,8 +1,7 @@
 """svmlight / LIBSVM text, read in blocks of whole lines by the core.
 
-A buffer of text is cut at newlines into one part per thread.  The parts are measured, room for
-their values is made at the end of the arrays, and all are parsed into it at once, so a file is
-touched once and its text is never in memory as a whole.
+A buffer of text is cut at newlines into one part per thread.  The parts are measured, and all are
+parsed at once into the end of the arrays: the text is never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -26,10 +25,11 @@ from widemargin.validation import check_choice, check_number
 
 PART = 4 << 20  # bytes of text per thread and round
 _LEAST_PART = 1 << 14
-_PARTS_PER_BUDGET = 64  # a round's text and rows are then a small part of what may be held
+_PARTS_PER_BUDGET = 64  # keeps a round's text and rows small against the budget
 _ROW = 36  # bytes: label, query, end, and the start in the matrix
 _TEXT = 64  # bytes of a label that is text, beside its characters
 _BOM = b"\xef\xbb\xbf"
+_ALL_QID = "give a qid to all rows or to none."
 _SHOWN = 40  # characters of a bad token in a message
 
 _FAULTS = {
@@ -54,16 +54,12 @@ _FAULTS = {
 }
 
 
-class NotInPiecesError(ValueError):
-    """Text that has to be read as a whole."""
-
-
 class _ReadAgain(Exception):  # noqa: N818
-    """Labels are text, or indices need 64 bits: read once more, keeping that."""
+    """Labels are text, or indices need 64 bits: the file must be read again."""
 
 
 class _Result(NamedTuple):
-    """What the core says of a part; see cpp/svmlight.hpp."""
+    """The core's result for a part; see cpp/svmlight.hpp."""
 
     rows: int
     values: int
@@ -91,7 +87,7 @@ def read_svmlight(
     Parameters
     ----------
     file : binary file
-        It must be seekable if labels are text or indices above 2^31.
+        Seekable, if labels are text or indices above 2^31.
     n_features : int, default=None
         Number of columns; by default the largest index decides.
     zero_based : bool or "auto", default="auto"
@@ -100,10 +96,8 @@ def read_svmlight(
     n_jobs : int, default=None
         Threads; the result does not depend on it.
     name : str
-        For messages.
     max_bytes : int, default=None
-        The most memory that the rows may take, by default 80 % of what is free. It is exceeded by
-        no more than a block of text.
+        Memory limit for the rows, by default 80 % of what is free.
 
     Returns
     -------
@@ -119,25 +113,8 @@ def read_svmlight(
     >>> data.y
     array([ 1., -1.])
     """
-    check_choice("zero_based", zero_based, (True, False, "auto"))
-    if n_features is not None:
-        check_number("n_features", n_features, low=1, integer=True)
-    start = file.tell() if file.seekable() else 0
-    budget = Budget.of(max_bytes, name)
-    rows = _GrowingRows(dtype, budget)
-    while True:
-        try:
-            with budget:
-                for _ in _rounds(file, rows, effective_n_jobs(n_jobs)):
-                    pass
-                return rows.dataset(n_features, zero_based)
-        except _ReadAgain:
-            if not file.seekable():
-                raise ValueError(
-                    f"{name}: labels are text or indices above 2^31, which takes a second look at "
-                    "the file, and a pipe cannot be read twice. Save it to a file first."
-                ) from None
-            file.seek(start)
+    options = (n_features, zero_based, dtype, n_jobs, Budget.of(max_bytes, name))
+    return next(_pieces(file, *options, whole=True))
 
 
 def stream_svmlight(
@@ -153,8 +130,8 @@ def stream_svmlight(
     """Read svmlight text piece by piece, in memory that does not grow with the file.
 
     Parameters are those of `read_svmlight`.  Where the number of features is not known, a piece is
-    as wide as its largest index; ``zero_based="auto"`` goes by the first piece.  Labels must be
-    numbers. ``max_bytes`` is about a block and the longest line, not about the file.
+    as wide as its largest index; ``zero_based="auto"`` goes by the first piece, which also decides
+    whether labels are text.  ``max_bytes`` limits a block and the longest line, not the file.
 
     Examples
     --------
@@ -163,31 +140,54 @@ def stream_svmlight(
     >>> [block.X.shape for block in stream_svmlight(text, n_features=2)]
     [(2, 2)]
     """
+    options = (n_features, zero_based, dtype, n_jobs, Budget.of(max_bytes, name))
+    return _pieces(file, *options, whole=False)
+
+
+def _pieces(
+    file: BinaryIO, n_features, zero_based, dtype, n_jobs, budget: Budget, *, whole: bool
+) -> Iterator[Dataset]:
+    """The rows of a file, a piece for every round of parsing or one of all of them.
+
+    Numbers and 32-bit indices are parsed first; a file that has others is begun again.
+    """
     check_choice("zero_based", zero_based, (True, False, "auto"))
     if n_features is not None:
         check_number("n_features", n_features, low=1, integer=True)
-    budget = Budget.of(max_bytes, name)
+    start = file.tell() if file.seekable() else 0
     rows, has_qid = _GrowingRows(dtype, budget), None
-    try:
-        with budget:
-            for _ in _rounds(file, rows, effective_n_jobs(n_jobs), keep=False):
-                if rows.n_rows:
-                    block = rows.dataset(n_features, zero_based)
-                    if has_qid not in (None, block.qid is not None):
-                        raise ValueError(f"{name}: only some rows have a qid; give all or none.")
-                    has_qid, zero_based = block.qid is not None, bool(block.zero_based)
-                    yield block
+    while True:
+        try:
+            with budget:
+                for _ in _rounds(file, rows, effective_n_jobs(n_jobs), keep=whole):
+                    if whole or not rows.n_rows:
+                        continue
+                    piece = rows.dataset(n_features, zero_based)
+                    if has_qid not in (None, piece.qid is not None):
+                        raise ValueError(f"{budget.name}: only some rows have a qid; {_ALL_QID}")
+                    has_qid, zero_based = piece.qid is not None, bool(piece.zero_based)
+                    yield piece
                     rows.forget()
-    except _ReadAgain:
-        raise NotInPiecesError(
-            f"{name}: labels are text or indices above 2^31; read the file as a whole."
-        ) from None
+                if whole:
+                    yield rows.dataset(n_features, zero_based)
+                return
+        except _ReadAgain:
+            if has_qid is not None:  # pieces have been handed on
+                problem, way_out = " from some row on", "Read the file as a whole."
+            elif not file.seekable():
+                problem = ", which takes a second look at the file, and a pipe cannot be read twice"
+                way_out = "Save it to a file first."
+            else:
+                file.seek(start)
+                continue
+            what = f"{budget.name}: labels are text or indices above 2^31"
+            raise ValueError(f"{what}{problem}. {way_out}") from None
 
 
 def _rounds(
     file: BinaryIO, rows: _GrowingRows, n_threads: int, *, keep: bool = True
 ) -> Iterator[None]:
-    """Parse buffer after buffer into ``rows``, which keep all of them or only the last."""
+    """Parse buffer after buffer into ``rows``, which ``keep`` all of them or only the last."""
     part = min(PART, max(_LEAST_PART, rows.budget.max_bytes // _PARTS_PER_BUDGET // n_threads))
     buffer, held, at_start = bytearray(part * n_threads), 0, True
     size, n_read = _size(file) if keep else 0, 0
@@ -214,7 +214,7 @@ def _rounds(
 
 
 def _size(file: BinaryIO) -> int:
-    """Bytes of a plain file; 0 where nobody knows."""
+    """Bytes of a plain file; 0 if unknown."""
     try:
         return os.fstat(file.fileno()).st_size
     except (OSError, AttributeError):
@@ -222,9 +222,9 @@ def _size(file: BinaryIO) -> int:
 
 
 def _moved(buffer: bytearray, begin: int, end: int) -> bytearray:
-    """The buffer with some of its text at the front; a larger one if it is full of that text."""
+    """Move text to the front of the buffer; return a larger buffer if the text fills it."""
     size = end - begin
-    # Another one, not the same made longer: threads may still hold arrays of it.
+    # A new buffer: threads may still hold arrays of the old one.
     moved = bytearray(2 * size) if size == len(buffer) else buffer
     moved[:size] = buffer[begin:end]
     return moved
@@ -253,11 +253,11 @@ class _GrowingRows:
         self.index_dtype: type = np.int32
         self.forget()
         self.n_lines = 0
-        self.expected = 1.0  # how much longer the whole file is than what was read of it
-        self.spare = 2.0  # room that is made, where that is not known
+        self.expected = 1.0  # size of the file relative to what was read
+        self.spare = 2.0  # growth of the arrays where that size is unknown
 
     def forget(self) -> None:
-        """Start a new piece, in memory of its own: the last one belongs to whoever has it."""
+        """Start a new piece in new memory; the caller owns the last one."""
         self.n_rows = self.n_values = self.with_qid = 0
         self.least, self.most = np.iinfo(np.int64).max, -1
         self.labels: list[str] = []
@@ -279,13 +279,13 @@ class _GrowingRows:
         self.budget.check(used + self.label_bytes + more, what)
 
     def _reserve(self, rows: int, values: int) -> None:
-        """Room for so many more; memory that is not used is never touched."""
+        """Make room for more rows and values; unused memory is never touched."""
         more = self._bytes(rows, values)
         if self.n_rows + rows <= len(self.label) and self.n_values + values <= len(self.value):
             self.check_memory(more)
             return
         needed = self._bytes(self.n_rows + rows, self.n_values + values)
-        self.check_memory(needed)  # the old arrays are there until they are copied
+        self.check_memory(needed)  # with the old arrays, until they are copied
         old = (self.label, self.qid, self.end, self.index, self.value)
         factor = max(self.spare, 1.1 * self.expected)
         factor = min(factor, max(1.0, self.budget.max_bytes / needed))
@@ -296,7 +296,7 @@ class _GrowingRows:
             before[: self.n_values] = array[: self.n_values]
 
     def parse(self, parts: list[np.ndarray], each: Callable) -> None:
-        """Append the rows of some text, cut into parts; ``each`` is a map over them."""
+        """Append the rows of text, cut into parts; ``each`` maps over the parts."""
         sizes = np.array(list(each(_core.measure_svmlight, parts))).reshape(-1, 2)
         self._reserve(*sizes.sum(axis=0))
         row_at, value_at = (np.cumsum(sizes, axis=0) - sizes + (self.n_rows, self.n_values)).T
@@ -318,7 +318,7 @@ class _GrowingRows:
             self._append(result, row_at[k], value_at[k])
 
     def _append(self, result: _Result, row_at: int, value_at: int) -> None:
-        """Close the holes that comments and empty lines leave; count row ends from the start."""
+        """Append a parsed part: close gaps left by comments and empty lines, shift row ends."""
         rows = slice(row_at, row_at + result.rows)
         values = slice(value_at, value_at + result.values)
         to_rows = slice(self.n_rows, self.n_rows + result.rows)
@@ -345,7 +345,7 @@ class _GrowingRows:
                 self._fail(text, "not_utf8", content.count(b"\n", 0, begin), line_at, begin)
 
     def _fail(self, text: np.ndarray, fault: str, lines: int, line_at: int, at: int) -> NoReturn:
-        """Raise what ``fault`` means, so many lines into the text; bytes are counted from 0."""
+        """Raise the error of ``fault``, ``lines`` into the text at byte ``at``."""
         if fault in ("text_label", "wide_index"):
             self.text_labels |= fault == "text_label"
             if fault == "wide_index":
@@ -365,7 +365,7 @@ class _GrowingRows:
             raise ValueError(f"{self.name}: no rows in it.")
         if 0 < self.with_qid < self.n_rows:
             raise ValueError(
-                f"{self.name}: {self.with_qid} of {self.n_rows} rows have a qid; give all or none."
+                f"{self.name}: {self.with_qid} of {self.n_rows} rows have a qid; {_ALL_QID}"
             )
         if zero_based == "auto":
             zero_based = self.least == 0

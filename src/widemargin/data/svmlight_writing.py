@@ -1,4 +1,4 @@
-"""svmlight / LIBSVM text that reads back to the very same numbers."""
+"""svmlight / LIBSVM text that reads back to the same numbers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def write_svmlight(path, X, y=None, *, qid=None, zero_based: bool = False) -> No
     if X.ndim == 2:
         X = canonical(X)
     if X.dtype == np.longdouble:
-        X = X.astype(np.float64)  # which is all that a reader makes of it
+        X = X.astype(np.float64)  # a reader returns no more digits
     if X.ndim != 2 or X.dtype.kind not in "biuf" or not np.all(np.isfinite(X.data)):
         raise ValueError("X must be a matrix of finite real numbers.")
     n = X.shape[0]
@@ -74,7 +74,7 @@ def write_svmlight(path, X, y=None, *, qid=None, zero_based: bool = False) -> No
 
 
 def _texts(values: np.ndarray) -> list[str]:
-    """Of every number; of those that occur often, found once (by their bits: 0 is not -0)."""
+    """The texts of numbers; equal ones (by their bits: 0 is not -0) are converted once."""
     bits = values.view(f"u{values.itemsize}")
     _, first, number = np.unique(bits, return_index=True, return_inverse=True)
     texts = [_number_text(value, values.dtype) for value in values[first].tolist()]

@@ -1,4 +1,4 @@
-"""CSV, TSV, Parquet and Arrow files as pyarrow's tables."""
+"""CSV, TSV, Parquet and Arrow files as pyarrow's tables: as a whole, or some rows at a time."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -17,27 +18,23 @@ from widemargin.data.streams import BLOCK, LentStream, whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow.parquet import ParquetFile
 
+TABLE_FORMATS = ("csv", "tsv", "parquet", "arrow")
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 _ARROW_FILE = b"ARROW1"
 _ARROW_FILE_HEAD = 8  # bytes before the stream that an Arrow file holds
 _COLUMN, _CSV_COLUMN = 4 << 10, 12 << 10  # bytes that a column takes whatever is in it
 _LEAST_BLOCK = 1 << 16  # bytes of CSV text
-_CELLS = 1 << 20  # of a Parquet file that are unpacked at a time
+_PIECE = 8 << 20  # bytes of numbers that are unpacked at a time
 _MOST_ROWS, _MOST_ROWS_SPELLED = 1 << 16, 1 << 8  # likewise: each may be a text as long as a page
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a CSV file does not say itself.
-
-    ``na`` are values that count as missing; ``text_columns`` says which of the columns are text,
-    whatever they look like.
-    """
+    """Of a CSV file, values that count as missing and columns that are text in any case."""
 
     na: Sequence[str]
-    text_columns: Callable[[list[str]], Iterable[str]]
+    texts: Collection[str]
 
 
 class LoadedTable(NamedTuple):
@@ -48,142 +45,27 @@ class LoadedTable(NamedTuple):
     categorical: Collection[str] = ()
 
 
-def load_table(stream: BinaryIO, format: str, asked: Asked, budget: Budget) -> LoadedTable:
+def table_file(
+    stream: BinaryIO,
+    format: str,
+    asked: Asked,
+    budget: Budget,
+    again: Callable[[], BinaryIO] | None = None,
+) -> CsvFile | ParquetFile | ArrowFile:
+    """The table in a stream of one of `TABLE_FORMATS`.
+
+    It has two ways to be read: as a ``whole``, or in ``pieces`` of rows in order that take about
+    ``n_bytes`` as numbers each.  Columns of CSV text are of ``types`` then; those that have none
+    there, of what suits a piece.  ``again`` opens the text from its start.
+    """
     if format in ("csv", "tsv"):
-        return _load_csv(stream, ",;" if format == "csv" else "\t", asked, budget)
+        return CsvFile(again or (lambda: stream), ",;" if format == "csv" else "\t", asked, budget)
     if not stream.seekable():
         stream = whole(stream, budget)
-    load = _load_parquet if format == "parquet" else _load_arrow
-    table, schema = load(stream, budget)
-    table.validate(full=True)  # offsets and numbers of texts are taken from the file as they are
-    return LoadedTable(_without_index(table), True, _dictionaries(schema))
+    return (ParquetFile if format == "parquet" else ArrowFile)(stream, budget)
 
 
-def _without_index(table: pa.Table) -> pa.Table:
-    """An index that pandas saved is no feature, and not the last column either."""
-    return table.drop_columns([c for c in table.column_names if _PANDAS_INDEX.fullmatch(c)])
-
-
-def _dictionaries(schema: pa.Schema) -> set[str]:
-    from pyarrow import types
-
-    return {field.name for field in schema if types.is_dictionary(field.type)}
-
-
-def _check_columns(n: int, each: int, budget: Budget) -> None:
-    budget.check(n * each, f"its {n} columns take")
-
-
-def _load_parquet(stream: BinaryIO, budget: Budget) -> tuple[pa.Table, pa.Schema]:
-    """Texts by number, unless their encoding has to be spelled out; and the schema as written."""
-    from pyarrow.parquet import ParquetFile
-
-    file = ParquetFile(stream)
-    told, schema = file.metadata, file.schema_arrow
-    sizes = [told.row_group(i).total_byte_size for i in range(told.num_row_groups)]
-    budget.check(max(sum(sizes), 8 * told.num_rows * told.num_columns), "its columns take")
-    _check_columns(told.num_columns, _COLUMN, budget)
-    rows = max(1, min(_MOST_ROWS, _CELLS // max(1, told.num_columns)))
-    try:
-        return _in_batches(_by_number(stream, file), rows, budget), schema
-    except OSError as error:
-        if "Not yet implemented" not in str(error):
-            raise
-    return _in_batches(ParquetFile(stream, metadata=told), _MOST_ROWS_SPELLED, budget), schema
-
-
-def _by_number(stream: BinaryIO, file: ParquetFile) -> ParquetFile:
-    from pyarrow.parquet import ParquetFile
-
-    columns = [file.metadata.schema.column(i) for i in range(file.metadata.num_columns)]
-    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
-    return ParquetFile(stream, metadata=file.metadata, read_dictionary=texts)
-
-
-def parquet_batches(stream: BinaryIO, n_bytes: int, budget: Budget) -> Iterator[LoadedTable]:
-    """Some rows at a time, of about so many bytes as numbers."""
-    import pyarrow as pa
-    from pyarrow.parquet import ParquetFile
-
-    file = ParquetFile(stream)
-    _check_columns(file.metadata.num_columns, _COLUMN, budget)
-    categorical = _dictionaries(file.schema_arrow)
-    rows = max(1, min(_MOST_ROWS, n_bytes // (8 * max(1, file.metadata.num_columns))))
-    try:
-        batches = _by_number(stream, file).iter_batches(rows)
-        first = next(batches, None)
-    except OSError as error:
-        if "Not yet implemented" not in str(error):
-            raise
-        batches = ParquetFile(stream).iter_batches(min(rows, _MOST_ROWS_SPELLED))
-        first = next(batches, None)
-    while first is not None:
-        budget.check(first.nbytes, "some of its rows take")
-        table = pa.Table.from_batches([first])
-        table.validate(full=True)
-        yield LoadedTable(_without_index(table), True, categorical)
-        first = next(batches, None)
-
-
-def _in_batches(file: ParquetFile, rows: int, budget: Budget) -> pa.Table:
-    """So many rows at a time: a page of a few bytes may stand for any number of them."""
-    import pyarrow as pa
-
-    batches, total = [], 0
-    for batch in file.iter_batches(rows):
-        total += batch.nbytes
-        budget.check(total, "its columns take")
-        batches.append(batch)
-    budget.hold(total, "its columns take")
-    return pa.Table.from_batches(batches, schema=file.schema_arrow)
-
-
-def _load_arrow(stream: BinaryIO, budget: Budget) -> tuple[pa.Table, pa.Schema]:
-    budget.hold(_to_arrow_messages(stream).all, "its columns take")
-    reader = _arrow_reader(stream, budget)
-    return reader.read_all(), reader.schema
-
-
-def arrow_batches(stream: BinaryIO, n_bytes: int, budget: Budget) -> Iterator[LoadedTable]:
-    """Some rows at a time; in memory are those of one batch of the file."""
-    budget.check(_to_arrow_messages(stream).at_once, "some of its rows take")
-    return in_pieces(_arrow_reader(stream, budget), n_bytes, budget)
-
-
-def in_pieces(reader: pa.RecordBatchReader, n_bytes: int, budget: Budget) -> Iterator[LoadedTable]:
-    """Batches cut into tables of about so many bytes as numbers."""
-    import pyarrow as pa
-
-    categorical = _dictionaries(reader.schema)
-    step = max(1, min(_MOST_ROWS, n_bytes // (8 * max(1, len(reader.schema)))))
-    for batch in reader:
-        budget.check(batch.nbytes, "some of its rows take")
-        table = pa.Table.from_batches([batch])
-        table.validate(full=True)
-        for begin in range(0, table.num_rows, step):
-            yield LoadedTable(_without_index(table.slice(begin, step)), True, categorical)
-
-
-def _to_arrow_messages(stream: BinaryIO) -> Declared:
-    """Go where the first of them begins: a file is a stream with a head and an index, which nobody
-    needs who reads all."""
-    stream.seek(0)
-    if stream.read(len(_ARROW_FILE)) == _ARROW_FILE:
-        stream.seek(-len(_ARROW_FILE), os.SEEK_END)
-        if stream.read() != _ARROW_FILE:
-            raise ValueError("the Arrow file is cut short: it has no end mark")
-        stream.seek(_ARROW_FILE_HEAD)
-    else:
-        stream.seek(0)
-    return declared_bytes(stream)
-
-
-def _arrow_reader(stream: BinaryIO, budget: Budget) -> pa.RecordBatchReader:
-    from pyarrow import ipc
-
-    reader = ipc.open_stream(stream)
-    _check_columns(len(reader.schema), _COLUMN, budget)
-    return reader
+# ------------------------------------------------------------------ CSV and TSV
 
 
 @dataclass(frozen=True)
@@ -207,13 +89,12 @@ class CsvForm:
         second = _first_record(stream, budget)
         has_header = _is_header(fields, _split(second.decode("utf-8", "replace"), delimiter)[0])
         spelled = fields if has_header else [str(i) for i in range(len(fields))]
-        _check_columns(len(spelled), _CSV_COLUMN, budget)
+        budget.check(len(spelled) * _CSV_COLUMN, f"its {len(spelled)} columns take")
         nulls = [*ConvertOptions().null_values, *asked.na]
         # Files with a blank after each comma have one before a ? too.
         nulls = [f"{blank}{na}" for na in nulls for blank in ("", " ")]
-        texts = set(asked.text_columns([name.lstrip(" ") for name in spelled]))
         rest = second if has_header else first + second
-        return cls(first + second, rest, spelled, has_header, delimiter, nulls, texts)
+        return cls(first + second, rest, spelled, has_header, delimiter, nulls, set(asked.texts))
 
     @property
     def names(self) -> list[str]:
@@ -248,26 +129,72 @@ class CsvForm:
         return _without_blanks(table)
 
 
-def _load_csv(stream: BinaryIO, delimiters: str, asked: Asked, budget: Budget) -> LoadedTable:
-    import pyarrow as pa
+@dataclass(frozen=True)
+class CsvFile:
+    """CSV or TSV text, which ``again`` opens from its start."""
 
-    form = CsvForm.of(stream, delimiters, asked, budget)
-    before = pa.total_allocated_bytes()
+    again: Callable[[], BinaryIO]
+    delimiters: str
+    asked: Asked
+    budget: Budget
 
-    def check_memory() -> None:
-        # Of all threads: a pool of its own would have to outlive every array made of the table.
-        budget.check(pa.total_allocated_bytes() - before, "its columns take")
+    def whole(self) -> LoadedTable:
+        import pyarrow as pa
 
-    # More than any row; pyarrow reads dozens of blocks ahead.
-    block = min(max(BLOCK, 64 * len(form.head)), 1 << 30, max(_LEAST_BLOCK, budget.max_bytes >> 6))
-    # Filled to the brim: pyarrow takes a short read for the end.
-    text = LentStream(_Rewound(form.head, stream, check_memory))
-    try:
-        table = form.read(text.lend, block, types={}, with_names=form.has_header)
-    finally:
-        text.wait()
-    budget.hold(table.nbytes, "its columns take")
-    return LoadedTable(table, form.has_header)
+        stream, budget = self.again(), self.budget
+        form = CsvForm.of(stream, self.delimiters, self.asked, budget)
+        before = pa.total_allocated_bytes()
+
+        def check_memory() -> None:
+            # Of all threads: a pool of its own would have to outlive every array of the table.
+            budget.check(pa.total_allocated_bytes() - before, "its columns take")
+
+        # More than any row; pyarrow reads dozens of blocks ahead.
+        least = max(_LEAST_BLOCK, budget.max_bytes >> 6)
+        block = min(max(BLOCK, 64 * len(form.head)), 1 << 30, least)
+        # Filled to the brim: pyarrow takes a short read for the end.
+        text = LentStream(_Rewound(form.head, stream, check_memory))
+        try:
+            table = form.read(text.lend, block, types={}, with_names=form.has_header)
+        finally:
+            text.wait()
+        budget.hold(table.nbytes, "its columns take")
+        return LoadedTable(table, form.has_header)
+
+    def pieces(self, n_bytes: int, types: Mapping[str, pa.DataType]) -> Iterator[LoadedTable]:
+        import pyarrow as pa
+
+        stream = self.again()
+        form = CsvForm.of(stream, self.delimiters, self.asked, self.budget)
+        for text in whole_records(form.rest, stream, n_bytes, self.budget):
+            if text.strip(b"\r\n"):
+                opened = partial(pa.BufferReader, text)
+                table = form.read(opened, len(text) + 1, types=types, with_names=False)
+                yield LoadedTable(table, form.has_header)
+
+
+def whole_records(text: bytes, stream: BinaryIO, n_bytes: int, budget: Budget) -> Iterator[bytes]:
+    """``text`` and what follows, cut behind records; a line break in quotes ends none.
+
+    >>> import io
+    >>> list(whole_records(b'1,"a', io.BytesIO(b'\\nb"\\n2,c\\n3,d'), 9, Budget(None, "")))
+    [b'1,"a\\nb"\\n2,c\\n', b'3,d']
+    """
+    while more := stream.read(n_bytes):
+        text += more
+        budget.check(2 * len(text), "a record of it takes")
+        n_quotes, end = text.count(b'"'), len(text)
+        while end > 0:  # back to a line break with all quotes before it closed
+            cut = text.rfind(b"\n", 0, end) + 1
+            n_quotes -= text.count(b'"', cut, end)
+            end = cut if n_quotes % 2 == 0 else cut - 1
+            if n_quotes % 2 == 0:
+                break
+        if end > 0:
+            yield text[:end]
+            text = text[end:]
+    if text:
+        yield text
 
 
 def _without_blanks(table: pa.Table) -> pa.Table:
@@ -342,3 +269,132 @@ class _Rewound:
     def read(self, size: int) -> bytes:
         self._before_each()
         return self._head.read(size) or self._rest.read(size)
+
+
+# ------------------------------------------------------------------ Parquet and Arrow
+
+
+def _without_index(table: pa.Table) -> pa.Table:
+    """An index that pandas saved is no feature, and not the last column either."""
+    return table.drop_columns([c for c in table.column_names if _PANDAS_INDEX.fullmatch(c)])
+
+
+def _dictionaries(schema: pa.Schema) -> set[str]:
+    from pyarrow import types
+
+    return {field.name for field in schema if types.is_dictionary(field.type)}
+
+
+def _joined(pieces: Iterator[LoadedTable], budget: Budget) -> LoadedTable:
+    """Join pieces to one table, if it fits in the budget."""
+    import pyarrow as pa
+
+    parts, total = [], 0
+    for part in pieces:
+        total += part.table.nbytes
+        budget.check(total, "its columns take")
+        parts.append(part)
+    if not parts:
+        raise ValueError("the table has no rows")
+    budget.hold(total, "its columns take")
+    return parts[0]._replace(table=pa.concat_tables([part.table for part in parts]))
+
+
+@dataclass(frozen=True)
+class ParquetFile:
+    """Texts come by number, unless their encoding has to be spelled out."""
+
+    stream: BinaryIO
+    budget: Budget
+
+    def whole(self) -> LoadedTable:
+        from pyarrow import parquet
+
+        told = parquet.ParquetFile(self.stream).metadata
+        sizes = [told.row_group(i).total_byte_size for i in range(told.num_row_groups)]
+        least = 8 * told.num_rows * told.num_columns
+        self.budget.check(max(sum(sizes), least), "its columns take")
+        return _joined(self.pieces(_PIECE, {}), self.budget)
+
+    def pieces(self, n_bytes: int, types: Mapping[str, pa.DataType]) -> Iterator[LoadedTable]:
+        from pyarrow import parquet
+
+        file = parquet.ParquetFile(self.stream)
+        told, declared = file.metadata, _dictionaries(file.schema_arrow)
+        n = told.num_columns
+        self.budget.check(n * _COLUMN, f"its {n} columns take")
+        columns = [told.schema.column(i) for i in range(n)]
+        texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+        # A page of a few bytes may stand for any number of rows.
+        rows = max(1, min(_MOST_ROWS, n_bytes // (8 * max(1, n))))
+        try:
+            by_number = parquet.ParquetFile(self.stream, metadata=told, read_dictionary=texts)
+            batches = by_number.iter_batches(rows)
+            batch = next(batches, None)
+        except OSError as error:
+            if "Not yet implemented" not in str(error):
+                raise
+            batches = file.iter_batches(min(rows, _MOST_ROWS_SPELLED))
+            batch = next(batches, None)
+        while batch is not None:
+            yield from _validated(batch, rows, declared, self.budget)
+            batch = next(batches, None)
+
+
+@dataclass(frozen=True)
+class ArrowFile:
+    """An IPC file or stream; in memory are the rows of one of its batches."""
+
+    stream: BinaryIO
+    budget: Budget
+
+    def whole(self) -> LoadedTable:
+        self.budget.check(_to_arrow_messages(self.stream).all, "its columns take")
+        return _joined(self.pieces(_PIECE, {}), self.budget)
+
+    def pieces(self, n_bytes: int, types: Mapping[str, pa.DataType]) -> Iterator[LoadedTable]:
+        from pyarrow import ipc
+
+        self.budget.check(_to_arrow_messages(self.stream).at_once, "some of its rows take")
+        reader = ipc.open_stream(self.stream)
+        n = len(reader.schema)
+        self.budget.check(n * _COLUMN, f"its {n} columns take")
+        return in_pieces(reader, n_bytes, self.budget)
+
+
+def in_pieces(reader: pa.RecordBatchReader, n_bytes: int, budget: Budget) -> Iterator[LoadedTable]:
+    """Batches cut into tables of about so many bytes as numbers."""
+    declared = _dictionaries(reader.schema)
+    step = max(1, min(_MOST_ROWS, n_bytes // (8 * max(1, len(reader.schema)))))
+    for batch in reader:
+        yield from _validated(batch, step, declared, budget)
+
+
+def _validated(
+    batch: pa.RecordBatch, step: int, declared: set[str], budget: Budget
+) -> Iterator[LoadedTable]:
+    """So many rows of a batch at a time."""
+    import pyarrow as pa
+
+    # Offsets and numbers of texts are as in the file, and the size is computed from them.
+    batch.validate(full=True)
+    budget.check(batch.nbytes, "some of its rows take")
+    table = pa.Table.from_batches([batch])
+    for begin in range(0, table.num_rows, step):
+        yield LoadedTable(_without_index(table.slice(begin, step)), True, declared)
+
+
+def _to_arrow_messages(stream: BinaryIO) -> Declared:
+    """Go where the first of them begins.
+
+    A file is a stream with a head and an index, which a full read does not need.
+    """
+    stream.seek(0)
+    if stream.read(len(_ARROW_FILE)) == _ARROW_FILE:
+        stream.seek(-len(_ARROW_FILE), os.SEEK_END)
+        if stream.read() != _ARROW_FILE:
+            raise ValueError("the Arrow file is cut short: it has no end mark")
+        stream.seek(_ARROW_FILE_HEAD)
+    else:
+        stream.seek(0)
+    return declared_bytes(stream)

@@ -179,7 +179,7 @@ def _draw_curves(ax, shape: Shape, classes: np.ndarray, spread) -> str:
         (line,) = ax.plot(seen.values, seen.scores[:, k], **style, label=short(label))
         if seen.missing is not None:
             ax.axhline(seen.missing[k], color=line.get_color(), lw=1, ls=":")
-    if seen.share is not None and len(seen.values) > 1:
+    if len(seen.values) > 1:
         count, edges = np.histogram(seen.values, _STRIP_BARS, weights=seen.share)
         _draw_strip(ax, edges[:-1], np.diff(edges), count)
     return "" if seen.missing is None else ", missing dotted"
@@ -188,9 +188,7 @@ def _draw_curves(ax, shape: Shape, classes: np.ndarray, spread) -> str:
 def _draw_categories(ax, shape: Shape, classes: np.ndarray, spread) -> str:
     """A group of bars per category, and how many of them are shown if not all are."""
     n = len(shape.values)
-    shown = np.arange(min(n, _MOST_CATEGORIES))
-    if shape.share is not None:
-        shown = np.argsort(-shape.share, kind="stable")[:_MOST_CATEGORIES]
+    shown = np.argsort(-shape.share, kind="stable")[:_MOST_CATEGORIES]
     width = 0.8 / len(classes)
     for k, label in enumerate(classes):
         place = np.arange(len(shown)) + (k - (len(classes) - 1) / 2) * width
@@ -203,8 +201,7 @@ def _draw_categories(ax, shape: Shape, classes: np.ndarray, spread) -> str:
                 color=ax.spines["left"].get_edgecolor(),
                 lw=1.2,
             )
-    if shape.share is not None:
-        _draw_strip(ax, np.arange(len(shown)) - 0.4, np.full(len(shown), 0.8), shape.share[shown])
+    _draw_strip(ax, np.arange(len(shown)) - 0.4, np.full(len(shown), 0.8), shape.share[shown])
     names = [short(shape.values[k]) for k in shown]
     turned = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
     if sum(map(len, names)) <= _SHORT_ENOUGH:

@@ -11,14 +11,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.calibration import parts_of, uncalibrated
+from widemargin.errors import Message, Parameter, ParameterError
 from widemargin.export.labels import plain_labels
 from widemargin.kernel import KernelSVC
 from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.model import KernelModel
 from widemargin.libsvm.svm_text import SvmText
-from widemargin.multiclass import Coding, every_pair, pair_numbers
+from widemargin.multiclass import every_pair, pair_numbers
+from widemargin.table_encoder import TableEncoder
 from widemargin.units import SCALERS, Units
-from widemargin.wording import words
 
 _INEXACT = "which LIBSVM's format cannot say with this kernel."
 
@@ -32,7 +33,7 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
 
     Parameters
     ----------
-    model : KernelSVC, or a Pipeline of scalers and one
+    model : KernelSVC, or a Pipeline of scalers (a `TableEncoder` of numbers too) and one
         Exact (``early=False``), with the kernel "rbf", "poly" or "sigmoid", whole numbers as
         labels, and two classes or ``multi_class="ovo"``.  Behind scalers the file is for data as
         it is, if the format can say that: "rbf" with one factor for all features, "poly" and
@@ -96,11 +97,14 @@ def _sigmoids(model) -> tuple[np.ndarray, np.ndarray] | None:
         return None
     _, curves = parts_of(model)
     if len(model.classes_) > 2 or model.method != "sigmoid":
-        raise ValueError(
+        message = Message(
             "LIBSVM's probabilities are sigmoids of pairs of classes, and those of this model are "
-            f"{len(curves)} curves ({model.method}) of single classes. Export the model without "
-            f"them: {words().uncalibrated}."
+            "{n} curves ({method}) of single classes. Export the model without them: {without}.",
+            n=len(curves),
+            method=model.method,
+            without=Parameter("probability", False, "model.calibrated_classifiers_[0].estimator"),
         )
+        raise ValueError(message)
     return np.array([curve.a_ for curve in curves]), np.array([curve.b_ for curve in curves])
 
 
@@ -110,11 +114,13 @@ def _units(model) -> Units | None:
         return None
     check_is_fitted(model)
     for step in model[:-1]:
-        if not isinstance(step, SCALERS) and step not in (None, "passthrough"):
+        scales = isinstance(step, SCALERS) or (
+            isinstance(step, TableEncoder) and step.columns_.are_features  # numbers without gaps
+        )
+        if not scales and step not in (None, "passthrough"):
             kind = type(step).__name__
             raise ValueError(
-                f"A pipeline with {kind} is more than LIBSVM's format can say. Use "
-                f"{words().function('export_onnx')}."
+                f"LIBSVM's format cannot express a pipeline with {kind}. Export to ONNX."
             )
     if any(getattr(step, "clip", False) for step in model[:-1]):
         raise ValueError(f"The scaler clips, {_INEXACT} {_way_out()}")
@@ -149,7 +155,7 @@ def _in_units(fitted: KernelModel, units: Units | None) -> tuple[dict[str, float
 def _way_out() -> str:
     return (
         "Train on data that is scaled already (the command scale writes a range file that "
-        f"svm-scale reads), or use {words().function('export_onnx')}."
+        "svm-scale reads), or export to ONNX."
     )
 
 
@@ -166,35 +172,40 @@ def _support_vectors(fitted: KernelModel) -> sp.csr_array:
 
 def _checked_labels(model) -> np.ndarray:
     """The labels of a model that LIBSVM's format can express."""
-    option, elsewhere = words().option, words().function("export_onnx")
     if not isinstance(model, KernelSVC):
         raise ValueError(
             f"LIBSVM's format has no {type(model).__name__}, only kernel machines: export a "
-            f"KernelSVC, perhaps behind scalers, or use {elsewhere}."
+            f"KernelSVC, perhaps behind scalers, or export to ONNX."
         )
     check_is_fitted(model, "model_")
     if model.model_.kernel.traits.libsvm is None:
-        raise ValueError(
-            f"{option('kernel', model.kernel)} is none of LIBSVM's. Fit with "
-            f"{option('kernel', 'rbf')}, 'poly' or 'sigmoid'; {elsewhere} also writes 'laplacian' "
-            "and 'chi2'."
+        raise ParameterError(
+            "kernel",
+            model.kernel,
+            "is not one of LIBSVM's. Fit with {rbf}, 'poly' or 'sigmoid', or export to ONNX, which "
+            "also has 'laplacian' and 'chi2'.",
+            rbf=Parameter("kernel", "rbf"),
         )
     if model.model_.router is not None:
-        raise ValueError(
-            "This is an early model, of clusters, which LIBSVM's format cannot say. Fit to the end "
-            f"with {option('early', False)}, or use {elsewhere}."
+        message = Message(
+            "LIBSVM's format cannot express an early model, of clusters. Fit to the end with "
+            "{early}, or export to ONNX.",
+            early=Parameter("early", False),
         )
-    if len(model.classes_) > 2 and not Coding.of(model).votes:
-        raise ValueError(
-            f"{option('multi_class', model.multi_class)} with {len(model.classes_)} classes: "
-            f"LIBSVM knows pairs of classes only. Fit with {option('multi_class', 'ovo')}, or use "
-            f"{elsewhere}."
+        raise ValueError(message)
+    if len(model.classes_) > 2 and not model.coding_.votes:
+        raise ParameterError(
+            "multi_class",
+            model.multi_class,
+            "with {n} classes: LIBSVM has pairs only. Fit with {ovo}, or export to ONNX.",
+            n=len(model.classes_),
+            ovo=Parameter("multi_class", "ovo"),
         )
     labels = plain_labels(model.classes_)
     limits = np.iinfo(np.int32)
     if labels.dtype.kind != "i" or labels.min() < limits.min or labels.max() > limits.max:
         raise ValueError(
-            f"The labels {model.classes_.tolist()!r} are not whole numbers of 32 bits, which is "
-            f"all that LIBSVM's format knows. Fit with numbers, or use {elsewhere}."
+            f"The labels {model.classes_.tolist()!r} are not 32-bit integers, which LIBSVM's "
+            "format requires. Fit with numbers, or export to ONNX."
         )
     return labels

@@ -6,20 +6,20 @@ import json
 import os
 
 import numpy as np
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive import AdditiveSVC
+from widemargin.additive.columns import Columns
 from widemargin.export.labels import plain_labels
 from widemargin.export.onnx_additive import additive_scores
 from widemargin.export.onnx_graph import Graph
-from widemargin.export.onnx_inputs import Inputs, matrix_input, table_input
+from widemargin.export.onnx_inputs import Inputs, encoded_input, model_input
 from widemargin.export.onnx_kernel import kernel_scores, votes
 from widemargin.files import replacing
 from widemargin.kernel import KernelSVC
-from widemargin.multiclass import Coding
+from widemargin.table_encoder import TableEncoder
 
 
 def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLike) -> None:
@@ -38,9 +38,9 @@ def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLi
     Parameters
     ----------
     model : AdditiveSVC, KernelSVC or Pipeline
-        A pipeline is made of MinMaxScaler, MaxAbsScaler, StandardScaler or SimpleImputer (of NaN,
-        by numbers) and ends in one of the two.  A routed early model computes the kernel values
-        of all clusters, and uses one's.
+        A pipeline may begin with a `TableEncoder`, go on with MinMaxScaler, MaxAbsScaler or
+        StandardScaler, and ends in one of the two.  A routed early model computes the kernel
+        values of all clusters, and uses one's.
     path : path
         Written whole or not at all.
 
@@ -67,10 +67,8 @@ def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLi
     """
     check_is_fitted(model)
     graph = Graph()
-    *scalers, classifier = (
-        [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    )
-    inputs = _inputs(graph, classifier, behind=scalers)
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    classifier, inputs = steps[-1], _inputs(graph, steps)
     scores = _class_scores(graph, inputs, classifier)
     labels = plain_labels(classifier.classes_)
     graph("Gather", labels, _best(graph, scores, len(labels)), output="label")
@@ -81,24 +79,25 @@ def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLi
         {"label": (labels.dtype, ["N"]), "scores": (np.float32, shape)},
         _metadata(model, inputs),
     )
-    with replacing(path) as temporary:
-        temporary.write_bytes(content)
+    with replacing(path) as file:
+        file.write(content)
 
 
-def _inputs(graph: Graph, classifier, behind: list) -> Inputs:
-    """What the model takes, with the numbers as the scalers leave them."""
-    columns = getattr(classifier, "columns_", None)
-    if columns is not None and columns.categories:
-        if behind:
-            raise ValueError(
-                f"A pipeline with {type(behind[0]).__name__} before columns of categories cannot "
-                "be exported. Fit the last step alone: it scales its numbers itself."
-            )
-        names = getattr(classifier, "feature_names_in_", None)
-        return table_input(graph, columns, None if names is None else [*map(str, names)])
-    found = matrix_input(classifier.n_features_in_)
+def _inputs(graph: Graph, steps: list) -> Inputs:
+    """What the model takes, with the numbers as the steps before the last leave them."""
+    *before, classifier = steps
+    columns = getattr(classifier, "columns_", None) or Columns(classifier.n_features_in_)
+    if before and columns.categories:
+        raise ValueError(
+            f"A pipeline with {type(before[0]).__name__} before columns of categories cannot "
+            "be exported. Fit the last step alone: it scales its numbers itself."
+        )
+    if before and isinstance(before[0], TableEncoder):
+        found = encoded_input(graph, before.pop(0))
+    else:
+        found = model_input(graph, classifier, columns)
     x = found.numbers
-    for scaler in behind:
+    for scaler in before:
         x = _scaled(graph, x, scaler)
     return found._replace(numbers=x)
 
@@ -114,9 +113,6 @@ def _metadata(model, inputs: Inputs) -> dict[str, str]:
 def _scaled(graph: Graph, x: str, scaler) -> str:
     """What a scaler makes of float32 rows: computed in double precision, each result rounded."""
     limits = None
-    filling = _filling(scaler)
-    if filling is not None:
-        return graph("Where", graph("IsNaN", x), filling, x)
     if isinstance(scaler, MinMaxScaler):
         operations = [("Mul", scaler.scale_), ("Add", scaler.min_)]
         limits = scaler.feature_range if scaler.clip else None
@@ -128,26 +124,14 @@ def _scaled(graph: Graph, x: str, scaler) -> str:
         operations += [("Div", scaler.scale_.astype(np.float32))] if scaler.with_std else []
     else:
         raise ValueError(
-            f"A pipeline with {type(scaler).__name__} cannot be exported: its steps before the "
-            "last must be MinMaxScaler, MaxAbsScaler, StandardScaler, or a SimpleImputer of NaN "
-            "by numbers. Export the last step alone, and transform the data before."
+            f"A pipeline with {type(scaler).__name__} cannot be exported: before its last step it "
+            "may have a TableEncoder, which comes first, and MinMaxScaler, MaxAbsScaler and "
+            "StandardScaler. Export the last step alone, and transform the data before."
         )
     for operation, numbers in operations:
         exact = graph(operation, graph.cast(x, np.float64), numbers.astype(np.float64))
         x = graph.cast(exact, np.float32)
     return x if limits is None else graph("Clip", x, *map(np.float32, limits))
-
-
-def _filling(step) -> np.ndarray | None:
-    """What NaN becomes in every column, if that is all that the step does."""
-    if not isinstance(step, SimpleImputer) or step.add_indicator:
-        return None
-    try:
-        filling = step.statistics_.astype(np.float32)
-    except ValueError:  # text
-        return None
-    of_nan = isinstance(step.missing_values, float) and np.isnan(step.missing_values)
-    return filling if of_nan and np.all(np.isfinite(filling)) else None
 
 
 def _class_scores(graph: Graph, x: Inputs, model) -> str:
@@ -157,7 +141,7 @@ def _class_scores(graph: Graph, x: Inputs, model) -> str:
             f"{type(model).__name__} cannot be exported: give an AdditiveSVC, a KernelSVC, or a "
             "Pipeline that ends in one."
         )
-    coding = Coding.of(model)
+    coding = model.coding_
     if isinstance(model, AdditiveSVC):
         scores = additive_scores(graph, x, model.model_, model.columns_)
     else:

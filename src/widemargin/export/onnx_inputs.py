@@ -8,6 +8,7 @@ import numpy as np
 
 from widemargin.additive.columns import Columns
 from widemargin.export.onnx_graph import Graph
+from widemargin.table_encoder import TableEncoder
 
 OUTPUTS = ("label", "scores")
 # What runtimes make of a missing value in a column of text: Python's words, or nothing.
@@ -31,6 +32,35 @@ class Inputs(NamedTuple):
     declared: dict[str, tuple]
     numbers: str
     places: dict[int, str]
+
+
+def encoded_input(graph: Graph, encoder: TableEncoder) -> Inputs:
+    """Columns of a table as the numbers that a `TableEncoder` makes of them."""
+    columns = encoder.columns_
+    found = model_input(graph, encoder, columns)
+    parts = []
+    if columns.n_numbers:
+        missing = graph("IsNaN", found.numbers)
+        filled = graph("Where", missing, encoder.fill_, graph.cast(found.numbers, np.float64))
+        scaled = graph("Mul", graph("Sub", filled, encoder.shift_), encoder.factor_)
+        parts.append(graph.cast(scaled, np.float32))
+    for j in sorted({*columns.categories, *columns.missing}):
+        features = columns.features(j)
+        if features.number is not None:
+            has = graph("Gather", missing, [features.number], axis=1)
+        else:  # missing comes after the categories, and what is unknown after that
+            known = np.arange(len(features.categories) + (features.missing is not None))
+            has = graph("Equal", graph("Unsqueeze", found.places[j], [1]), known)
+        parts.append(graph.cast(has, np.float32))
+    return Inputs(found.declared, graph("Concat", *parts, axis=1), {})
+
+
+def model_input(graph: Graph, model, columns: Columns) -> Inputs:
+    """Columns as the first part of a model takes them."""
+    if not columns.categories:
+        return matrix_input(columns.n_columns)
+    names = getattr(model, "feature_names_in_", None)
+    return table_input(graph, columns, None if names is None else [*map(str, names)])
 
 
 def matrix_input(d: int) -> Inputs:

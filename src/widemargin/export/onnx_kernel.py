@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from widemargin.errors import ParameterError
 from widemargin.export.onnx_graph import Graph
 from widemargin.kernel.kernels import DotKernel, FunctionKernel, Kernel
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.partition import KernelRouter, PointRouter
 from widemargin.kernel.precision import predicts_in_single
 from widemargin.multiclass import Coding
-from widemargin.wording import words
 
 ROUNDING = 3e-5  # of the margin, above which kernel values are in double precision
 
@@ -46,10 +46,11 @@ def votes(graph: Graph, scores: str, coding: Coding) -> str:
 def _check(model: KernelModel) -> None:
     kernel = model.kernel
     if not kernel.traits.ours:
-        raise ValueError(
-            f"{words().option('kernel', kernel.name)} cannot be written to an ONNX file, which has "
-            "no access to functions of yours or to the training rows. Fit with one of the kernels "
-            "'rbf', 'poly', 'sigmoid', 'laplacian' and 'chi2'."
+        raise ParameterError(
+            "kernel",
+            kernel.name,
+            "cannot be written to an ONNX file, which has no access to your functions or to the "
+            "training rows. Fit with 'rbf', 'poly', 'sigmoid', 'laplacian' or 'chi2'.",
         )
     if model.router is not None and model.combination == "bcm":
         raise ValueError(

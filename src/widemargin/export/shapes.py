@@ -12,9 +12,8 @@ from sklearn.pipeline import Pipeline
 
 from widemargin.additive import AdditiveSVC
 from widemargin.export.labels import plain_labels
-from widemargin.files import replacing
-from widemargin.multiclass import Coding
-from widemargin.terms import Explanation, Term, explain
+from widemargin.files import text_output
+from widemargin.terms import Explanation, explain
 
 
 def shape_functions(model: AdditiveSVC | Pipeline, names=None) -> dict[str, Any]:
@@ -56,7 +55,7 @@ def shape_functions(model: AdditiveSVC | Pipeline, names=None) -> dict[str, Any]
     named = names is not None or hasattr(model, "feature_names_in_")
     features = []
     for j, name in enumerate(explained.feature_names):
-        shape = explained.shape(Term(name, (j,)))
+        shape = explained.feature_shape(j)
         is_text = shape.values.dtype == object
         features.append(
             {
@@ -71,7 +70,7 @@ def shape_functions(model: AdditiveSVC | Pipeline, names=None) -> dict[str, Any]
     return {
         "widemargin": version("widemargin"),
         "classes": classes.tolist(),
-        "outputs": classes[Coding.of(explained.machine).scored].tolist(),
+        "outputs": classes[explained.machine.coding_.scored].tolist(),
         "intercepts": _finite(explained.intercept),
         "features": features,
         "terms": _terms(explained),
@@ -79,8 +78,7 @@ def shape_functions(model: AdditiveSVC | Pipeline, names=None) -> dict[str, Any]
 
 
 def _terms(explained: Explanation) -> list[dict[str, Any]]:
-    known = explained.machine.model_.shares is not None
-    size = _finite(explained.importances()) if known else [None] * len(explained.terms)
+    size = _finite(explained.importances())
     return [
         {
             "name": term.name,
@@ -116,8 +114,8 @@ def export_shapes(model: AdditiveSVC | Pipeline, path: str | os.PathLike, names=
     ['widemargin', 'classes', 'outputs', 'intercepts', 'features', 'terms']
     """
     text = json.dumps(shape_functions(model, names), allow_nan=False)
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    with text_output(path) as file:
+        file.write(text)
 
 
 def _finite(values: np.ndarray) -> list:

@@ -13,27 +13,32 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as unpack
 from safetensors.numpy import save as pack
 
-from widemargin.claim import CLAIM, Claim
+from widemargin.budget import Budget
 from widemargin.digest import digest
-from widemargin.files import replacing
+from widemargin.errors import Message, Parameter
+from widemargin.fields import Fields, strict_json
+from widemargin.files import Folder
 from widemargin.kernel.clusters import ClusterSolution
 from widemargin.kernel.problem import Solution
+from widemargin.kernel.problems import Variables
 from widemargin.warning import warn_user
-from widemargin.wording import words
 
 MAGIC = b"widemargin checkpoint 4\n"
+_HEAD = "fit.json"
 BEGUN = "-begun"
 EVERY = 30.0  # seconds between two looks at a problem that is being solved
 _DIGEST = 32
+_LARGEST = 1e300  # objective, of which some can be added
+T = TypeVar("T")
 
 
 class NoCheckpoint:
@@ -48,7 +53,7 @@ class NoCheckpoint:
     def __exit__(self, *exception) -> None:
         pass
 
-    def load(self, name: str) -> None:
+    def load(self, name: str, of: Any) -> None:
         return None
 
     def save(self, name: str, solved: list[ClusterSolution]) -> None:
@@ -78,15 +83,14 @@ class Checkpoint:
     """
 
     def __init__(self, folder, identity: dict[str, str], seed: int):
-        self.folder = Path(folder)
-        self._called = words().option("checkpoint", str(folder))
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._refuse_other_files()
-        self._claim = Claim(self.folder, self._called, "fit")
+        self._called = Message("{folder}", folder=Parameter("checkpoint", str(folder)))
+        self.folder = Folder(folder, make=True)
         try:
+            self._refuse_other_files()
+            self.folder.claim(self._called, "fit")
             self.seed = self._seed(identity, seed)
         except BaseException:
-            self._claim.release()
+            self.folder.close()
             raise
         self._fit = digest(*sorted(identity.items()), self.seed)
 
@@ -94,59 +98,66 @@ class Checkpoint:
         return self
 
     def __exit__(self, *exception) -> None:
-        self._claim.release()
+        self.folder.close()
 
     def _refuse_other_files(self) -> None:
         """Before anything is written: a folder without a head must have nothing in it but ours."""
-        names = {path.name for path in self.folder.iterdir() if path.suffix != ".tmp"}
-        if names and not names & {"fit.json", CLAIM}:
+        names = self.folder.names()
+        if names and _HEAD not in names:
             raise ValueError(
-                f"{self._called} is a folder with other files in it. Use an empty one."
+                Message(
+                    "{it} is a folder with other files in it. Use an empty one.", it=self._called
+                )
             )
 
     def _seed(self, identity: dict[str, str], seed: int) -> int:
         """That of the fit which the folder holds, if it is this one; of a new fit, the given."""
-        head = self.folder / "fit.json"
-        if not head.exists():
+        if not self.folder.has(_HEAD):
             text = json.dumps({**identity, "seed": seed}, indent=1)
-            _write(head, text.encode())
+            self._write(_HEAD, text.encode())
             return seed
-        stored = self._read_head(head)
+        stored = self._read_head()
         other = sorted(k for k in identity if stored.get(k) != identity[k])
         if other:
             raise ValueError(
-                f"{self._called} belongs to a fit with other "
-                f"{' and '.join(other)}. It was left untouched: use another folder, or delete it "
-                "to start afresh."
+                Message(
+                    "{it} belongs to a fit with other {what}. It was left untouched: use another "
+                    "folder, or delete it to start afresh.",
+                    it=self._called,
+                    what=" and ".join(other),
+                )
             )
-        return int(stored["seed"])
+        return stored["seed"]
 
-    @staticmethod
-    def _read_head(head: Path) -> dict:
+    def _read_head(self) -> dict:
+        name = str(self.folder / _HEAD)
         try:
-            stored = json.loads(head.read_text())
-            if not (isinstance(stored, dict) and isinstance(stored.get("seed"), int)):
-                raise ValueError("no seed")
+            with Budget(None, repr(name)) as budget:
+                stored = strict_json(self.folder.read(_HEAD), "it", budget)
+            Fields(stored, name, "fit").integer("seed", high=2**63)
         except ValueError as error:
             raise ValueError(
-                f"{str(head)!r} is not the head of a checkpoint ({error}). Delete the folder to "
-                "start afresh."
+                f"{name!r} is not the head of a checkpoint ({error}). Delete the folder to start "
+                "afresh."
             ) from None
         return stored
 
-    # The variables of a cluster: per binary problem, their numbers, values, objective and gap.
+    # What is loaded is held against the problems of the fit, whose variables it claims to be.
 
-    def load(self, name: str) -> list[ClusterSolution] | None:
-        arrays = self._load(name)
-        if arrays is None:
-            return None
-        solutions = []
-        for k in range(len(arrays) // 3):
-            dual, gap, n_iter, double = arrays[f"sums{k}"].tolist()
-            variables, alpha = arrays[f"variables{k}"], arrays[f"alpha{k}"]
-            sums = (dual, gap, int(n_iter), bool(double))
-            solutions.append(ClusterSolution(variables, alpha, *sums))
-        return solutions
+    def load(self, name: str, problems: Sequence[Variables]) -> list[ClusterSolution] | None:
+        """Per problem, the variables of a cluster: their numbers, values, objective and gap."""
+
+        def made(arrays: dict) -> list[ClusterSolution]:
+            solutions = []
+            for k, problem in enumerate(problems):
+                dual, gap, n_iter, double = _finite(arrays[f"sums{k}"], 4).tolist()
+                variables, alpha = arrays[f"variables{k}"], arrays[f"alpha{k}"]
+                _check_alpha(alpha, problem.upper[_numbers(variables, len(problem.upper))])
+                sums = (dual, gap, int(n_iter), bool(double))
+                solutions.append(ClusterSolution(variables, alpha, *sums))
+            return solutions
+
+        return self._load(name, made)
 
     def save(self, name: str, solved: list[ClusterSolution]) -> None:
         arrays: dict[str, np.ndarray] = {}
@@ -155,57 +166,89 @@ class Checkpoint:
             arrays |= {f"variables{k}": s.variables, f"alpha{k}": s.alpha, f"sums{k}": sums}
         self._save(name, arrays)
 
-    def load_solution(self, name: str) -> Solution | None:
-        a = self._load(name)
-        if a is None:
-            return None
-        primal, dual, n_iter, double = a["sums"].tolist()
-        sums = (primal, dual, int(n_iter))
-        return Solution(a["alpha"], *sums, double=bool(double), each=a.get("each"))
+    def load_solution(self, name: str, problem: Variables) -> Solution | None:
+        def made(a: dict) -> Solution:
+            primal, dual, n_iter, double = _finite(a["sums"], 4).tolist()
+            _check_alpha(a["alpha"], problem.upper)
+            sums, each = (primal, dual, int(n_iter)), a.get("each")
+            if each is not None:
+                _finite(each, len(problem.output), 2)
+            found = Solution(a["alpha"], *sums, double=bool(double), each=each)
+            _finite(np.array([found.relative_gap]), 1)
+            return found
+
+        return self._load(name, made)
 
     def save_solution(self, name: str, s: Solution) -> None:
         sums = np.array([s.primal, s.dual, s.n_iter, s.double], dtype=float)
         each = {} if s.each is None else {"each": s.each}
         self._save(name, {"alpha": s.alpha, "sums": sums, **each})
-        (self.folder / f"{name}{BEGUN}.part").unlink(missing_ok=True)
+        self.folder.remove(f"{name}{BEGUN}.part")
 
-    def load_begun(self, name: str) -> np.ndarray | None:
+    def load_begun(self, name: str, problem: Variables) -> np.ndarray | None:
         """The variables of a problem that was not solved to the end."""
-        arrays = self._load(f"{name}{BEGUN}")
-        return None if arrays is None else arrays["alpha"]
+        return self._load(f"{name}{BEGUN}", lambda a: _check_alpha(a["alpha"], problem.upper))
 
     def save_begun(self, name: str, alpha: np.ndarray) -> None:
         self._save(f"{name}{BEGUN}", {"alpha": alpha})
 
-    def _load(self, name: str) -> dict | None:
-        path = self.folder / f"{name}.part"
-        if not path.exists():
+    def _load(self, name: str, made: Callable[[dict], T]) -> T | None:
+        file = f"{name}.part"
+        if not self.folder.has(file):
             return None
-        content = path.read_bytes()
+        content = self.folder.read(file)
         begin = len(MAGIC) + _DIGEST
         payload = content[begin:]
         try:
             if content[:begin] == MAGIC + self._digest(name, payload):
-                return unpack(payload)
-        except SafetensorError:
+                return made(unpack(payload))
+        except (SafetensorError, ValueError, TypeError, KeyError, OverflowError):
             pass
         warn_user(
-            f"{str(path)!r} is truncated or damaged, or of another fit; this part is computed "
-            "again."
+            f"{str(self.folder / file)!r} is truncated or damaged, or of another fit; this part is "
+            "computed again."
         )
         return None
 
     def _save(self, name: str, arrays: dict) -> None:
         payload = pack({k: np.ascontiguousarray(v) for k, v in arrays.items()})
         try:
-            _write(self.folder / f"{name}.part", MAGIC + self._digest(name, payload) + payload)
+            self._write(f"{name}.part", MAGIC + self._digest(name, payload) + payload)
         except OSError as error:
             warn_user(f"The checkpoint of {name} could not be written ({error}); the fit goes on.")
+
+    def _write(self, file: str, content: bytes) -> None:
+        with self.folder.replacing(file) as whole:
+            whole.write(content)
 
     def _digest(self, name: str, payload: bytes) -> bytes:
         """Of a part: its content, what it is, and which fit and seed it belongs to."""
         key = digest(self._fit, name).encode()
         return hashlib.blake2b(payload, key=key, digest_size=_DIGEST).digest()
+
+
+def _finite(sums: np.ndarray, *shape: int) -> np.ndarray:
+    """Objectives and the like, of this shape."""
+    numbers = sums.dtype == np.float64 and sums.shape == shape
+    if not numbers or not np.all(np.abs(sums) <= _LARGEST):  # NaN is not
+        raise ValueError("an objective that is not finite")
+    return sums
+
+
+def _numbers(variables: np.ndarray, n: int) -> np.ndarray:
+    """Numbers of variables, of which there are n."""
+    whole = variables.ndim == 1 and variables.dtype.kind in "iu"
+    if not whole or np.any((variables < 0) | (variables >= n)):
+        raise ValueError("a variable that the problem does not have")
+    return variables
+
+
+def _check_alpha(alpha: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Variables that are within their bounds."""
+    numbers = alpha.dtype == np.float64 and alpha.shape == upper.shape
+    if not numbers or not np.all((alpha >= 0) & (alpha <= upper)):
+        raise ValueError("a variable out of its bounds")
+    return alpha
 
 
 class Snapshots:
@@ -239,9 +282,3 @@ def found_in(folder) -> str | None:
     )
     said = [f"{n} {what}{'s' * (n > 1)} {how}" for n, what, how in kinds if n]
     return ", ".join(said) or None
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all."""
-    with replacing(path) as temporary:
-        temporary.write_bytes(content)

@@ -87,6 +87,10 @@ class ClusterTasks(Sequence):
         numbers = _grouped(self.label[variables.row], len(self.members))
         self._problems.append((variables, alpha, numbers))
 
+    @property
+    def problems(self) -> list[Variables]:
+        return [variables for variables, _, _ in self._problems]
+
     def name(self, cluster: int) -> str:
         return f"level{self.level}-cluster{cluster}"
 

@@ -254,7 +254,7 @@ def _solve_clusters(
     """What the clusters of a level found, some of them perhaps in a checkpoint."""
     report = services.progress.task(f"level {tasks.level}", n=len(tasks.members), ordered=False)
     order = tasks.order
-    found = {c: services.checkpoint.load(tasks.name(c)) for c in order}
+    found = {c: services.checkpoint.load(tasks.name(c), tasks.problems) for c in order}
     tasks.leave_out({c for c, solutions in found.items() if solutions is not None})
 
     def watch(task: ClusterTask) -> _TaskWatch:
@@ -279,7 +279,7 @@ def _run_whole(state: FitState, division: Division) -> None:
     problems, services, settings = division.problems, division.services, division.plan.settings
     checkpoint, started = services.checkpoint, time.perf_counter()
     report = services.progress.task("level 0", n=len(problems), ordered=False)
-    found = {k: checkpoint.load_solution(f"whole{k}") for k in range(len(problems))}
+    found = {k: checkpoint.load_solution(f"whole{k}", v) for k, v in enumerate(problems)}
 
     def watch(task: ProblemTask) -> _TaskWatch:
         own = report.task(f"problem {task.number}", task.number)
@@ -293,7 +293,7 @@ def _run_whole(state: FitState, division: Division) -> None:
             checkpoint.save_begun(name, solution.alpha)
 
     def start(k: int) -> np.ndarray:
-        begun = checkpoint.load_begun(f"whole{k}")
+        begun = checkpoint.load_begun(f"whole{k}", problems[k])
         return state.alphas[k] if begun is None else begun
 
     data = division.data.whole

@@ -10,13 +10,14 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.classifier import MarginClassifier
+from widemargin.errors import Message, Parameter, ParameterError
 from widemargin.kernel.backend import Host
 from widemargin.kernel.kernels import KERNELS, traits_of
 from widemargin.kernel.machine import KernelMachine
 from widemargin.kernel.model import COMBINATIONS, KernelModel
 from widemargin.kernel.partition import CLUSTERINGS
 from widemargin.kernel.problems import MULTI_CLASS, Variables, binary_problems
-from widemargin.multiclass import Coding, Targets
+from widemargin.multiclass import Targets
 from widemargin.stored import matrix_of
 from widemargin.validation import (
     check_bool,
@@ -27,7 +28,6 @@ from widemargin.validation import (
     check_X,
     machine_of_kernel,
 )
-from widemargin.wording import words
 
 LARGEST = 1e30  # gamma and coef0 that single precision can work with
 
@@ -280,10 +280,11 @@ class KernelSVC(MarginClassifier, KernelMachine):
         if not isinstance(self.early, (bool, np.bool_)):
             check_number("early", self.early, low=1, high=20, integer=True)
         if self.early and self.clustering == "random":
-            raise ValueError(
+            message = (
                 "clustering='random' has no clusters for new rows, which an early model needs. Use "
-                f"another, or {words().option('early', False)}."
+                "another, or {early}."
             )
+            raise ValueError(Message(message, early=Parameter("early", False)))
         check_choice("early_prediction", self.early_prediction, COMBINATIONS)
         if self.early_prediction == "bcm" and traits_of(self.kernel).pairwise:
             raise ValueError(
@@ -293,10 +294,13 @@ class KernelSVC(MarginClassifier, KernelMachine):
         if self.fit_intercept != "auto":
             check_bool("fit_intercept", self.fit_intercept)
         if self._has_intercept() and self.early:
-            option = words().option
-            raise ValueError(
-                f"{option('fit_intercept', True)} needs the whole problem, which an early model "
-                f"does not solve. Use {option('early', False)} or {option('fit_intercept', False)}."
+            raise ParameterError(
+                "fit_intercept",
+                True,
+                "needs the whole problem, which an early model does not solve. Use {early} or "
+                "{without}.",
+                early=Parameter("early", False),
+                without=Parameter("fit_intercept", False),
             )
 
     def _problems(self, targets: Targets) -> list[Variables]:
@@ -333,5 +337,4 @@ class KernelSVC(MarginClassifier, KernelMachine):
         stored, host = matrix_of(X), Host(effective_n_jobs(self.n_jobs))
         parts = [X] if stored is None else (part for _, part in stored.parts())
         checked = (check_X(self, part, reset=False) for part in parts)
-        coding = Coding.of(self)
-        return np.concatenate([what(self.model_, part, coding, host) for part in checked])
+        return np.concatenate([what(self.model_, part, self.coding_, host) for part in checked])

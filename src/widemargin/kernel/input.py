@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from widemargin.errors import Parameter, ParameterError, scaling_advice
 from widemargin.kernel.kernels import traits_of
 from widemargin.kernel.moments import first_negative, is_constant, weighted_variance
 from widemargin.multiclass import Targets
@@ -20,7 +21,6 @@ from widemargin.validation import (
     column_ranges,
     sample_weights,
 )
-from widemargin.wording import words
 
 
 def read_data(machine, X, y, sample_weight) -> tuple[Any, Any, Targets, np.ndarray]:
@@ -31,9 +31,7 @@ def read_data(machine, X, y, sample_weight) -> tuple[Any, Any, Targets, np.ndarr
         targets = machine._targets(X, y, sample_weight)
         return X, y, targets, sample_weights(sample_weight, X)[targets.present]
     if traits_of(machine.kernel).pairwise:
-        raise ValueError(
-            f"{words().option('kernel', machine.kernel)} takes a kernel matrix, not a store."
-        )
+        raise ParameterError("kernel", machine.kernel, "takes a kernel matrix, not a store.")
     check_store_input(machine, X, y, sample_weight)
     matrix, weight, targets = X.matrix(), X.weights(), machine._stored_targets(X)
     _check_kernel_input(machine, matrix)
@@ -56,9 +54,12 @@ def _check_kernel_input(machine, X) -> None:
     negative = first_negative(X) if traits.non_negative else None
     if negative is not None:
         row, column = negative
-        raise ValueError(
-            f"{words().option('kernel', machine.kernel)} needs non-negative data, but X is "
-            f"negative at row {row}, column {column_name(machine, column)}."
+        raise ParameterError(
+            "kernel",
+            machine.kernel,
+            "needs non-negative data, but X is negative at row {row}, column {column}.",
+            row=row,
+            column=column_name(machine, column),
         )
     if traits.ours and not traits.non_negative:
         check_unscaled(machine, X, _scaling(X))
@@ -68,7 +69,7 @@ def _scaling(X) -> str:
     """How to scale the features of a fit."""
     if isinstance(X, StoredMatrix):
         return "before the store is built"
-    return words().scaling(sp.issparse(X))
+    return scaling_advice(sparse=sp.issparse(X))
 
 
 def choose_gamma(machine, X, weight: np.ndarray) -> float:
@@ -83,10 +84,15 @@ def choose_gamma(machine, X, weight: np.ndarray) -> float:
         low, high = column_ranges(X)
         size = np.maximum(-low, high)
         widest = int(np.argmax(size))
-        raise ValueError(
-            f"{words().option('gamma', 'scale')} divides by the variance of X, which double "
-            f"precision cannot tell from 0 or infinity: column {column_name(machine, widest)} "
-            f"reaches {size[widest]:g}. Scale the features first, "
-            f"{_scaling(X)}, or set {words().option('gamma')} to a number."
+        raise ParameterError(
+            "gamma",
+            "scale",
+            "divides by the variance of X, which double precision cannot tell from 0 or infinity: "
+            "column {column} reaches {size:g}. Scale the features first, {advice}, or set {gamma} "
+            "to a number.",
+            column=column_name(machine, widest),
+            size=size[widest],
+            advice=_scaling(X),
+            gamma=Parameter("gamma"),
         )
     return gamma

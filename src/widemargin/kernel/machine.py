@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 
 from widemargin.digest import digest
 from widemargin.engine import Threads
+from widemargin.errors import CONVERGING, Message
 from widemargin.kernel.backend import Host
 from widemargin.kernel.certificate import is_definite
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint
@@ -55,7 +56,6 @@ from widemargin.resources import LEAST_MEMORY, free_memory, one_blas_thread, tot
 from widemargin.stored import Store, StoredMatrix
 from widemargin.validation import check_sums, median
 from widemargin.warning import warn_user
-from widemargin.wording import words
 
 EARLY_ROWS = 8000
 CACHE_SHARE = 0.25  # of the machine's memory, which is the same whatever else is running
@@ -395,9 +395,13 @@ class KernelMachine(Machine):
             log("%d support vectors, %.2f s, relative duality gap %.2g", *found)
         if not self.converged_:
             warn_user(
-                f"KernelSVC stopped with a relative duality gap of {self.duality_gap_:.2g}, above "
-                f"the tolerance of {float(self.tol):g}. "
-                f"{'It was told to stop.' if stopped else words().converging}",
+                Message(
+                    "KernelSVC stopped with a relative duality gap of {gap:.2g}, above the "
+                    "tolerance of {tol:g}. {advice}",
+                    gap=self.duality_gap_,
+                    tol=float(self.tol),
+                    advice="It was told to stop." if stopped else CONVERGING,
+                ),
                 ConvergenceWarning,
             )
 

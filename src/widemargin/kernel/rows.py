@@ -302,7 +302,7 @@ class GivenRows:
     def pack(self) -> dict[str, np.ndarray]:
         if not isinstance(self.data, np.ndarray):
             raise TypeError("Sparse support vectors of a kernel function cannot be stored.")
-        return {"data": self.data, "norms": np.zeros(len(self))}
+        return {"data": self.data}
 
 
 @dataclass(frozen=True)

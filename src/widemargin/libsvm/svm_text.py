@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from widemargin.budget import Budget
 from widemargin.data.svmlight import read_svmlight
-from widemargin.files import replacing
+from widemargin.files import text_output
 from widemargin.libsvm.head import Head, finite
 
 _KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
@@ -66,7 +66,7 @@ class SvmText:
         if self.sigmoids is not None:
             head |= dict(zip(("probA", "probB"), map(_numbers, self.sigmoids), strict=True))
         head["nr_sv"] = self.n_support
-        with replacing(path) as temporary, open(temporary, "w", newline="\n") as file:
+        with text_output(path) as file:
             for name, values in head.items():
                 print(name, *values, file=file)
             print("SV", file=file)

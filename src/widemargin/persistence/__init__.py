@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 import widemargin
-from widemargin.additive.machine import AdditiveMachine
+from widemargin.additive.estimator import AdditiveSVC
 from widemargin.calibration import uncalibrated
 from widemargin.classifier import MarginClassifier
-from widemargin.kernel.machine import KernelMachine
+from widemargin.kernel.estimator import KernelSVC
 from widemargin.libsvm import is_foreign, load_foreign
 from widemargin.machine import Machine
+from widemargin.multiclass import Coding
 from widemargin.persistence.additive import pack_additive, unpack_additive
 from widemargin.persistence.calibration import pack_curves, unpack_curves
 from widemargin.persistence.container import (
@@ -38,7 +39,6 @@ from widemargin.persistence.parameters import (
 from widemargin.persistence.parts import (
     PART_NAMES,
     PARTS,
-    SCALER_NAMES,
     check_finite,
     pack_features,
     pack_part,
@@ -47,15 +47,23 @@ from widemargin.persistence.parts import (
     unpack_part,
     unpack_width,
 )
-from widemargin.persistence.pipeline import SCALERS
 from widemargin.persistence.record import pack_record, unpack_record
 
 __all__ = ["Header", "MissingKernelError", "load", "read_header", "save"]
 
-# How to pack and unpack what a machine has learned, and which measure of a fit is its own.
-_MACHINES: dict[type[Machine], tuple[Callable, Callable, str]] = {
-    AdditiveMachine: (pack_additive, unpack_additive, "violation"),
-    KernelMachine: (pack_kernel, unpack_kernel, "dual_objective"),
+
+class _Kind(NamedTuple):
+    """How to store an estimator, and the field of its fit record that no other machine has."""
+
+    estimator: type[Machine]
+    pack: Callable
+    unpack: Callable
+    measure: str
+
+
+_KINDS = {
+    "AdditiveSVC": _Kind(AdditiveSVC, pack_additive, unpack_additive, "violation"),
+    "KernelSVC": _Kind(KernelSVC, pack_kernel, unpack_kernel, "dual_objective"),
 }
 
 
@@ -66,9 +74,8 @@ def save(model, path, *, notes: dict | None = None) -> None:
     ----------
     model : AdditiveSVC, KernelSVC, or a Pipeline of preparations and one of them
         Or scikit-learn's ``CalibratedClassifierCV(model, ensemble=False)`` around it.  Preparations
-        are its MinMaxScaler, MaxAbsScaler and StandardScaler (one of these alone can be saved too),
-        OneHotEncoder, SimpleImputer, and a ColumnTransformer of these, of Pipelines of these,
-        "passthrough" and "drop".
+        are `TableEncoder`, and scikit-learn's MinMaxScaler, MaxAbsScaler and StandardScaler; they
+        can be saved without a machine too.
     path : path
         Written to a temporary file and renamed, so an older model there survives any accident.
         A model that `load` would refuse is not written.
@@ -92,7 +99,7 @@ def save(model, path, *, notes: dict | None = None) -> None:
     header |= {"package": widemargin.__version__, "notes": notes or {}}
     own = uncalibrated(model)
     machine = own[-1] if isinstance(own, Pipeline) else own
-    kernel = getattr(machine, "kernel", None) if isinstance(machine, KernelMachine) else None
+    kernel = machine.kernel if isinstance(machine, KernelSVC) else None
     kernel = kernel if callable(kernel) else None
     write_container(path, header, arrays, partial(_restored, kernel=kernel))
 
@@ -156,36 +163,21 @@ def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     kind = type(model).__name__
     if type(model) is Pipeline:
         return _pack_pipeline(model)
-    if type(model) in SCALERS:
+    if type(model) in PARTS:
         return pack_part(model)
-    if type(model) is not _estimators().get(kind):
+    if kind not in _KINDS or type(model) is not _KINDS[kind].estimator:
         within = "; save its best_estimator_" if hasattr(model, "best_estimator_") else ""
         raise TypeError(
-            f"save() takes {', '.join(_estimators())} or a Pipeline of {', '.join(PART_NAMES)} and "
-            f"one of them, not {kind}{within}."
+            f"save() takes {', '.join(_KINDS)} or a Pipeline of {', '.join(PART_NAMES)} and "
+            f"one of them, not {kind}{within}{_way_out(model)}."
         )
     return _pack_machine(kind, model)
 
 
-def _estimators() -> dict[str, type[Machine]]:
-    """Every public estimator that is one of the machines, by name."""
-    public = {name: getattr(widemargin, name) for name in widemargin.__all__}
-    return {
-        name: found
-        for name, found in public.items()
-        if isinstance(found, type) and issubclass(found, Machine)
-    }
-
-
-def _machine_of(estimator: type[Machine]) -> tuple[Callable, Callable, str]:
-    return next(parts for base, parts in _MACHINES.items() if issubclass(estimator, base))
-
-
 def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     check_is_fitted(model, "model_")
-    pack, _, measure = _machine_of(type(model))
-    own, arrays = pack(model)
-    training, measured = pack_record(model.fit_record_, measure)
+    own, arrays = _KINDS[kind].pack(model)
+    training, measured = pack_record(model.fit_record_, _KINDS[kind].measure)
     check_finite("model", arrays)
     header = {
         "kind": kind,
@@ -202,21 +194,27 @@ def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
 def _pack_pipeline(pipeline: Pipeline) -> tuple[dict, dict[str, np.ndarray]]:
     for name, step in pipeline.steps:
         last = step is pipeline.steps[-1][1]
-        if last == (type(step) in PARTS) or type(step) is Pipeline:
+        if not (last or type(step) in PARTS) or type(step) is Pipeline:
             raise TypeError(
                 f"A saved Pipeline is made of {', '.join(PART_NAMES)} and then one of "
-                f"{', '.join(_estimators())}; its step {name!r} is {type(step).__name__}."
+                f"{', '.join(_KINDS)}; its step {name!r} is {type(step).__name__}"
+                f"{_way_out(step)}."
             )
-    return pack_steps(
-        pipeline.steps, lambda step: (pack_part if type(step) in PARTS else _pack)(step)
-    )
+    return pack_steps(pipeline.steps, _pack)
+
+
+def _way_out(part: Any) -> str:
+    """What can be saved in place of scikit-learn's own preparations of columns."""
+    others = ("ColumnTransformer", "OneHotEncoder", "OrdinalEncoder", "SimpleImputer")
+    instead = "; fit a TableEncoder instead, which takes categories and missing values"
+    return instead if type(part).__name__ in others else ""
 
 
 def _unpack(fields: Fields, arrays: Arrays, kernel: Callable | None) -> Any:
-    kind = fields.text("kind", ("Pipeline", *_estimators(), *SCALER_NAMES))
+    kind = fields.text("kind", ("Pipeline", *_KINDS, *PART_NAMES))
     if kind == "Pipeline":
         return _unpack_pipeline(fields, arrays, kernel)
-    if kind in SCALER_NAMES:
+    if kind in PART_NAMES:
         return unpack_part(fields, arrays)
     d = unpack_width(fields, arrays)
     model = _unpack_machine(kind, fields, arrays, kernel, d)
@@ -226,12 +224,12 @@ def _unpack(fields: Fields, arrays: Arrays, kernel: Callable | None) -> Any:
 
 
 def _unpack_machine(kind: str, fields: Fields, arrays: Arrays, kernel: Callable | None, d: int):
-    cls = _estimators()[kind]
-    _, unpack, measure = _machine_of(cls)
+    cls, _, unpack, measure = _KINDS[kind]
     model = unpack_parameters(cls, fields.inner("parameters"), kernel)
     model.n_features_in_ = d
     if issubclass(cls, MarginClassifier):
         model.classes_ = unpack_labels(fields.inner("classes"))
+        model.coding_ = Coding(model.multi_class, len(model.classes_))
     if fields.has("label_name"):
         model.label_name_ = fields.text("label_name")
     own = fields.inner("own")
@@ -245,7 +243,7 @@ def _unpack_pipeline(fields: Fields, arrays: Arrays, kernel: Callable | None) ->
     steps: list[tuple[str, Any]] = []
     for k, inner in enumerate(inners):
         last, own = k == len(inners) - 1, arrays.inner(f"{k}/")
-        inner.text("kind", tuple(_estimators()) if last else PART_NAMES)
-        step = _unpack(inner, own, kernel) if last else unpack_part(inner, own)
+        inner.text("kind", (*_KINDS, *PART_NAMES) if last else PART_NAMES)
+        step = _unpack(inner, own, kernel)
         steps.append((inner.text("name"), step))
     return put_in_line(steps, fields)

@@ -12,7 +12,6 @@ from widemargin.additive.lookup import BinnedLookup, Lookup, PolynomialLookup
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.shares import ROUNDING, BinShares, code_type
 from widemargin.additive.tables import Tables
-from widemargin.multiclass import Coding
 from widemargin.persistence.columns import pack_columns, unpack_columns
 from widemargin.persistence.container import Arrays, Fields
 
@@ -44,10 +43,8 @@ def pack_additive(estimator: AdditiveSVC) -> tuple[dict, dict[str, np.ndarray]]:
         "tables.diagonal": tables.diagonal,
         "frequency": model.frequency,
     }
-    if model.shares is not None:
-        header["shares"] = True
-        for name in ("start", "code", "share"):
-            arrays[f"shares.{name}"] = getattr(model.shares, name)
+    for name in ("start", "code", "share"):
+        arrays[f"shares.{name}"] = getattr(model.shares, name)
     if model.offset is not None:
         arrays["offset"] = model.offset
     if tables.left is not None and tables.left is not tables.right:
@@ -67,7 +64,7 @@ def unpack_additive(estimator: AdditiveSVC, fields: Fields, arrays: Arrays) -> N
     named = _chosen(estimator)
     estimator.kernel_ = fields.text("kernel", tuple(KERNELS)) if named else estimator.kernel
     tables = _unpack_tables(estimator, fields, arrays, encoder)
-    n_outputs = Coding.of(estimator).n_outputs
+    n_outputs = estimator.coding_.n_outputs
     model = _unpack_model(fields, arrays, encoder, tables, (columns.n_features, n_outputs))
     estimator.columns_, estimator.model_, estimator.intercept_ = columns, model, model.intercept
     estimator.rank_ = fields.integer("rank")
@@ -102,17 +99,11 @@ def _unpack_model(
         weights=weights,
         intercept=arrays.take("intercept", np.float64, (n_outputs,)),
         n_features=n_features,
-        shares=_unpack_shares(fields, arrays.inner("shares."), n_features, encoder.n_codes),
+        shares=_unpack_shares(arrays.inner("shares."), n_features, encoder.n_codes),
     )
 
 
-def _unpack_shares(
-    fields: Fields, arrays: Arrays, n_features: int, n_codes: int
-) -> BinShares | None:
-    if not fields.has("shares"):  # files of earlier versions do not say
-        return None
-    if not fields.flag("shares"):
-        raise fields.fault("shares", "true, or left out")
+def _unpack_shares(arrays: Arrays, n_features: int, n_codes: int) -> BinShares:
     code = arrays.indices("code", code_type(n_codes), None, n_codes)
     start = arrays.pointers("start", n_features, len(code))
     share = arrays.take("share", np.float32, (len(code),))

@@ -7,24 +7,31 @@ from __future__ import annotations
 
 import json
 import os
-import reprlib
+import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
+from widemargin import _core
 from widemargin.budget import Budget
+from widemargin.digest import digest
+from widemargin.fields import Fields, pack_number, shown, strict_json, unpack_number
 from widemargin.files import replacing
 
-KEY = "widemargin"
+__all__ = ["Arrays", "Fields", "pack_number", "unpack_number"]
+
+KEY, _DIGEST = "widemargin", "digest"
 FORMAT = 1
 _AT_LEAST = 1 << 30  # bytes that any model may take, and how many times its file
 _TIMES_FILE = 64
-_PER_CHARACTER = 24  # bytes that JSON takes once it is read, at most: a list without items
+_TYPES = {
+    "b1": "BOOL",
+    **{f"{kind}{n}": f"{kind.upper()}{8 * n}" for kind in "iufc" for n in (1, 2, 4, 8)},
+}
 _LONGEST_HEADER = 48_000_000  # characters: safetensors takes 100 MB, and quotes are escaped
 
 
@@ -35,20 +42,52 @@ def write_container(
 
     What cannot be read is not written: ``check`` is how it would be.
     """
-    text = json.dumps({"format": FORMAT, **header}, allow_nan=False)
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    text = json.dumps({"format": FORMAT, **header}, allow_nan=False)
     anything = Budget(sys.maxsize, repr(str(path)))  # it is in memory already
     try:
-        check(
-            Fields(_strict_json(text, path), str(path)), Arrays({**contiguous}, str(path), anything)
-        )
+        read = _strict_header(text, path, anything)
+        check(Fields(read, str(path)), Arrays({**contiguous}, str(path), anything))
     except ValueError as error:
         raise ValueError(f"The model is not saved, since it would not load: {error}") from None
-    with replacing(path) as temporary:
-        try:
-            save_file(contiguous, temporary, metadata={KEY: text})
-        except SafetensorError as error:
-            raise OSError(f"{str(path)!r} could not be written: {error}") from None
+    with replacing(path) as file:
+        write_sealed(file, text, contiguous)
+
+
+def write_sealed(file: BinaryIO, text: str, arrays: dict[str, np.ndarray]) -> None:
+    """A safetensors file of our header and arrays, with a digest of both in its metadata.
+
+    Arrays of the widest type come first, so that each begins at a multiple of its items.
+    """
+    head: dict[str, dict] = {"__metadata__": {KEY: text, _DIGEST: _digest(text, arrays)}}
+    at = 0
+    order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
+    for name in order:
+        array = arrays[name]
+        place = [at, at := at + array.nbytes]
+        head[name] = {
+            "dtype": _TYPES[array.dtype.str[1:]],
+            "shape": array.shape,
+            "data_offsets": place,
+        }
+    content = json.dumps(head, separators=(",", ":")).encode()
+    content += b" " * (-len(content) % 8)
+    file.write(struct.pack("<Q", len(content)) + content)
+    for name in order:
+        file.write(_bytes(arrays[name]).data)
+
+
+def _digest(text: str, arrays: dict[str, np.ndarray]) -> str:
+    """Of the header and all arrays: tells damage, not intent."""
+    sums = [
+        (name, arrays[name].dtype.str, arrays[name].shape, _core.checksum(_bytes(arrays[name])))
+        for name in sorted(arrays)
+    ]
+    return digest(text, *sums)
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def read_fields(path, max_bytes: int | None = None) -> Fields:
@@ -67,6 +106,9 @@ def read_container(path, max_bytes: int | None = None) -> tuple[Fields, Arrays]:
             raise ValueError(
                 f"{str(path)!r} holds an array that cannot be read ({error})."
             ) from None
+        metadata = file.metadata()
+    if metadata.get(_DIGEST) != _digest(metadata[KEY], arrays):
+        raise ValueError(f"{str(path)!r} is damaged: its digest is not that of its content.")
     return Fields(header, str(path)), Arrays(arrays, str(path), budget)
 
 
@@ -96,93 +138,20 @@ def _header(file, path, budget: Budget) -> dict:
     text = (file.metadata() or {}).get(KEY)
     if text is None:
         raise ValueError(f"{str(path)!r} is a safetensors file, but not a widemargin model.")
-    budget.check(_PER_CHARACTER * len(text), "its header takes")
-    header = _strict_json(text, path)
-    found = header.get("format")
-    if type(found) is not int or not 1 <= found <= FORMAT:
-        raise ValueError(
-            f"{str(path)!r} has the format {_shown(found)}; this version reads 1 to {FORMAT}. "
-            "Install a newer widemargin."
-        )
-    return header
+    return _strict_header(text, path, budget)
 
 
-def _strict_json(text: str, path) -> dict:
+def _strict_header(text: str, path, budget: Budget) -> dict:
     if len(text) > _LONGEST_HEADER:
         raise ValueError(f"{str(path)!r}: a header of {len(text)} characters is too long.")
-
-    def refuse(constant):
-        raise ValueError(f"{constant} is not JSON")
-
-    try:
-        header = json.loads(text, parse_constant=refuse, object_pairs_hook=_without_repeats)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{str(path)!r}: its header is not valid JSON ({error}).") from None
-    if not isinstance(header, dict):
-        raise ValueError(f"{str(path)!r}: its header is not a JSON object.")
+    header = strict_json(text, f"{str(path)!r}: its header", budget)
+    found = header.get("format")
+    if type(found) is not int or found != FORMAT:
+        raise ValueError(
+            f"{str(path)!r} is a model of format {shown(found)}; this version of widemargin reads "
+            f"format {FORMAT}. Load it with the version that wrote it."
+        )
     return header
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a name occurs twice")
-    return found
-
-
-class Fields:
-    """A JSON object whose values are checked as they are taken."""
-
-    def __init__(self, content: Any, path: str, where: str = "header"):
-        if not isinstance(content, dict):
-            raise ValueError(f"{path!r}: {where} must be an object, not {_shown(content)}.")
-        self.content, self.path, self.where = content, path, where
-
-    def fault(self, name: str, what: str) -> ValueError:
-        value = _shown(self.content.get(name))
-        return ValueError(f"{self.path!r}: {self.where}.{name} must be {what}, not {value}.")
-
-    def has(self, name: str) -> bool:
-        return self.content.get(name) is not None
-
-    def take(self, name: str, kind: type, what: str):
-        value = self.content.get(name)
-        if type(value) is not kind:
-            raise self.fault(name, what)
-        return value
-
-    def text(self, name: str, among: tuple[str, ...] | None = None) -> str:
-        value = self.take(name, str, "text")
-        if among is not None and value not in among:
-            raise self.fault(name, f"one of {', '.join(among)}")
-        return value
-
-    def flag(self, name: str) -> bool:
-        return self.take(name, bool, "true or false")
-
-    def integer(self, name: str, low: int = 0, high: int = 2**53) -> int:
-        value = self.take(name, int, "a whole number")
-        if not low <= value <= high:
-            raise self.fault(name, f"from {low} to {high}")
-        return value
-
-    def number(self, name: str, *, finite: bool = True) -> float:
-        value = unpack_number(self.content.get(name))
-        if value is None or (finite and not np.isfinite(value)):
-            raise self.fault(name, "a finite number" if finite else "a number")
-        return value
-
-    def items(self, name: str) -> list:
-        return self.take(name, list, "a list")
-
-    def inner(self, name: str) -> Fields:
-        return Fields(self.content.get(name), self.path, f"{self.where}.{name}")
-
-    def inners(self, name: str) -> list[Fields]:
-        return [
-            Fields(item, self.path, f"{self.where}.{name}[{k}]")
-            for k, item in enumerate(self.items(name))
-        ]
 
 
 class Arrays:
@@ -238,21 +207,3 @@ class Arrays:
     def finish(self) -> None:
         if self._arrays:
             raise ValueError(f"{self.path!r}: unexpected arrays {sorted(self._arrays)[:5]}.")
-
-
-def pack_number(value: float) -> float | str:
-    """JSON has no infinities and no NaN: these travel as text."""
-    return float(value) if np.isfinite(value) else str(float(value))
-
-
-def unpack_number(value) -> float | None:
-    if value in ("nan", "inf", "-inf") and type(value) is str:
-        return float(value)
-    if type(value) is float or (type(value) is int and abs(value) <= 2**1000):
-        return float(value)
-    return None
-
-
-def _shown(value) -> str:
-    text = reprlib.repr(value)  # of anything, however deep or long
-    return text if len(text) <= 60 else text[:60] + "..."

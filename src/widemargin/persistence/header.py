@@ -36,9 +36,8 @@ class Header:
     record : FitRecord, or None
         Rows, seconds, iterations, gap and objective of the fit; None where there are only the
         factors of a scaling.
-    categorical : tuple of int, or None
-        Columns of categories, of a model that takes tables as they are, with missing values; None
-        of one that takes complete numbers.
+    categorical : tuple of int
+        Columns of categories.
     notes : dict
         What was given to `save`.
     content : dict
@@ -58,7 +57,7 @@ class Header:
     notes: dict[str, Any]
     content: dict[str, Any] = field(repr=False)
     any_width: bool = False
-    categorical: tuple[int, ...] | None = None
+    categorical: tuple[int, ...] = ()
 
 
 def read_header(path, *, max_bytes: int | None = None) -> Header:
@@ -86,6 +85,7 @@ def read_header(path, *, max_bytes: int | None = None) -> Header:
     first, last = steps[0], steps[-1]
     trained = last.has("training")
     d = first.integer("n_features", low=1)
+    columns = unpack_columns(first.inner("own"), d) if first.has("own") else Columns(d)
     return Header(
         format=fields.integer("format"),
         package=fields.text("package"),
@@ -95,7 +95,7 @@ def read_header(path, *, max_bytes: int | None = None) -> Header:
         label_name=last.text("label_name") if last.has("label_name") else None,
         classes=last.inner("classes").items("values") if last.has("classes") else None,
         record=unpack_training(last.inner("training")) if trained else None,
-        categorical=_categorical(last, d),
+        categorical=tuple(columns.categories),
         notes=fields.take("notes", dict, "an object") if fields.has("notes") else {},
         content=fields.content,
     )
@@ -127,13 +127,6 @@ def foreign_header(model: LibsvmSVC | LiblinearClassifier) -> Header:
         content={"kind": f"{program} {kind}", **content},
         any_width=True,
     )
-
-
-def _categorical(fields: Fields, d: int) -> tuple[int, ...] | None:
-    """Of the last step, an estimator or a scaler."""
-    columns = unpack_columns(fields.inner("own"), d) if fields.has("own") else Columns(d)
-    learns = fields.has("parameters") and fields.inner("parameters").content.get("missing")
-    return tuple(columns.categories) if learns == "learn" or columns.categories else None
 
 
 def feature_names(fields: Fields, d: int) -> list[str]:

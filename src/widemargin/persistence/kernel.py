@@ -15,7 +15,7 @@ from widemargin.kernel.levels import Level
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.partition import KernelRouter, PointRouter, Router
 from widemargin.kernel.rows import CompressedRows, DenseRows, GivenRows, MatrixRows, Rows
-from widemargin.multiclass import Coding, pairs_of
+from widemargin.multiclass import Coding
 from widemargin.persistence.container import Arrays, Fields, pack_number
 from widemargin.persistence.parameters import WHOLE_DTYPES, MissingKernelError, NotStored
 
@@ -24,7 +24,7 @@ _COMMITTEE = 40  # bytes per pair of a cluster's vectors: five matrices at once
 _DTYPES: dict[str, type] = {"float32": np.float32, "float64": np.float64}
 # What a user's function may be given.
 _GIVEN = ("bool", "float16", "float32", "float64", *WHOLE_DTYPES)
-_NO_MEASURES = ("level", "n_clusters", "n_support", "sizes", "support_bound", "alpha", "label")
+_NO_MEASURES = ("level", "n_clusters", "n_support", "sizes", "alpha", "label")
 _MEASURES = tuple(f.name for f in fields_of(Level) if f.name not in _NO_MEASURES)
 
 
@@ -56,9 +56,9 @@ def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
 
 def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
     """Set what `KernelSVC.fit` sets."""
-    d, coding = estimator.n_features_in_, Coding.of(estimator)
+    d, coding = estimator.n_features_in_, estimator.coding_
     intercept = arrays.take("intercept", np.float64, (coding.n_outputs,))
-    coef, order = _unpack_coef(arrays, coding)
+    coef = _unpack_coef(arrays, coding)
     kernel = _unpack_kernel(estimator, fields, arrays)
     vectors = _unpack_rows(kernel, arrays.inner("vectors."), len(coef), d)
     _check_overflow(kernel, vectors, fields)
@@ -73,9 +73,6 @@ def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
     if noise <= 0:
         raise fields.fault("noise", "positive")
     support = arrays.indices("support", np.int64, len(coef), 2**62)
-    if order is not None:
-        vectors, support = vectors[order], support[order]
-        cluster = cluster if cluster is None else cluster[order]
     estimator.gamma_ = fields.number("gamma")
     estimator.model_ = KernelModel(
         kernel, vectors, coef, intercept, router, cluster, estimator.early_prediction, noise
@@ -85,33 +82,14 @@ def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
     estimator.levels_ = [_unpack_level(level) for level in fields.inners("levels")]
 
 
-def _unpack_coef(arrays: Arrays, coding: Coding) -> tuple[Coefficients, np.ndarray | None]:
-    """Coefficients, and the order of their vectors where it is not that of the file."""
+def _unpack_coef(arrays: Arrays, coding: Coding) -> Coefficients:
     if not coding.votes:
-        return Coefficients(arrays.take("coef", np.float64, (None, coding.n_outputs))), None
-    if not arrays.has("owner"):
-        return _by_class(arrays, coding)
+        return Coefficients(arrays.take("coef", np.float64, (None, coding.n_outputs)))
     values = arrays.take("coef", np.float64, (None, coding.n_classes - 1))
     owner = arrays.indices("owner", np.int64, len(values), coding.n_classes)
     if np.any(owner[1:] < owner[:-1]):
         raise arrays.fault("owner", "must ascend")
-    return Coefficients(values, owner), None
-
-
-def _by_class(arrays: Arrays, coding: Coding) -> tuple[Coefficients, np.ndarray]:
-    """The first files of format 1 have a column per pair, and vectors in any order."""
-    every = arrays.take("coef", np.float64, (None, coding.n_outputs))
-    columns = np.stack([pairs_of(c, coding.n_classes) for c in range(coding.n_classes)])
-    owner = np.zeros(len(every), dtype=np.int64)
-    for number, own in enumerate(columns):  # the signs of its own class add up
-        earlier = np.arange(coding.n_classes - 1) < number
-        owner[every[:, own] @ np.where(earlier, 1.0, -1.0) > 0] = number
-    order = np.argsort(owner, kind="stable")
-    every, owner = every[order], owner[order]
-    coef = Coefficients(np.take_along_axis(every, columns[owner], axis=1), owner)
-    if np.count_nonzero(coef.values) != np.count_nonzero(every):
-        raise arrays.fault("coef", "has a vector in pairs of more than one class")
-    return coef, order
+    return Coefficients(values, owner)
 
 
 def _unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> Kernel:
@@ -133,8 +111,8 @@ def _unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> Kern
         estimator.kernel, gamma, estimator.coef0, estimator.degree, np.zeros((1, 1)), dtype
     )
     compressed = fields.flag("compressed")
-    if isinstance(kernel, FunctionKernel):  # the first files of format 1 have no centre here
-        centred = kernel.traits.ours and arrays.has("centre")
+    if isinstance(kernel, FunctionKernel):
+        centred = kernel.centre is not None
         return replace(kernel, centre=arrays.take("centre", np.float64, (d,)) if centred else None)
     if not isinstance(kernel, DotKernel):
         return kernel
@@ -163,7 +141,6 @@ def _unpack_rows(kernel: Kernel, arrays: Arrays, n: int | None, d: int) -> Rows:
         return MatrixRows.of_columns(arrays.indices("column", np.int64, n, d))
     if not kernel.traits.inner:
         data = arrays.take("data", kernel.dtype if kernel.traits.ours else _GIVEN, (n, d))
-        arrays.take("norms", np.float64, (len(data),))  # format 1 has them, nobody needs them
         return GivenRows(data)
     norms = arrays.take("norms", kernel.dtype, (n,))
     if len(norms) and norms.min() < 0:
@@ -199,13 +176,8 @@ def _pack_level(level: Level) -> dict:
         "level": level.level,
         "sizes": level.sizes.tolist(),
         "n_support": int(level.n_support),
-        **{name: pack_number(getattr(level, name)) for name in _measures(level)},
+        **{name: pack_number(getattr(level, name)) for name in _MEASURES},
     }
-
-
-def _measures(level: Level) -> tuple[str, ...]:
-    """The first files know nothing of Theorem 3's bound, and most levels have none."""
-    return (*_MEASURES, "support_bound") if np.isfinite(level.support_bound) else _MEASURES
 
 
 def _unpack_level(fields: Fields) -> Level:
@@ -217,6 +189,5 @@ def _unpack_level(fields: Fields) -> Level:
         n_clusters=len(sizes),
         sizes=np.array(sizes),
         n_support=fields.integer("n_support"),
-        support_bound=fields.number("support_bound") if fields.has("support_bound") else np.nan,
         **{name: fields.number(name, finite=False) for name in _MEASURES},  # type: ignore[arg-type]
     )

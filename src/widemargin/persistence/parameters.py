@@ -13,12 +13,6 @@ from widemargin.persistence.container import Fields, pack_number, unpack_number
 _MOST_JOBS = 1024
 _MOST_CHARACTERS = 1 << 26  # of text labels, each as long as the longest
 _MOST_COLUMNS = 2**31
-_LATER = {  # parameters that the first files do not have, and what that means
-    "missing": "error",
-    "categorical_features": "from_dtype",
-    "clustering": "auto",
-    "level_tol": 1e-2,
-}
 WHOLE_DTYPES = tuple(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64))
 _LABEL_DTYPES = ("bool", "float32", "float64", "str", "object", *WHOLE_DTYPES)
 _LABEL_TYPES: dict[str, tuple[type, ...]] = {  # in JSON, by dtype without its number of bits
@@ -57,12 +51,7 @@ class NotStored:
 def pack_parameters(estimator) -> dict:
     """What the constructor was given, as far as it is data."""
     given = estimator.get_params(deep=False)
-    return {k: _pack(k, v) for k, v in given.items() if not _implied(k, v)}
-
-
-def _implied(name: str, value) -> bool:
-    """Whether a file without this parameter means the same, as those of earlier versions do."""
-    return isinstance(value, (str, float)) and _LATER.get(name) == value
+    return {k: _pack(k, v) for k, v in given.items()}
 
 
 def _pack(name: str, value):
@@ -82,7 +71,7 @@ def _pack(name: str, value):
         return {"function": getattr(value, "__name__", "function")}
     if name == "class_weight" and isinstance(value, dict):
         return {"weights": [[_pack("label", k), _pack("weight", v)] for k, v in value.items()]}
-    if name == "categorical_features":
+    if name in ("categorical_features", "date_features"):
         return {"columns": [_pack("column", item) for item in np.asarray(value).tolist()]}
     if name == "random_state":
         return None  # the state of a generator
@@ -139,7 +128,7 @@ def _unpack(fields: Fields, name: str):
         return NotStored(inner.text("function")[:200])
     if kind == ("class_weight", "weights"):
         return dict(_pair(inner, item) for item in inner.items("weights"))
-    if kind == ("categorical_features", "columns"):
+    if kind in (("categorical_features", "columns"), ("date_features", "columns")):
         return _columns(inner)
     raise fields.fault(name, "a value that parameters can have")
 

@@ -6,27 +6,16 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin.persistence.column_transformer import pack_columns, unpack_columns, width_after
 from widemargin.persistence.container import Arrays, Fields
 from widemargin.persistence.header import feature_names
 from widemargin.persistence.pipeline import SCALERS, pack_scaler, unpack_scaler
-from widemargin.persistence.preparation import (
-    pack_encoder,
-    pack_imputer,
-    unpack_encoder,
-    unpack_imputer,
-)
+from widemargin.persistence.table_encoder import pack_encoder, unpack_encoder
+from widemargin.table_encoder import TableEncoder
 
-SCALER_NAMES = tuple(cls.__name__ for cls in SCALERS)
-_SIMPLE = (*SCALERS, OneHotEncoder, SimpleImputer)
-_SIMPLE_NAMES = tuple(cls.__name__ for cls in _SIMPLE)
-PARTS = (*_SIMPLE, ColumnTransformer)
+PARTS = (TableEncoder, *SCALERS)
 PART_NAMES = tuple(cls.__name__ for cls in PARTS)
 _MOST_FEATURES = 2**31 - 1
 
@@ -34,29 +23,9 @@ _MOST_FEATURES = 2**31 - 1
 def pack_part(part: Any) -> tuple[dict, dict[str, np.ndarray]]:
     """A fitted part of a pipeline."""
     check_is_fitted(part)
-    arrays: dict[str, np.ndarray] = {}
-    if type(part) is ColumnTransformer:
-        own, arrays = pack_columns(part, _pack_inner)
-    elif type(part) is OneHotEncoder:
-        own = pack_encoder(part)
-    elif type(part) is SimpleImputer:
-        own = pack_imputer(part)
-    else:
-        own, arrays = pack_scaler(part)
+    own, arrays = (pack_encoder if type(part) is TableEncoder else pack_scaler)(part)
     check_finite(type(part).__name__, arrays)
     return {"kind": type(part).__name__, **pack_features(part), "own": own}, arrays
-
-
-def _pack_inner(part: Any) -> tuple[dict, dict[str, np.ndarray]]:
-    """A part of a ColumnTransformer: one of the simple ones, or a Pipeline of them."""
-    steps = part.steps if type(part) is Pipeline else [("", part)]
-    for _, step in steps:
-        if type(step) not in _SIMPLE:
-            raise TypeError(
-                f"A saved ColumnTransformer is made of {', '.join(_SIMPLE_NAMES)}, Pipelines of "
-                f"them, 'passthrough' and 'drop', not of {type(step).__name__}."
-            )
-    return pack_steps(steps, pack_part) if type(part) is Pipeline else pack_part(part)
 
 
 def pack_steps(steps, pack) -> tuple[dict, dict[str, np.ndarray]]:
@@ -88,28 +57,14 @@ def unpack_part(fields: Fields, arrays: Arrays) -> Any:
     kind, d = fields.text("kind"), unpack_width(fields, arrays)
     own = fields.inner("own")
     names = feature_names(fields, d) if fields.has("feature_names") else None
-    if kind == ColumnTransformer.__name__:
-        part = unpack_columns(own, arrays, names, d, _unpack_inner)
-    elif kind == OneHotEncoder.__name__:
-        part = unpack_encoder(own, d)
-    elif kind == SimpleImputer.__name__:
-        part = unpack_imputer(own, d)
+    if kind == TableEncoder.__name__:
+        part = unpack_encoder(own, arrays, d)
     else:
         part = unpack_scaler(kind, own, arrays, d)
     part.n_features_in_ = d
     if names is not None:
         part.feature_names_in_ = np.array(names, dtype=object)
     return part
-
-
-def _unpack_inner(fields: Fields, arrays: Arrays) -> Any:
-    if fields.text("kind", ("Pipeline", *_SIMPLE_NAMES)) != "Pipeline":
-        return unpack_part(fields, arrays)
-    steps = []
-    for k, inner in enumerate(fields.inners("steps")):
-        inner.text("kind", _SIMPLE_NAMES)
-        steps.append((inner.text("name"), unpack_part(inner, arrays.inner(f"{k}/"))))
-    return put_in_line(steps, fields)
 
 
 def unpack_width(fields: Fields, arrays: Arrays) -> int:
@@ -121,7 +76,7 @@ def unpack_width(fields: Fields, arrays: Arrays) -> int:
 def put_in_line(steps: list[tuple[str, Any]], fields: Fields) -> Pipeline:
     """A pipeline of steps each of which takes as many columns as the one before it makes."""
     fit = all(
-        width_after(before) == after.n_features_in_ for (_, before), (_, after) in pairwise(steps)
+        _width_after(before) == after.n_features_in_ for (_, before), (_, after) in pairwise(steps)
     )
     if not steps or not fit or len({name for name, _ in steps}) != len(steps):
         raise fields.fault(
@@ -133,3 +88,8 @@ def put_in_line(steps: list[tuple[str, Any]], fields: Fields) -> Pipeline:
     except (ValueError, TypeError) as error:
         raise ValueError(f"{fields.path!r}: {error}") from None
     return pipeline
+
+
+def _width_after(part: Any) -> int:
+    """How many columns a part makes."""
+    return part.columns_.n_features if type(part) is TableEncoder else part.n_features_in_

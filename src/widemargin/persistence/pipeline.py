@@ -14,7 +14,7 @@ SCALERS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
     MaxAbsScaler: (("scale_", "max_abs_"), ("copy", "clip")),
     StandardScaler: (("mean_", "var_", "scale_"), ("copy", "with_mean", "with_std")),
 }
-_OUTPUTS = ("default", "pandas", "polars")
+OUTPUTS = ("default", "pandas", "polars")
 
 
 def pack_scaler(scaler) -> tuple[dict, dict[str, np.ndarray]]:
@@ -32,7 +32,7 @@ def unpack_scaler(kind: str, fields: Fields, arrays: Arrays, d: int):
     cls = next(c for c in SCALERS if c.__name__ == kind)
     names, parameters = SCALERS[cls]
     scaler = cls(**{p: fields.flag(p) for p in parameters})
-    output = fields.text("output", _OUTPUTS)
+    output = fields.text("output", OUTPUTS)
     if output != "default":
         scaler.set_output(transform=output)
     for name in names:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from widemargin.claim import CLAIM
+from widemargin.files import CLAIM
 
 from .. import helpers
 

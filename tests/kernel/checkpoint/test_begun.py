@@ -15,6 +15,8 @@ from widemargin.kernel.few_rows import MOST_ROWS
 from ..helpers import points
 from .helpers import parts
 
+pytestmark = pytest.mark.slow
+
 N = MOST_ROWS + 200  # problems on fewer rows are solved at once
 SETTINGS = {"gamma": 2.0, "C": 100.0, "levels": 0, "random_state": 0, "tol": 1e-4, "n_jobs": 1}
 

@@ -2,11 +2,11 @@
 
 import errno
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from widemargin.files import replacing
 from widemargin.kernel import checkpoint as module
 from widemargin.kernel.checkpoint import Checkpoint
 
@@ -77,25 +77,24 @@ def no_space():
 
 
 def full_on_write(monkeypatch):
-    """The disk has room for ten more bytes."""
-    real = Path.write_bytes
+    """The disk takes the bytes, and then has no room for them."""
+    real = os.fsync
 
-    def write_bytes(path, content):
-        if ".part." not in path.name:
-            return real(path, content)
-        real(path, content[:10])
-        raise no_space()
+    def fsync(descriptor):
+        if ".part." in os.readlink(f"/proc/self/fd/{descriptor}"):
+            raise no_space()
+        real(descriptor)
 
-    monkeypatch.setattr(Path, "write_bytes", write_bytes)
+    monkeypatch.setattr(os, "fsync", fsync)
 
 
 def full_on_rename(monkeypatch):
     real = os.replace
 
-    def replace(source, target):
+    def replace(source, target, **folders):
         if str(target).endswith(".part"):
             raise no_space()
-        real(source, target)
+        real(source, target, **folders)
 
     monkeypatch.setattr(os, "replace", replace)
 
@@ -113,15 +112,15 @@ def test_a_full_disk_is_a_warning_and_the_fit_goes_on(full, data, folder, monkey
 def test_a_fit_goes_on_from_what_a_full_disk_has_kept(folder, monkeypatch, solves):
     data = points(160)
     with monkeypatch.context() as context:
-        real, written = module._write, []
+        real, written = os.replace, []
 
-        def write(path, content):
+        def replace(source, target, **folders):
             if len(written) == 4:
                 raise no_space()
-            written.append(path)
-            real(path, content)
+            written.append(target)
+            real(source, target, **folders)
 
-        context.setattr(module, "_write", write)
+        context.setattr(os, "replace", replace)
         with pytest.warns(UserWarning, match="could not be written"):
             first = svc(checkpoint=folder).fit(*data)
     total, solves.n = solves.n, 0
@@ -141,13 +140,13 @@ def test_nothing_temporary_is_left(data, folder, solves):
 
 def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "a.part"
-    module._write(path, b"old")
+    path.write_bytes(b"old")
 
     def interrupted(descriptor):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "fsync", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        module._write(path, b"new")
+    with pytest.raises(KeyboardInterrupt), replacing(path) as file:
+        file.write(b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]

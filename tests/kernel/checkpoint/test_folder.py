@@ -7,6 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from widemargin.kernel.checkpoint import Checkpoint
 from widemargin.kernel.clusters import ClusterSolution
 from widemargin.kernel.problem import Solution
+from widemargin.kernel.problems import Variables
 
 from ..helpers import Recorder
 from .helpers import svc
@@ -14,6 +15,7 @@ from .helpers import svc
 
 def test_parts_and_solutions_come_back_to_the_bit(folder):
     rng = np.random.default_rng(0)
+    problem = Variables(np.arange(5), np.ones(5), np.zeros(5), np.ones(5))
     solved = [
         ClusterSolution(rng.permutation(5), rng.random(5), 0.1, 1e-17, 3, True),
         ClusterSolution(np.arange(0), np.empty(0), 0.0, 0.0, 0, False),
@@ -24,14 +26,14 @@ def test_parts_and_solutions_come_back_to_the_bit(folder):
         stored.save_solution("whole", solution)
     with Checkpoint(folder, {"data": "d"}, 8) as again:
         assert again.seed == 7
-        for one, other in zip(again.load("cluster"), solved, strict=True):
+        for one, other in zip(again.load("cluster", [problem, problem]), solved, strict=True):
             np.testing.assert_array_equal(one.variables, other.variables)
             np.testing.assert_array_equal(one.alpha, other.alpha)
             assert one[2:] == other[2:]
-        loaded = again.load_solution("whole")
+        loaded = again.load_solution("whole", problem[:4])
         np.testing.assert_array_equal(loaded.alpha, solution.alpha)
         assert (loaded.primal, loaded.dual, loaded.n_iter, loaded.double) == (1 / 3, 0.3, 12, True)
-        assert again.load("absent") is again.load_solution("absent") is None
+        assert again.load("absent", []) is again.load_solution("absent", problem) is None
 
 
 def test_a_fit_that_a_callback_stopped_is_not_taken_for_a_finished_one(data, folder):

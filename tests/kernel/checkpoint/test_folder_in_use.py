@@ -1,6 +1,7 @@
 """A folder serves one fit at a time; the second is refused."""
 
 import errno
+import fcntl
 import json
 import os
 import shutil
@@ -10,11 +11,12 @@ import sys
 import numpy as np
 import pytest
 
-from widemargin import claim
 from widemargin.kernel.checkpoint import Checkpoint
 
 from ..helpers import points
 from .helpers import assert_same_fit, parts, snapshot, svc
+
+pytestmark = pytest.mark.slow
 
 HELD = """
 import sys
@@ -110,17 +112,13 @@ def test_a_second_fit_of_the_same_process_is_refused(folder):
     svc(checkpoint=folder).fit(*data)
 
 
-@pytest.mark.parametrize("error", [None, errno.ENOLCK, errno.EOPNOTSUPP])
+@pytest.mark.parametrize("error", [errno.ENOLCK, errno.EOPNOTSUPP])
 def test_a_folder_that_cannot_be_locked_is_used_with_a_warning(error, data, folder, monkeypatch):
     def flock(descriptor, operation):
-        if operation != module_fcntl.LOCK_UN:
+        if operation != fcntl.LOCK_UN:
             raise OSError(error, os.strerror(error))
 
-    module_fcntl = claim.fcntl
-    if error is None:  # no POSIX
-        monkeypatch.setattr(claim, "fcntl", None)
-    else:
-        monkeypatch.setattr(module_fcntl, "flock", flock)
+    monkeypatch.setattr(fcntl, "flock", flock)
     with pytest.warns(UserWarning, match="cannot be locked .* no other fit uses it"):
         model = svc(checkpoint=folder).fit(*data)
     assert_same_fit(model, svc().fit(*data))

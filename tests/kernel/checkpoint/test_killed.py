@@ -12,6 +12,8 @@ import pytest
 from ..helpers import points, rbf2
 from .helpers import Killed, assert_same_fit, parts, snapshot, svc
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_checkpoint_does_not_change_the_model(data, folder):
     assert_same_fit(svc(checkpoint=folder).fit(*data), svc().fit(*data))

@@ -1,0 +1,191 @@
+"""predict, evaluate."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from widemargin import AdditiveSVC
+from widemargin.calibration import uncalibrated
+from widemargin.cli.datasets import (
+    cell,
+    class_named,
+    densified_for,
+    labels_for,
+    labels_like,
+    load_model,
+    machine_of,
+    stream_like_training,
+)
+from widemargin.cli.memory import Memory
+from widemargin.cli.options import Output, Source
+from widemargin.cli.output import (
+    or_stdout,
+    print_facts,
+    print_json,
+    print_table,
+    printable,
+)
+from widemargin.cli.words import UsageError
+from widemargin.files import text_output
+from widemargin.persistence import Header
+from widemargin.report import MOST_IN_MATRIX, Evaluation, evaluate_chunks
+from widemargin.terms import explain
+
+_CHUNK = 10_000  # rows of output formatted at once
+
+
+def predict(
+    data: Path,
+    model: Path,
+    out: Path | None,
+    what: str,
+    class_label: str | None,
+    source: Source,
+    output: Output,
+) -> None:
+    as_json, quiet = output.as_json, output.quiet
+    if as_json and or_stdout(out) is sys.stdout:
+        raise UsageError("--json prints a summary; name a file OUT for the predictions.")
+    if class_label is not None and what != "contributions":
+        raise UsageError("--class has no meaning without --output contributions.")
+    probable = what == "probability"
+    header, fitted = load_model(model, source, calibrated=probable)
+    if probable and not hasattr(fitted, "predict_proba"):
+        raise UsageError(f"{model}: the model has no probabilities. Train it with --probability.")
+    n_rows, n_right, known, seconds = 0, 0, False, 0.0
+    between = " " if probable and not _has_blanks(fitted.classes_) else "\t"
+    with text_output(or_stdout(out)) as file:
+        for chunk in stream_like_training(data, source, header):
+            X = densified_for(uncalibrated(fitted), chunk.X)
+            y = labels_like(chunk, fitted.classes_)
+            started = time.perf_counter()
+            columns, values = _predicted(fitted, X, what, class_label, header)
+            seconds += time.perf_counter() - started
+            if columns and n_rows == 0:
+                file.write(between.join(map(printable, columns)) + "\n")
+            _write_rows(file, values, between)
+            n_rows += len(values)
+            if y is not None:
+                known |= bool(np.isin(y, fitted.classes_).any())
+                predicted = values if what == "labels" else _labels(fitted, X, values, probable)
+                n_right += int(np.sum(predicted == y))
+    facts: dict[str, Any] = {"rows": n_rows, "seconds": seconds}
+    if out is not None:
+        facts = {"out": str(out), **facts}
+    if known:
+        facts["accuracy"] = n_right / n_rows
+    if as_json:
+        print_json(facts)
+    elif known and not quiet:  # svm-predict's line, but not between predictions
+        where = sys.stderr if or_stdout(out) is sys.stdout else sys.stdout
+        accuracy = f"{100 * n_right / n_rows:g}% ({n_right}/{n_rows})"
+        print(f"Accuracy = {accuracy} (classification)", file=where)
+
+
+def _has_blanks(classes: np.ndarray) -> bool:
+    """Whether a class has a blank, svm-predict's separator of columns."""
+    return any(" " in str(label) for label in classes.tolist())
+
+
+def _write_rows(file: TextIO, values: np.ndarray, between: str) -> None:
+    for begin in range(0, len(values), _CHUNK):
+        for row in values[begin : begin + _CHUNK].tolist():
+            cells = row if isinstance(row, list) else [row]
+            file.write(between.join(map(cell, cells)) + "\n")
+
+
+def _labels(model, X, values: np.ndarray, probable: bool) -> np.ndarray:
+    """The predicted labels; in the first column of probabilities."""
+    return np.array(values[:, 0].tolist()) if probable else model.predict(X)
+
+
+def _probabilities(model, X) -> tuple[list[str], np.ndarray]:
+    """Names and values of the columns of svm-predict -b 1; labels in a LIBSVM model's own order."""
+    probability = model.predict_proba(X)
+    labels = getattr(model, "labels_", model.classes_)
+    order = np.searchsorted(model.classes_, labels)
+    found = np.empty((len(probability), len(labels) + 1), dtype=object)
+    found[:, 0] = model.classes_[probability.argmax(axis=1)].tolist()
+    found[:, 1:] = [[f"{p:g}" for p in row] for row in probability[:, order].tolist()]
+    return ["labels", *(cell(label) for label in labels.tolist())], found
+
+
+def _predicted(model, X, what: str, class_label: str | None, header: Header):
+    """Names of columns (none for labels) and an array of predictions."""
+    if what == "probability":
+        return _probabilities(model, X)
+    machine = machine_of(model)
+    classes = [cell(c) for c in machine.classes_.tolist()]
+    if what == "labels":
+        return [], model.predict(X)
+    if what == "decision":
+        scores = model.decision_function(X)
+        return (classes[1:] if scores.ndim == 1 else classes), scores
+    if not isinstance(machine, AdditiveSVC):
+        kind = type(machine).__name__
+        raise UsageError(f"--output contributions needs an additive model; this one is {kind}.")
+    label = None if class_label is None else class_named(machine, class_label)
+    if label is None and len(classes) > 2:
+        raise UsageError(f"--output contributions needs --class, one of {', '.join(classes)}.")
+    explained = explain(model, Memory.recalled(header).names)
+    names = [term.name for term in explained.terms]
+    return [*names, "intercept"], explained.contributions(X, label)
+
+
+def evaluate_model(data: Path, model: Path, source: Source, as_json: bool) -> None:
+    header, fitted = load_model(model, source, calibrated=True)
+    found = evaluate_on(data, source, header, fitted)
+    if as_json:
+        print_json(evaluation(found))
+    else:
+        print_evaluation(found)
+
+
+def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluation:
+    plain = uncalibrated(fitted)
+    chunks = stream_like_training(data, source, header)
+    pieces = ((densified_for(plain, c.X), labels_for(data, c, fitted)) for c in chunks)
+    return evaluate_chunks(fitted, pieces)
+
+
+def evaluation(found: Evaluation) -> dict:
+    return {
+        "accuracy": found.accuracy,
+        "balanced_accuracy": found.balanced_accuracy,
+        "roc_auc": found.roc_auc,
+        **({} if np.isnan(found.log_loss) else {"log_loss": found.log_loss}),
+        "rows": found.rows,
+        "seconds": found.seconds,
+        "microseconds_per_row": found.microseconds_per_row,
+        "classes": [vars(c) for c in found.classes],
+        "confusion": found.confusion,
+    }
+
+
+def print_evaluation(found: Evaluation) -> None:
+    facts = {
+        "accuracy": f"{100 * found.accuracy:.2f} %",
+        "balanced accuracy": f"{100 * found.balanced_accuracy:.2f} %",
+        "AUC": found.roc_auc,
+        **({} if np.isnan(found.log_loss) else {"log loss": found.log_loss}),
+        "rows": found.rows,
+        "time per row": f"{found.microseconds_per_row:.3g} us",
+    }
+    print_facts(facts)
+    print_table(
+        ["class", "rows", "precision", "recall", "F1"],
+        [[c.label, c.rows, c.precision, c.recall, c.f1] for c in [*found.classes, found.mean]],
+        title="\nper class",
+    )
+    if len(found.classes) > MOST_IN_MATRIX:
+        if confused := [list(pair) for pair in found.most_confused()]:
+            print_table(["true", "predicted", "rows"], confused, title="\nmost confused")
+        return
+    labels = [str(c.label) for c in found.classes]
+    rows = [[label, *row] for label, row in zip(labels, found.confusion.tolist(), strict=True)]
+    print_table(["true \\ predicted", *labels], rows, title="\nconfusion")

@@ -1,0 +1,147 @@
+"""Errors and warnings that name parameters: as Python spells them, or as another interface does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter in a message; ``python`` replaces ``name=value`` in Python.
+
+    >>> str(Parameter("C", -1)), str(Parameter("tol"))
+    ('C=-1', 'tol=')
+    """
+
+    name: str
+    value: Any = ...
+    python: str | None = None
+
+    def __str__(self) -> str:
+        if self.python is not None:
+            return self.python
+        return f"{self.name}=" if self.value is ... else f"{self.name}={self.value!r}"
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column of X without a name in a message."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
+class Message(str):
+    """Text with fields: parameters, features, errors, other messages and plain values.
+
+    Without fields the template is taken as it is.
+
+    >>> message = Message("{C} must be {what}.", C=Parameter("C", -1), what="finite")
+    >>> message
+    'C=-1 must be finite.'
+    >>> message.respelled(lambda part: f"--{part.name} {part.value}")
+    '--C -1 must be finite.'
+    """
+
+    _template: str
+    _fields: dict[str, Any]
+
+    def __new__(cls, template: str, fields: Mapping[str, Any] | None = None, /, **more) -> Message:
+        named = {**(fields or {}), **more}
+        for name, field in named.items():
+            if isinstance(field, Exception):
+                named[name] = message_of(field)
+        self = super().__new__(cls, template.format(**named) if named else template)
+        self._template, self._fields = template, named
+        return self
+
+    def __getnewargs__(self):
+        return self._template, self._fields
+
+    def respelled(self, spell: Callable[[Any], str]) -> str:
+        """The text with its parameters and features as ``spell`` writes them."""
+        fields = dict(self._fields)
+        for name, field in fields.items():
+            if isinstance(field, Message):
+                fields[name] = field.respelled(spell)
+            elif isinstance(field, (Parameter, Feature)):
+                fields[name] = spell(field)
+        return self._template.format(**fields) if fields else self._template
+
+
+class ParameterError(ValueError):
+    """A parameter has a value that it cannot have; ``fields`` are those of the reason.
+
+    >>> print(ParameterError("C", -1, "must be finite."), ParameterError("folds", 9, ": too many."))
+    C=-1 must be finite. folds=9: too many.
+    """
+
+    def __init__(self, name: str, value: object, reason: str, **fields: object):
+        said = reason if isinstance(reason, Message) else Message(reason, fields)
+        parameter, between = Parameter(name, value), "" if said.startswith(":") else " "
+        template = "{parameter}{between}{said}"
+        super().__init__(Message(template, parameter=parameter, between=between, said=said))
+        self.name, self.value, self.reason = name, value, said
+
+    def __reduce__(self):
+        return type(self), (self.name, self.value, self.reason)
+
+
+def message_of(error: BaseException) -> str:
+    """The text of an error or a warning: a `Message` where it was raised with one."""
+    only = error.args[0] if len(error.args) == 1 else None
+    return only if isinstance(only, Message) else str(error)
+
+
+CONVERGING = Message(
+    "Increase {most}, decrease {C}, or accept a larger {tol}.",
+    most=Parameter("max_iter", python="max_iter"),
+    C=Parameter("C", python="C"),
+    tol=Parameter("tol", python="tol"),
+)
+LEARNING = Message(
+    ", or learn from them with {missing}",
+    missing=Parameter("missing", "learn", python='AdditiveSVC(missing="learn")'),
+)
+
+
+def not_finite(value: float, row: int, column: str | Feature) -> Message:
+    """Where the input has NaN or infinity, and what to do."""
+    return Message(
+        "Input X contains {kind} at row {row}, column {column}. Remove or impute such values "
+        "first, for example with widemargin.TableEncoder{learning}.",
+        kind="NaN" if value != value else "infinity",
+        row=row,
+        column=column,
+        learning=LEARNING if value != value else "",
+    )
+
+
+def scaling_advice(*, sparse: bool) -> Message:
+    """How to scale features; sparse ones without filling in their zeros."""
+    method, scaler = ("maxabs", "MaxAbsScaler") if sparse else ("standard", "StandardScaler")
+    scale = Parameter("scale", method, python=f"sklearn.preprocessing.{scaler}")
+    return Message("for example with {scale}", scale=scale)
+
+
+def listed(names: Sequence[str], most: int = 20, between: str = ", ") -> str:
+    """The first of them, and how many more there are.
+
+    >>> listed(["a", "b"]), listed(["a", "b", "c"], 1)
+    ('a, b', 'a and 2 more')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
+
+
+def quoted(names: Sequence, most: int = 20) -> str:
+    """The same, as Python writes them.
+
+    >>> quoted(["a", 7])
+    "'a', 7"
+    """
+    return listed([repr(name) for name in names], most)
