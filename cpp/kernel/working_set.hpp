@@ -77,7 +77,8 @@ inline Selection choose_working_sets(const VariablesArg& v, const ClustersArg& c
   std::vector<bool> taken(std::size_t(v.n), false);
   for (std::size_t c = 0; c < violators.size(); ++c) {
     std::vector<std::int64_t>&block = kept[c], &others = violators[c];
-    steepness.keep_best(block, size / 2);
+    const std::int64_t pair = both ? 2 : 0;  // has room in every block
+    steepness.keep_best(block, std::max(std::min(size / 2, size - pair), std::int64_t(0)));
     for (const auto i : block) taken[std::size_t(i)] = true;
     others.erase(std::remove_if(others.begin(), others.end(),
                                 [&](std::int64_t i) { return bool(taken[std::size_t(i)]); }),

@@ -152,8 +152,8 @@ def fitted(kernel, n_classes, dtype, *, sparse=False, **parameters):
 
 def of_double(model, X):
     """Labels by nothing but double precision, a row's cluster included."""
-    numbers = model.model_.in_double().decision(X, ONE, Coding.of(model).scores)
-    return model.classes_[Coding.of(model).classes(numbers)]
+    numbers = model.model_.in_double().decision(X, ONE, model.coding_.scores)
+    return model.classes_[model.coding_.classes(numbers)]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -166,7 +166,7 @@ def test_labels_are_those_of_double_precision(kernel, n_classes, dtype):
     found = model.predict(new)
     assert_array_equal(found, of_double(model, new))
     scores = model.decision_function(new)
-    assert_array_equal(found, model.classes_[Coding.of(model).classes(scores)])
+    assert_array_equal(found, model.classes_[model.coding_.classes(scores)])
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -15,7 +15,7 @@ from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.rows import CompressedRows
 from widemargin.kernel.solver import Descent, SolverSettings, solve
 
-from .helpers import cheap, kernel_matrix, noisy_labels, problem, shrinking_problem
+from .helpers import cheap, hinge, kernel_matrix, noisy_labels, problem, shrinking_problem
 
 EXTREMES = [2.0**-10, 2.0**-6, 2.0, 2.0**6, 2.0**10]
 ITS_LIMIT = 300  # blocks that none of the extremes may need

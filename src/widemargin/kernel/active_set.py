@@ -170,7 +170,8 @@ class HostActiveSet:
         return trusted and self._n_rounds % GLOBAL_EVERY != GLOBAL_EVERY - 1
 
     def _select(self, side_by_side: bool) -> float:
-        last, room = self._last.get(side_by_side, self._chosen[:0]), -(-self.cache.n_slots // 2)
+        last, n_slots = self._last.get(side_by_side, self._chosen[:0]), self.cache.n_slots
+        room = max(-(-n_slots // 2), min(n_slots, 2))  # of a pair, at least
         how: tuple = (min(int(self._size), len(self), room), None, 1)
         if side_by_side and self._cluster is not None:
             n = int(self._cluster.max()) + 1
