@@ -231,6 +231,7 @@ template <class T>
 KernelLoopsOf<T> loops() {
   return {finish_block<T>,
           fill<T>,
+          add<T>,
           kStrip<T>,
           fill_dense<T>,
           dense_norms<T>,

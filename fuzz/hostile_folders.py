@@ -360,7 +360,7 @@ def _read(name: str, folder: Path, random: random.Random, max_bytes: int) -> Non
         matrix[np.arange(len(matrix))[::-2]]
         machine = KernelSVC(max_iter=3, n_jobs=1)
     else:
-        for _, codes in store.codes.parts():
+        for _, codes in store.codes.blocks():
             codes.toarray()
         machine = AdditiveSVC(max_iter=2, n_jobs=1, missing="learn")
     if random.random() < 0.1:

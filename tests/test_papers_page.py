@@ -49,7 +49,9 @@ def exists(name: str) -> bool:
     if "/" in name:
         return (ROOT / name).is_file()
     if name.startswith("--"):
-        return f'"{name}"' in (ROOT / "src/widemargin/cli/options.py").read_text()
+        return f'"{name}"' in "".join(
+            p.read_text() for p in (ROOT / "src/widemargin/cli").glob("*options.py")
+        )
     if "=" in name:
         parameter, value = name.split("=")
         has = [m for m in MACHINES if parameter in inspect.signature(m).parameters]

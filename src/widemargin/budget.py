@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from widemargin.errors import Message, Parameter
 from widemargin.resources import free_memory
-from widemargin.validation import check_number
 
 _SHARE = 0.8  # of the memory that is free, where nobody sets a limit
 
@@ -38,6 +37,8 @@ the limit. If you trust the file and have the memory, set a larger one.
 
     def __init__(self, max_bytes: int | None, name: str, at_most: float = float("inf")):
         if max_bytes is not None:
+            from widemargin.validation import check_number  # scikit-learn takes its time
+
             check_number("max_bytes", max_bytes, low=1, integer=True)
             self.max_bytes = int(max_bytes)
         else:

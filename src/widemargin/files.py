@@ -289,16 +289,19 @@ def naming(path: str | os.PathLike, instead_of: str | os.PathLike | None = None)
 
 
 @contextmanager
-def text_output(out: str | os.PathLike | TextIO) -> Iterator[TextIO]:
-    """A text file to write: an open one, a pipe or device as it is, a path replaced whole."""
+def text_output(out: str | os.PathLike | TextIO, errors: str = "strict") -> Iterator[TextIO]:
+    """A text file to write: an open one, a pipe or device as it is, a path replaced whole.
+
+    ``errors`` says what becomes of characters that UTF-8 has not, as in `open`.
+    """
     if not isinstance(out, (str, os.PathLike)):
         yield out
     elif _is_device(out):
-        with naming(out), open(out, "w", encoding="utf-8") as file:
+        with naming(out), open(out, "w", encoding="utf-8", errors=errors) as file:
             yield file
     else:
         with replacing(out) as whole:
-            text = io.TextIOWrapper(whole, "utf-8", "backslashreplace", newline="\n")
+            text = io.TextIOWrapper(whole, "utf-8", errors, newline="\n")
             yield text
             text.detach()  # which flushes it
 

@@ -243,5 +243,5 @@ def anchor(title: str) -> str:
 
 def write_page(path, content: str) -> None:
     """Written whole, or not at all."""
-    with text_output(path) as file:
+    with text_output(path, "backslashreplace") as file:  # names of files need not be text
         file.write(content)

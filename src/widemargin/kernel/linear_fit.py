@@ -12,11 +12,11 @@ import numpy as np
 from widemargin.digest import digest
 from widemargin.engine import Control, Threads, run_tasks
 from widemargin.errors import Parameter, ParameterError
-from widemargin.kernel.attributes import iterations
+from widemargin.kernel.attributes import coefficients, iterations
 from widemargin.kernel.divide import FitState, support_of
 from widemargin.kernel.input import read_data
 from widemargin.kernel.linear import LinearModel, LinearProblem, LinearRows, solve_linear
-from widemargin.kernel.machine import KernelMachine, coefficients
+from widemargin.kernel.machine import KernelMachine
 from widemargin.kernel.problems import Variables, binary_problems
 from widemargin.kernel.warm_start import Dual
 from widemargin.machine import near

@@ -19,11 +19,10 @@ from sklearn.utils import check_random_state
 from widemargin.digest import digest
 from widemargin.engine import Threads
 from widemargin.errors import CONVERGING, Message
-from widemargin.kernel.attributes import intercepts, iterations
+from widemargin.kernel.attributes import coefficients, intercepts, iterations
 from widemargin.kernel.backend import Host
 from widemargin.kernel.certificate import is_definite
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint
-from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.divide import (
     AUTO_STRIDE,
     Division,
@@ -50,7 +49,7 @@ from widemargin.kernel.training import TrainingSet
 from widemargin.kernel.warm_start import Dual, Duals
 from widemargin.kernel.whole import PathRows
 from widemargin.machine import FitRecord, Machine, near, recorded
-from widemargin.multiclass import Targets, every_pair
+from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
 from widemargin.resources import LEAST_MEMORY, free_memory, one_blas_thread, total_memory
 from widemargin.stored import Store, StoredMatrix
@@ -68,25 +67,6 @@ def _seed(random_state) -> int:
 
 
 _first_of = lru_cache(64)(_seed)  # of a number: such a generator takes longer than a small fit
-
-
-def coefficients(
-    targets: Targets, problems: list[Variables], alphas: list[np.ndarray], support: np.ndarray
-) -> Coefficients:
-    """Of the support vectors, which are sorted by class where pairs of classes vote."""
-    coding, label, votes = targets.coding, targets.label, targets.coding.votes
-    place = np.zeros(len(label), dtype=np.int64)
-    place[support] = np.arange(len(support))
-    values = np.zeros((len(support), coding.n_classes - 1 if votes else coding.n_outputs))
-    first, second = every_pair(coding.n_classes if votes else 0)
-    for variables, alpha in zip(problems, alphas, strict=True):
-        used = alpha.nonzero()[0]
-        row, column = variables.row[used], variables.output_of[used]
-        if votes:  # a column for each of the other classes
-            other = first[column] + second[column] - label[row]
-            column = other - (other > label[row])
-        values[place[row], column] = alpha[used] * variables.sign[used]
-    return Coefficients(values, label[support].astype(np.int64) if votes else None)
 
 
 class KernelMachine(Machine):
@@ -332,7 +312,7 @@ class KernelMachine(Machine):
             kernel=kernel,
             vectors=kernel.vectors(rows, np.arange(len(support))),
             coef=coef,
-            intercept=intercepts(problems, state, coef.n_outputs),
+            intercept=intercepts(problems, state.solutions, coef.n_outputs),
             router=router if early else None,
             cluster=state.label[support] if early and state.label is not None else None,
             combination=self.early_prediction,
