@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-
 from persistence.damage import Parts
+
 from widemargin import AdditiveSVC, KernelSVC, load, save
 from widemargin.persistence import read_header
 
