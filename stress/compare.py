@@ -36,7 +36,7 @@ def same_bits(one, other, X, what: str) -> None:
     assert np.array_equal(a, b, equal_nan=True), f"{what} changes bits of decisions: by {differ:g}"
     for name in ("duality_gap_", "objective_", "n_iter_"):
         u, v = getattr(one, name), getattr(other, name)
-        assert u == v or (u != u and v != v), f"{what} changes {name}: {u!r}, {v!r}"
+        assert np.array_equal(u, v, equal_nan=True), f"{what} changes {name}: {u!r}, {v!r}"
 
 
 def same_problem(one, other, what: str) -> None:

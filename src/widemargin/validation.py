@@ -34,7 +34,7 @@ def check_choice(name: str, value, choices, more: str = "") -> None:
 # Machines do not know each other: this is what each says of the other's kernels.
 KERNELS_ELSEWHERE = {
     "AdditiveSVC": ("intersection", "chi2", "hellinger", "jensen_shannon", "linear"),
-    "KernelSVC": ("rbf", "linear", "poly", "sigmoid", "laplacian", "chi2", "precomputed"),
+    "KernelSVC": ("linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "precomputed"),
 }
 
 
