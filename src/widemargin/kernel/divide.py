@@ -82,9 +82,8 @@ class Services:
 class TrainingRows:
     """The rows of a fit with their kernel: as the levels see them, and as the whole problem does.
 
-    The two may differ: a penalised intercept would make all clusters alike, so the levels do
-    without it; and along a path of C the whole problem shares kernel rows with the next one.  Pairs
-    of classes, which are solved side by side, do so each on its own: ``path`` has their rows.
+    The two differ along a path of C only, where the whole problem shares kernel rows with the next
+    one.  Pairs of classes, which are solved side by side, share theirs one by one in ``path``.
     """
 
     levels: KernelRows
