@@ -46,12 +46,13 @@ class Finish {
   int degree_;
 };
 
-// Compressed rows, or a slice of them: of index and value only what `start` spans is looked at.
+// Compressed rows, checked once for all slices of them.
 class CompressedRows {
  public:
   CompressedRows(Array start, Array index, Array value, Array norms, std::int64_t n_features)
       : start_(start), index_(index), value_(value), norms_(norms), n_features_(n_features) {
     require(start.size() > 0, "start must not be empty");
+    n_rows_ = std::int64_t(start.size()) - 1;
     require(n_features >= 0, "n_features must not be negative");
     with_type(value.dtype(), [&](auto zero) {
       using T = decltype(zero);
@@ -65,23 +66,32 @@ class CompressedRows {
     });
   }
 
+  // Rows begin to end of these.
+  CompressedRows part(std::int64_t begin, std::int64_t end) const {
+    require(0 <= begin && begin <= end && end <= n_rows_, "rows out of range");
+    CompressedRows some = *this;
+    some.first_ += begin;
+    some.n_rows_ = end - begin;
+    return some;
+  }
+
   nb::dlpack::dtype dtype() const { return value_.dtype(); }
-  std::int64_t n_rows() const { return std::int64_t(start_.size()) - 1; }
+  std::int64_t n_rows() const { return n_rows_; }
   std::int64_t n_features() const { return n_features_; }
 
   template <class T>  // the type of the values
   CompressedArg<T> arg() const {
-    return {static_cast<const std::int64_t*>(start_.data()),
+    return {static_cast<const std::int64_t*>(start_.data()) + first_,
             static_cast<const std::int32_t*>(index_.data()),
             static_cast<const T*>(value_.data()),
-            static_cast<const T*>(norms_.data()),
-            n_rows(),
+            static_cast<const T*>(norms_.data()) + first_,
+            n_rows_,
             n_features_};
   }
 
  private:
   Array start_, index_, value_, norms_;
-  std::int64_t n_features_;
+  std::int64_t n_features_, first_ = 0, n_rows_ = 0;
 };
 
 const std::int32_t* place_pointer(const std::optional<Array>& place) {
@@ -231,7 +241,8 @@ void bind_kernel(nb::module_& m) {
   nb::class_<CompressedRows>(m, "CompressedRows",
                              "Rows of which only the non-zero values are kept, checked.")
       .def(nb::init<Array, Array, Array, Array, std::int64_t>(), "start"_a, "index"_a, "value"_a,
-           "norms"_a, "n_features"_a);
+           "norms"_a, "n_features"_a)
+      .def("part", &CompressedRows::part, "begin"_a, "end"_a, "Rows begin to end of these.");
   nb::class_<Panels>(m, "Panels",
                      "Rows written out, 64 at a time, for products with compressed ones.")
       .def(nb::init<Array, const std::optional<Array>&, Array>(), "values"_a, "place"_a.none(),

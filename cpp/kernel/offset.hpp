@@ -102,27 +102,36 @@ class Offset {
   // Moves to where the largest violations of both signs are the same: working sets chosen there
   // have variables that can give and variables that can take.
   void centre(const VariablesArg& v) {
-    double low = std::numeric_limits<double>::infinity(), high = -low;
-    for (std::int64_t i = 0; i < v.n; ++i) {
-      const double place = -v.sign[i] * v.gradient[i];
-      const bool rises = v.alpha[i] < v.upper[i], falls = v.alpha[i] > 0;
-      if (v.sign[i] > 0 ? rises : falls) high = std::max(high, place);
-      if (v.sign[i] > 0 ? falls : rises) low = std::min(low, place);
-    }
-    if (std::isfinite(low) && std::isfinite(high)) by(v, 0.5 * (low + high));
+    const Band band = band_of(v);
+    if (band.is_finite()) by(v, band.middle());
   }
 
   // Moves to where the loss is least, in the middle where many places are; the variables stay.
   // Returns the gap there.
   double settle(const VariablesArg& v) {
-    std::vector<std::pair<double, double>> edges;  // where a row's loss begins or ends; its slope
-    double slope = -rest_;                         // of the loss, to the left of all edges
+    const Band band = band_of(v);
+    const double begin = std::min(band.low, band.high), end = std::max(band.low, band.high);
+    using Edge = std::pair<double, double>;  // where a row's loss begins or ends; its slope
+    constexpr double kFar = std::numeric_limits<double>::infinity();
+    Edge before{-kFar, 0}, after{kFar, 0};  // the nearest ones outside the band
+    std::vector<Edge> edges;
+    double slope = -rest_, size = 0;  // of the loss, to the left of `edges`; of all slopes
     for (std::int64_t i = 0; i < v.n; ++i) {
-      edges.emplace_back(-v.gradient[i] * v.sign[i], v.upper[i]);
-      if (v.sign[i] > 0) slope -= v.upper[i];
+      const Edge edge{-v.gradient[i] * v.sign[i], v.upper[i]};
+      size += edge.second;
+      slope += (edge.first < begin ? edge.second : 0) - (v.sign[i] > 0 ? edge.second : 0);
+      if (edge.first < begin)
+        before = std::max(before, edge);
+      else if (edge.first > end)
+        after = std::min(after, edge);
+      else
+        edges.push_back(edge);
     }
+    slope -= before.second;
+    for (const Edge& edge : {before, after})
+      if (std::isfinite(edge.first)) edges.push_back(edge);
     std::sort(edges.begin(), edges.end());
-    const double enough = 1e-12 * std::abs(slope);
+    const double enough = 1e-12 * size;
     std::size_t k = 0;
     while (k < edges.size() && (slope += edges[k].second) < -enough) ++k;
     if (k + 1 < edges.size() && slope <= enough)
@@ -140,6 +149,25 @@ class Offset {
     double value = 0;
     int age = kForgotten + 1;
   };
+
+  // From the least place that a variable holds from above to the largest that one holds from
+  // below.  Where the constraint is met, the loss is least within.
+  struct Band {
+    double low, high;
+    bool is_finite() const { return std::isfinite(low) && std::isfinite(high); }
+    double middle() const { return 0.5 * (low + high); }
+  };
+
+  static Band band_of(const VariablesArg& v) {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (std::int64_t i = 0; i < v.n; ++i) {
+      const double place = -v.sign[i] * v.gradient[i];
+      const bool rises = v.alpha[i] < v.upper[i], falls = v.alpha[i] > 0;
+      if (v.sign[i] > 0 ? rises : falls) high = std::max(high, place);
+      if (v.sign[i] > 0 ? falls : rises) low = std::min(low, place);
+    }
+    return {low, high};
+  }
 
   double by(const VariablesArg& v, double step) {
     const double change = -step * missed(v);

@@ -149,6 +149,7 @@ class CompressedRows:
         norms: Numbers,
         n_features: int,
     ) -> None: ...
+    def part(self, begin: int, end: int) -> CompressedRows: ...
 
 class Panels:
     def __init__(

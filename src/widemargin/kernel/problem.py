@@ -36,12 +36,6 @@ class Problem:
     def __len__(self) -> int:
         return len(self.sign)
 
-    def __getitem__(self, which: np.ndarray) -> Problem:
-        """The problem of some variables alone."""
-        cluster = None if self.cluster is None else self.cluster[which]
-        own = (self.sign[which], self.linear[which], self.upper[which])
-        return Problem(self.kernel, self.rows[which], *own, self.has_offset, cluster)
-
     @cached_property
     def diagonal(self) -> np.ndarray:
         """Q_ii, kept away from zero: a step divides by it."""

@@ -162,17 +162,22 @@ class CompressedRows:
             begin, end, step = which.indices(len(self))
             if step != 1:
                 return self[np.arange(begin, end, step)]
-            start = self.start[begin : max(begin, end) + 1]
-            return replace(self, start=start, norms=self.norms[which])
+            end = max(begin, end)
+            part = replace(self, start=self.start[begin : end + 1], norms=self.norms[which])
+            part.__dict__["core"] = self.core.part(begin, end)  # which needs no second check
+            return part
         which = np.asarray(which)
         if which.dtype != np.int64 or (len(which) and which.min() < 0):  # NumPy's other indices
             which = np.arange(len(self))[which]
         start, index, value = _core.take_rows(self.start, self.index, self.value, which)
         return CompressedRows(start, index, value, self.norms[which], self.n_features)
 
-    @property
+    def __reduce__(self):
+        return CompressedRows, (self.start, self.index, self.value, self.norms, self.n_features)
+
+    @cached_property
     def core(self) -> _core.CompressedRows:
-        """The checked view that the core's loops take; of a slice, only its own values are."""
+        """The checked view that the core's loops take."""
         return _core.CompressedRows(self.start, self.index, self.value, self.norms, self.n_features)
 
     @property

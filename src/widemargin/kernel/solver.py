@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from widemargin.history import continued
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.certificate import Found, Judge
 from widemargin.kernel.problem import TINY, Problem, Solution, gap_terms, gradient_of, relative_gap
@@ -20,9 +19,6 @@ from widemargin.kernel.problem import TINY, Problem, Solution, gap_terms, gradie
 Show = Callable[[Callable[[], np.ndarray]], None]
 SHRINK_SHARE = 0.25  # of the active variables that must be able to leave before they do
 LOOSE = 10.0  # multiple of tol at which all variables are checked for the first time
-START_FROM = 8192  # variables, from which a problem without a start is first solved on some
-START_EVERY = 4  # so many variables apart
-START_TOL = 0.1  # relative gap of that
 VERDICTS = 8  # asked for at most
 LOST = 0.3  # of tol: what rounding may hide of a gap before the gradient is refined
 SPARE = 0.95  # of tol: what to aim for once a verdict has disappointed
@@ -69,30 +65,12 @@ def solve(
         The intercept to begin with, where the problem has one.
     """
     alpha = np.zeros(len(problem)) if alpha is None else np.clip(alpha, 0, problem.upper)
-    before = None
-    if len(problem) >= START_FROM and not alpha.any():
-        before = _solve_some(problem, backend, settings, on_step)
-        alpha[::START_EVERY], offset = before.alpha, float(before.offset[0])
-        settings = replace(settings, max_iter=settings.max_iter - before.n_iter)
     with backend:
         descent = Descent(problem, backend, settings, alpha, judge, offset)
         try:
-            found = descent.run(on_step, show)
+            return descent.run(on_step, show)
         finally:
             descent.active.close()
-    if before is None:
-        return found
-    history = before.history + continued(before.history, found.history)
-    return replace(found, n_iter=before.n_iter + found.n_iter, history=history)
-
-
-def _solve_some(
-    problem: Problem, backend: Backend, settings: SolverSettings, on_step: Callable[[float], bool]
-) -> Solution:
-    """Solve roughly on some of the rows: most of their support vectors stay such."""
-    some = np.arange(0, len(problem), START_EVERY)
-    roughly = replace(settings, tol=max(settings.tol, START_TOL))
-    return solve(problem[some], backend, roughly, on_step=on_step)
 
 
 def first_active(alpha: np.ndarray) -> np.ndarray:
