@@ -90,10 +90,10 @@ PHASES = [
     Phase(ROUNDS, "certificate", "certify", moments=WITHIN),
     Phase(BATCHES, "batches of classes", "solve_batch"),
     Phase(EARLY, "rows sent to clusters", "assign_rows"),
-    Phase(EARLY, "clusters of level 2", "solve_cluster level2", 3),
-    Phase(EARLY, "clusters of level 1", "solve_cluster level1", 1),
-    Phase(LEVELS, "clusters before the last pass", "solve_cluster level1", 1),
-    Phase(PAIRS, "pairs of classes", "_solve_elsewhere", 20),
+    Phase(EARLY, "clusters of level 2", "solve_task level2", 3),
+    Phase(EARLY, "clusters of level 1", "solve_task level1", 1),
+    Phase(LEVELS, "clusters before the last pass", "solve_task level1", 1),
+    Phase(PAIRS, "pairs of classes", "solve_task whole", 20),
 ]
 
 

@@ -106,6 +106,7 @@ def kind_of(function: Any, *arguments: Any) -> str:
     if function is _by_itself:  # a task of an executor
         function, task = arguments
         level = getattr(task, "name", "").partition("-")[0]
+        level = "whole" if level.startswith("whole") else level
         return f"{kind_of(function)} {level}".strip()
     if isinstance(function, partial):
         return kind_of(function.func)

@@ -114,7 +114,7 @@ def _begun(folder) -> None:
     head = json.loads(content["fit.json"])
     for name in [name for name in content if name.startswith("whole")]:
         begun = name.replace(".part", "-begun.part")
-        arrays = {"alpha": unpack(content[name][len(MAGIC) + 32 :])["alpha"]}
+        arrays = {"alpha": unpack(content[name][len(MAGIC) + 32 :])["alpha0"]}
         (Path(folder) / begun).write_bytes(_signed(head, begun, pack(arrays)))
         (Path(folder) / name).unlink()
     assert model is not None

@@ -66,14 +66,14 @@ def test_rounds_resume_where_states_were_last_kept(ready, runs, undisturbed):
 
 def test_a_task_may_lose_its_worker_many_times(ready, runs, undisturbed):
     """The scheduler gave it up with the fourth."""
-    bits, _ = runs.run(ready[EARLY], Trap("solve_cluster level1", BEGINS, 1, times=4))
+    bits, _ = runs.run(ready[EARLY], Trap("solve_task level1", BEGINS, 1, times=4))
     assert bits == undisturbed(EARLY)[0]
 
 
 def test_what_has_come_home_is_not_done_again(ready, runs, undisturbed):
     """Results were wanted as long as their futures lived, when their rows on disk had gone."""
-    trap = Trap("solve_cluster level1", ENDS, 3, everybody=True)
+    trap = Trap("solve_task level1", ENDS, 3, everybody=True)
     bits, tasks = runs.run(ready[EARLY], trap)
     expected, without = undisturbed(EARLY)
     assert bits == expected
-    assert tasks["solve_cluster level2"] == without["solve_cluster level2"]
+    assert tasks["solve_task level2"] == without["solve_task level2"]

@@ -8,7 +8,7 @@ import pytest
 import reference
 
 from widemargin.engine import Threads
-from widemargin.kernel import divide, several
+from widemargin.kernel import divide, tasks
 from widemargin.kernel.backend import Host
 from widemargin.kernel.divide import (
     Division,
@@ -191,7 +191,7 @@ def starts(monkeypatch):
         found.append(alpha.copy())
         return solve(problem, backend, settings, alpha, on_step)
 
-    monkeypatch.setattr(several, "solve", spy)
+    monkeypatch.setattr(tasks, "solve", spy)
     return found
 
 
@@ -400,7 +400,7 @@ def test_a_cluster_that_fails_stops_the_others_and_its_error_is_raised(monkeypat
             ended.set()
             raise
 
-    monkeypatch.setattr(several, "solve", fake)
+    monkeypatch.setattr(tasks, "solve", fake)
     with pytest.raises(ZeroDivisionError, match="this cluster fails"):
         task().run(n_jobs=2)
     assert ended.wait(5)

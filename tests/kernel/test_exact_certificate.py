@@ -13,7 +13,7 @@ from widemargin.kernel import certificate
 from widemargin.kernel.backend import Host
 from widemargin.kernel.kernels import DotKernel
 
-from .helpers import kernel_matrix, points, svc
+from .helpers import Recorder, kernel_matrix, points, svc
 
 
 def objectives(model, X, y):
@@ -118,14 +118,11 @@ def test_one_demanding_problem_makes_the_whole_model_double():
 # ------------------------------------------------------------------ early models
 
 
-def test_a_level_that_was_kept_has_a_certificate_of_its_own(monkeypatch):
+def test_a_level_that_was_kept_has_a_certificate_of_its_own():
     X, y = points(400)
 
-    def interrupt(*arguments):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("widemargin.kernel.divide._run_whole", interrupt)
-    model = svc(levels=1, on_interrupt="keep", C=50.0)
+    interrupt = Recorder(interrupt_at="level 0")
+    model = svc(levels=1, on_interrupt="keep", C=50.0).set_callbacks(interrupt)
     with pytest.warns(ConvergenceWarning):
         model.fit(X, y)
     router, fitted = model.model_.router, model.model_

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from widemargin.kernel import divide, machine
+from widemargin.kernel import machine, tasks
 
 from .helpers import assert_same_function, each_size, kernel_matrix, mostly_zero, points, rbf2, svc
 
@@ -148,16 +148,16 @@ def test_free_memory_does_not_change_the_cache_unless_it_is_scarce(free, monkeyp
 
 def test_no_more_clusters_at_once_than_the_cache_serves(monkeypatch):
     at_once = []
-    real = divide._at_once
+    real = tasks.tasks_at_once
 
     def spy(*arguments):
         at_once.append(real(*arguments))
         return at_once[-1]
 
-    monkeypatch.setattr(divide, "_at_once", spy)
+    monkeypatch.setattr(tasks, "tasks_at_once", spy)
     X, y = points(400)
     for cache_size in (0.001, 0.1, 100.0):
         model = svc(levels=1, branching=8, cache_size=cache_size, n_jobs=8).fit(X, y)
     n_clusters = model.levels_[0].n_clusters
-    assert at_once[0] == divide.CACHE_SHARES
-    assert divide.CACHE_SHARES <= at_once[1] <= at_once[2] == min(8, n_clusters)
+    assert at_once[0] == tasks.CACHE_SHARES
+    assert tasks.CACHE_SHARES <= at_once[1] <= at_once[2] == min(8, n_clusters)

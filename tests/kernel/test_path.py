@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from widemargin import KernelSVC
-from widemargin.kernel import few_rows, several
+from widemargin.kernel import few_rows, tasks
 from widemargin.kernel.cache import CachingKernel
 from widemargin.kernel.kernels import FAR
 
@@ -62,13 +62,13 @@ def test_a_path_computes_each_kernel_row_once(n_classes):
 def test_pairs_of_classes_along_a_path_keep_kernel_rows_each_for_itself(monkeypatch):
     """They are solved side by side, and threads once wrote to each other's kernel rows."""
     monkeypatch.setattr(few_rows, "MOST_ROWS", 100)
-    seen, original = [], several.solve
+    seen, original = [], tasks.solve
 
     def spy(problem, *more):
         seen.append(problem.kernel)
         return original(problem, *more)
 
-    monkeypatch.setattr(several, "solve", spy)
+    monkeypatch.setattr(tasks, "solve", spy)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(600, 120)).astype(np.float32), np.arange(600) % 3
     found = []

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
 
 from widemargin import KernelSVC
-from widemargin.kernel import several
+from widemargin.kernel import tasks
 from widemargin.kernel.backend import Host
 from widemargin.kernel.cache import CachingKernel, RowCache
 from widemargin.kernel.kernels import TILE, make_kernel
@@ -112,13 +112,13 @@ def test_shared_rows_pass_for_their_kernel():
 
 def test_shared_rows_leave_the_rest_of_the_cache_to_the_problems(monkeypatch):
     seen = []
-    original = several.solve
+    original = tasks.solve
 
     def spy(problem, backend, settings, *more):
         seen.append((isinstance(problem.kernel, CachingKernel), settings.cache_bytes))
         return original(problem, backend, settings, *more)
 
-    monkeypatch.setattr(several, "solve", spy)
+    monkeypatch.setattr(tasks, "solve", spy)
     X = np.random.default_rng(0).random((60, 3))
     y = np.arange(60) % 3
     KernelSVC(gamma=1.0, multi_class="ovr", cache_size=1).fit(X, y)  # cheap: computed again

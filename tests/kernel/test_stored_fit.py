@@ -239,7 +239,7 @@ def test_other_processes_read_their_own_rows(
     there = Elsewhere(**settings)
     there.pool = Counted(processes)
     same_model(there.fit(store), KernelSVC(**settings).fit(store))
-    kinds = {"ProblemTask"} if parameters.get("levels") == 0 else {"AssignTask", "ClusterTask"}
+    kinds = {"Task"} if parameters.get("levels") == 0 else {"AssignTask", "Task"}
     assert set(there.pool.names) == kinds
     assert there.pool.bytes < store.nbytes / 4
     assert not list(tmp_path.glob("grouped-*"))

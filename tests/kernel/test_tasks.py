@@ -12,11 +12,11 @@ from sklearn.metrics.pairwise import rbf_kernel
 from widemargin import KernelSVC
 from widemargin.engine import Control
 from widemargin.kernel.backend import Host
-from widemargin.kernel.clusters import ClusterTasks, solve_cluster
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.problems import binary_problems
 from widemargin.kernel.solver import SolverSettings
+from widemargin.kernel.tasks import ClusterTasks, solve_task
 from widemargin.multiclass import Coding
 
 from .helpers import Elsewhere, mostly_zero, points
@@ -36,10 +36,9 @@ def tasks(kernel="rbf", X=None, n_classes=3, scheme="ovo"):
     X = rows if X is None else X
     kernel = make_kernel(kernel, 2.0, 0.0, 3, X)
     data = KernelRows.of_data(kernel, kernel.prepare(X), X, np.arange(len(X)))
-    made = ClusterTasks(1, LABEL, data, SolverSettings(1e-4))
-    for variables in binary_problems(label, Coding(scheme, n_classes), np.full(120, 5.0)):
-        made.add(variables, np.zeros(len(variables)))
-    return made
+    problems = binary_problems(label, Coding(scheme, n_classes), np.full(120, 5.0))
+    alphas = [np.zeros(len(variables)) for variables in problems]
+    return ClusterTasks(1, LABEL, data, SolverSettings(1e-4), problems, alphas)
 
 
 @pytest.mark.parametrize(
@@ -51,10 +50,10 @@ def test_a_task_that_has_travelled_has_the_same_solution_to_the_bit(kernel, X):
     for task in tasks(kernel, X):
         copy = pickle.loads(pickle.dumps(task))
         backend = pickle.loads(pickle.dumps(Host(1)))
-        here, there = (solve_cluster(t, Control(), backend) for t in (task, copy))
+        here, there = (solve_task(t, Control(), backend) for t in (task, copy))
         for a, b in zip(here, there, strict=True):
-            for one, other in zip(a, b, strict=True):
-                np.testing.assert_array_equal(one, other)
+            np.testing.assert_array_equal(a.alpha, b.alpha)
+            assert (a.primal, a.dual, a.n_iter) == (b.primal, b.dual, b.n_iter)
 
 
 def test_every_variable_is_in_one_task_with_the_row_that_is_its():
@@ -62,22 +61,23 @@ def test_every_variable_is_in_one_task_with_the_row_that_is_its():
     made = tasks()
     problems = binary_problems(label, Coding("ovo", 3), np.full(120, 5.0))
     for k, variables in enumerate(problems):
-        seen = np.concatenate([task.parts[k].numbers for task in made])
+        seen = np.concatenate([made.places(task.number)[k][1] for task in made])
         np.testing.assert_array_equal(np.sort(seen), np.arange(len(variables)))
         for task in made:
-            part = task.parts[k]
+            part, (problem, numbers) = task.parts[k], made.places(task.number)[k]
+            assert part.problem == problem == k
             rows = np.flatnonzero(task.number == LABEL)[part.variables.row]
-            np.testing.assert_array_equal(rows, variables.row[part.numbers])
-            np.testing.assert_array_equal(part.variables.sign, variables.sign[part.numbers])
+            np.testing.assert_array_equal(rows, variables.row[numbers])
+            np.testing.assert_array_equal(part.variables.sign, variables.sign[numbers])
 
 
 def test_the_largest_cluster_is_the_first_task():
     label = np.repeat([0, 1, 2], [10, 80, 30])
     kernel = make_kernel("rbf", 1.0, 0.0, 3, points(120)[0])
     data = KernelRows(kernel, kernel.prepare(points(120)[0]))
-    made = ClusterTasks(1, label, data, SolverSettings())
+    made = ClusterTasks(1, label, data, SolverSettings(), [], [])
     assert [len(task.data) for task in made] == [80, 30, 10]
-    made.leave_out({1})
+    made.order.remove(1)
     assert [task.name for task in made] == ["level1-cluster2", "level1-cluster0"]
 
 
@@ -99,7 +99,7 @@ def test_a_fit_whose_clusters_are_solved_elsewhere_has_the_same_bits(
 
 def test_a_cluster_in_another_process_needs_nothing_but_its_task(processes):
     task = tasks()[0]
-    there = processes.submit(partial(solve_cluster, backend=Host(2)), task, Control()).result()
-    here = solve_cluster(task, Control(), Host(1))
+    there = processes.submit(partial(solve_task, backend=Host(2)), task, Control()).result()
+    here = solve_task(task, Control(), Host(1))
     for a, b in zip(here, there, strict=True):
         np.testing.assert_array_equal(a.alpha, b.alpha)

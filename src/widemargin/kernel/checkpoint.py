@@ -27,7 +27,6 @@ from widemargin.digest import digest
 from widemargin.errors import Message, Parameter
 from widemargin.fields import Fields, strict_json
 from widemargin.files import Folder
-from widemargin.kernel.clusters import ClusterSolution
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.warning import warn_user
@@ -56,12 +55,9 @@ class NoCheckpoint:
     def load(self, name: str, of: Any) -> None:
         return None
 
-    def save(self, name: str, solved: list[ClusterSolution]) -> None:
-        pass
+    load_begun = load
 
-    load_solution = load_begun = load
-
-    def save_solution(self, name: str, solution: Solution) -> None:
+    def save(self, name: str, solutions: list[Solution]) -> None:
         pass
 
     def save_begun(self, name: str, alpha: np.ndarray) -> None:
@@ -144,45 +140,21 @@ class Checkpoint:
 
     # What is loaded is held against the problems of the fit, whose variables it claims to be.
 
-    def load(self, name: str, problems: Sequence[Variables]) -> list[ClusterSolution] | None:
-        """Per problem, the variables of a cluster: their numbers, values, objective and gap."""
+    def load(self, name: str, of: Callable[[], Sequence[Variables]]) -> list[Solution] | None:
+        """The solutions of a task; None where it has none here.  ``of`` makes its problems."""
 
-        def made(arrays: dict) -> list[ClusterSolution]:
-            solutions = []
-            for k, problem in enumerate(problems):
-                dual, gap, n_iter, double = _finite(arrays[f"sums{k}"], 4).tolist()
-                variables, alpha = arrays[f"variables{k}"], arrays[f"alpha{k}"]
-                _check_alpha(alpha, problem.upper[_numbers(variables, len(problem.upper))])
-                sums = (dual, gap, int(n_iter), bool(double))
-                solutions.append(ClusterSolution(variables, alpha, *sums))
-            return solutions
+        def made(arrays: dict) -> list[Solution]:
+            return [_solution(arrays, str(k), problem) for k, problem in enumerate(of())]
 
         return self._load(name, made)
 
-    def save(self, name: str, solved: list[ClusterSolution]) -> None:
+    def save(self, name: str, solutions: list[Solution]) -> None:
         arrays: dict[str, np.ndarray] = {}
-        for k, s in enumerate(solved):
-            sums = np.array([s.dual, s.gap, s.n_iter, s.double], dtype=float)
-            arrays |= {f"variables{k}": s.variables, f"alpha{k}": s.alpha, f"sums{k}": sums}
+        for k, s in enumerate(solutions):
+            sums = np.array([s.primal, s.dual, s.n_iter, s.double], dtype=float)
+            arrays |= {f"alpha{k}": s.alpha, f"sums{k}": sums, f"offset{k}": s.offset}
+            arrays |= {} if s.each is None else {f"each{k}": s.each}
         self._save(name, arrays)
-
-    def load_solution(self, name: str, problem: Variables) -> Solution | None:
-        def made(a: dict) -> Solution:
-            primal, dual, n_iter, double = _finite(a["sums"], 4).tolist()
-            _check_alpha(a["alpha"], problem.upper)
-            sums, each = (primal, dual, int(n_iter)), a.get("each")
-            if each is not None:
-                _finite(each, len(problem.output), 2)
-            found = Solution(a["alpha"], *sums, double=bool(double), each=each)
-            _finite(np.array([found.relative_gap]), 1)
-            return found
-
-        return self._load(name, made)
-
-    def save_solution(self, name: str, s: Solution) -> None:
-        sums = np.array([s.primal, s.dual, s.n_iter, s.double], dtype=float)
-        each = {} if s.each is None else {"each": s.each}
-        self._save(name, {"alpha": s.alpha, "sums": sums, **each})
         self.folder.remove(f"{name}{BEGUN}.part")
 
     def load_begun(self, name: str, problem: Variables) -> np.ndarray | None:
@@ -235,12 +207,17 @@ def _finite(sums: np.ndarray, *shape: int) -> np.ndarray:
     return sums
 
 
-def _numbers(variables: np.ndarray, n: int) -> np.ndarray:
-    """Numbers of variables, of which there are n."""
-    whole = variables.ndim == 1 and variables.dtype.kind in "iu"
-    if not whole or np.any((variables < 0) | (variables >= n)):
-        raise ValueError("a variable that the problem does not have")
-    return variables
+def _solution(arrays: dict, k: str, problem: Variables) -> Solution:
+    """A task's solution of a problem, checked against the problem."""
+    primal, dual, n_iter, double = _finite(arrays["sums" + k], 4).tolist()
+    alpha, offset = arrays["alpha" + k], arrays["offset" + k]
+    n, each = len(problem.output), arrays.get("each" + k)
+    if each is not None:
+        _finite(each, n, 2)
+    sums = (primal, dual, int(n_iter), _finite(offset, n))
+    found = Solution(_check_alpha(alpha, problem.upper), *sums, double=bool(double), each=each)
+    _finite(np.array([found.relative_gap]), 1)
+    return found
 
 
 def _check_alpha(alpha: np.ndarray, upper: np.ndarray) -> np.ndarray:

@@ -22,9 +22,7 @@ import numpy as np
 
 from widemargin.engine import Threads, run_tasks
 from widemargin.kernel.backend import Backend, Host
-from widemargin.kernel.cache import CACHE_SHARES, tasks_at_once
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint, Snapshots
-from widemargin.kernel.clusters import ClusterSolution, ClusterTask, ClusterTasks, solve_cluster
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.levels import (
@@ -38,7 +36,7 @@ from widemargin.kernel.partition import Router, partition
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
-from widemargin.kernel.whole import PathRows, ProblemTask, Whole
+from widemargin.kernel.tasks import ClusterTasks, PathRows, ProblemTasks, Task
 from widemargin.progress import Listener, NoProgress
 from widemargin.resources import one_blas_thread
 
@@ -63,9 +61,10 @@ class Plan:
     stride: int = 1  # from one level that is solved to the next above it
 
     @property
-    def solved_levels(self) -> range:
-        """From the lowest to the one that is kept, or the last before the whole."""
-        return range(self.levels, 0, -self.stride)
+    def solved_levels(self) -> list[int]:
+        """From the lowest to the one that is kept, or to the whole."""
+        divided = list(range(self.levels, 0, -self.stride))
+        return [*divided, 0] if self.early is None else divided[: divided.index(self.early) + 1]
 
 
 @dataclass(frozen=True)
@@ -123,56 +122,49 @@ class Division:
 
 def divide_and_conquer(state: FitState, division: Division) -> None:
     """Solve level by level, to ``plan.early`` or to the whole; ``state`` says how far it got."""
-    plan = division.plan
-    for level in plan.solved_levels:
+    for level in division.plan.solved_levels:
         _run_level(state, division, level)
-        if plan.early == level or state.stopped:
+        if state.stopped:
             break
-    else:
-        _run_whole(state, division)
-    if plan.record:
+    if division.plan.record:
         _measure_levels(state, division)
 
 
 def _run_level(state: FitState, division: Division, level: int) -> None:
-    """One pass of Algorithm 1's outer loop: partition the rows, solve every cluster."""
-    data, problems, plan = division.data, division.problems, division.plan
-    services = division.services
-    started = time.perf_counter()
-    router, label, mass = _clusters(state, division, level)
-    clustered = time.perf_counter()
-    tol = plan.settings.tol
-    if plan.early != level:
-        tol = max(tol, plan.level_tol)
-    n_clusters = int(label.max()) + 1
-    # Working sets are as large as the cache allows: its share is for the problem to say, not for
-    # the threads.
-    share = plan.settings.cache_bytes / min(n_clusters, CACHE_SHARES)
-    settings = replace(plan.settings, tol=tol, cache_bytes=share)
-    at_once = _at_once(np.bincount(label), division, share)
-    # What the next level starts from needs no certificate.
-    own = data.levels if plan.early == level else replace(data.levels, exact=None)
-    own = own.regrouped(label, shared=not isinstance(services.executor, Threads))
-    tasks = _tasks(state, division, level, label, own, settings)
-    found = _solve_clusters(state, tasks, services, at_once)
-    for solutions in found:
-        for alpha, solution in zip(state.alphas, solutions, strict=True):
-            alpha[solution.variables] = solution.alpha
-    every = [solution for solutions in found for solution in solutions]
-    state.router, state.label = router, label
-    state.finest = label if state.finest is None else state.finest
+    """One pass of Algorithm 1's outer loop: partition the rows, solve every cluster.
+
+    Level 0 is one cluster with all rows.
+    """
+    plan, started = division.plan, time.perf_counter()
+    tasks: ClusterTasks | ProblemTasks
+    if level > 0:
+        router, label, mass = _clusters(state, division, level)
+        clustered = time.perf_counter()
+        tasks = _cluster_tasks(state, division, level, label)
+    else:
+        label, mass = np.zeros(len(division.data.whole), dtype=np.int64), 0.0
+        clustered = time.perf_counter()
+        tasks = _whole_tasks(state, division)
+    solved = _solve(state, tasks, division.services)
+    if level > 0:
+        state.router, state.label = router, label
+        state.finest = label if state.finest is None else state.finest
+    else:
+        state.solutions = [solution for (solution,) in solved]
+    every = [solution for solutions in solved for solution in solutions]
     state.n_iter = max([state.n_iter, *(solution.n_iter for solution in every)])
-    state.double = any(solution.double for solution in every)
+    state.double |= any(solution.double for solution in every)
+    sizes = np.bincount(label)
     state.levels.append(
         Level(
             level=level,
-            n_clusters=n_clusters,
-            sizes=np.bincount(label),
+            n_clusters=len(sizes),
+            sizes=sizes,
             seconds_clustering=clustered - started,
             seconds_training=time.perf_counter() - clustered,
             objective=float(sum(solution.dual for solution in every)),
-            gap=max(solution.gap for solution in every),
-            n_support=len(support_of(state, problems, len(data.levels))),
+            gap=max(solution.relative_gap for solution in every),
+            n_support=len(support_of(state, division.problems, len(label))),
             across_mass=mass,
             alpha=state.alphas[0].copy() if plan.record else None,
             label=label if plan.record else None,
@@ -180,41 +172,48 @@ def _run_level(state: FitState, division: Division, level: int) -> None:
     )
 
 
-def _tasks(
-    state: FitState,
-    division: Division,
-    level: int,
-    label: np.ndarray,
-    data: KernelRows,
-    settings: SolverSettings,
+def _cluster_tasks(
+    state: FitState, division: Division, level: int, label: np.ndarray
 ) -> ClusterTasks:
     """The clusters of a level, from the present variables."""
-    tasks = ClusterTasks(level, label, data, settings)
-    for variables, alpha in zip(division.problems, state.alphas, strict=True):
-        tasks.add(replace(variables.in_clusters(state.finest), has_offset=False), alpha)
-    return tasks
+    plan, data, executor = division.plan, division.data.levels, division.services.executor
+    settings = plan.settings
+    if plan.early != level:  # what the next level starts from needs no certificate
+        data = replace(data, exact=None)
+        settings = replace(settings, tol=max(settings.tol, plan.level_tol))
+    data = data.regrouped(label, shared=not isinstance(executor, Threads))
+    problems = _without_intercept(state, division)
+    return ClusterTasks(level, label, data, settings, problems, state.alphas)
+
+
+def _without_intercept(state: FitState, division: Division) -> list[Variables]:
+    """The problems of clusters: a constraint on all rows would couple the clusters."""
+    return [replace(v.in_clusters(state.finest), has_offset=False) for v in division.problems]
+
+
+def _whole_tasks(state: FitState, division: Division) -> ProblemTasks:
+    """All problems on all rows, from what the levels or an interrupted fit have found."""
+    checkpoint, data = division.services.checkpoint, division.data
+    for k, variables in enumerate(division.problems):
+        begun = checkpoint.load_begun(f"whole{k}", variables)
+        if begun is not None:
+            state.alphas[k] = begun
+    problems = [variables.in_clusters(state.finest) for variables in division.problems]
+    return ProblemTasks(data.whole, division.plan.settings, problems, state.alphas, data.path)
 
 
 def certify_level(state: FitState, division: Division) -> None:
     """A certificate for the last level, which was meant as a start and has become the model."""
-    level = state.levels[-1]
-    assert state.label is not None
+    level, services = state.levels[-1], division.services
     tol = max(division.plan.settings.tol, division.plan.level_tol)
     settings = replace(division.plan.settings, tol=tol, max_iter=0)
-    tasks = _tasks(state, division, level.level, state.label, division.data.levels, settings)
-    services = Services(division.services.backend, division.services.executor)
-    found = [s for solutions in _solve_clusters(state, tasks, services, 1) for s in solutions]
-    dual, gap = float(sum(s.dual for s in found)), max(s.gap for s in found)
+    assert state.label is not None
+    problems, data = _without_intercept(state, division), division.data.levels
+    tasks = ClusterTasks(level.level, state.label, data, settings, problems, state.alphas)
+    solved = _solve(state, tasks, Services(services.backend, services.executor))
+    found = [solution for solutions in solved for solution in solutions]
+    dual, gap = float(sum(s.dual for s in found)), max(s.relative_gap for s in found)
     state.levels[-1] = replace(level, objective=dual, gap=gap)
-
-
-def _at_once(sizes: np.ndarray, division: Division, share: float) -> int:
-    """How many clusters may be solved at once, if each needs its share of the cache or less."""
-    matrices = 1 if len(division.problems) == 1 else 2  # a problem's own rows, and shared ones
-    itemsize = np.dtype(division.data.levels.kernel.dtype).itemsize
-    needed = min(share, matrices * itemsize * float(sizes.max()) ** 2)
-    cache_bytes = division.plan.settings.cache_bytes
-    return tasks_at_once(division.services.backend.n_threads, len(sizes), needed, cache_bytes)
 
 
 def _clusters(
@@ -247,82 +246,40 @@ class _TaskWatch:
         return self.task.end()
 
 
-def _solve_clusters(
-    state: FitState, tasks: ClusterTasks, services: Services, at_once: int
-) -> list[list[ClusterSolution]]:
-    """What the clusters of a level found, some of them perhaps in a checkpoint."""
-    report = services.progress.task(f"level {tasks.level}", n=len(tasks.members), ordered=False)
-    order = tasks.order
-    found = {c: services.checkpoint.load(tasks.name(c), tasks.problems) for c in order}
-    tasks.leave_out({c for c, solutions in found.items() if solutions is not None})
+def _solve(
+    state: FitState, tasks: ClusterTasks | ProblemTasks, services: Services
+) -> list[list[Solution]]:
+    """Solve the tasks of a level that no checkpoint has, and write all solutions to the state."""
+    checkpoint = services.checkpoint
+    report = services.progress.task(f"level {tasks.level}", n=len(tasks), ordered=False)
+    found: dict[int, list[Solution]] = {}
+    for number in tasks.order:
+        known = checkpoint.load(tasks.name(number), partial(tasks.variables, number))
+        if known is not None:
+            found[number] = known
+    every = sorted(tasks.order)
+    tasks.order = [number for number in tasks.order if number not in found]
 
-    def watch(task: ClusterTask) -> _TaskWatch:
-        return _TaskWatch(state, report.task(f"cluster {task.number}", task.number))
+    def watch(task: Task) -> _TaskWatch:
+        own = report.task(f"{tasks.kind} {task.number}", task.number)
+        look = Snapshots(checkpoint, task.name).take if tasks.level == 0 else None
+        return _TaskWatch(state, own, look)
 
-    def keep(task: ClusterTask, solutions: list[ClusterSolution]) -> None:
+    def keep(task: Task, solutions: list[Solution]) -> None:
         if not state.stopped:
-            services.checkpoint.save(task.name, solutions)
+            checkpoint.save(task.name, solutions)
+        elif tasks.level == 0 and np.any(solutions[0].alpha):
+            checkpoint.save_begun(task.name, solutions[0].alpha)
 
-    function = partial(solve_cluster, backend=services.backend.for_tasks(at_once))
-    executor = services.executor
-    executor = Threads(at_once) if isinstance(executor, Threads) else executor
-    with one_blas_thread():  # set once for all clusters
-        solved = run_tasks(function, tasks, executor, watch=watch, on_result=keep)
+    with one_blas_thread():  # set once for all tasks
+        run = partial(run_tasks, watch=watch, on_result=keep)
+        solved = tasks.solve(services.backend, services.executor, run)
     report.end()
     found |= dict(zip(tasks.order, solved, strict=True))
-    return [found[c] for c in order]  # type: ignore[misc]
-
-
-def _run_whole(state: FitState, division: Division) -> None:
-    """The last pass: all rows, from what the levels have found."""
-    problems, services, settings = division.problems, division.services, division.plan.settings
-    checkpoint, started = services.checkpoint, time.perf_counter()
-    report = services.progress.task("level 0", n=len(problems), ordered=False)
-    found = {k: checkpoint.load_solution(f"whole{k}", v) for k, v in enumerate(problems)}
-
-    def watch(task: ProblemTask) -> _TaskWatch:
-        own = report.task(f"problem {task.number}", task.number)
-        return _TaskWatch(state, own, Snapshots(checkpoint, f"whole{task.number}").take)
-
-    def keep(task: ProblemTask, solution: Solution) -> None:
-        name = f"whole{task.number}"
-        if not state.stopped:
-            checkpoint.save_solution(name, solution)
-        elif np.any(solution.alpha):
-            checkpoint.save_begun(name, solution.alpha)
-
-    def start(k: int) -> np.ndarray:
-        begun = checkpoint.load_begun(f"whole{k}", problems[k])
-        return state.alphas[k] if begun is None else begun
-
-    data = division.data.whole
-    left = [(k, v) for k, v in enumerate(problems) if found[k] is None]
-    own = [(k, v.in_clusters(state.finest)) for k, v in left]
-    todo = [ProblemTask(k, v, start(k), data, settings) for k, v in own]
-    path = division.data.path
-    whole = Whole(todo, data, settings, services.backend, services.executor, watch, keep, path)
-    found |= {task.number: s for task, s in zip(todo, whole.solve(), strict=True)}
-    state.solutions = list(found.values())  # type: ignore[arg-type]
-    state.n_iter = max([state.n_iter, *(s.n_iter for s in state.solutions)])
-    state.double |= any(s.double for s in state.solutions)
-    state.alphas = [solution.alpha for solution in state.solutions]
-    n, record = len(division.data.whole), division.plan.record
-    state.levels.append(
-        Level(
-            level=0,
-            n_clusters=1,
-            sizes=np.array([n]),
-            seconds_clustering=0.0,
-            seconds_training=time.perf_counter() - started,
-            objective=float(sum(s.dual for s in state.solutions)),
-            gap=max(s.relative_gap for s in state.solutions),
-            n_support=len(support_of(state, problems, n)),
-            across_mass=0.0,
-            alpha=state.alphas[0].copy() if record else None,
-            label=np.zeros(n, dtype=np.int64) if record else None,
-        )
-    )
-    report.end()
+    for number, solutions in found.items():
+        for (problem, members), solution in zip(tasks.places(number), solutions, strict=True):
+            state.alphas[problem][members] = solution.alpha
+    return [found[number] for number in every]
 
 
 def _measure_levels(state: FitState, division: Division) -> None:

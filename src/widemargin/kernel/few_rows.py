@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 
 from widemargin import _core
-from widemargin.history import continued
 from widemargin.kernel.active_set import INNER_TOL
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.problem import TINY, Solution, away_from_zero
@@ -139,9 +138,7 @@ class FewRows:
         start = self._start(variables, settings, on_step)
         left = replace(settings, max_iter=settings.max_iter - start.n_iter)
         begin = (variables, start.alpha, left, on_step, float(start.offset[0]))
-        found = self._solve(self._kept, *begin)
-        history = continued(start.history, found.history)
-        return replace(found, n_iter=start.n_iter + found.n_iter, history=history)
+        return self._solve(self._kept, *begin).after(start)
 
     def _solve_each(self, variables: Variables, group: Group, alpha, settings, on_step) -> Solution:
         """The problems of a group, for all of which the matrix is there."""

@@ -45,9 +45,9 @@ from widemargin.kernel.precision import Prepared, in_range, predicts_in_single
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.spread import Spread
+from widemargin.kernel.tasks import PathRows
 from widemargin.kernel.training import TrainingSet
 from widemargin.kernel.warm_start import Dual, Duals
-from widemargin.kernel.whole import PathRows
 from widemargin.machine import FitRecord, Machine, near, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
@@ -185,8 +185,7 @@ class KernelMachine(Machine):
         state = FitState(
             start.grown(self.C, problems) if start else [np.zeros(len(p)) for p in problems]
         )
-        n_parts = len(plan.solved_levels) + (plan.early is None)
-        context = self._init_callback_context(max_subtasks=n_parts)
+        context = self._init_callback_context(max_subtasks=len(plan.solved_levels))
         context.call_on_fit_task_begin(estimator=self, X=training.X, y=training.y)
         progress = progress_of(self, context, training.X, training.y)
         services = Services(training.host, training.executor, checkpoint, progress)

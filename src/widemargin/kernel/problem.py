@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
+from widemargin.history import continued
 from widemargin.kernel.kernels import Kernel
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -93,6 +94,11 @@ class Solution:
             return relative_gap(self.primal, self.dual)
         primal, dual = self.each.T
         return float(((primal - dual) / np.maximum(primal, TINY)).max(initial=0.0))
+
+    def after(self, before: Solution) -> Solution:
+        """With the steps and the history of a solution that this one began with."""
+        history = before.history + continued(before.history, self.history)
+        return replace(self, n_iter=before.n_iter + self.n_iter, history=history)
 
 
 def relative_gap(primal: float, dual: float) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from widemargin.kernel import several
+from widemargin.kernel import tasks
 
 from ..helpers import points
 from .helpers import Killed
@@ -26,7 +26,7 @@ def solves(monkeypatch):
     class Counter:
         n, after = 0, np.inf
 
-    real = several.SeveralProblems.solve
+    real = tasks.RowsSolver.solve
 
     def solve(*arguments, **settings):
         if Counter.n >= Counter.after:
@@ -34,5 +34,5 @@ def solves(monkeypatch):
         Counter.n += 1
         return real(*arguments, **settings)
 
-    monkeypatch.setattr(several.SeveralProblems, "solve", solve)
+    monkeypatch.setattr(tasks.RowsSolver, "solve", solve)
     return Counter

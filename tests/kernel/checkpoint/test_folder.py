@@ -5,7 +5,6 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.kernel.checkpoint import Checkpoint
-from widemargin.kernel.clusters import ClusterSolution
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 
@@ -17,23 +16,30 @@ def test_parts_and_solutions_come_back_to_the_bit(folder):
     rng = np.random.default_rng(0)
     problem = Variables(np.arange(5), np.ones(5), np.zeros(5), np.ones(5))
     solved = [
-        ClusterSolution(rng.permutation(5), rng.random(5), 0.1, 1e-17, 3, True),
-        ClusterSolution(np.arange(0), np.empty(0), 0.0, 0.0, 0, False),
+        Solution(rng.random(5), 1 / 3, 0.3, 12, np.array([0.1]), double=True),
+        Solution(np.empty(0), 0.0, 0.0, 0),
     ]
-    solution = Solution(rng.random(4), 1 / 3, 0.3, 12, double=True)
+
+    def of():
+        return [problem, problem[np.arange(0)]]
+
     with Checkpoint(folder, {"data": "d"}, 7) as stored:
         stored.save("cluster", solved)
-        stored.save_solution("whole", solution)
     with Checkpoint(folder, {"data": "d"}, 8) as again:
         assert again.seed == 7
-        for one, other in zip(again.load("cluster", [problem, problem]), solved, strict=True):
-            np.testing.assert_array_equal(one.variables, other.variables)
+        for one, other in zip(again.load("cluster", of), solved, strict=True):
             np.testing.assert_array_equal(one.alpha, other.alpha)
-            assert one[2:] == other[2:]
-        loaded = again.load_solution("whole", problem[:4])
-        np.testing.assert_array_equal(loaded.alpha, solution.alpha)
-        assert (loaded.primal, loaded.dual, loaded.n_iter, loaded.double) == (1 / 3, 0.3, 12, True)
-        assert again.load("absent", []) is again.load_solution("absent", problem) is None
+            np.testing.assert_array_equal(one.offset, other.offset)
+            for name in ("primal", "dual", "n_iter", "double"):
+                assert getattr(one, name) == getattr(other, name)
+        assert again.load("absent", of) is None
+
+
+def test_a_fit_that_goes_on_has_the_intercepts_of_solved_problems(data, folder):
+    settings = {"checkpoint": folder, "levels": 0, "tol": 1e-6, "fit_intercept": True}
+    first, again = (svc(**settings).fit(*data) for _ in range(2))
+    assert np.all(first.intercept_ != 0)
+    np.testing.assert_array_equal(again.intercept_, first.intercept_)
 
 
 def test_a_fit_that_a_callback_stopped_is_not_taken_for_a_finished_one(data, folder):
