@@ -10,6 +10,7 @@ from widemargin import AdditiveSVC, KernelSVC, categories, easy, missed_pairs, p
 from widemargin.additive import encoder, tables
 from widemargin.kernel import (
     active_set,
+    backend,
     cache,
     certificate,
     checkpoint,
@@ -26,13 +27,13 @@ DOCS = Path(__file__).parents[1] / "docs"
 KERNEL, ADDITIVE = (inspect.getdoc(machine) for machine in (KernelSVC, AdditiveSVC))
 STATED = [
     (KERNEL, f"Blocks of up to {active_set.WORKING_SET:,} variables"),
-    (KERNEL, f"({few_rows.WORKING_SET} on up to {few_rows.MOST_ROWS:,} rows)"),
+    (KERNEL, f"({few_rows.WORKING_SET} on up to {backend.MOST_ROWS:,} rows)"),
     (KERNEL, f"divides to clusters of about {divide.AUTO_ROWS:,} rows"),
     (KERNEL, f"whose clusters hold about {machine.EARLY_ROWS:,} rows"),
     (KERNEL, f"where True samples {levels.COUPLING_SAMPLE:,} rows"),
     ("kernel.md", f"one model per cluster of about {machine.EARLY_ROWS:,} rows"),
     ("kernel.md", f"a block of up to {active_set.WORKING_SET:,} variables"),
-    ("kernel.md", f"A problem on up to {few_rows.MOST_ROWS:,} rows"),
+    ("kernel.md", f"A problem on up to {backend.MOST_ROWS:,} rows"),
     ("kernel.md", f"where `tol >= {precision.DOUBLE_BELOW:.0e}`".replace("e-0", "e-")),
     ("kernel.md", f"a sample of {certificate.SAMPLE} that is drawn"),
     ("kernel.md", f"negative eigenvalue on {certificate.DEFINITE_ROWS} support vectors"),

@@ -34,7 +34,7 @@ def most_rows(monkeypatch, request):
     `each_size` in helpers.py has the tests of a module run both ways.
     """
     most = getattr(request, "param", 0)
-    monkeypatch.setattr("widemargin.kernel.few_rows.MOST_ROWS", most)
+    monkeypatch.setattr("widemargin.kernel.backend.MOST_ROWS", most)
     if most == 0:
         monkeypatch.setattr("widemargin.kernel.problems.SMALL_CLASS", 0)
     return most

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from widemargin import KernelSVC
-from widemargin.kernel import few_rows
+from widemargin.kernel import backend, few_rows
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.few_rows import FewRows, KeptRows
 from widemargin.kernel.problems import Variables
@@ -154,7 +154,7 @@ def test_a_fit_has_the_objective_of_the_solver_for_many_rows(multi_class, kernel
     given_rows = kernel_matrix("rbf", X, gamma=2.0) if kernel == "precomputed" else X
     changes = {"multi_class": multi_class, "tol": 1e-7, "fit_intercept": True}
     few = svc(kernel, **changes).fit(given_rows, y)
-    monkeypatch.setattr(few_rows, "MOST_ROWS", 0)
+    monkeypatch.setattr(backend, "MOST_ROWS", 0)
     many = svc(kernel, **changes).fit(given_rows, y)
     assert few.objective_ == pytest.approx(many.objective_, rel=2e-7)
     np.testing.assert_array_equal(few.predict(given_rows), many.predict(given_rows))
@@ -164,7 +164,7 @@ def test_a_fit_has_the_objective_of_the_solver_for_many_rows(multi_class, kernel
 @pytest.mark.parametrize("most_few", [30, 100, 2048])
 def test_threads_change_no_bit(multi_class, most_few, monkeypatch):
     """Few rows in all problems, in some of them, and in the fit as a whole."""
-    monkeypatch.setattr(few_rows, "MOST_ROWS", most_few)
+    monkeypatch.setattr(backend, "MOST_ROWS", most_few)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(250, 3))
     y = rng.choice(5, 250, p=[0.4, 0.3, 0.2, 0.05, 0.05])

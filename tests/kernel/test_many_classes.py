@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from widemargin import KernelSVC, _core
-from widemargin.kernel import few_rows, problems
+from widemargin.kernel import backend, problems
 from widemargin.kernel import model as kernel_model
 from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.problems import binary_problems
@@ -142,7 +142,7 @@ POLY = {"kernel": "poly", "coef0": 1.0, "degree": 2}  # whose diagonal is not co
 def test_groups_find_what_pairs_find_alone(settings, most, few, n_rows, monkeypatch):
     X, y = few_per_class(12, n_rows)
     monkeypatch.setattr(problems, "GROUP_ROWS", most)
-    monkeypatch.setattr(few_rows, "MOST_ROWS", few)
+    monkeypatch.setattr(backend, "MOST_ROWS", few)
     tol = 1e-9 if few == 50 else 1e-10  # the many-row solver is at its limit for poly at 3.5e-10
     how = {"gamma": 0.3, "C": 3.0, "tol": tol, "random_state": 0, **settings}
     grouped = KernelSVC(**how).fit(X, y)
@@ -226,7 +226,7 @@ def test_large_and_small_classes_together(monkeypatch):
 
 def test_groups_have_the_same_bits_in_other_processes(monkeypatch):
     X, y = few_per_class(12, 9)
-    monkeypatch.setattr(few_rows, "MOST_ROWS", 50)  # or they would share a matrix here
+    monkeypatch.setattr(backend, "MOST_ROWS", 50)  # or they would share a matrix here
     monkeypatch.setattr(problems, "GROUP_ROWS", 30)
     here, there = KernelSVC(gamma=0.3).fit(X, y), Elsewhere(gamma=0.3)
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as there.pool:

@@ -232,7 +232,7 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 from widemargin import KernelSVC
 from widemargin.kernel import few_rows
-few_rows.MOST_ROWS = 0
+backend.MOST_ROWS = 0
 
 n_classes, kernel, levels = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 rng = np.random.default_rng(0)

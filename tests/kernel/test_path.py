@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from widemargin import KernelSVC
-from widemargin.kernel import few_rows, tasks
+from widemargin.kernel import backend, tasks
 from widemargin.kernel.cache import CachingKernel
 from widemargin.kernel.kernels import FAR
 
@@ -61,7 +61,7 @@ def test_a_path_computes_each_kernel_row_once(n_classes):
 
 def test_pairs_of_classes_along_a_path_keep_kernel_rows_each_for_itself(monkeypatch):
     """They are solved side by side, and threads once wrote to each other's kernel rows."""
-    monkeypatch.setattr(few_rows, "MOST_ROWS", 100)
+    monkeypatch.setattr(backend, "MOST_ROWS", 100)
     seen, original = [], tasks.solve
 
     def spy(problem, *more):

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
 
 from widemargin import _core
+from widemargin.engine import Threads
 from widemargin.kernel.active_set import ActiveSet, HostActiveSet
 from widemargin.kernel.cache import SHARED_FROM, SHARED_MEMORY, TILE_ROWS, CachingKernel, RowCache
 from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.kernels import DotKernel, Kernel
 from widemargin.kernel.nearest import Nearest, nearest
 from widemargin.kernel.precision import rounding
-from widemargin.kernel.problem import Problem
+from widemargin.kernel.problem import Problem, Solution
 from widemargin.kernel.tiles import COMMON, Memory, Tiles
 
+Run = Callable[[Callable, Sequence, Threads | Executor], list]
+MOST_ROWS = 2048  # of a problem that few_rows.py solves
 _FEW = 4  # columns of coefficients summed in double precision; more are a matrix product
 
 
 class Backend(Protocol):
     """All that the machine asks of the place where it runs.
 
-    A device is a file with such a class and an `ActiveSet`; arrays that come and go are NumPy's.
+    A device is a file with such a class and an `ActiveSet`.  Rows may live there: they come from
+    `rows`, and are only sliced, indexed and handed back.  Other arrays are NumPy's.
     """
 
     def __enter__(self) -> Self: ...
@@ -37,6 +44,23 @@ class Backend(Protocol):
     @property
     def n_threads(self) -> int:
         """How many tasks it can serve at once."""
+        ...
+
+    def are_few(self, n_rows: int) -> bool:
+        """Whether problems on so many rows go to few_rows.py, which solves them in this process."""
+        ...
+
+    def rows(self, kernel: Kernel, X: Any, present: np.ndarray) -> Any:
+        """Those rows of the training data that take part, as the kernel takes them."""
+        ...
+
+    def solve_tasks(
+        self, solve: Callable, tasks: Sequence, at_once: int, run: Run
+    ) -> list[list[Solution]]:
+        """Solve tasks side by side: ``run(function, tasks, executor)`` tells of each.
+
+        ``solve(task, control, backend)`` solves one.  A device may solve many in one go.
+        """
         ...
 
     def for_tasks(self, n_at_once: int) -> Backend:
@@ -99,6 +123,17 @@ class Host(Tiles):
 
     def __reduce__(self):
         return _elsewhere, (self.n_threads,)
+
+    def are_few(self, n_rows: int) -> bool:
+        return n_rows <= MOST_ROWS
+
+    def rows(self, kernel: Kernel, X: Any, present: np.ndarray) -> Any:
+        return kernel.training_rows(X, present)
+
+    def solve_tasks(
+        self, solve: Callable, tasks: Sequence, at_once: int, run: Run
+    ) -> list[list[Solution]]:
+        return run(partial(solve, backend=self.for_tasks(at_once)), tasks, Threads(at_once))
 
     def for_tasks(self, n_at_once: int) -> Host:
         return Host(max(1, self.n_threads // n_at_once))

@@ -193,13 +193,14 @@ def _without_intercept(state: FitState, division: Division) -> list[Variables]:
 
 def _whole_tasks(state: FitState, division: Division) -> ProblemTasks:
     """All problems on all rows, from what the levels or an interrupted fit have found."""
-    checkpoint, data = division.services.checkpoint, division.data
+    services, data = division.services, division.data
     for k, variables in enumerate(division.problems):
-        begun = checkpoint.load_begun(f"whole{k}", variables)
+        begun = services.checkpoint.load_begun(f"whole{k}", variables)
         if begun is not None:
             state.alphas[k] = begun
     problems = [variables.in_clusters(state.finest) for variables in division.problems]
-    return ProblemTasks(data.whole, division.plan.settings, problems, state.alphas, data.path)
+    how = (division.plan.settings, problems, state.alphas, services.backend, data.path)
+    return ProblemTasks(data.whole, *how)
 
 
 def certify_level(state: FitState, division: Division) -> None:

@@ -21,23 +21,12 @@ from widemargin.kernel.problems import Group, Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.tiles import Memory
 
-MOST_ROWS = 2048
 AT_ONCE = 320  # rows up to which the whole matrix is computed before anybody asks
 WORKING_SET = 128  # smaller than elsewhere: kernel rows are all that costs here
 START_TOL = 1e-2
 _STEPS = 16  # between two looks at whether to stop
 _SLICE = 0.1  # seconds, likewise, where problems are many
 _TILE = 128
-
-
-def are_few(n_rows: int) -> bool:
-    """Whether a problem on so many rows is solved here."""
-    return n_rows <= MOST_ROWS
-
-
-def has_few(variables: Variables) -> bool:
-    """Whether these are solved here, as all groups are."""
-    return variables.group is not None or are_few(len(variables))
 
 
 class KeptRows:

@@ -20,7 +20,7 @@ from widemargin.digest import digest
 from widemargin.engine import Threads
 from widemargin.errors import CONVERGING, Message
 from widemargin.kernel.attributes import coefficients, intercepts, iterations
-from widemargin.kernel.backend import Host
+from widemargin.kernel.backend import MOST_ROWS, Backend, Host
 from widemargin.kernel.certificate import is_definite
 from widemargin.kernel.checkpoint import Checkpoint, NoCheckpoint
 from widemargin.kernel.divide import (
@@ -36,7 +36,6 @@ from widemargin.kernel.divide import (
     support_of,
 )
 from widemargin.kernel.exact import KernelRows
-from widemargin.kernel.few_rows import are_few
 from widemargin.kernel.input import choose_gamma, read_data
 from widemargin.kernel.kernels import FAR, DotKernel, make_kernel
 from widemargin.kernel.lazy_rows import LazyRows
@@ -128,13 +127,14 @@ class KernelMachine(Machine):
         check_sums(self.C, targets.weight, 1.0)
         gamma = choose_gamma(self, targets.X, given)
         typical = self.C * median(targets.weight)
-        make = partial(self._made, X, targets, gamma)
+        executor = self._executor()
+        host, path = self._host(executor), None
+        make = partial(self._made, host, X, targets, gamma)
         with one_blas_thread():
             kernel, rows, diagonal = in_range(make, gamma, typical, self.tol)
             check_sums(self.C, targets.weight, float(diagonal.max()))
             levels = whole = KernelRows.of_data(kernel, rows, X, targets.present)
-        executor, path = self._executor(), None
-        host, cache_bytes = self._host(executor), self._cache_bytes(len(rows))
+        cache_bytes = self._cache_bytes(len(rows))
         if several and targets.coding.votes:
             path = PathRows(cache_bytes / targets.coding.n_outputs)
         elif several:
@@ -142,20 +142,21 @@ class KernelMachine(Machine):
         data = TrainingRows(levels, whole, path)
         return TrainingSet(data, gamma, targets, host, executor, several, X, y)
 
-    def _host(self, executor: Threads | Executor) -> Host:
+    def _host(self, executor: Threads | Executor) -> Backend:
+        """Where the fit is computed: the seam for another backend."""
         n_threads = effective_n_jobs(self.n_jobs)
         return Host(n_threads) if isinstance(executor, Threads) else Spread(n_threads, executor)
 
     def _has_intercept(self) -> bool:
         return not self.early if self.fit_intercept == "auto" else bool(self.fit_intercept)
 
-    def _made(self, X, targets: Targets, gamma: float, dtype: type) -> Prepared:
+    def _made(self, host: Backend, X, targets: Targets, gamma: float, dtype: type) -> Prepared:
         most = float(self.C * targets.weight.max(initial=0.0))
         kernel = make_kernel(self.kernel, gamma, self.coef0, self.degree, targets.X, dtype, most)
         if isinstance(X, StoredMatrix):
             rows: Any = LazyRows.on_disk(kernel, X)
         else:
-            rows = kernel.training_rows(X, targets.present)
+            rows = host.rows(kernel, X, targets.present)
         diagonal = kernel.diagonal(rows)
         if not np.isfinite(diagonal).all():
             row = targets.present[np.flatnonzero(~np.isfinite(diagonal))[0]]
@@ -390,6 +391,6 @@ class KernelMachine(Machine):
     def _cache_bytes(self, n_rows: int) -> float:
         if self.cache_size != "auto":
             return min(1e6 * float(self.cache_size), 1e15)
-        if are_few(n_rows):  # and so are their kernel values, whatever the machine has
+        if n_rows <= MOST_ROWS:  # and so are their kernel values, whatever the machine has
             return CACHE_SHARE * LEAST_MEMORY
         return min(CACHE_SHARE * total_memory(), FREE_SHARE * free_memory())

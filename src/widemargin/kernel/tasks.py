@@ -18,16 +18,14 @@ from typing import Any
 import numpy as np
 
 from widemargin.engine import Control, Threads
-from widemargin.kernel.backend import Backend
+from widemargin.kernel.backend import Backend, Run
 from widemargin.kernel.cache import CACHE_SHARES, cache_left, tasks_at_once
 from widemargin.kernel.certificate import Judge
 from widemargin.kernel.exact import KernelRows
-from widemargin.kernel.few_rows import AT_ONCE, FewRows, are_few, has_few
+from widemargin.kernel.few_rows import AT_ONCE, FewRows
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import Show, SolverSettings, solve
-
-Run = Callable[[Callable, Sequence, "Threads | Executor"], list]
 
 
 @dataclass(frozen=True)
@@ -57,9 +55,9 @@ def solve_task(
     control.check()
     backend, data = backend.copy(), task.data.taken()
     problems = [part.variables for part in task.parts]
-    if path is not None and not has_few(problems[0]):
+    if path is not None and not has_few(problems[0], backend):
         data = path.of(task.number, data, backend)
-    sharing = problems if share_rows(len(data), problems) else ()
+    sharing = problems if share_rows(len(data), problems, backend) else ()
     with closing(RowsSolver(data, backend, task.settings, sharing)) as rows:
         return _solve_parts(task, control, rows)
 
@@ -90,7 +88,12 @@ class PathRows:
 # ------------------------------------------------------------------ problems on the same rows
 
 
-def share_rows(n_rows: int, problems: Sequence[Variables]) -> bool:
+def has_few(variables: Variables, backend: Backend) -> bool:
+    """Whether few_rows.py solves these, as it does all groups."""
+    return variables.group is not None or backend.are_few(len(variables))
+
+
+def share_rows(n_rows: int, problems: Sequence[Variables], backend: Backend) -> bool:
     """Whether problems have enough of n rows in common to share kernel rows.
 
     One class against the others has all rows.  Pairs of classes have few in common, but share them
@@ -98,7 +101,7 @@ def share_rows(n_rows: int, problems: Sequence[Variables]) -> bool:
     """
     several = len(problems) > 1 or any(v.group is not None for v in problems)
     every = all(v.group is None and len(v) in (0, n_rows) for v in problems)
-    return several and (every or are_few(n_rows))
+    return several and (every or backend.are_few(n_rows))
 
 
 class RowsSolver:
@@ -122,7 +125,7 @@ class RowsSolver:
         sharing: Sequence[Variables] = (),
     ):
         self.backend, self.settings, self._share = backend, settings, bool(sharing)
-        self.side_by_side = self._share and are_few(len(data))
+        self.side_by_side = self._share and backend.are_few(len(data))
         if self.side_by_side:
             self._few = FewRows(data, backend.memory, sharing)
         else:
@@ -154,7 +157,7 @@ class RowsSolver:
             return Solution(np.empty(0), 0.0, 0.0, 0)
         if self.side_by_side:
             return self._few.solve(variables, alpha, self.settings, on_step)
-        if has_few(variables):
+        if has_few(variables, self.backend):
             return self._solve_few(variables, alpha, on_step)
         found = self._solve(variables, Solution(alpha, 0.0, 0.0, 0), on_step, show)
         ends = self.data.exact is None or found.double or found.stopped
@@ -264,12 +267,13 @@ class ProblemTasks(Sequence):
         settings: SolverSettings,
         problems: Sequence[Variables],
         alphas: Sequence[np.ndarray],
+        backend: Backend,
         path: PathRows | None = None,
     ):
-        self.data, self.settings, self.path = data, settings, path
+        self.data, self.settings, self.backend, self.path = data, settings, backend, path
         self.problems, self.alphas = problems, alphas
         self.order = list(range(len(problems)))
-        self.shared = share_rows(len(data), problems)
+        self.shared = share_rows(len(data), problems, backend)
         self._double: KernelRows | None = None
 
     def name(self, problem: int) -> str:
@@ -288,7 +292,8 @@ class ProblemTasks(Sequence):
         number = self.order[k]
         own, data, settings = self.problems[number], self.data, self.settings
         if not self.shared:
-            data = self._double if self._double is not None and has_few(own) else data
+            if self._double is not None and has_few(own, self.backend):
+                data = self._double
             own, rows = own.on_own_rows(len(data))
             data = data if rows is None else data.chosen(rows)
             if not self._is_large(number):
@@ -310,7 +315,7 @@ class ProblemTasks(Sequence):
         self.order.sort(key=lambda k: (-self._matrix_bytes(k), k))
         large = [k for k in self.order if self._is_large(k)]
         small = self.order[len(large) :]
-        if isinstance(executor, Threads) and any(has_few(self.problems[k]) for k in small):
+        if isinstance(executor, Threads) and any(has_few(self.problems[k], backend) for k in small):
             self._double = self.data.in_double()  # once for all of them
         alone = partial(solve_task, backend=backend, path=self.path)
         found = run(alone, self._some(large), Threads(1))
@@ -326,7 +331,7 @@ class ProblemTasks(Sequence):
     def _matrix_bytes(self, k: int) -> float:
         """Of the kernel matrix of a problem."""
         variables = self.problems[k]
-        dtype = np.float64 if has_few(variables) else self.data.kernel.dtype
+        dtype = np.float64 if has_few(variables, self.backend) else self.data.kernel.dtype
         return np.dtype(dtype).itemsize * float(variables.n_rows) ** 2
 
     def _is_large(self, k: int) -> bool:
@@ -349,10 +354,9 @@ def _side_by_side(
     if len(tasks) == 0:
         return []
     at_once = tasks_at_once(backend.n_threads, len(tasks), needed, cache_bytes)
-    function: Callable = partial(solve_task, backend=backend.for_tasks(at_once))
     if isinstance(executor, Threads):
-        function, executor = partial(function, path=path), Threads(at_once)
-    return run(function, tasks, executor)
+        return backend.solve_tasks(partial(solve_task, path=path), tasks, at_once, run)
+    return run(partial(solve_task, backend=backend.for_tasks(at_once)), tasks, executor)
 
 
 def _grouped(label: np.ndarray, n_groups: int) -> list[np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from widemargin.digest import digest
 from widemargin.engine import Threads
-from widemargin.kernel.backend import Host
+from widemargin.kernel.backend import Backend
 from widemargin.kernel.divide import TrainingRows
 from widemargin.multiclass import Targets
 from widemargin.resources import one_blas_thread
@@ -24,7 +24,7 @@ class TrainingSet:
     data: TrainingRows
     gamma: float
     targets: Targets
-    host: Host  # with memory for kernel rows that is handed on along a path
+    host: Backend  # with memory for kernel rows that is handed on along a path
     executor: Threads | Executor
     along_path: bool
     X: object

@@ -9,8 +9,8 @@ import pytest
 
 from widemargin import KernelSVC
 from widemargin.kernel import checkpoint
+from widemargin.kernel.backend import MOST_ROWS
 from widemargin.kernel.checkpoint import BEGUN, found_in
-from widemargin.kernel.few_rows import MOST_ROWS
 
 from ..helpers import points
 from .helpers import parts
