@@ -173,15 +173,15 @@ class Panels {
   std::int64_t n_features_;
 };
 
-AnyDenseKernel dense_kernel(const Array& data, const Finish& finish, double shift) {
+AnyDenseKernel dense_kernel(const Array& data, const Finish& finish) {
   require(data.ndim() == 2, "data must be a matrix");
   const auto n_rows = std::int64_t(data.shape(0)), n_features = std::int64_t(data.shape(1));
   return with_type(data.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* values = static_cast<const T*>(data.data());
     nb::gil_scoped_release release;
-    return AnyDenseKernel(DenseKernel<T>{StripRows<T>(values, n_rows, n_features, loops_of<T>()),
-                                         finish.arg<T>(), T(shift)});
+    return AnyDenseKernel(
+        DenseKernel<T>{StripRows<T>(values, n_rows, n_features, loops_of<T>()), finish.arg<T>()});
   });
 }
 
@@ -251,14 +251,13 @@ void bind_kernel(nb::module_& m) {
            "Write the kernel values of every row of the panels (down) and of rows (across).")
       .def("add", &Panels::add, "rows"_a, "finish"_a, "weights"_a.noconvert(), "sums"_a.noconvert(),
            "Add weighted sums of the kernel values of rows (across) with those of the panels.");
-  nb::class_<AnyDenseKernel>(m, "DenseKernel",
-                             "Kernel values among dense rows, plus a shift, for KeptRows.")
+  nb::class_<AnyDenseKernel>(m, "DenseKernel", "Kernel values among dense rows, for KeptRows.")
       .def(
           "__init__",
-          [](AnyDenseKernel* self, const Array& data, const Finish& finish, double shift) {
-            new (self) AnyDenseKernel(dense_kernel(data, finish, shift));
+          [](AnyDenseKernel* self, const Array& data, const Finish& finish) {
+            new (self) AnyDenseKernel(dense_kernel(data, finish));
           },
-          "data"_a, "finish"_a, "shift"_a);
+          "data"_a, "finish"_a);
   m.def("take_rows", &py_take_rows, "start"_a, "index"_a, "value"_a, "rows"_a,
         "Some rows of a compressed matrix: their start, index and value.");
   m.def("make_panels", &py_make_panels, "rows"_a, "place"_a.none(), "n_features"_a,

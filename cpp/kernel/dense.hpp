@@ -12,8 +12,7 @@ constexpr std::int64_t kStrip = 2 * Lanes<T>::n;
 // Of `n` rows with a strip of columns, of which the first `width` count.
 template <FinishKind kind, int n, class T>
 inline void fill_tile(const DenseArg<T>& dense, const std::int64_t* numbers, std::int64_t column,
-                      std::int64_t width, const FinishArg<T>& finish, T shift, T* out,
-                      std::int64_t stride) {
+                      std::int64_t width, const FinishArg<T>& finish, T* out, std::int64_t stride) {
   using V = typename Lanes<T>::Values;
   constexpr int lanes = Lanes<T>::n;
   const T* strip = dense.strips + column * dense.n_features;
@@ -36,8 +35,8 @@ inline void fill_tile(const DenseArg<T>& dense, const std::int64_t* numbers, std
 #pragma GCC unroll 4
   for (int r = 0; r < n; ++r) {
     const T own = dense.norms[numbers[r]];
-    low[r] = finished<kind>(finish, low[r], V(own + left)) + shift;
-    high[r] = finished<kind>(finish, high[r], V(own + right)) + shift;
+    low[r] = finished<kind>(finish, low[r], V(own + left));
+    high[r] = finished<kind>(finish, high[r], V(own + right));
   }
 #pragma GCC unroll 4
   for (int r = 0; r < n; ++r) {
@@ -55,7 +54,7 @@ inline void fill_tile(const DenseArg<T>& dense, const std::int64_t* numbers, std
 // As many columns at a time as the first-level cache holds, for all rows.
 template <FinishKind kind, class T>
 void fill_dense_rows(const DenseArg<T>& dense, const std::int64_t* numbers, std::int64_t begin,
-                     const FinishArg<T>& finish, T shift, const MatrixArg<T>& out) {
+                     const FinishArg<T>& finish, const MatrixArg<T>& out) {
   constexpr std::int64_t kCached = 16 << 10, kRows = 4, columns = kStrip<T>;
   const std::int64_t fitting = kCached / (std::int64_t(sizeof(T)) * (dense.n_features + 1));
   const std::int64_t block = (fitting / columns + 1) * columns;
@@ -64,26 +63,26 @@ void fill_dense_rows(const DenseArg<T>& dense, const std::int64_t* numbers, std:
     std::int64_t k = 0;
     for (; k + kRows <= out.n_rows; k += kRows)
       for (std::int64_t j = from; j < to; j += columns)
-        fill_tile<kind, kRows>(dense, numbers + k, j, to - j, finish, shift,
+        fill_tile<kind, kRows>(dense, numbers + k, j, to - j, finish,
                                out.values + k * out.row_stride, out.row_stride);
     for (; k < out.n_rows; ++k)
       for (std::int64_t j = from; j < to; j += columns)
-        fill_tile<kind, 1>(dense, numbers + k, j, to - j, finish, shift,
-                           out.values + k * out.row_stride, out.row_stride);
+        fill_tile<kind, 1>(dense, numbers + k, j, to - j, finish, out.values + k * out.row_stride,
+                           out.row_stride);
   }
 }
 
 template <class T>
 void fill_dense(const DenseArg<T>& dense, const std::int64_t* numbers, std::int64_t begin,
-                const FinishArg<T>& finish, T shift, const MatrixArg<T>& out) {
+                const FinishArg<T>& finish, const MatrixArg<T>& out) {
   if (finish.kind == FinishKind::none)
-    fill_dense_rows<FinishKind::none>(dense, numbers, begin, finish, shift, out);
+    fill_dense_rows<FinishKind::none>(dense, numbers, begin, finish, out);
   if (finish.kind == FinishKind::rbf)
-    fill_dense_rows<FinishKind::rbf>(dense, numbers, begin, finish, shift, out);
+    fill_dense_rows<FinishKind::rbf>(dense, numbers, begin, finish, out);
   if (finish.kind == FinishKind::polynomial)
-    fill_dense_rows<FinishKind::polynomial>(dense, numbers, begin, finish, shift, out);
+    fill_dense_rows<FinishKind::polynomial>(dense, numbers, begin, finish, out);
   if (finish.kind == FinishKind::sigmoid)
-    fill_dense_rows<FinishKind::sigmoid>(dense, numbers, begin, finish, shift, out);
+    fill_dense_rows<FinishKind::sigmoid>(dense, numbers, begin, finish, out);
 }
 
 // Padded to whole strips.

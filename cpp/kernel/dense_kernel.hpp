@@ -36,17 +36,16 @@ class StripRows {
   std::vector<T> values_, strips_, norms_;
 };
 
-// With the values of a kernel among them, plus a shift.
+// With the values of a kernel among them.
 template <class T>
 struct DenseKernel {
   StripRows<T> rows;
   FinishArg<T> finish;
-  T shift;  // is added to every value
 
   // Of some rows with all of them.
   void fill(const KernelLoopsOf<T>& loops, const std::int64_t* numbers,
             const MatrixArg<T>& out) const {
-    loops.fill_dense(rows.arg(), numbers, 0, finish, shift, out);
+    loops.fill_dense(rows.arg(), numbers, 0, finish, out);
   }
 
   // All values; the matrix is symmetric, and one half is computed.
@@ -58,7 +57,7 @@ struct DenseKernel {
       const std::int64_t end = std::min(begin + tile, n);
       for (std::int64_t i = begin; i < end; ++i) numbers[std::size_t(i - begin)] = i;
       T* values = out.values + begin * stride;
-      loops.fill_dense(rows.arg(), numbers.data(), begin, finish, shift,
+      loops.fill_dense(rows.arg(), numbers.data(), begin, finish,
                        MatrixArg<T>{values, end - begin, n, stride});
       for (std::int64_t j = end; j < n; ++j)
         for (std::int64_t i = begin; i < end; ++i)

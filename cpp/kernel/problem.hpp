@@ -120,9 +120,9 @@ struct KernelLoopsOf {
   void (*add)(const PanelsArg<T>&, const CompressedArg<T>&, const FinishArg<T>&,
               const WeightsArg<T>&, double* sums, std::int64_t stride);
   std::int64_t strip_width;  // of dense rows
-  // out[k][j] = k(row numbers[k], row j) + shift for j >= begin, a multiple of the strips' width
+  // out[k][j] = k(row numbers[k], row j) for j >= begin, a multiple of the strips' width
   void (*fill_dense)(const DenseArg<T>&, const std::int64_t* numbers, std::int64_t begin,
-                     const FinishArg<T>&, T shift, const MatrixArg<T>& out);
+                     const FinishArg<T>&, const MatrixArg<T>& out);
   // Squared norms, by the sums of fill_dense: equal rows are at distance exactly 0.
   void (*dense_norms)(const DenseArg<T>&, T* norms);
   std::int64_t (*solve_pairs)(const WorkingSetArg<T>&);  // returns the number of steps

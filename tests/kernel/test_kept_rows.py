@@ -23,9 +23,9 @@ def finish(name):
     return _core.Finish(name, parameters["gamma"], parameters["coef0"], parameters["degree"])
 
 
-def all_at_once(X, name, shift=0.0):
+def all_at_once(X, name):
     pool = np.full((len(X), len(X)), np.nan, X.dtype)
-    assert _core.KeptRows(pool, _core.DenseKernel(X, finish(name), shift)).ask_all()
+    assert _core.KeptRows(pool, _core.DenseKernel(X, finish(name))).ask_all()
     return pool
 
 
@@ -35,10 +35,10 @@ def variables(n, alpha):
     return _core.WorkingSet(alpha, gradient, one, 2 * one, one, False, 0.0), gradient
 
 
-def one_by_one(X, name, wanted, shift=0.0):
+def one_by_one(X, name, wanted):
     """The rows of some variables, in this order of asking for them."""
     pool = np.full((len(X), len(X)), np.nan, X.dtype)
-    kept, alpha = _core.KeptRows(pool, _core.DenseKernel(X, finish(name), shift)), np.zeros(len(X))
+    kept, alpha = _core.KeptRows(pool, _core.DenseKernel(X, finish(name))), np.zeros(len(X))
     for i in wanted:
         alpha[i] = 1.0
         variables(len(X), alpha)[0].refresh(kept, np.zeros(len(X)))
@@ -91,7 +91,7 @@ def test_the_gradient_and_the_gap_are_those_of_the_definition(dtype):
     alpha = upper * rng.choice([0.0, 0.5, 1.0], 40)
     gradient = np.empty(40)
     active = _core.WorkingSet(alpha, gradient, sign, upper, np.ones(40), False, 0.0)
-    kept = _core.KeptRows(np.empty((40, 40), dtype), _core.DenseKernel(X, finish("rbf"), 0.0))
+    kept = _core.KeptRows(np.empty((40, 40), dtype), _core.DenseKernel(X, finish("rbf")))
     dual, gap, slack, missing = active.refresh(kept, linear)
     Q = all_at_once(X, "rbf").astype(np.float64) * np.outer(sign, sign)
     assert_allclose(gradient, Q @ alpha + linear, rtol=1e-12, atol=1e-12)
@@ -134,7 +134,7 @@ def test_steps_end_where_a_row_is_missing():
 
 def test_what_does_not_belong_together_is_refused():
     X = np.ones((3, 2))
-    kernel = _core.DenseKernel(X, finish("rbf"), 0.0)
+    kernel = _core.DenseKernel(X, finish("rbf"))
     with pytest.raises(ValueError, match="must be square"):
         _core.KeptRows(np.empty((3, 4)), kernel)
     with pytest.raises(ValueError, match="the type of the pool"):
@@ -142,9 +142,9 @@ def test_what_does_not_belong_together_is_refused():
     with pytest.raises(ValueError, match="a row per variable"):
         _core.KeptRows(np.empty((4, 4)), kernel)
     with pytest.raises(ValueError, match="data must be a matrix"):
-        _core.DenseKernel(np.ones(3), finish("rbf"), 0.0)
+        _core.DenseKernel(np.ones(3), finish("rbf"))
     with pytest.raises(ValueError, match="float32 or float64"):
-        _core.DenseKernel(np.ones((3, 2), np.int32), finish("rbf"), 0.0)
+        _core.DenseKernel(np.ones((3, 2), np.int32), finish("rbf"))
 
 
 def test_rows_are_added_once_and_in_range():

@@ -240,7 +240,7 @@ class CachingKernel(WrappedKernel):
             self._tiles.tiles(len(self._rows), tile, self.tile)
         self._slot_of[missing] = np.arange(first, self._n_used)
 
-    def in_core(self, a: RowNumbers, shift: float = 0.0) -> None:
+    def in_core(self, a: RowNumbers) -> None:
         return None
 
     def fill(self, a: StoredBlock, b: RowNumbers, out: np.ndarray) -> None:

@@ -124,8 +124,8 @@ class Kernel(Protocol):
         """Write k(a, b) to ``out``, whose rows are contiguous; ``a`` comes from `as_left`."""
         ...
 
-    def in_core(self, a: Any, shift: float = 0.0) -> _core.DenseKernel | None:
-        """The kernel plus a shift on these rows, where the core computes it by itself."""
+    def in_core(self, a: Any) -> _core.DenseKernel | None:
+        """The kernel on these rows, where the core computes it by itself."""
         ...
 
     def diagonal(self, a: Any) -> np.ndarray:
@@ -217,10 +217,10 @@ class DotKernel:
         else:
             a.fill(b, out, self.finish)
 
-    def in_core(self, a, shift: float = 0.0) -> _core.DenseKernel | None:
+    def in_core(self, a) -> _core.DenseKernel | None:
         if self.compressed or a.data.shape[1] > _CORE_FEATURES or self.is_far(a):
             return None
-        return _core.DenseKernel(a.data, self.finish.core, shift)
+        return _core.DenseKernel(a.data, self.finish.core)
 
     def _fill_far(self, a, b, out: np.ndarray) -> None:
         """Distances by differences, but only of far pairs whose value is not zero.
@@ -320,7 +320,7 @@ class FunctionKernel:
             raise ValueError(f"kernel {self.name!r} returned {K[i, j]} at ({i}, {j}) of a block.")
         _copy(K, out, self.name)
 
-    def in_core(self, a: GivenRows, shift: float = 0.0) -> None:
+    def in_core(self, a: GivenRows) -> None:
         return None
 
     def diagonal(self, a: GivenRows) -> np.ndarray:
@@ -375,7 +375,7 @@ class PrecomputedKernel:
         else:
             _copy(b.values[np.ix_(b.row, a.column)].T, out, self.name)
 
-    def in_core(self, a: MatrixRows, shift: float = 0.0) -> None:
+    def in_core(self, a: MatrixRows) -> None:
         return None
 
     def diagonal(self, a: MatrixRows) -> np.ndarray:
