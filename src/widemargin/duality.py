@@ -1,4 +1,4 @@
-"""Objectives and duality gaps from the sums that a pass over the data leaves behind.
+"""Compute objectives and duality gaps from the sums of a pass over the data.
 
 The primal is P(w) = 1/2 |w|^2 + sum_i C_i loss(t_i g_i) with decisions g_i = w . phi(x_i), the
 dual D(b) = t'b - 1/2 b'Kb - 1/2 sum_i rho_i b_i^2 in signed coefficients (see losses.py).  At a

@@ -1,4 +1,4 @@
-"""Errors and warnings that name parameters: as Python spells them, or as another interface does."""
+"""Errors and warnings whose parameters are spelled for Python or for the terminal."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Feature:
 class Message(str):
     """Text with fields: parameters, features, errors, other messages and plain values.
 
-    Without fields the template is taken as it is.
+    Without fields the template is the text.
 
     >>> message = Message("{C} must be {what}.", C=Parameter("C", -1), what="finite")
     >>> message
@@ -63,7 +63,7 @@ class Message(str):
         return self._template, self._fields
 
     def respelled(self, spell: Callable[[Any], str]) -> str:
-        """The text with its parameters and features as ``spell`` writes them."""
+        """Return the text with parameters and features spelled by ``spell``."""
         fields = dict(self._fields)
         for name, field in fields.items():
             if isinstance(field, Message):
@@ -74,7 +74,7 @@ class Message(str):
 
 
 class ParameterError(ValueError):
-    """A parameter has a value that it cannot have; ``fields`` are those of the reason.
+    """A parameter has an invalid value; ``fields`` fill the reason's template.
 
     >>> print(ParameterError("C", -1, "must be finite."), ParameterError("folds", 9, ": too many."))
     C=-1 must be finite. folds=9: too many.
@@ -92,7 +92,7 @@ class ParameterError(ValueError):
 
 
 def message_of(error: BaseException) -> str:
-    """The text of an error or a warning: a `Message` where it was raised with one."""
+    """Return the text of an error or a warning; a `Message` if it has one."""
     only = error.args[0] if len(error.args) == 1 else None
     return only if isinstance(only, Message) else str(error)
 
@@ -110,7 +110,7 @@ LEARNING = Message(
 
 
 def not_finite(value: float, row: int, column: str | Feature) -> Message:
-    """Where the input has NaN or infinity, and what to do."""
+    """Return the message that says where the input has NaN or infinity, and what to do."""
     return Message(
         "Input X contains {kind} at row {row}, column {column}. Remove or impute such values "
         "first, for example with widemargin.TableEncoder{learning}.",
@@ -122,14 +122,14 @@ def not_finite(value: float, row: int, column: str | Feature) -> Message:
 
 
 def scaling_advice(*, sparse: bool) -> Message:
-    """How to scale features; sparse ones without filling in their zeros."""
+    """Return advice on scaling features, for sparse ones with a scaler that keeps zeros."""
     method, scaler = ("maxabs", "MaxAbsScaler") if sparse else ("standard", "StandardScaler")
     scale = Parameter("scale", method, python=f"sklearn.preprocessing.{scaler}")
     return Message("for example with {scale}", scale=scale)
 
 
 def listed(names: Sequence[str], most: int = 20, between: str = ", ") -> str:
-    """The first of them, and how many more there are.
+    """List the first names, and count the rest.
 
     >>> listed(["a", "b"]), listed(["a", "b", "c"], 1)
     ('a, b', 'a and 2 more')
@@ -139,7 +139,7 @@ def listed(names: Sequence[str], most: int = 20, between: str = ", ") -> str:
 
 
 def quoted(names: Sequence, most: int = 20) -> str:
-    """The same, as Python writes them.
+    """List names like `listed`, quoted as in Python.
 
     >>> quoted(["a", 7])
     "'a', 7"

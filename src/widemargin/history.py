@@ -1,10 +1,10 @@
-"""The record of a fit as it goes: a dictionary per step, with the seconds since it began."""
+"""History of a fit: a dictionary per step, with the seconds since the start."""
 
 from __future__ import annotations
 
 
 def continued(before: list[dict], after: list[dict]) -> list[dict]:
-    """The later records, their seconds counted from where the earlier ones began.
+    """Return the later records with their seconds shifted by those of the earlier ones.
 
     >>> continued([{"seconds": 1.0}, {"seconds": 2.0}], [{"seconds": 0.5}])
     [{'seconds': 2.5}]

@@ -1,12 +1,12 @@
-"""The losses and what they make of the dual, in signed coefficients b_i = y_i a_i.
+"""The losses and their duals, in signed coefficients b_i = y_i a_i.
 
-With targets t_i (+1 or -1; 0 where there is no problem) every binary problem is
+With targets t_i (+1 or -1; 0 if the sample takes no part) every binary problem is
 
     min_w  1/2 |w|^2 + sum_i C_i loss(t_i g(x_i)),      g(x) = w . phi(x)
     min_b  1/2 b'Kb - t'b + 1/2 sum_i rho_i b_i^2,      l_i <= b_i <= u_i
 
-and w = sum_i b_i phi(x_i).  The core has the same noun (cpp/additive/losses.hpp), and
-tests/test_losses.py compares the two.  Another loss is a class here and a case there.
+and w = sum_i b_i phi(x_i).  The core has the same losses (cpp/additive/losses.hpp);
+tests/test_losses.py compares the two.  A new loss needs a class here and a case there.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ class Loss(ABC):
 
     @property
     def core(self) -> _core.Loss:
-        """The same loss in the compiled core."""
+        """Return the same loss in the compiled core."""
         return _core.Loss(self.name)
 
     @abstractmethod
     def ridge(self, c):
-        """rho, the curvature that the loss adds to the dual."""
+        """Return rho, the curvature that the loss adds to the dual."""
 
     @abstractmethod
     def largest(self, c):
-        """The largest |b|."""
+        """Return the largest |b|."""
 
     @abstractmethod
     def _of_slack(self, slack, c):
-        """C loss of a sample short of its margin by ``slack``."""
+        """Return C loss of a sample that misses its margin by ``slack``."""
 
     def bounds(self, target, c) -> tuple[np.ndarray, np.ndarray]:
-        """l and u: coefficients have the target's sign, and none where the target is 0."""
+        """Return l and u: coefficients have the target's sign, and are 0 for target 0."""
         largest = self.largest(c)
         return np.where(target < 0, -largest, 0.0), np.where(target > 0, largest, 0.0)
 
     def value(self, target, decision, c) -> np.ndarray:
-        """C loss(t g)."""
+        """Return C loss(t g)."""
         return self._of_slack(np.maximum(target * (target - decision), 0.0), c)
 
     def gap(self, target, decision, coef, c) -> np.ndarray:
-        """A sample's share of primal minus dual, C loss(t g) + rho b^2 / 2 - b (t - g)."""
+        """Return a sample's part of the gap, C loss(t g) + rho b^2 / 2 - b (t - g)."""
         return self.value(target, decision, c) + coef * (
             0.5 * self.ridge(c) * coef - (target - decision)
         )

@@ -1,17 +1,17 @@
-"""Warnings that point at the line of the user's own program."""
+"""Warnings that point at the line of the user's program."""
 
 from __future__ import annotations
 
 import sys
 import warnings
 
-# Packages whose frames are passed over: this one, and those that call it on a user's behalf
+# Packages whose frames are skipped: this one, and those that call it on a user's behalf
 # (scikit-learn's callback wrapper and meta-estimators, threads, the command line's parser).
 _BETWEEN = {"widemargin", "sklearn", "joblib", "threading", "concurrent", "typer", "click"}
 
 
 class UnscaledWarning(UserWarning):
-    """One feature is so wide that a kernel of distances is blind to the others."""
+    """A feature's range is so large that distances ignore the other features."""
 
 
 class RareClassWarning(UserWarning):
@@ -19,25 +19,25 @@ class RareClassWarning(UserWarning):
 
 
 class LostClassWarning(UserWarning):
-    """A class is predicted for none of its training rows."""
+    """A class is never predicted for its training rows."""
 
 
 class NegativeWarning(UserWarning):
-    """A kernel of histograms has been given negative values."""
+    """A kernel for histograms got negative values."""
 
 
 class IdentifierWarning(UserWarning):
-    """A column is different in every row, and may only number them."""
+    """A column differs in every row and may be an identifier."""
 
 
 class UnseenWarning(UserWarning):
-    """New data has categories, or gaps, that the training data did not have."""
+    """New data has categories or missing values that the training data did not have."""
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the first line outside this package, however deep in it the trouble was found.
+    """Warn at the first line outside this package.
 
-    In a thread of ours no such line is known; there it is the line that called this function.
+    In a thread of ours, where no such line is known, warn at the caller.
     """
     frame, level = sys._getframe(1), 2
     while frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:

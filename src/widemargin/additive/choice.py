@@ -1,14 +1,14 @@
-"""kernel="auto": which kernel data of its kind is best served by.
+"""Choose the kernel for kernel="auto".
 
 A rule for wide data (``MANY`` features or more) without negative values; all other data gets the
-intersection kernel, which bends most.  It was made from benchmarks/results/additive_defaults.md.
+intersection kernel, which bends most.  Derived from benchmarks/results/additive_defaults.md.
 
-- Rows of equal length, mostly zeros: tf-idf and other texts that were normalised for inner
+- Rows of equal norm, mostly zeros: tf-idf and other texts that were normalised for inner
   products.  "linear" is the most accurate there, and the fastest.
 - Counts and histograms, mostly zeros: "chi2" is as accurate as the intersection, in a fraction of
-  its time.  So it is on images, whose columns are dense but take many values on one scale.
-- Columns of two values, such as those of categories, are alike for every kernel, and the few
-  others beside them decide: the intersection.
+  its time.  The same holds for images, whose columns are dense but take many values on one scale.
+- Columns with two values, such as categories, are equal for every kernel, so the few other columns
+  decide: the intersection.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import scipy.sparse as sp
 from widemargin.additive.source import Values
 
 MANY = 128  # features
-MOSTLY_ZERO = 0.1  # share of other values, at most
-HALF = 0.5  # of the columns with three values or more, at least, that make an image
+MOSTLY_ZERO = 0.1  # largest share of nonzeros
+HALF = 0.5  # least share of columns with three values or more in an image
 SAME_LENGTH = 1e-3  # relative spread of row norms
-SAMPLE = 1000  # rows that are looked at
+SAMPLE = 1000  # rows to inspect
 
 
 def choose_kernel(values: Values) -> str:
-    """The name of the kernel for such data, by some of its rows."""
+    """Return the name of the kernel for the data, from a sample of rows."""
     if values.n_features < MANY:
         return "intersection"
     rows = sp.csr_array(_some_rows(values))
@@ -50,7 +50,7 @@ def _have_one_length(rows: sp.csr_array) -> bool:
 
 
 def _are_an_image(rows: sp.csr_array) -> bool:
-    """Most columns have more than two values, and largest values of one size."""
+    """Whether most columns have more than two values and similar maxima."""
     values = rows.toarray()
     top = values.max(axis=0)
     between = np.any((values > 0) & (values < top), axis=0)

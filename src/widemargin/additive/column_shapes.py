@@ -1,4 +1,4 @@
-"""What a column of the data adds at each of its values, whatever features it has become."""
+"""Contributions of a column of the data at each of its values, across its features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from widemargin.additive.model import AdditiveModel
 
 @dataclass(frozen=True)
 class ColumnShape:
-    """Contributions of a column, less their mean over the training data.
+    """Contributions of a column, centred over the training data.
 
     Attributes
     ----------
@@ -20,9 +20,9 @@ class ColumnShape:
         Numbers, ascending, as the model sees them; or categories.
     scores : ndarray of shape (n_values, n_outputs)
     share : ndarray of shape (n_values,)
-        How often each occurs in the training data.
+        Share of each value in the training data.
     missing : ndarray of shape (n_outputs,) or None
-        Where the column is missing, if there was such a row.
+        Contribution of a missing value, if the training data had any.
     missing_share : float
     """
 
@@ -33,7 +33,7 @@ class ColumnShape:
     missing_share: float = 0.0
 
     def importance(self, readout: np.ndarray) -> float:
-        """The mean of |contribution| over the training data and the scores."""
+        """Mean |contribution| over the training data and the scores."""
         total = self.share @ np.abs(self.scores @ readout)
         if self.missing is not None:
             total = total + self.missing_share * np.abs(self.missing @ readout)
@@ -41,7 +41,7 @@ class ColumnShape:
 
 
 def column_shape(model: AdditiveModel, columns: Columns, column: int) -> ColumnShape:
-    """What a column adds; ``readout`` of the coding makes scores of classes of it."""
+    """Return the shape of a column; the coding's ``readout`` turns outputs into scores."""
     own = columns.features(column)
     present = [j for j in (own.number, own.missing, *own.categories) if j is not None]
     centre = model.centre[present].sum(axis=0)
@@ -58,7 +58,7 @@ def column_shape(model: AdditiveModel, columns: Columns, column: int) -> ColumnS
         return ColumnShape(values, scores, share, missing, missing_share)
     codes, scores = model.shape(own.number)
     share = _shares(model, own.number)
-    share[0] = max(share[0] - missing_share, 0.0)  # what is missing is absent as a number
+    share[0] = max(share[0] - missing_share, 0.0)  # missing numbers are absent
     scores = scores + model.centre[own.number] - centre
     values = model.encoder.grid(own.number)[codes]
     return ColumnShape(values, scores, share[codes], missing, missing_share)

@@ -1,4 +1,4 @@
-"""What training data determines before any label is looked at: scale, bins, codes and tables."""
+"""Learn scale, bins, codes and tables from training data without labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from widemargin.validation import check_choice, check_number_or_auto
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters of that name of `AdditiveSVC` and `AdditiveMap`."""
+    """Parameters of `AdditiveSVC` and `AdditiveMap` for kernel, bins and tables."""
 
     kernel: Any = "intersection"
     approximation: str = "spectral"
@@ -32,7 +32,7 @@ class Settings:
     scaling: str | None = "auto"
 
     def check(self) -> None:
-        """Each is one that there is; whether they suit each other and the data, `learn` says."""
+        """Check each parameter; `learn` checks their combinations and the data."""
         if not self.chooses_kernel:
             resolve_kernel(self.kernel)
         check_choice("approximation", self.approximation, APPROXIMATIONS)
@@ -47,33 +47,33 @@ class Settings:
 
     @property
     def lookup(self) -> type[Lookup]:
-        """PmSVM works on the values themselves (Algorithm 3), unless bins are asked for."""
+        """The lookup: PmSVM uses the values themselves (Algorithm 3), unless binning is set."""
         unbinned = self.binning == "auto" and self.n_bins == "auto"
         return PolynomialLookup if self.approximation == "pmsvm" and unbinned else BinnedLookup
 
 
 @dataclass(frozen=True)
 class Approximation:
-    """The kernel and the training data in terms of bins."""
+    """The kernel and the training data, in bins."""
 
-    kernel: Any  # as the parameter has it; its name, where the data has chosen it
+    kernel: Any  # the parameter, or the name that "auto" chose
     encoder: Encoder
     codes: CodedRows
     frequency: np.ndarray  # weight of each code
     tables: Tables
-    lookup: type[Lookup]  # how new data will be read
+    lookup: type[Lookup]  # maps new data to codes
 
     def diagonal(self) -> np.ndarray:
-        """k(x, x) of every sample."""
+        """Return k(x, x) of every sample."""
         return self.codes.row_sums(self.tables.diagonal)
 
 
 def learn(
     values: Values, weight: np.ndarray, settings: Settings, marks: Indicators | None = None
 ) -> Approximation:
-    """Scale, bins, codes and tables for training data with sample weights.
+    """Learn scale, bins, codes and tables for training data with sample weights.
 
-    The numbers in ``values`` alone decide on kernel, scale and bins; indicators use the last bin.
+    Only the numbers in ``values`` determine kernel, scale and bins; indicators use the last bin.
     """
     chosen = choose_kernel(values) if settings.chooses_kernel else settings.kernel
     encoder = fit_encoder(
@@ -91,8 +91,8 @@ def learn(
 
 
 def learn_stored(store: BlockStore, weight: np.ndarray, settings: Settings) -> Approximation:
-    """Tables for data whose codes are there already."""
-    codes = store.codes  # before all else: a store of values has no settings of bins
+    """Compute tables for a store, whose codes exist."""
+    codes = store.codes  # first, because a store of values has no settings of bins
     chosen = store.kernel if settings.chooses_kernel else settings.kernel
     binning = settings.lookup.binning(settings.binning)
     store.check_settings(
@@ -107,7 +107,7 @@ def learn_stored(store: BlockStore, weight: np.ndarray, settings: Settings) -> A
 def approximate(
     kernel, encoder: Encoder, codes: CodedRows, weight, settings: Settings, *, sparse: bool
 ) -> Approximation:
-    """The kernel in terms of bins that data has been coded in."""
+    """Approximate the kernel on the bins of coded data."""
     frequency = codes.frequency(weight)
     tables = make_tables(
         resolve_kernel(kernel),

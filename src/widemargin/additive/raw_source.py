@@ -1,4 +1,4 @@
-"""Raw blocks in files as a `Source`, from which bins are learned."""
+"""Raw blocks in files as a `Source`, to learn bins from."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RawSource:
-    """The raw blocks of a store that is built.
+    """The raw blocks of a store under construction.
 
-    ``known_ranges`` are those of all columns, where they were found with the blocks; each of
-    ``n_threads`` has a block in memory.
+    ``known_ranges`` are the ranges of all columns, if known; each of ``n_threads`` holds a block
+    in memory.
     """
 
     folder: Folder
@@ -52,7 +52,7 @@ class RawSource:
         return [entry.arrays["label"][1][0] for entry in self.manifest.raw]
 
     def block(self, number: int) -> Values:
-        """The numbers of a block, which alone decide on scale and bins."""
+        """Return the numeric columns of a block, which alone determine scale and bins."""
         entry, manifest = self.manifest.raw[number], self.manifest
         values = values_of(read_raw(self.folder, entry, check=False), manifest.n_features)
         with checking(self.folder / entry.file):
@@ -79,12 +79,12 @@ class RawSource:
 
 
 def read_raw(folder: Folder, entry: Entry, *, check: bool) -> dict[str, np.ndarray]:
-    """The arrays of a raw block, in the page cache: whoever builds has the folder for himself."""
+    """Map the arrays of a raw block; safe, because the builder holds the folder's lock."""
     return map_arrays(folder, entry, check=check)
 
 
 def values_of(arrays: dict[str, np.ndarray], n_features: int) -> Values:
-    """The values of a raw block, of the arrays of its file."""
+    """Return the values of a raw block from its file's arrays."""
     data, index, start = (arrays.get(name) for name in ("data", "index", "start"))
     assert data is not None
     return Values(data, index, start, len(arrays["label"]), n_features)

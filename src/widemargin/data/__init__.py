@@ -1,4 +1,4 @@
-"""Data sets in files: `read` for every format, `write_svmlight`."""
+"""Read data sets in all formats with `read`; write svmlight text with `write_svmlight`."""
 
 from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.reading import read

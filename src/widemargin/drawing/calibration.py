@@ -1,4 +1,4 @@
-"""Whether decision values or probabilities mean what they say."""
+"""Plot observed frequencies against predicted probabilities or decision values."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ if TYPE_CHECKING:
 
 
 def plot_reliability(found: Reliability, *, ax: Axes | None = None) -> Axes:
-    """How often it is so against what the model says, with intervals of 95 %.
+    """Plot observed frequencies against predicted values, with 95 % intervals.
 
-    Probabilities lie on the diagonal where they are right; decision values have no such line, but
-    should rise.
+    Calibrated probabilities lie on the diagonal; frequencies of decision values should only rise.
 
     Parameters
     ----------

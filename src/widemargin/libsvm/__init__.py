@@ -1,4 +1,4 @@
-"""Models of LIBSVM and LIBLINEAR: their text, and estimators that predict as they do."""
+"""Models of LIBSVM and LIBLINEAR: reading and writing their files, and predicting with them."""
 
 from widemargin.libsvm.reading import is_foreign, load_foreign
 

@@ -1,4 +1,4 @@
-"""The head of a model's text: a name and its values in every line, checked as they are taken."""
+"""Parse the head of a model file: lines with a name and its values."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _LARGEST = 2**31 - 1
 
 
 class Head:
-    """Lines up to the one that begins the model's numbers.
+    """The lines before the model's numbers.
 
     Parameters
     ----------
     text : bytes
     last : str
-        The line that ends it, which must be there.
+        The line that ends the head; it must occur.
     known : sequence of str
         Names that may occur, each once.
     path : str
@@ -59,7 +59,7 @@ class Head:
         return values[0].decode(errors="replace")
 
     def numbers(self, name: str, n: int) -> np.ndarray:
-        """So many finite numbers."""
+        """Return n finite numbers."""
         found = finite(self._values.get(name, []))
         if found is None or len(found) != n:
             raise self.fault(name, f"{n} finite number{'s' * (n != 1)}")
@@ -69,7 +69,7 @@ class Head:
         return float(self.numbers(name, 1)[0])
 
     def integers(self, name: str, n: int, low: int = -_LARGEST - 1) -> np.ndarray:
-        """So many whole numbers of 32 bits."""
+        """Return n integers of 32 bits."""
         found = self.numbers(name, n)
         if np.any(found != np.round(found)) or np.any((found < low) | (found > _LARGEST)):
             raise self.fault(name, f"whole numbers from {low} to {_LARGEST}")
@@ -79,10 +79,10 @@ class Head:
         return int(self.integers(name, 1, low)[0])
 
     def labels(self) -> np.ndarray:
-        """Two or more different ones, in the order of the file."""
+        """Return two or more different labels, in the order of the file."""
         n_classes = self.integer("nr_class", 0)
         if n_classes < 2:
-            raise self.fault("nr_class", "2 or more: there is nothing to tell apart")
+            raise self.fault("nr_class", "2 or more")
         labels = self.integers("label", n_classes)
         if len(np.unique(labels)) < n_classes:
             raise self.fault("label", "different whole numbers")
@@ -90,8 +90,8 @@ class Head:
 
 
 def finite(words: Sequence[bytes]) -> np.ndarray | None:
-    """Words as numbers; None if one is not a finite number."""
-    if any(b"_" in word for word in words):  # which Python's numbers may have
+    """Parse words as numbers; return None if one is not a finite number."""
+    if any(b"_" in word for word in words):  # Python allows 1_0
         return None
     try:
         found = np.array([float(word) for word in words])

@@ -1,4 +1,4 @@
-"""The text of LIBLINEAR's models, read with every byte checked."""
+"""Parse LIBLINEAR's model files, checking every byte."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from widemargin.libsvm.head import Head, finite
 
 _LOGISTIC = ("L2R_LR", "L2R_LR_DUAL", "L1R_LR")
 _MARGINS = ("L2R_L2LOSS_SVC", "L2R_L2LOSS_SVC_DUAL", "L2R_L1LOSS_SVC_DUAL", "L1R_L2LOSS_SVC")
-_TOGETHER = "MCSVM_CS"  # all classes have weights, two as well
+_TOGETHER = "MCSVM_CS"  # has weights for both of two classes
 _REGRESSION = ("L2R_L2LOSS_SVR", "L2R_L2LOSS_SVR_DUAL", "L2R_L1LOSS_SVR_DUAL")
 _NAMES = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
-_AROUND = 24  # times the text that parsing holds beside it: a number has two characters or more
+_AROUND = 24  # memory for parsing / size of the text: a number has two characters or more
 
 
 @dataclass(frozen=True)
 class LinearText:
-    """What the text of a model says; of two classes a positive value speaks for the first."""
+    """The contents of a model file; with two classes a positive value means the first."""
 
     solver: str
     labels: np.ndarray
@@ -32,12 +32,12 @@ class LinearText:
 
 
 def parse_linear(text: bytes, path: str, budget: Budget) -> LinearText:
-    """The model that a text holds; other machines than classifiers are refused by name."""
+    """Parse a model file; refuse models that are not classifiers."""
     budget.hold(_AROUND * len(text), "its text takes")
     head = Head(text, "w", _NAMES, path)
     solver = head.word("solver_type")
     if solver in (*_REGRESSION, "ONECLASS_SVM"):
-        raise ValueError(f"{path!r}: a model of {solver}; only classifiers are read.")
+        raise ValueError(f"{path!r}: a model of {solver}; only classifiers are supported.")
     if solver not in (*_LOGISTIC, *_MARGINS, _TOGETHER):
         raise head.fault("solver_type", "one of LIBLINEAR's classifiers")
     labels, n_features = head.labels(), head.integer("nr_feature", 1)

@@ -1,4 +1,4 @@
-"""Files of LIBSVM and LIBLINEAR, told apart by their first word."""
+"""Load model files of LIBSVM and LIBLINEAR, recognised by their first word."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SVM, _LINEAR = b"svm_type ", b"solver_type "
 
 
 def is_foreign(path: str | os.PathLike) -> bool:
-    """Whether it is a file, and begins as theirs do."""
+    """Whether the path is a model file of LIBSVM or LIBLINEAR."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
@@ -22,7 +22,7 @@ def is_foreign(path: str | os.PathLike) -> bool:
 
 
 def load_foreign(path: str | os.PathLike, budget: Budget) -> LibsvmSVC | LiblinearClassifier:
-    """A model that predicts as the one that wrote it would."""
+    """Load a model that predicts as the program that wrote it."""
     name = os.fspath(path)
     budget.check(os.stat(path).st_size, "its text takes")
     with budget:

@@ -1,4 +1,4 @@
-"""The text of LIBSVM's models: written for svm-predict, read with every byte checked."""
+"""Write LIBSVM's model files, and parse them, checking every byte."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _OTHERS = {
     "epsilon_svr": "regression (epsilon-SVR)",
     "nu_svr": "regression (nu-SVR)",
 }
-_DIGITS = {"float32": 9, "float64": 17}  # that tell any two values apart
+_DIGITS = {"float32": 9, "float64": 17}  # enough digits to distinguish any two values
 _LARGEST = np.iinfo(np.int32).max
-_AROUND = 4  # times the text that parsing holds beside it
+_AROUND = 4  # memory for parsing / size of the text
 
 
 @dataclass(frozen=True)
 class SvmText:
-    """What the text of a model says.
+    """The contents of a model file.
 
-    Pairs of classes are in the order of combinations of ``labels``, and a positive value speaks for
-    the first of a pair.  A support vector has a coefficient against each of the other classes.
+    Pairs of classes are in the order of combinations of ``labels``; a positive value means the
+    first of a pair.  A support vector has a coefficient for each of the other classes.
     """
 
     kernel: str  # LIBSVM's name
@@ -53,7 +53,7 @@ class SvmText:
     zero_based: bool = False
 
     def write(self, path: str | os.PathLike) -> None:
-        """Whole or not at all."""
+        """Write the file atomically."""
         head: dict[str, Iterable] = {
             "svm_type": [self.svm_type],
             "kernel_type": [self.kernel],
@@ -90,12 +90,12 @@ def _numbers(values, digits: int = 17) -> list[str]:
 
 
 def parse_svm(text: bytes, path: str, budget: Budget) -> SvmText:
-    """The model that a text holds; other machines than classifiers are refused by name."""
+    """Parse a model file; refuse models that are not classifiers."""
     budget.hold(_AROUND * len(text), "its text takes")
     head = Head(text, "SV", _NAMES, path)
     kind = head.word("svm_type")
     if kind in _OTHERS:
-        raise ValueError(f"{path!r}: a model of {_OTHERS[kind]}; only classifiers are read.")
+        raise ValueError(f"{path!r}: a model of {_OTHERS[kind]}; only classifiers are supported.")
     if kind not in ("c_svc", "nu_svc"):
         raise head.fault("svm_type", f"one of c_svc, nu_svc, {', '.join(_OTHERS)}")
     kernel = head.word("kernel_type")
@@ -126,11 +126,11 @@ def parse_svm(text: bytes, path: str, budget: Budget) -> SvmText:
 def _support(
     text: bytes, n: int, n_coef: int, path: str, budget: Budget
 ) -> tuple[np.ndarray, sp.csr_array, bool]:
-    """Coefficients and vectors of n lines; the core parses what is svmlight text in them."""
+    """Parse n lines of coefficients and vectors; the core parses the svmlight part."""
     lines = text.splitlines()
     if len(lines) != n or n == 0:
         raise ValueError(
-            f"{path!r}: {len(lines)} support vectors, where its head says {n}. It may be truncated."
+            f"{path!r}: {len(lines)} support vectors, but its head says {n}. It may be truncated."
         )
     budget.check(8 * n * n_coef, "its coefficients take")
     coef, rows = np.empty((n, n_coef)), []
@@ -152,10 +152,10 @@ def _support(
 
 
 def _picking(vectors: sp.csr_array, zero_based: bool, path: str) -> sp.csr_array:
-    """Vectors of which the inner product with a row of kernel values is the one of their own.
+    """Return unit vectors that select their training row's value from a row of kernel values.
 
-    A file has ``0:i`` for the i-th row of the training data, and value i of a row is the kernel's
-    with that one: value 0 is a serial number, which nobody looks at.
+    A file has ``0:i`` for training row i, and value i of a new row is the kernel value with it;
+    value 0 is a serial number and is ignored.
     """
     number = vectors.data
     single = zero_based and vectors.shape[1] == 1 and len(number) == vectors.shape[0]

@@ -1,4 +1,4 @@
-"""Which columns of a model's data have categories or missing values, to header and back."""
+"""Pack and unpack which columns have categories or missing values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def pack_columns(columns: Columns) -> dict:
 
 
 def unpack_columns(fields: Fields, n_columns: int) -> Columns:
-    """Columns of numbers without missing values where a file does not say; earlier ones do not."""
+    """Parse the columns; by default numbers without missing values."""
     if not fields.has("columns"):
         return Columns(n_columns)
     inner = fields.inner("columns")
@@ -35,6 +35,6 @@ def unpack_columns(fields: Fields, n_columns: int) -> Columns:
 
 
 def _ascend(numbers: list, end: int) -> bool:
-    """Whether these are whole numbers from 0 to ``end`` - 1, each above the one before."""
+    """Whether these are ascending integers from 0 to ``end`` - 1."""
     whole = all(type(number) is int for number in numbers)
     return whole and all(a < b for a, b in pairwise([-1, *numbers, end]))

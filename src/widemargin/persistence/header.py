@@ -1,4 +1,4 @@
-"""What a model file says of itself, as data: the one place beside packing that knows its fields."""
+"""Read the header of a model file as a `Header`."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ class Header:
     Attributes
     ----------
     format : int
-        Of the file.
+        Format of the file.
     package : str
         The version of widemargin that wrote it.
     kinds : tuple of str
         Names of classes: the steps of a pipeline, or the only one.
     n_features : int
     feature_names : list of str, or None
-        Where the model was fitted on a data frame or a table.
+        If the model was fitted on a data frame or a table.
     label_name : str or None
-        Of the column that its labels came from.
+        Name of the label's column.
     classes : list, or None
         Labels of a classifier.
     record : FitRecord, or None
-        Rows, seconds, iterations, gap and objective of the fit; None where there are only the
-        factors of a scaling.
+        Rows, seconds, iterations, gap and objective of the fit; None for the
+        factors of a scaling alone.
     categorical : tuple of int
         Columns of categories.
     notes : dict
-        What was given to `save`.
+        The notes given to `save`.
     content : dict
-        All of the header, as it stands in the file.
+        The whole header, as in the file.
     any_width : bool
-        Whether rows may have other numbers of features: models of LIBSVM and LIBLINEAR.
+        Whether rows may have any number of features, as for LIBSVM and LIBLINEAR.
     """
 
     format: int
@@ -61,7 +61,7 @@ class Header:
 
 
 def read_header(path, *, max_bytes: int | None = None) -> Header:
-    """The header of a model file; the arrays are not looked at. ``max_bytes`` is that of `load`.
+    """Read the header of a model file without its arrays; ``max_bytes`` as in `load`.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def read_header(path, *, max_bytes: int | None = None) -> Header:
 
 
 def foreign_header(model: LibsvmSVC | LiblinearClassifier) -> Header:
-    """What the text of another program's model says of itself."""
+    """Return the header of another program's model."""
     content: dict[str, Any] = {
         "labels": model.labels_.tolist(),
         "n_features": model.n_features_in_,
@@ -130,7 +130,7 @@ def foreign_header(model: LibsvmSVC | LiblinearClassifier) -> Header:
 
 
 def feature_names(fields: Fields, d: int) -> list[str]:
-    """One for each of d features."""
+    """Parse a name for each of d features."""
     names = fields.items("feature_names")
     if len(names) != d or not all(isinstance(name, str) for name in names):
         raise fields.fault("feature_names", f"a list of {d} texts")

@@ -1,4 +1,4 @@
-"""What may stand before a machine in a saved pipeline: each part to header and arrays, and back."""
+"""Pack and unpack the parts of a saved pipeline before its machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_FEATURES = 2**31 - 1
 
 
 def pack_part(part: Any) -> tuple[dict, dict[str, np.ndarray]]:
-    """A fitted part of a pipeline."""
+    """Pack a fitted part of a pipeline."""
     check_is_fitted(part)
     own, arrays = (pack_encoder if type(part) is TableEncoder else pack_scaler)(part)
     check_finite(type(part).__name__, arrays)
@@ -29,7 +29,7 @@ def pack_part(part: Any) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def pack_steps(steps, pack) -> tuple[dict, dict[str, np.ndarray]]:
-    """Steps of a pipeline, each of which ``pack`` packs."""
+    """Pack the steps of a pipeline with ``pack``."""
     headers: list[dict] = []
     arrays: dict[str, np.ndarray] = {}
     for k, (name, step) in enumerate(steps):
@@ -53,7 +53,7 @@ def check_finite(what: str, arrays: dict[str, np.ndarray]) -> None:
 
 
 def unpack_part(fields: Fields, arrays: Arrays) -> Any:
-    """A part whose kind has been checked."""
+    """Unpack a part whose kind has been checked."""
     kind, d = fields.text("kind"), unpack_width(fields, arrays)
     own = fields.inner("own")
     names = feature_names(fields, d) if fields.has("feature_names") else None
@@ -74,7 +74,7 @@ def unpack_width(fields: Fields, arrays: Arrays) -> int:
 
 
 def put_in_line(steps: list[tuple[str, Any]], fields: Fields) -> Pipeline:
-    """A pipeline of steps each of which takes as many columns as the one before it makes."""
+    """Return a pipeline of steps; check that their numbers of columns match."""
     fit = all(
         _width_after(before) == after.n_features_in_ for (_, before), (_, after) in pairwise(steps)
     )
@@ -91,5 +91,5 @@ def put_in_line(steps: list[tuple[str, Any]], fields: Fields) -> Pipeline:
 
 
 def _width_after(part: Any) -> int:
-    """How many columns a part makes."""
+    """Return the number of columns that a part returns."""
     return part.columns_.n_features if type(part) is TableEncoder else part.n_features_in_

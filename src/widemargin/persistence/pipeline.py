@@ -1,4 +1,4 @@
-"""scikit-learn's scalers, which often come before a model, to header and arrays, and back."""
+"""Pack and unpack scikit-learn's scalers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from widemargin.persistence.container import Arrays, Fields
 from widemargin.sklearn_private import output_of
 
-# What `transform`, `inverse_transform` and `partial_fit` use, and the parameters that change them.
+# Attributes that `transform`, `inverse_transform` and `partial_fit` use, and their parameters.
 SCALERS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
     MinMaxScaler: (("min_", "scale_", "data_min_", "data_max_", "data_range_"), ("copy", "clip")),
     MaxAbsScaler: (("scale_", "max_abs_"), ("copy", "clip")),

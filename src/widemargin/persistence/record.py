@@ -1,4 +1,4 @@
-"""`FitRecord` to the header's fields, and back."""
+"""Pack and unpack `FitRecord`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from widemargin.persistence.container import Fields, pack_number
 
 
 def pack_record(record: FitRecord, measure: str) -> tuple[dict, dict]:
-    """The fields "training", and those among the model's own: history and one more ``measure``."""
+    """Return the fields "training", and the model's fields: history and ``measure``."""
     training = {
         "rows": record.n_rows,
         "seconds": record.seconds,
@@ -27,7 +27,7 @@ def _plain(value):
 
 
 def unpack_training(training: Fields) -> FitRecord:
-    """What the fields "training" tell, which is all but history and the model's own measure."""
+    """Read the fields "training": everything but history and the model's measure."""
     return FitRecord(
         n_rows=training.integer("rows"),
         seconds=training.number("seconds"),

@@ -1,4 +1,4 @@
-"""`TableEncoder` to header and arrays, and back."""
+"""Pack and unpack `TableEncoder`."""
 
 from __future__ import annotations
 
