@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from widemargin.errors import Message, Parameter
+from widemargin.errors import Message, Parameter, TooLargeError
 from widemargin.resources import free_memory
 
 _SHARE = 0.8  # default share of the free memory
-
-
-class TooLargeError(ValueError):
-    """The contents of a file take more memory than ``max_bytes`` allows."""
 
 
 class Budget:

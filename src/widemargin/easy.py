@@ -22,13 +22,12 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
 from widemargin.additive import AdditiveSVC
 from widemargin.additive.frames import is_frame
-from widemargin.errors import Message
+from widemargin.errors import IdentifierWarning, Message, warn_user
 from widemargin.kernel import KernelSVC
 from widemargin.progress import FitStopper
 from widemargin.scoring import check_scoring
 from widemargin.selection import Candidate, Trial, behind_scaler, pooled, ranked, sample_rows, tune
 from widemargin.table_encoder import TableEncoder
-from widemargin.warning import IdentifierWarning, warn_user
 
 CS = (0.1, 1.0, 10.0, 100.0)
 FOLDS = 3

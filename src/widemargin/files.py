@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, Self, TextIO
 
 from widemargin.budget import Budget
-from widemargin.errors import Message
-from widemargin.warning import warn_user
+from widemargin.errors import Message, warn_user
 
 CLAIM = "claim.lock"
 _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}\.tmp", re.DOTALL)

@@ -1,4 +1,4 @@
-"""The losses and their duals, in signed coefficients b_i = y_i a_i.
+"""The losses, their duals and certificates, in signed coefficients b_i = y_i a_i.
 
 With targets t_i (+1 or -1; 0 if the sample takes no part) every binary problem is
 
@@ -7,11 +7,20 @@ With targets t_i (+1 or -1; 0 if the sample takes no part) every binary problem 
 
 and w = sum_i b_i phi(x_i).  The core has the same losses (cpp/additive/losses.hpp);
 tests/test_losses.py compares the two.  A new loss needs a class here and a case there.
+
+At a feasible b with w = sum_i b_i phi(x_i) one has |w|^2 = sum_i b_i g_i, so the gap of the two is
+
+    P(w) - D(b) = sum_i [ C_i loss(t_i g_i) + rho_i b_i^2 / 2 - b_i (t_i - g_i) ],
+
+where no term is negative (the core adds them in forms without cancellation).  The gap bounds the
+distance of either objective to the optimum.  It needs a symmetric kernel: the published polynomial
+tables are asymmetric, so they have no primal and no gap.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -87,3 +96,36 @@ class SquaredHinge(Loss):
 
 
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (SquaredHinge(), Hinge())}
+
+
+N_SUMS = 5
+LOSS, QUADRATIC, GAP, PG_MAX, PG_MIN = range(N_SUMS)  # rows of the core's `Account`
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Per-problem objectives and violations, measured at fixed weights over all samples."""
+
+    primal: np.ndarray
+    gap: np.ndarray
+    violation: np.ndarray
+
+    @classmethod
+    def from_account(cls, account: np.ndarray, n_problems: int) -> Certificate:
+        a = account[:, :n_problems]
+        return cls(
+            primal=0.5 * a[QUADRATIC] + a[LOSS],
+            gap=a[GAP],
+            # LIBLINEAR's three parts at once: PGmax - PGmin <= tol, |PGmax| and |PGmin| <= tol.
+            violation=np.maximum(a[PG_MAX] - a[PG_MIN], np.abs(a[PG_MAX : PG_MIN + 1]).max(axis=0)),
+        )
+
+    @property
+    def dual(self) -> np.ndarray:
+        return self.primal - self.gap
+
+    @property
+    def relative_gap(self) -> np.ndarray:
+        """Gap over primal objective, per problem."""
+        with np.errstate(invalid="ignore"):  # infinite after a divergence
+            return self.gap / np.maximum(self.primal, np.finfo(np.float64).tiny)

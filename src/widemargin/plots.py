@@ -5,9 +5,8 @@ with a plural name draw several axes and return the figure.  They do not use pyp
 opens and no figure stays in memory.
 """
 
-from widemargin.drawing.calibration import plot_reliability
 from widemargin.drawing.canvas import new_figure
-from widemargin.drawing.fits import plot_convergence, plot_search
+from widemargin.drawing.fits import plot_convergence, plot_reliability, plot_search
 from widemargin.drawing.interactions import plot_pair, plot_pairs
 from widemargin.drawing.shapes import plot_importance, plot_shape, plot_shapes
 

@@ -16,10 +16,16 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from widemargin.calibration import uncalibrated, with_probabilities
-from widemargin.errors import ParameterError, listed
+from widemargin.errors import (
+    IdentifierWarning,
+    ParameterError,
+    RareClassWarning,
+    UnseenWarning,
+    listed,
+    warn_user,
+)
 from widemargin.scoring import Scorer, check_scoring, get_scorer
 from widemargin.sklearn_private import safe_indexing
-from widemargin.warning import IdentifierWarning, RareClassWarning, UnseenWarning, warn_user
 
 _MOST_NAMED = 5  # classes in a warning
 

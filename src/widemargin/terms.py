@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive import AdditiveSVC
-from widemargin.additive.column_shapes import column_shape
+from widemargin.additive.explanation import column_shape
 from widemargin.machine import feature_names
 from widemargin.table_encoder import MISSING, TableEncoder
 from widemargin.units import SCALERS, Units

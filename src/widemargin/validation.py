@@ -13,9 +13,16 @@ from sklearn.utils import compute_class_weight, get_tags
 from sklearn.utils.validation import validate_data
 
 from widemargin.categories import is_missing
-from widemargin.errors import Feature, Message, ParameterError, not_finite, quoted
+from widemargin.errors import (
+    Feature,
+    Message,
+    ParameterError,
+    UnscaledWarning,
+    not_finite,
+    quoted,
+    warn_user,
+)
 from widemargin.sklearn_private import check_sample_weight
-from widemargin.warning import UnscaledWarning, warn_user
 
 UNSCALED_RATIO = 100
 _ROWS_AT_A_TIME = 4096

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from widemargin import _core
-from widemargin.duality import N_SUMS
+from widemargin.losses import N_SUMS
 
 LANES, RANK, N_ROWS, N_FEATURES, N_CODES = _core.LANES, 4, 6, 3, 5
 each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from widemargin import AdditiveSVC, _core
 from widemargin.additive import solver
 from widemargin.additive.solver import Stopping, minimise
-from widemargin.duality import GAP, LOSS, PG_MAX, PG_MIN, QUADRATIC
 from widemargin.engine import Control
+from widemargin.losses import GAP, LOSS, PG_MAX, PG_MIN, QUADRATIC
 
 from .problems import LOSSES, MULTI_CLASS, histograms, svc
 

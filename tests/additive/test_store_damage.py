@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from widemargin import BlockStore
 from widemargin.additive import block_files
 from widemargin.additive.manifest import MANIFEST, Manifest
-from widemargin.budget import TooLargeError
+from widemargin.errors import TooLargeError
 from widemargin.files import Folder
 
 from .helpers import svc

@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from widemargin import AdditiveSVC, KernelSVC, load, save
-from widemargin.warning import UnseenWarning
+from widemargin.errors import UnseenWarning
 
 from .helpers import (
     IRIS,

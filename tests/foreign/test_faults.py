@@ -3,7 +3,7 @@
 import pytest
 
 from widemargin import load
-from widemargin.budget import TooLargeError
+from widemargin.errors import TooLargeError
 
 SVM = """\
 svm_type c_svc

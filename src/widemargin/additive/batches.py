@@ -21,11 +21,11 @@ from widemargin.additive.problem import (
     aligned,
 )
 from widemargin.additive.solver import Outcome, Stopping, measured_sums, minimise
-from widemargin.duality import Certificate
 from widemargin.engine import Control, Threads, run_tasks
-from widemargin.history import continued
+from widemargin.losses import Certificate
 from widemargin.machine import FitRecord
 from widemargin.multiclass import Coding
+from widemargin.progress import continued
 
 FLOAT32_TOL = 1e-4
 """Relative gaps below this are certified in double precision."""

@@ -25,9 +25,15 @@ from widemargin.categories import (
     text_of,
     text_of_arrow,
 )
-from widemargin.errors import Message, Parameter, listed
+from widemargin.errors import (
+    IdentifierWarning,
+    Message,
+    Parameter,
+    UnseenWarning,
+    listed,
+    warn_user,
+)
 from widemargin.validation import check_X, check_X_y, column_name
-from widemargin.warning import IdentifierWarning, UnseenWarning, warn_user
 
 FROM_DTYPE = "from_dtype"
 _MOST_NAMED = 5  # columns in a warning

@@ -14,8 +14,7 @@ from widemargin.additive.columns import UNSEEN, n_missing
 from widemargin.additive.frames import places, text_column, texts_by_dtype, with_codes
 from widemargin.additive.manifest import Manifest
 from widemargin.categories import Text
-from widemargin.errors import listed
-from widemargin.warning import UnseenWarning, warn_user
+from widemargin.errors import UnseenWarning, listed, warn_user
 
 _MOST_NAMED = 5  # columns in a warning
 

@@ -27,14 +27,20 @@ from widemargin.additive.problem import LANES, Layout, SharedProblem
 from widemargin.additive.shares import BinShares
 from widemargin.additive.solver import Stopping
 from widemargin.additive.store import BlockStore
-from widemargin.errors import CONVERGING, Message, Parameter, ParameterError
+from widemargin.errors import (
+    CONVERGING,
+    Message,
+    NegativeWarning,
+    Parameter,
+    ParameterError,
+    warn_user,
+)
 from widemargin.losses import LOSSES
 from widemargin.machine import Machine, near, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
 from widemargin.stored import check_store_input
 from widemargin.validation import check_sums, column_name
-from widemargin.warning import NegativeWarning, warn_user
 
 OF_HISTOGRAMS = ("chi2", "hellinger", "jensen_shannon")  # kernels for amounts
 INTERCEPT_SHARE = 0.1

@@ -20,8 +20,8 @@ import numpy as np
 
 from widemargin.additive.problem import BoxProblem, SharedProblem
 from widemargin.additive.solver import ActiveSamples, Outcome, Stopping, measured_sums
-from widemargin.duality import N_SUMS, PG_MAX, PG_MIN, Certificate
 from widemargin.engine import Control
+from widemargin.losses import N_SUMS, PG_MAX, PG_MIN, Certificate
 
 BOLD = 0.7  # share of the safe damping
 _ROUNDING = 1e-5  # relative rounding of a sum's terms in single precision

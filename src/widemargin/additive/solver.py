@@ -25,8 +25,8 @@ from typing import Protocol
 import numpy as np
 
 from widemargin import _core
-from widemargin.duality import N_SUMS, PG_MAX, PG_MIN, Certificate
 from widemargin.engine import Control
+from widemargin.losses import N_SUMS, PG_MAX, PG_MIN, Certificate
 
 _REOPEN = 20  # sweeps between visits of shrunk samples
 _AGAIN = 3  # most further visits of samples that keep moving after a sweep

@@ -21,8 +21,8 @@ import numpy as np
 import scipy.linalg
 
 from widemargin.additive.kernels import PowerMean, ScalarKernel, UserKernel, checked_gram
+from widemargin.errors import warn_user
 from widemargin.resources import one_blas_thread
-from widemargin.warning import warn_user
 
 APPROXIMATIONS = ("spectral", "chebyshev", "pmsvm", "unary", "fourier")
 AUTO_ERROR = 0.001

@@ -47,6 +47,7 @@ from widemargin.cli.trials import (
 from widemargin.cli.words import UsageError, numbers, said
 from widemargin.easy import ROWS as EASY_ROWS
 from widemargin.easy import SEARCH_SHARE, Deadline, Easy
+from widemargin.errors import warn_user
 from widemargin.persistence import read_header
 from widemargin.selection import (
     Candidate,
@@ -58,7 +59,6 @@ from widemargin.selection import (
     tune,
 )
 from widemargin.table_encoder import encoding
-from widemargin.warning import warn_user
 
 Trials = Generator[list[Trial]]  # yields the trials of one candidate at a time
 

@@ -26,9 +26,9 @@ from widemargin.cli.words import UsageError, call_features
 from widemargin.data import Dataset, Layout, stream
 from widemargin.data.columns import matrix, of_model
 from widemargin.data.ranges import is_range_file
+from widemargin.errors import warn_user
 from widemargin.persistence import Header, read_header
 from widemargin.resources import free_memory
-from widemargin.warning import warn_user
 
 _MOST_DENSE = 4 << 30  # bytes
 ENCODER = "encoder.safetensors"  # in the folder of a store

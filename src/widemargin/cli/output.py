@@ -21,8 +21,8 @@ import typer
 
 from widemargin.cli.options import Output
 from widemargin.cli.words import UsageError, said
+from widemargin.errors import IdentifierWarning, RareClassWarning, UnscaledWarning
 from widemargin.files import replacing
-from widemargin.warning import IdentifierWarning, RareClassWarning, UnscaledWarning
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 _LOST = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)

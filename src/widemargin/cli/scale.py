@@ -16,10 +16,10 @@ from widemargin.cli.train import make_scaler
 from widemargin.cli.words import UsageError
 from widemargin.data import Dataset, write_svmlight
 from widemargin.data.ranges import Range, Span, is_range_file, read_range
+from widemargin.errors import warn_user
 from widemargin.files import text_output
 from widemargin.persistence import read_header
 from widemargin.table_encoder import encoding
-from widemargin.warning import warn_user
 
 _AT_ONCE = 1 << 23  # values in a block of rows with zeros filled in
 

@@ -39,12 +39,11 @@ from widemargin.cli.progress import progress_on, stopping_on_ctrl_c
 from widemargin.cli.store import goes_to_disk, keep_within, memory_of, store_for
 from widemargin.cli.trials import check_score, folds_unconverged
 from widemargin.cli.words import UsageError, call_features, number_or_text, option, said, spelled
-from widemargin.errors import CONVERGING
+from widemargin.errors import CONVERGING, warn_user
 from widemargin.kernel import kernels as general_kernels
 from widemargin.kernel.checkpoint import found_in
 from widemargin.selection import Candidate, behind_scaler, tune
 from widemargin.table_encoder import encoding
-from widemargin.warning import warn_user
 
 
 def train(

@@ -14,11 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.lib import format as npy
 
-from widemargin.budget import Budget, TooLargeError
+from widemargin.budget import Budget
 from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.streams import fill, one_line
-from widemargin.errors import Message, Parameter
-from widemargin.warning import warn_user
+from widemargin.errors import Message, Parameter, TooLargeError, warn_user
 
 _SPARSE = ("data", "indices", "indptr", "shape")
 _LAYOUTS = {"csr": sp.csr_array, "csc": sp.csc_array}

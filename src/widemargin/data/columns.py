@@ -25,8 +25,7 @@ from widemargin.categories import (
     text_of_arrow,
 )
 from widemargin.data.dataset import Layout
-from widemargin.errors import Message, Parameter, ParameterError, quoted
-from widemargin.warning import warn_user
+from widemargin.errors import Message, Parameter, ParameterError, quoted, warn_user
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import IO, BinaryIO
 
-from widemargin.budget import Budget, TooLargeError
-from widemargin.errors import Message, message_of
+from widemargin.budget import Budget
+from widemargin.errors import Message, TooLargeError, message_of
 
 HEAD = 1 << 16  # bytes to peek at
 BLOCK = 1 << 20  # bytes read from a stream at a time

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 import numpy as np
 
-from widemargin.budget import Budget, TooLargeError
+from widemargin.budget import Budget
 from widemargin.categories import Tally, tally, text_of_arrow
 from widemargin.data.columns import (
     Rule,
@@ -34,7 +34,7 @@ from widemargin.data.columns import (
 from widemargin.data.dataset import Columns, Dataset, Layout
 from widemargin.data.streams import naming_file, opened
 from widemargin.data.table_files import TABLE_FORMATS, Asked, LoadedTable, in_pieces, table_file
-from widemargin.errors import Message, Parameter, quoted
+from widemargin.errors import Message, Parameter, TooLargeError, quoted
 from widemargin.validation import check_choice
 
 if TYPE_CHECKING:

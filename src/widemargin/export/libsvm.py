@@ -17,7 +17,7 @@ from widemargin.kernel import KernelSVC
 from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.linear import LinearModel
 from widemargin.kernel.model import KernelModel
-from widemargin.libsvm.svm_text import SvmText
+from widemargin.libsvm.text import SvmText
 from widemargin.multiclass import every_pair, pair_numbers
 from widemargin.table_encoder import TableEncoder
 from widemargin.units import SCALERS, Units

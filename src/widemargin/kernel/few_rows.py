@@ -14,13 +14,13 @@ from dataclasses import replace
 import numpy as np
 
 from widemargin import _core
-from widemargin.history import continued
 from widemargin.kernel.active_set import INNER_TOL
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.problem import TINY, Solution, away_from_zero
 from widemargin.kernel.problems import Group, Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.tiles import Memory
+from widemargin.progress import continued
 
 MOST_ROWS = 2048
 AT_ONCE = 320  # rows up to which the whole matrix is computed before anybody asks

@@ -13,7 +13,6 @@ from functools import partial
 
 import numpy as np
 
-from widemargin.history import continued
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.cache import cache_left
 from widemargin.kernel.certificate import Judge
@@ -22,6 +21,7 @@ from widemargin.kernel.few_rows import FewRows, are_few, has_few
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import Show, SolverSettings, solve
+from widemargin.progress import continued
 
 
 def shares_rows(n_rows: int, problems: Sequence[Variables]) -> bool:

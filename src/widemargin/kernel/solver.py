@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from widemargin.history import continued
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.certificate import Found, Judge
 from widemargin.kernel.problem import TINY, Problem, Solution, gap_terms, gradient_of, relative_gap
+from widemargin.progress import continued
 
 Show = Callable[[Callable[[], np.ndarray]], None]
 SHRINK_SHARE = 0.25  # of the active variables that must be able to leave before they do

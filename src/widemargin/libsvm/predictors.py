@@ -18,8 +18,7 @@ from widemargin.kernel.kernels import DENSE_FROM, DotKernel
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.moments import mean_row, share_of_nonzeros
 from widemargin.libsvm.coupling import coupled, sigmoid
-from widemargin.libsvm.linear_text import LinearText
-from widemargin.libsvm.svm_text import SvmText
+from widemargin.libsvm.text import LinearText, SvmText
 from widemargin.multiclass import Coding
 
 _KERNELS = {"polynomial": "poly", "linear": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}

@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 
 from widemargin.budget import Budget
-from widemargin.libsvm.linear_text import parse_linear
 from widemargin.libsvm.predictors import LiblinearClassifier, LibsvmSVC
-from widemargin.libsvm.svm_text import parse_svm
+from widemargin.libsvm.text import parse_linear, parse_svm
 
 _SVM, _LINEAR = b"svm_type ", b"solver_type "
 

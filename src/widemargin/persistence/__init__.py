@@ -27,7 +27,13 @@ from widemargin.persistence.container import (
     read_container,
     write_container,
 )
-from widemargin.persistence.header import Header, feature_names, read_header
+from widemargin.persistence.header import (
+    Header,
+    feature_names,
+    pack_record,
+    read_header,
+    unpack_record,
+)
 from widemargin.persistence.kernel import pack_kernel, unpack_kernel
 from widemargin.persistence.parameters import (
     MissingKernelError,
@@ -47,7 +53,6 @@ from widemargin.persistence.parts import (
     unpack_part,
     unpack_width,
 )
-from widemargin.persistence.record import pack_record, unpack_record
 
 __all__ = ["Header", "MissingKernelError", "load", "read_header", "save"]
 

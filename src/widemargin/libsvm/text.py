@@ -1,10 +1,10 @@
-"""Write LIBSVM's model files, and parse them, checking every byte."""
+"""Parse the model files of LIBSVM and LIBLINEAR, checking every byte; write LIBSVM's."""
 
 from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,7 +14,100 @@ import scipy.sparse as sp
 from widemargin.budget import Budget
 from widemargin.data.svmlight import read_svmlight
 from widemargin.files import text_output
-from widemargin.libsvm.head import Head, finite
+
+_SHOWN = 40  # characters of a bad value in a message
+_LARGEST = 2**31 - 1
+
+
+class Head:
+    """The lines before the model's numbers.
+
+    Parameters
+    ----------
+    text : bytes
+    last : str
+        The line that ends the head; it must occur.
+    known : sequence of str
+        Names that may occur, each once.
+    path : str
+        For messages.
+    """
+
+    def __init__(self, text: bytes, last: str, known: Sequence[str], path: str):
+        self.path = path
+        self._values: dict[str, list[bytes]] = {}
+        begin = 0
+        while True:
+            end = text.find(b"\n", begin)
+            name, *values = text[begin : end if end >= 0 else len(text)].split() or [b""]
+            said = name.decode(errors="replace")
+            if end < 0:
+                raise ValueError(f"{path!r}: the model ends before the line {last!r}.")
+            begin = end + 1
+            if said == last and not values:
+                break
+            if said not in known or said in self._values:
+                raise ValueError(
+                    f"{path!r}: a line begins with {said[:_SHOWN]!r}, which is not one of "
+                    f"{', '.join(known)}, or comes twice."
+                )
+            self._values[said] = values
+        self.length = begin
+
+    def has(self, name: str) -> bool:
+        return name in self._values
+
+    def fault(self, name: str, what: str) -> ValueError:
+        shown = b" ".join(self._values.get(name, [b"nothing"]))[:_SHOWN].decode(errors="replace")
+        return ValueError(f"{self.path!r}: {name} must be {what}, not {shown!r}.")
+
+    def word(self, name: str) -> str:
+        values = self._values.get(name, [])
+        if len(values) != 1:
+            raise self.fault(name, "one word")
+        return values[0].decode(errors="replace")
+
+    def numbers(self, name: str, n: int) -> np.ndarray:
+        """Return n finite numbers."""
+        found = finite(self._values.get(name, []))
+        if found is None or len(found) != n:
+            raise self.fault(name, f"{n} finite number{'s' * (n != 1)}")
+        return found
+
+    def number(self, name: str) -> float:
+        return float(self.numbers(name, 1)[0])
+
+    def integers(self, name: str, n: int, low: int = -_LARGEST - 1) -> np.ndarray:
+        """Return n integers of 32 bits."""
+        found = self.numbers(name, n)
+        if np.any(found != np.round(found)) or np.any((found < low) | (found > _LARGEST)):
+            raise self.fault(name, f"whole numbers from {low} to {_LARGEST}")
+        return found.astype(np.int64)
+
+    def integer(self, name: str, low: int) -> int:
+        return int(self.integers(name, 1, low)[0])
+
+    def labels(self) -> np.ndarray:
+        """Return two or more different labels, in the order of the file."""
+        n_classes = self.integer("nr_class", 0)
+        if n_classes < 2:
+            raise self.fault("nr_class", "2 or more")
+        labels = self.integers("label", n_classes)
+        if len(np.unique(labels)) < n_classes:
+            raise self.fault("label", "different whole numbers")
+        return labels
+
+
+def finite(words: Sequence[bytes]) -> np.ndarray | None:
+    """Parse words as numbers; return None if one is not a finite number."""
+    if any(b"_" in word for word in words):  # Python allows 1_0
+        return None
+    try:
+        found = np.array([float(word) for word in words])
+    except ValueError:
+        return None
+    return found if np.all(np.isfinite(found)) else None
+
 
 _KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
 _PARAMETERS = {"polynomial": ("degree", "gamma", "coef0"), "rbf": ("gamma",)}
@@ -29,7 +122,6 @@ _OTHERS = {
     "nu_svr": "regression (nu-SVR)",
 }
 _DIGITS = {"float32": 9, "float64": 17}  # enough digits to distinguish any two values
-_LARGEST = np.iinfo(np.int32).max
 _AROUND = 4  # memory for parsing / size of the text
 
 
@@ -166,3 +258,49 @@ def _picking(vectors: sp.csr_array, zero_based: bool, path: str) -> sp.csr_array
         )
     entries = (np.ones(len(number)), number.astype(np.int32), np.arange(len(number) + 1))
     return sp.csr_array(entries, shape=(len(number), int(number.max()) + 1))
+
+
+_LOGISTIC = ("L2R_LR", "L2R_LR_DUAL", "L1R_LR")
+_MARGINS = ("L2R_L2LOSS_SVC", "L2R_L2LOSS_SVC_DUAL", "L2R_L1LOSS_SVC_DUAL", "L1R_L2LOSS_SVC")
+_TOGETHER = "MCSVM_CS"  # has weights for both of two classes
+_REGRESSION = ("L2R_L2LOSS_SVR", "L2R_L2LOSS_SVR_DUAL", "L2R_L1LOSS_SVR_DUAL")
+_LINEAR_NAMES = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
+_LINEAR_AROUND = 24  # memory for parsing / size of the text: a number has two characters or more
+
+
+@dataclass(frozen=True)
+class LinearText:
+    """The contents of a model file; with two classes a positive value means the first."""
+
+    solver: str
+    labels: np.ndarray
+    weights: np.ndarray  # (n_features, n_values)
+    intercept: np.ndarray  # (n_values,)
+
+    @property
+    def is_logistic(self) -> bool:
+        return self.solver in _LOGISTIC
+
+
+def parse_linear(text: bytes, path: str, budget: Budget) -> LinearText:
+    """Parse a model file; refuse models that are not classifiers."""
+    budget.hold(_LINEAR_AROUND * len(text), "its text takes")
+    head = Head(text, "w", _LINEAR_NAMES, path)
+    solver = head.word("solver_type")
+    if solver in (*_REGRESSION, "ONECLASS_SVM"):
+        raise ValueError(f"{path!r}: a model of {solver}; only classifiers are supported.")
+    if solver not in (*_LOGISTIC, *_MARGINS, _TOGETHER):
+        raise head.fault("solver_type", "one of LIBLINEAR's classifiers")
+    labels, n_features = head.labels(), head.integer("nr_feature", 1)
+    bias = head.number("bias")
+    n_values = 1 if len(labels) == 2 and solver != _TOGETHER else len(labels)
+    found = finite(text[head.length :].split())
+    n_rows = n_features + (bias >= 0)
+    if found is None or len(found) != n_rows * n_values:
+        raise ValueError(
+            f"{path!r}: after w there must be {n_rows} x {n_values} finite numbers. It may be "
+            "truncated."
+        )
+    weights = found.reshape(n_rows, n_values)
+    intercept = bias * weights[-1] if bias >= 0 else np.zeros(n_values)
+    return LinearText(solver, labels, weights[:n_features], intercept)
