@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+from widemargin.data import Columns, stream
 from widemargin.data import read as read_file
-from widemargin.data import stream
-from widemargin.data.dataset import Columns
 
 from .table_helpers import BINARY, columns, pa, read, read_arrow
 
