@@ -27,7 +27,7 @@ class Budget:
     >>> budget.check(4.2e9, "its rows take")
     Traceback (most recent call last):
     ...
-    widemargin.budget.TooLargeError: rows.gz: its rows take 4.2 GB or more, but max_bytes=1000 is \
+    widemargin.errors.TooLargeError: rows.gz: its rows take 4.2 GB or more, but max_bytes=1000 is \
 the limit. If you trust the file and have the memory, set a larger one.
     """
 

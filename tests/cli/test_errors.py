@@ -179,7 +179,7 @@ def test_nothing_to_predict_is_said_to_be_empty(two, content, words):
 def test_errors_speak_of_options():
     write_lines("a.csv", "a,b,c", "1,2,3", "4,5,6")
     said = refused("train", "a.csv", status=1)
-    assert "name one with --label, by name or position, or say --label none" in said
+    assert "name one with --label, by name or position, or use --label none" in said
     write_lines("b.csv", "a,label", "1,", "4,x")
     assert "or read no labels with --label none" in refused("train", "b.csv", status=1)
     np.save("a.npy", np.eye(3))
