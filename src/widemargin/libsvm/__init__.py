@@ -6,10 +6,16 @@ import os
 from pathlib import Path
 
 from widemargin.budget import Budget
-from widemargin.libsvm.predictors import LiblinearClassifier, LibsvmSVC
+from widemargin.libsvm.predictors import ForeignClassifier, LiblinearClassifier, LibsvmSVC
 from widemargin.libsvm.text import parse_linear, parse_svm
 
-__all__ = ["LiblinearClassifier", "LibsvmSVC", "is_foreign", "load_foreign"]
+__all__ = [
+    "ForeignClassifier",
+    "LiblinearClassifier",
+    "LibsvmSVC",
+    "is_foreign",
+    "load_foreign",
+]
 _SVM, _LINEAR = b"svm_type ", b"solver_type "
 
 

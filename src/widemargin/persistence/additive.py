@@ -12,8 +12,8 @@ from widemargin.additive.lookup import BinnedLookup, Lookup, PolynomialLookup
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.shares import ROUNDING, BinShares, code_type
 from widemargin.additive.tables import Tables
-from widemargin.persistence.columns import pack_columns, unpack_columns
 from widemargin.persistence.container import Arrays, Fields
+from widemargin.persistence.header import pack_columns, unpack_columns
 
 _FLOATS = (np.float32, np.float64)
 _LANES = (1, 16)

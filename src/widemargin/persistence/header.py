@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from widemargin.additive.columns import Columns
 from widemargin.libsvm import is_foreign, load_foreign
 from widemargin.libsvm.predictors import LiblinearClassifier, LibsvmSVC
 from widemargin.machine import FitRecord
-from widemargin.persistence.columns import unpack_columns
 from widemargin.persistence.container import Fields, model_budget, pack_number, read_fields
 
 
@@ -184,3 +184,35 @@ def _record(record: Fields) -> dict:
         name: value if type(value) in (bool, int) else record.number(name, finite=name == "seconds")
         for name, value in record.content.items()
     }
+
+
+def pack_columns(columns: Columns) -> dict:
+    return {
+        "missing": sorted(columns.missing),
+        "categories": [[column, list(own)] for column, own in columns.categories.items()],
+    }
+
+
+def unpack_columns(fields: Fields, n_columns: int) -> Columns:
+    """Parse the columns; by default numbers without missing values."""
+    if not fields.has("columns"):
+        return Columns(n_columns)
+    inner = fields.inner("columns")
+    missing, pairs = inner.items("missing"), inner.items("categories")
+    below = f"_ascending below {n_columns}"
+    if not _ascend(missing, n_columns):
+        raise inner.fault("missing", f"numbers of columns, {below}")
+    are_pairs = all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
+    if not are_pairs or not _ascend([column for column, _ in pairs], n_columns):
+        raise inner.fault("categories", f"pairs of a column, {below}, and its texts")
+    for _, own in pairs:
+        texts = isinstance(own, list) and all(isinstance(text, str) for text in own)
+        if not texts or any(a >= b for a, b in pairwise(own)):
+            raise inner.fault("categories", "different texts for every column, in _ascending order")
+    return Columns(n_columns, {column: tuple(own) for column, own in pairs}, frozenset(missing))
+
+
+def _ascend(numbers: list, end: int) -> bool:
+    """Whether these are ascending integers from 0 to ``end`` - 1."""
+    whole = all(type(number) is int for number in numbers)
+    return whole and all(a < b for a, b in pairwise([-1, *numbers, end]))

@@ -10,9 +10,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin.persistence.columns import pack_columns, unpack_columns
 from widemargin.persistence.container import Arrays, Fields
-from widemargin.persistence.header import feature_names
+from widemargin.persistence.header import feature_names, pack_columns, unpack_columns
 from widemargin.persistence.parameters import pack_parameters, unpack_parameters
 from widemargin.sklearn_private import output_of
 from widemargin.table_encoder import Ranges, TableEncoder
