@@ -1,7 +1,7 @@
-"""``python -m benchmarks.readme``: README's figures, from the files in benchmarks/results.
+"""``python -m benchmarks.readme``: write the tables of README and docs/measured.md.
 
-Tables between marks are written anew.  Figures in sentences are not, but a test holds both against
-the files: what is measured again changes here first, and README follows.
+Figures in sentences are edited by hand.  Tests compare both tables and sentences with the results,
+so a new measurement changes the results first and the documents after them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from benchmarks.experiments.ranks import NEAR, NO_KERNEL, standings
 from benchmarks.experiments.store import Results, opened
 from benchmarks.report import RESULTS, rows_of, table
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README, MEASURED = ROOT / "README.md", ROOT / "docs/measured.md"
 MARK = "<!-- {name}: python -m benchmarks.readme -->"
 END = "<!-- end -->"
 OURS = ("AdditiveSVC", "KernelSVC")  # with their defaults
@@ -24,7 +25,7 @@ SHOWN = {name: f"**{name}()**" for name in OURS} | {EASY: "**widemargin easy**, 
 
 
 class Result:
-    """The rows of all tables in a file of results; an empty first cell is the one above."""
+    """Rows of all tables in a file of results; an empty first cell repeats the one above."""
 
     def __init__(self, name: str):
         self.link = f"benchmarks/results/{name}.md"
@@ -36,7 +37,7 @@ class Result:
             self.rows.append(cells)
 
     def row(self, *beginnings: str) -> list[str]:
-        """The first row whose first cells begin so."""
+        """Return the first row whose first cells begin with these strings."""
         for row in self.rows:
             if all(c.startswith(b) for c, b in zip(row, beginnings, strict=False)):
                 return row
@@ -71,12 +72,41 @@ def _points(ours: float, theirs: float) -> str:
     return f"{away:+.2f} points" if away else "the same"
 
 
+def headline_table() -> list[str]:
+    """README's table: at most six rows of the tables in docs/measured.md."""
+    fashion, text, predict = Result("fashion_fit"), Result("text_fit"), Result("fashion_predict")
+    news = text.row("news20, counts")
+    sampler = "AdditiveChi2Sampler + LinearSVC"
+    biased = _kernel_row("kernel_fit_ijcnn1", "[ijcnn1]({})", "KernelSVC, fit_intercept=True")
+    letter = _class_row("many_classes_small", "letter:", "[letter]({})")
+    covtype = _kernel_row("kernel_fit_covtype", "[covtype]({})")
+    rows = [
+        [f"`AdditiveSVC`, fit, [Fashion-MNIST]({fashion.link}), 60,000 images", "LinearSVC",
+         f"{_times(fashion.number('fit against LinearSVC', column=1))} faster",
+         f"{fashion.number('accuracy against LinearSVC', column=1):+.1f} points"],
+        [f"`AdditiveSVC`, fit, [news20 counts]({text.link}), 20 classes", "LinearSVC",
+         f"{_times(_number(news[7]))} faster", f"{_number(news[8]):+.1f} points"],
+        [f"`AdditiveSVC`, [prediction]({predict.link}) of 10,000 images", sampler,
+         f"{_times(_prediction_ratio(predict))} faster", ""],
+        [f"`KernelSVC`, fit, {letter[0]}, 26 classes, defaults", "SVC",
+         f"{letter[1]} faster", letter[3]],
+        [f"`KernelSVC`, fit, {biased[0]}, C = 32, gamma = 2", "SVC",
+         f"{biased[1]} faster", biased[3]],
+        [f"`KernelSVC`, fit, {covtype[0]}, 30,000 rows", "scikit-learn-intelex",
+         f"{covtype[2]} faster", covtype[3]],
+    ]  # fmt: skip
+    return table(["", "against", "time", "accuracy"], rows)
+
+
+def _prediction_ratio(predict: Result) -> float:
+    return _number(predict.text[: predict.text.index(" times faster")].rsplit("\n", 1)[1])
+
+
 def additive_table() -> list[str]:
     fashion, text, epoch = Result("fashion_fit"), Result("text_fit"), Result("binary_epoch")
     predict, memory, icd = Result("fashion_predict"), Result("memory"), Result("icd_accuracy")
     linear, mapped = "fit against LinearSVC", "fit against AdditiveChi2Sampler"
     news, sector = text.row("news20, counts"), text.row("sector")
-    ratio = _number(predict.text[: predict.text.index(" times faster")].rsplit("\n", 1)[1])
     ratios = [epoch.row(name)[5] for name in ("a9a", "w8a")]
     room = [memory.number(name, column=1) for name in ("AdditiveSVC", "LinearSVC")]
     presets = [icd.row(f"icd, {name}") for name in ("ijcnn1", "shuttle")]
@@ -88,7 +118,7 @@ def additive_table() -> list[str]:
         ["the same", "AdditiveChi2Sampler + LinearSVC",
          f"{_times(fashion.number(mapped, column=1))} faster", equal],
         [f"[prediction]({predict.link}) of 10,000 images", "the same",
-         f"{_times(ratio)} faster", ""],
+         f"{_times(_prediction_ratio(predict))} faster", ""],
         [f"[news20 counts]({text.link}), 20 classes, 56,436 features", "LinearSVC",
          f"{_times(_number(news[7]))} faster", f"{_number(news[8]):+.1f} points"],
         [f"[sector]({text.link}), 105 classes", "LinearSVC",
@@ -105,7 +135,7 @@ def additive_table() -> list[str]:
 
 
 def kernel_table() -> list[str]:
-    """Accuracies are against SVC's, or intelex's where SVC was not run."""
+    """Compare accuracies with SVC's, or with intelex's where SVC was not run."""
     small, large, hundreds = (f"many_classes_{part}" for part in ("small", "large", "hundreds"))
     biased = "KernelSVC, fit_intercept=True"
     grid = Result("kernel_grid")
@@ -131,7 +161,7 @@ def kernel_table() -> list[str]:
 
 
 def _kernel_row(name: str, words: str, ours: str = "KernelSVC") -> list[str]:
-    """Of a file with one table: seconds, its time / ours, (a bar,) accuracy."""
+    """Return a row from a results file with one table: seconds, its time / ours, accuracy."""
     result = Result(name)
     place = result.row("", "seconds").index("accuracy, %")
     known = {row[0]: row for row in result.rows}
@@ -139,14 +169,14 @@ def _kernel_row(name: str, words: str, ours: str = "KernelSVC") -> list[str]:
 
 
 def _class_row(name: str, data: str, words: str) -> list[str]:
-    """Of a file with a table of several data sets, three lines or two for each."""
+    """Return a row from a results file whose table has two or three lines per data set."""
     result = Result(name)
     known = {row[1]: row for row in result.rows if row[0].startswith(data)}
     return [words.format(result.link), *_against_peers(known, known["KernelSVC"], 3, 4)]
 
 
 def _against_peers(known: dict, ours: list[str], ratio: int, accuracy: int) -> list[str]:
-    """How much longer either peer takes, by these columns, and the points between SVC and ours."""
+    """Return how much longer each peer takes, and our accuracy minus SVC's."""
     peers = ("SVC", "scikit-learn-intelex")
     ratios = [_times(_number(known[n][ratio])) if n in known else "not run" for n in peers]
     peer = next(known[n] for n in peers if n in known)
@@ -163,32 +193,32 @@ def _today() -> list[Line]:
 
 
 def _exact_covtype() -> str:
-    """All of covtype at the paper's tolerance."""
+    """Return the time and accuracy on all of covtype at the paper's tolerance."""
     line = next(line for line in _lines("dcsvm_covtype_whole") if line.use == "DC-SVM")
     seconds, gap = line.median("fit_seconds") or 0.0, line.detail("gap") or 1.0
     return f"to {100 * gap:.1f} % in {seconds:.0f} s of one thread ({line.accuracy:.2f} %)"
 
 
 def _worth_of_tuning(*sets: str) -> str:
-    """Points of accuracy that LIBSVM, tuned, is ahead of KernelSVC's defaults."""
+    """Return by how many points tuned LIBSVM is ahead of KernelSVC's defaults."""
     known = {(line.method, line.data): line.accuracy or 0.0 for line in _today()}
     ahead = [known["LIBSVM RBF", name] - known["KernelSVC", name] for name in sets]
     return f"{min(ahead):.0f} to {max(ahead):.0f} points"
 
 
 def _near_the_tuned(*ours: str) -> str:
-    """Sets on which the better of ours is near the best tuned kernel method of others."""
-    best: dict[str, list[float]] = {}  # of each set: of ours, and of the others
+    """Count the sets where the better of ours is near the best tuned kernel method of others."""
+    best: dict[str, list[float]] = {}  # set -> best accuracy of ours and of the others
     for line in _today():
         is_ours = line.method in ours
         if (is_ours or line.method not in {*NO_KERNEL, *SHOWN}) and line.accuracy is not None:
-            own = best.setdefault(line.data, [0.0, 0.0])
-            own[not is_ours] = max(own[not is_ours], line.accuracy)
+            accuracies = best.setdefault(line.data, [0.0, 0.0])
+            accuracies[not is_ours] = max(accuracies[not is_ours], line.accuracy)
     return f"{sum(tuned - ours <= NEAR for ours, tuned in best.values())} sets of the {len(best)}"
 
 
 def notes() -> list[str]:
-    """Figures in the note of the experiment `today`, in the words that they stand in."""
+    """Return the figures in the note of the experiment `today`, with the words around them."""
     alone = [_near_the_tuned(name) for name in (*OURS, EASY)]
     return [
         f"KernelSVC, whose defaults are SVC's, on {alone[1]}",
@@ -204,7 +234,7 @@ def _seconds_of_easy() -> str:
 
 
 def _against_ebm() -> str:
-    """AdditiveSVC's defaults and explainable boosting, where that was run."""
+    """Compare AdditiveSVC's defaults with EBM on the sets where EBM was run."""
     known = {(line.method, line.data): line.accuracy for line in _today()}
     sets = [d for m, d in known if m == "EBM" and known["EBM", d] is not None]
     ahead = [(known["EBM", d] or 0.0) - (known["AdditiveSVC", d] or 0.0) for d in sets]
@@ -216,10 +246,7 @@ def _against_ebm() -> str:
 
 
 def today_table() -> list[str]:
-    """Every method of the experiment `today`, the best average rank first; ours are marked.
-
-    Seconds of a busy machine are left out.
-    """
+    """Rank every method of the experiment `today`, without timings of a busy machine."""
     lines, shown = _today(), []
     for s in standings(lines):
         seconds = [t for line in lines if line.method == s.method and not line.is_busy
@@ -232,11 +259,14 @@ def today_table() -> list[str]:
     return table(header, shown)
 
 
-TABLES = {"additive": additive_table, "kernel": kernel_table, "today": today_table}
+TABLES = {
+    README: {"headline": headline_table},
+    MEASURED: {"additive": additive_table, "kernel": kernel_table, "today": today_table},
+}
 
 
 def phrases() -> list[str]:
-    """Figures that stand in README's sentences, in the words that they stand in."""
+    """Return the figures in sentences of docs/measured.md, with the words around them."""
     peak, whole, rows = Result("fma_peak"), Result("kernel_whole"), Result("kernel_rows")
     threads, cost = Result("kernel_threads"), Result("certificate_cost")
     load, start = Result("model_load"), Result("startup")
@@ -247,46 +277,42 @@ def phrases() -> list[str]:
     speeds = [_number(row[7]) for row in rows.rows[1:]]
     covtype, ijcnn1, mnist = (max(_number(row[3]), 0.0) for row in cost.rows[1:4])
     slowest = min(_number(row[3]) for row in load.rows[1:])
-    fashion = Result("fashion_fit")
-    faster = _times(fashion.number("fit against LinearSVC", column=1))
-    gain = fashion.number("accuracy against LinearSVC", column=1)
-    longer = _kernel_row("kernel_fit_ijcnn1", "", "KernelSVC, fit_intercept=True")[1]
-    on_letter = _class_row("many_classes_small", "letter:", "")[1]
     return [
-        f"{faster} faster than `LinearSVC` and is {gain:.1f} points more accurate",
-        f"`SVC` needs {on_letter} as long as `KernelSVC` on the 26 classes of letter with the "
-        f"defaults of both, and {longer} on ijcnn1 at C = 32 and gamma = 2",
         f"[{min(shares[1:]):.0f} to {max(shares):.0f} % of the core's multiply-add peak]"
-        f"({peak.link}) ({shares[0]:.0f} % at rank 1)",
-        f"[{covtype:.0f}, {ijcnn1:.0f} and {mnist:.0f} %]({cost.link})",
+        f"(../{peak.link}) ({shares[0]:.0f} % at rank 1)",
+        f"[{covtype:.0f}, {ijcnn1:.0f} and {mnist:.0f} %](../{cost.link})",
         f"an early model in {median(r[0] for r in early):.0f} s "
         f"({median(r[3] for r in early):.2f} %)",
         f"in {min(r[0] for r in exact):.0f} to {max(r[0] for r in exact):.0f} s "
         f"({median(r[3] for r in exact):.2f} %)",
         _exact_covtype(),
-        f"[about {_times(median(_number(row[4]) for row in team.rows[1:]))}]({team.link})",
-        f"[{_times(median(_number(row[5]) for row in parse.rows[1:]))} as fast]({parse.link})",
+        f"[about {_times(median(_number(row[4]) for row in team.rows[1:]))}](../{team.link})",
+        f"[{_times(median(_number(row[5]) for row in parse.rows[1:]))} as fast](../{parse.link})",
         f"{min(_number(row[6]) for row in parse.rows[1:]):.0f} to "
         f"{max(_number(row[6]) for row in parse.rows[1:]):.0f} times on two",
-        f"[{min(speeds):.0f} to {max(speeds):.0f} %]({rows.link})",
-        f"[{_times(threads.number('16', column=2))}]({threads.link})",
+        f"[{min(speeds):.0f} to {max(speeds):.0f} %](../{rows.link})",
+        f"[{_times(threads.number('16', column=2))}](../{threads.link})",
         f"is worth {_worth_of_tuning('letter', 'covtype_classes', 'ijcnn1')}",
         f"of the best tuned kernel method on {_near_the_tuned(*OURS)}",
         f"It is so near on {_near_the_tuned(EASY)}, in {_seconds_of_easy()}",
         _against_ebm(),
-        f"[{slowest / 1000:.1f} GB/s]({load.link})",
-        f"[{start.number('`widemargin --help`', column=1):.2f} s]({start.link})",
+        f"[{slowest / 1000:.1f} GB/s](../{load.link})",
+        f"[{start.number('`widemargin --help`', column=1):.2f} s](../{start.link})",
     ]
 
 
-def rewritten(text: str) -> str:
-    """README with its tables as the results have them."""
-    for name, make in TABLES.items():
+def rewritten(document: Path) -> str:
+    """Return the document's text with its tables made from the results."""
+    text = document.read_text(encoding="utf-8")
+    for name, make in TABLES[document].items():
         begin = text.index(MARK.format(name=name)) + len(MARK.format(name=name))
         lines = "\n".join(make())
+        if document == MEASURED:
+            lines = lines.replace("](benchmarks/", "](../benchmarks/")
         text = f"{text[:begin]}\n{lines}\n{text[text.index(END, begin) :]}"
     return text
 
 
 if __name__ == "__main__":
-    README.write_text(rewritten(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for document in TABLES:
+        document.write_text(rewritten(document), encoding="utf-8")

@@ -142,11 +142,11 @@ class Dual {
   Dual& operator=(const Dual&) = delete;
 
   std::int64_t sweep(const Array& order, std::int64_t begin, double seconds, const Array& shrink,
-                     const Output& fate, const Output& account) {
+                     const Output& status, const Output& account) {
     const auto end = std::int64_t(order.size());
     Sweep s = part(begin, end, seconds, account);
     s.order = pointer<std::int32_t>(order, end, "order must be int32");
-    s.fate = pointer<std::uint8_t>(fate, shared_.n_rows(), "fate must be uint8, one per row");
+    s.status = pointer<std::uint8_t>(status, shared_.n_rows(), "status must be uint8, one per row");
     s.shrink_max = pointer<double>(shrink, 2 * kLanes, "shrink must be float64 (2, 16)");
     s.shrink_min = s.shrink_max + kLanes;
     nb::gil_scoped_release release;
@@ -285,8 +285,8 @@ void decide(const Rows& rows, const Tables& tables, const Array& weights, std::i
 template <class D>
 nb::class_<D> bind_dual(nb::module_& m, const char* name, const char* doc) {
   return nb::class_<D>(m, name, doc)
-      .def("sweep", &D::sweep, "order"_a, "begin"_a, "seconds"_a, "shrink"_a, "fate"_a.noconvert(),
-           "account"_a.noconvert(),
+      .def("sweep", &D::sweep, "order"_a, "begin"_a, "seconds"_a, "shrink"_a,
+           "status"_a.noconvert(), "account"_a.noconvert(),
            "Descend along order[begin:]; returns the position reached when the time is up.")
       .def("certify", &D::certify, "begin"_a, "seconds"_a, "account"_a.noconvert(),
            "The sums of a sweep at fixed weights, over rows from begin; returns the row reached.")

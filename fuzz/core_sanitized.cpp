@@ -120,7 +120,7 @@ template <class Descend, class Certify>
 void solve(Descend&& descend_once, Certify&& certify_all, int n_problems) {
   std::vector<std::int32_t> order(kRows);
   std::iota(order.begin(), order.end(), 0);
-  std::vector<std::uint8_t> fate(kRows);
+  std::vector<std::uint8_t> status(kRows);
   std::vector<double> never(2 * kLanes, HUGE_VAL);
   std::fill(never.begin() + kLanes, never.end(), -HUGE_VAL);
   Offset offset;
@@ -129,7 +129,7 @@ void solve(Descend&& descend_once, Certify&& certify_all, int n_problems) {
     shuffle(order, std::uint64_t(sweep));
     Account account{};
     Sweep s{order.data(),          0,           kRows,   1.0, never.data(),
-            never.data() + kLanes, fate.data(), &account};
+            never.data() + kLanes, status.data(), &account};
     check(descend_once(s) == kRows, "a sweep over all rows");
     Account certificate{};
     s.order = nullptr;

@@ -30,9 +30,9 @@ from fuzz.hostile_files import KINDS, SEEDS, TURNS, hostile_file, kind_of
 
 from widemargin import load
 from widemargin.additive import manifest
-from widemargin.budget import TooLargeError
 from widemargin.data import read, stream, stream_svmlight, svmlight, table_files
 from widemargin.data.ranges import read_range
+from widemargin.errors import TooLargeError
 from widemargin.libsvm.predictors import ForeignClassifier
 
 SOME = np.array([[0.5, 0.0, 2.0, 1.0], [0.0, 1.0, 0.25, 0.0]])  # rows

@@ -68,12 +68,12 @@ std::vector<float> make_table(int rank) {
 // All that a fit writes.
 struct State {
   std::vector<float> weights, coef, bias;
-  std::vector<std::uint8_t> fate;
+  std::vector<std::uint8_t> status;
   std::vector<Account> accounts;
 
   bool operator==(const State& other) const {
     return weights == other.weights && coef == other.coef && bias == other.bias &&
-           fate == other.fate && accounts.size() == other.accounts.size() &&
+           status == other.status && accounts.size() == other.accounts.size() &&
            std::memcmp(accounts.data(), other.accounts.data(), accounts.size() * sizeof(Account)) ==
                0;
   }
@@ -100,7 +100,7 @@ State fit(const Data& data, const std::vector<float>& table, int rank, LossKind 
       0.5};
   const BoxArg box{data.targets.data(), state.weights.data(), state.coef.data(), state.bias.data()};
   const AdditiveLoops& loops = WIDEMARGIN_ISA::additive_float;
-  std::vector<std::int32_t> order(state.fate.size());
+  std::vector<std::int32_t> order(state.status.size());
   std::iota(order.begin(), order.end(), 0);
   std::vector<double> bounds(2 * kLanes, 0.01);
   std::fill(bounds.begin() + kLanes, bounds.end(), -0.01);
@@ -115,7 +115,7 @@ State fit(const Data& data, const std::vector<float>& table, int rank, LossKind 
                 seconds,
                 bounds.data(),
                 bounds.data() + kLanes,
-                state.fate.data(),
+                state.status.data(),
                 &state.accounts.back(),
                 n_threads,
                 &crowded};

@@ -3,7 +3,8 @@
 import pytest
 
 from widemargin import budget as budgets
-from widemargin.budget import Budget, TooLargeError
+from widemargin.budget import Budget
+from widemargin.errors import TooLargeError
 
 
 def test_what_is_held_counts():

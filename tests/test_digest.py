@@ -27,7 +27,7 @@ def test_digests_tell_contents_apart_and_not_memory():
     "value", [len, lambda X, Z: X @ Z.T, (1, np.exp)], ids=["built-in", "lambda", "inside"]
 )
 def test_a_function_has_no_digest(value):
-    with pytest.raises(TypeError, match="its address is no part of it"):
+    with pytest.raises(TypeError, match="only an address"):
         digest(value)
 
 

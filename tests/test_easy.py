@@ -118,7 +118,7 @@ def test_a_candidate_that_does_not_take_the_data_is_left_out(monkeypatch):
 def test_what_no_candidate_could_take_is_said_at_once():
     """Not once for each, nor as an index out of range."""
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match=r"^Too few rows to choose by: .* has 2, and 3 are needed"):
+    with pytest.raises(ValueError, match=r"^Too few rows to choose by: .* has 2, but 3 are needed"):
         Easy(X[48:52], y[48:52]).fit()
     with pytest.raises(ValueError, match=r"^scoring='best': not one of accuracy"):
         Easy(X, y, "best").fit()

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from widemargin import _core
-from widemargin.duality import GAP, LOSS, N_SUMS, PG_MAX, PG_MIN, QUADRATIC
-from widemargin.losses import LOSSES
+from widemargin.losses import GAP, LOSS, LOSSES, N_SUMS, PG_MAX, PG_MIN, QUADRATIC
 
 LANES, RANK = _core.LANES, 4  # double precision has loops for multiples of 4
 NEVER = np.stack([np.full(LANES, np.inf), np.full(LANES, -np.inf)])

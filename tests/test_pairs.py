@@ -166,7 +166,7 @@ def test_only_so_many_as_asked_for():
 def test_few_rows_and_other_machines_are_refused():
     X = uniform(39, 3)
     y = X[:, 0] > 0
-    with pytest.raises(ValueError, match="40 rows or more, not on 39"):
+    with pytest.raises(ValueError, match="40 rows or more, got 39"):
         missed_pairs(fit(X, y), X, y)
     with pytest.raises(ValueError, match="KernelSVC is not a sum over features"):
         missed_pairs(KernelSVC().fit(X, y), X, y)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from widemargin import AdditiveSVC, KernelSVC
-from widemargin.additive.tables import ApproximationError
+from widemargin.additive import ApproximationError
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")

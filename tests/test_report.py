@@ -14,7 +14,7 @@ from sklearn.metrics import (
 )
 
 from widemargin import AdditiveSVC
-from widemargin.libsvm.predictors import ForeignClassifier
+from widemargin.libsvm import ForeignClassifier
 from widemargin.report import Evaluation, evaluate
 
 X, Y = load_iris(return_X_y=True)

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC
+from widemargin.errors import RareClassWarning
 from widemargin.selection import (
     Candidate,
     Trial,
@@ -22,7 +23,6 @@ from widemargin.selection import (
     sample_rows,
     tune,
 )
-from widemargin.warning import RareClassWarning
 
 X, Y = load_iris(return_X_y=True)
 CS = [0.01, 1.0, 100.0]

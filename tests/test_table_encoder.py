@@ -13,7 +13,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import KernelSVC, TableEncoder
-from widemargin.warning import IdentifierWarning, UnseenWarning
+from widemargin.errors import IdentifierWarning, UnseenWarning
 
 BY_NAME = "columns are found by their names, wherever they stand"
 

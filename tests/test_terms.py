@@ -145,7 +145,7 @@ def test_terms_by_name_and_by_column(scaler):
     job = explained.terms[1]
     assert job.features == ((1,) if scaler is None else (2, 3, 4))
     assert explained.term("job") is explained.term("job=clerk") is explained.term(1) is job
-    with pytest.raises(ValueError, match="There is no term 'work'; there are 3"):
+    with pytest.raises(ValueError, match="There is no term 'work' among 3"):
         explained.term("work")
 
 
@@ -153,10 +153,10 @@ def test_what_cannot_be_explained_is_refused():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=r"KernelSVC is not a sum over features.*AdditiveSVC"):
         explain(make_pipeline(MinMaxScaler(), KernelSVC()).fit(X, y))
-    with pytest.raises(ValueError, match="PCA makes of the data has no units"):
+    with pytest.raises(ValueError, match="PCA cannot be converted back"):
         explain(make_pipeline(PCA(2), AdditiveSVC()).fit(X, y))
     frame = pd.DataFrame(X, columns=list("abcd"))  # four names, two features
-    with pytest.raises(ValueError, match="PCA makes of the data has no units"):
+    with pytest.raises(ValueError, match="PCA cannot be converted back"):
         explain(make_pipeline(PCA(2), AdditiveSVC()).fit(frame, y))
     with pytest.raises(NotFittedError):
         explain(AdditiveSVC())

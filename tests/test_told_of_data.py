@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from widemargin import AdditiveSVC, KernelSVC
-from widemargin.warning import LostClassWarning, NegativeWarning
+from widemargin.errors import LostClassWarning, NegativeWarning
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))

@@ -21,7 +21,7 @@ import widemargin
 from widemargin import AdditiveMap, AdditiveSVC, KernelSVC, read
 from widemargin.cli import output
 from widemargin.cli.app import app
-from widemargin.warning import warn_user
+from widemargin.errors import warn_user
 
 X, Y = load_iris(return_X_y=True)
 TWO, SIGN = X[50:], Y[50:]
@@ -141,7 +141,7 @@ def test_each_line_of_a_program_is_warned_once(tmp_path):
     """Python's default filter keeps one of a line's warnings; two lines are two places."""
     program = tmp_path / "program.py"
     program.write_text(
-        "from widemargin.warning import warn_user\n"
+        "from widemargin.errors import warn_user\n"
         "for _ in range(3):\n"
         "    warn_user('one')\n"
         "warn_user('one')\n"
@@ -173,4 +173,4 @@ def test_no_other_way_to_warn():
     """No file counts stack levels by hand."""
     package = Path(widemargin.__file__).parent
     sources = {p.relative_to(package): p.read_text() for p in package.rglob("*.py")}
-    assert [str(p) for p, text in sources.items() if "warnings.warn(" in text] == ["warning.py"]
+    assert [str(p) for p, text in sources.items() if "warnings.warn(" in text] == ["errors.py"]

@@ -1,6 +1,6 @@
-// Rows of any layout and cells of any shape in 16 lanes, behind one call per row.  In 16 lanes a
-// row is so much work that the call is lost in it, and what a sweep does between rows is compiled
-// once, not once per layout and rank: that was most of the time that compiling the core took.
+// Rows of any layout and cells of any shape in 16 lanes, behind one virtual call per row.  A row in
+// 16 lanes is so much work that the call costs nothing, and the code between rows is compiled once
+// instead of once per layout and rank, which dominated the compile time of the core.
 #pragma once
 
 #include "additive/cells.hpp"
@@ -10,16 +10,16 @@
 namespace widemargin {
 namespace WIDEMARGIN_ISA {
 
-// The cells of one block of lanes; `tables` says what they are.
+// The cells of one block of lanes, described by `tables`.
 struct CellsArg {
   const TablesArg* tables;
   void* weights;
 };
 
-// What cells.hpp does with rows; vectors of lanes are passed by address.
+// The operations of cells.hpp on rows; vectors of lanes are passed by address.
 struct RowCalls {
   void (*decide)(const RowsArg&, const CellsArg&, std::int64_t begin, std::int64_t end, void* out);
-  // Only dense rows have shares of their features other than the whole.
+  // Only dense rows can be split by features.
   void (*update)(const RowsArg&, const CellsArg&, const Share&, std::int64_t i, const void* delta);
   // Dense rows only: row i (none if negative) is written, then the next one read, slice by slice.
   void (*update_dot)(const RowsArg&, const CellsArg&, const Share&, std::int64_t i,
@@ -96,8 +96,8 @@ struct CallsOf {
   static constexpr bool kBlocked = Rows::dense && Cells::kFused;
   static constexpr std::int64_t kRowsAtOnce = 32;
 
-  // Some rows at once, so that a few features' weights serve all of them while they are near; the
-  // sums are added as dot() adds them.
+  // Several rows at once, so that weights in the cache serve all of them; the sums are added in the
+  // order of dot().
   static void decide_block(const RowsArg& r, const CellsArg& c, std::int64_t begin,
                            std::int64_t end, T* out) {
     const Rows rows(r);
@@ -206,7 +206,7 @@ struct AnyCells {
   }
   template <class Row>
   void prefetch(const Row& row) const {
-    // A share of every row is the same cells.
+    // Every row's part has the same cells.
     if (far && !Row::shared) row.all->calls.prefetch(row.all->rows, arg, row.i);
   }
 };

@@ -1,4 +1,4 @@
-// The weights of one feature are a "cell"; a pair of look-up tables says how a code reads it
+// The weights of one feature are a "cell".  A pair of look-up tables defines how a code reads it
 // (decision) and writes it (update):
 //
 //     decision   g(x) = sum_j  L[code(x_j)] . w_j
@@ -14,7 +14,7 @@
 namespace widemargin {
 namespace WIDEMARGIN_ISA {
 
-// Weights beyond this size live outside the second-level cache: prefetch the next row's cells.
+// Weights larger than this exceed the second-level cache: prefetch the next row's cells.
 constexpr std::int64_t kPrefetchBytes = 512 << 10;
 // Features whose weights stay in the first-level cache while several rows pass over them.
 constexpr std::int64_t kNearBytes = 16 << 10;
@@ -28,8 +28,8 @@ inline bool are_far(const TablesArg& t, std::int64_t n_features) {
   return n_features * t.rank * t.lanes * bytes > kPrefetchBytes;  // a unary table has rank 0
 }
 
-// Some rows, as many at most as stay near while all features pass, and a vector of coefficients
-// for each of them.
+// A block of rows that fits in the cache while all features pass, with a vector of coefficients for
+// each row.
 struct WeightedRows {
   static constexpr int kMost = 128;
   const std::int64_t* row;
@@ -55,14 +55,14 @@ struct FactorLanes {
         far(are_far(a, n_features)) {}
 
   static constexpr int kPart = kRank ? kRank : 4;  // vectors handled in one unrolled step
-  // Code 0 is absent, and its numbers zero.  A branch costs more than it saves on few of them.
+  // Code 0 is absent, and its numbers are zero.  Skipping it by a branch costs more than it saves.
   static constexpr bool kSkips = kRank == 0 || kRank >= 8;
   int rank() const { return kRank ? kRank : runtime_rank; }
   T* cell(std::int64_t feature) const { return weights + feature * rank() * kLanes; }
 
   std::int64_t cost() const { return rank(); }  // of one value, for the clock
 
-  // Two chains of additions, which hide each other's latency; so far, and on with a row's values.
+  // Two chains of additions that hide each other's latency: the sum so far, and the next values.
   struct Chains {
     Lanes even{}, odd{};
     Lanes sum() const { return even + odd; }
@@ -105,8 +105,8 @@ struct FactorLanes {
     }
   }
 
-  // Several dense rows at once, as update() would one after another: a feature's weights stay in
-  // registers while all rows that have it are added to them.
+  // update() of several dense rows at once: a feature's weights stay in registers while all rows
+  // with that feature are added.
   template <class Rows>
   void add(const Rows& rows, std::int64_t from, std::int64_t to, const WeightedRows& w) {
     const T* coef = static_cast<const T*>(w.coef);
@@ -126,8 +126,8 @@ struct FactorLanes {
     }
   }
 
-  // Write one dense row and read the next in one pass: the weights travel through the cache
-  // once instead of twice, and the result is that of update() followed by dot().
+  // Write one dense row and read the next in one pass, so that weights pass through the cache once;
+  // the result equals update() followed by dot().
   template <class Row>
   Lanes update_dot(const Row& row, Lanes delta, const Row& next) {
     const int r = rank();

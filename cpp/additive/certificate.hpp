@@ -1,5 +1,5 @@
-// The sums of a sweep at fixed weights, over every row: what the duality gap is computed from.
-// Threads take rows in turns; each group of rows has sums of its own, added in order at the end.
+// Sums over every row at fixed weights, from which the duality gap is computed.  Threads take
+// groups of rows in turn; each group has its own sums, which are added in order at the end.
 #pragma once
 
 #include <cstdlib>
@@ -56,7 +56,7 @@ std::int64_t certify(const Rows& rows, const Cells& cells, const BoxDual<Cells>&
   const std::int64_t end = sweep.end < room ? sweep.end : room;
   GroupSums sums(end - begin);
   if (!sums) return -1;
-  std::int64_t taken = begin;  // every row before it is somebody's
+  std::int64_t taken = begin;  // rows before it are taken
   together(n_threads, [&](int, int) {
     Clock clock(sweep.seconds);
     do {

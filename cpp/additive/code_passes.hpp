@@ -1,4 +1,4 @@
-// Plain passes over rows of codes: their check, sums and counts, and a random order of rows.
+// Passes over rows of codes: checks, sums and counts; and a random order of rows.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,12 @@ bool all_below(const T* values, std::int64_t n, std::uint64_t bound) {
 }
 
 inline bool all_within(const std::int32_t* values, std::int64_t n, std::int64_t bound) {
-  std::uint32_t top = 0;  // a negative number is a very large one
+  std::uint32_t top = 0;  // negative numbers wrap to very large ones
   for (std::int64_t k = 0; k < n; ++k) top = std::max(top, std::uint32_t(values[k]));
   return n <= 0 || top < bound;
 }
 
-// Whether no number comes twice, all of them below the bound.
+// Whether the numbers are distinct and below the bound.
 inline bool all_distinct(const std::int32_t* values, std::int64_t n, std::int64_t bound) {
   std::vector<bool> met(std::size_t(bound), false);
   bool distinct = true;
@@ -85,7 +85,7 @@ void for_each_row(const RowsArg& rows, F&& f) {
   });
 }
 
-// A sum over each row's codes of the table's entries.
+// Sums of the table's entries over each row's codes.
 inline std::vector<double> row_sums(const RowsArg& rows, const double* table) {
   std::vector<double> out(std::size_t(rows.n_rows));
   for_each_row(rows, [&](std::int64_t i, std::int64_t size, auto, const auto* code) {
@@ -99,11 +99,11 @@ inline std::vector<double> row_sums(const RowsArg& rows, const double* table) {
   return out;
 }
 
-// How often each code occurs, every row counted by its weight.
+// Total weight of the rows with each code.
 inline std::vector<double> count_codes(const RowsArg& rows, std::int64_t n_codes,
                                        const double* row_weight) {
   const auto n = std::size_t(n_codes);
-  // Images repeat a code many times in a row: four books keep the additions from queueing.
+  // Images repeat codes: four books avoid chains of dependent additions.
   std::vector<double> books(4 * n);
   for_each_row(rows, [&](std::int64_t i, std::int64_t size, auto, const auto* code) {
     std::int64_t k = 0;
@@ -117,15 +117,15 @@ inline std::vector<double> count_codes(const RowsArg& rows, std::int64_t n_codes
   return books;
 }
 
-// How often each feature has each code but 0 (absent), every row counted by its weight: the codes
-// of feature j, ascending, are those from start[j] to start[j + 1].
+// Total weight of the rows with each nonzero code of each feature.  The codes of feature j,
+// ascending, are those from start[j] to start[j + 1].
 struct CellCounts {
   std::vector<std::int64_t> start;
   std::vector<std::uint32_t> code;
   std::vector<double> weight;
 };
 
-// The book's codes with a weight are the next feature's; it is left empty.
+// Move the book's codes with a weight to the next feature and empty the book.
 inline void close_book(double* book, std::int64_t n_codes, CellCounts& out) {
   for (std::int64_t code = 1; code < n_codes; ++code)
     if (book[code] > 0) {
@@ -136,10 +136,11 @@ inline void close_book(double* book, std::int64_t n_codes, CellCounts& out) {
   out.start.push_back(std::int64_t(out.code.size()));
 }
 
-// A book for every feature: where there are fewer pages than values.
+// A book for every feature, if books have fewer pages than there are values.
 inline CellCounts count_in_books(const RowsArg& rows, std::int64_t n_codes,
                                  const double* row_weight) {
-  const std::int64_t apart = n_codes + 8;  // a power of two would put all books in one set of lines
+  const std::int64_t apart =
+      n_codes + 8;  // a power of two would map all books to the same cache lines
   std::vector<double> books(std::size_t(rows.n_features * apart));
   for_each_row(rows, [&](std::int64_t i, std::int64_t size, auto feature, const auto* code) {
     for (std::int64_t k = 0; k < size; ++k)
@@ -151,7 +152,7 @@ inline CellCounts count_in_books(const RowsArg& rows, std::int64_t n_codes,
   return out;
 }
 
-// Values sorted by feature, then by code: where features have few values each.
+// Sort values by feature, then by code, if features have few values each.
 inline CellCounts count_sorted(const RowsArg& rows, const double* row_weight) {
   struct Value {
     std::uint32_t code;
@@ -172,7 +173,7 @@ inline CellCounts count_sorted(const RowsArg& rows, const double* row_weight) {
   auto value = values.begin();
   for (std::int64_t j = 0; j < rows.n_features; ++j) {
     const auto last = values.begin() + end[std::size_t(j)];
-    // Stable: weights of a code are added in the order of rows, as the books add them.
+    // Stable, so weights of a code are added in the order of rows, as in the books.
     std::stable_sort(value, last, [](Value a, Value b) { return a.code < b.code; });
     for (; value != last; ++value) {
       const bool more = std::int64_t(out.code.size()) > out.start.back();

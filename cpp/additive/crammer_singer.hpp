@@ -1,4 +1,4 @@
-// Crammer and Singer's multi-class SVM by the same tables (ICD, sec. 3.4; the sub-problem as in
+// Crammer and Singer's multi-class SVM with the same tables (ICD, sec. 3.4; the sub-problem as in
 // Keerthi et al. 2008, its squared-hinge form as in Lee and Lin 2013):
 //
 //     min  1/2 sum_m |w_m|^2 + sum_i sum_m e_im a_im  [+ sum_i a_iy^2 / 4C]
@@ -51,7 +51,7 @@ class SimplexDual {
 
   std::int64_t cost() const { return p_.n_blocks * cells(0).cost(); }  // of one value
 
-  // gradient_[m] = w_m . x_i + e_im (+ the squared hinge's own term for the sample's class).
+  // gradient_[m] = w_m . x_i + e_im (+ the squared hinge's term for the sample's class).
   void read(std::int64_t i) {
     label_ = shared_.label[i];
     c_ = static_cast<const T*>(shared_.c)[i];
@@ -87,11 +87,11 @@ class SimplexDual {
     return high > low ? high - low : 0;
   }
 
-  // a_m = min(U_m, (beta - B_m) / A_m) with beta such that they sum to zero: fix the variables
-  // that pass their bound, solve for the rest, until none does (beta only grows).
+  // a_m = min(U_m, (beta - B_m) / A_m) with beta such that they sum to zero: fix variables that
+  // exceed their bound and solve for the rest, until none does (beta only grows).
   bool solve() {
-    // A row without kernel values has no curvature but that of its loss; a little more only makes
-    // its steps shorter, much less would drown them in rounding.
+    // A row without kernel values has only its loss's curvature; slightly more shortens its steps,
+    // much less would lose them in rounding.
     const double least = 1e-6 * (ridge_ > 0 ? ridge_ : 1 / double(c_));
     const double a = diagonal_ > least ? diagonal_ : least;
     for (int m = 0; m < p_.n_classes; ++m) free_[m] = 1;
@@ -118,7 +118,7 @@ class SimplexDual {
         }
       }
     }
-    double total = 0;  // zero, but for rounding
+    double total = 0;  // zero up to rounding
     int largest = label_;
     for (int m = 0; m < p_.n_classes; ++m) {
       total += next_[m];
@@ -147,7 +147,7 @@ class SimplexDual {
     }
   }
 
-  // At zero, and right by more than the largest violation of the last sweep.
+  // At zero, and satisfied by more than the largest violation of the last sweep.
   bool at_rest(double shrink_max) {
     for (int m = 0; m < p_.n_classes; ++m)
       if (coef_[m] != 0) return false;
@@ -186,7 +186,7 @@ class SimplexDual {
   T* coef_ = nullptr;
 };
 
-// One pass, as descend() and certify() of descent.hpp: along an order with steps, or over every row
+// One pass like descend() or certify() of descent.hpp: with steps along an order, or over every row
 // at fixed weights.
 template <class Rows, class Cells, bool kDescend>
 std::int64_t pass_crammer_singer(const Rows& rows, const SharedArg& shared, const SimplexArg& p,
@@ -205,10 +205,10 @@ std::int64_t pass_crammer_singer(const Rows& rows, const SharedArg& shared, cons
     if (violation > 0) {
       if (dual.solve()) {
         dual.write(i);
-        sweep.fate[i] = kMoved;
+        sweep.status[i] = kMoved;
       }
     } else if (dual.at_rest(sweep.shrink_max[0])) {
-      sweep.fate[i] = kRests;
+      sweep.status[i] = kRests;
     }
   }
   return at;

@@ -13,8 +13,8 @@
 namespace widemargin {
 namespace WIDEMARGIN_ISA {
 
-// Passes are cut by the clock only after a multiple of this many rows, so that sums do not
-// depend on where they were cut.
+// The clock interrupts passes only after a multiple of this many rows, so that sums do not depend
+// on interruptions.
 constexpr int kRowsPerSum = 32;
 
 // Sums in T over a few rows, then in double: fast and exact enough to certify.
@@ -71,7 +71,7 @@ struct BoxDual {
   const std::int32_t* label;
   const T *targets, *c, *diagonal;
   T* coef;
-  Lanes bias;  // its own: threads that take the same steps have the same
+  Lanes bias;  // private: threads that take the same steps have the same value
   T bias_value, damping;
   Loss<T> loss;
 
@@ -91,7 +91,7 @@ struct BoxDual {
     T ridge, diagonal, c;
   };
 
-  // Row i, whose features are yet to decide.
+  // Start row i, before its features are summed.
   WIDEMARGIN_INLINE Sample at(std::int64_t i) const {
     Sample s;
     s.target = load<Lanes>(targets + label[i] * kWidth);
@@ -110,14 +110,14 @@ struct BoxDual {
     __builtin_prefetch(diagonal + i);
   }
 
-  // As its features say, without the constant one.
+  // The decision of the features, without the constant one.
   WIDEMARGIN_INLINE void decide(Sample& s, Lanes decision) const {
     s.decision = decision + bias_value * bias;
     s.gradient = s.decision - s.target + s.pull;
   }
 
-  // The exact minimiser along one coordinate.  A row of zeros has no curvature under the hinge:
-  // a huge step sends it to its bound, as dividing by zero would.
+  // The exact minimiser along one coordinate.  A row of zeros has no curvature under the hinge: a
+  // huge step sends it to its bound, like a division by zero.
   WIDEMARGIN_INLINE Lanes minimiser(const Sample& s) const {
     const T step = curvature(s) > 0 ? T(1) / curvature(s) : T(1e30);
     return loss.clipped(Lanes(s.coef - s.gradient * step), s.target, s.c);
@@ -135,15 +135,14 @@ struct BoxDual {
     const Unsigned u = of(s);
     const Lanes low = vmin(u.gradient, zero), high = vmax(u.gradient, zero);
     const Lanes projected = select(u.a <= zero, low, select(u.a >= largest, high, u.gradient));
-    const Lanes below =
-        s.target * (s.target - s.decision);  // 1 - y g, by which the margin is missed
+    const Lanes below = s.target * (s.target - s.decision);  // 1 - y g, the slack
     const Lanes slack = vmax(below, zero), excess = vmax(-below, zero);
     book.add(loss.value(slack, s.c), s.coef * s.decision,
              loss.gap(u.a, slack, excess, s.c, Lanes(s.target * s.pull)), projected);
   }
 
-  // LIBLINEAR's rule, in every lane: at a bound, and pushed outwards by more than the largest
-  // violation of the last sweep.
+  // LIBLINEAR's shrinking rule in every lane: at a bound, and pushed outwards by more than the
+  // largest violation of the last sweep.
   bool at_rest(const Sample& s, const double* shrink_max, const double* shrink_min) const {
     const Unsigned u = of(s);
     const T largest = loss.largest(s.c);
@@ -167,11 +166,11 @@ struct Alone {
   WIDEMARGIN_INLINE Lanes total(Lanes whole, bool&) const { return whole; }
 };
 
-// Visit order[begin, end) once.  Returns the position reached: `end`, or earlier when the time
-// is up, and calling again from there continues the sweep as if it had not been cut.
+// Visit order[begin, end) once.  Return the position reached: `end`, or earlier when the time is
+// up; calling again from there continues the sweep as if it had not stopped.
 //
-// In a team every member calls this with rows and cells of its own.  A sample is read before the
-// exchange and written after it, by the leader: nobody reads it in between.
+// In a team every member calls this with its own rows and cells.  A sample is read before the
+// exchange and written after it, by the leader; no member reads it in between.
 template <class Rows, class Cells, class Team>
 std::int64_t descend(const Rows& rows, Cells cells, const BoxArg& box, BoxDual<Cells> dual,
                      const Sweep& sweep, Team&& team) {
@@ -184,13 +183,13 @@ std::int64_t descend(const Rows& rows, Cells cells, const BoxArg& box, BoxDual<C
   typename Rows::Row pending{};  // fused only: the row whose update is still to be written
   Lanes pending_delta{};
 
-  constexpr int ahead = Rows::dense ? 2 : 4;  // a few values take less time than memory
+  constexpr int ahead = Rows::dense ? 2 : 4;  // short rows take less time than memory
   std::int64_t at = sweep.begin;
   for (bool last = false; at < sweep.end && !last; ++at) {
     const std::int64_t i = sweep.order[at];
     const auto row = rows[i];
-    // What the next rows need lies anywhere: their places first, then values and samples, then the
-    // weights of their features.
+    // Prefetch for the next rows: their positions first, then values and samples, then the weights
+    // of their features.
     if (at + 2 * ahead < sweep.end) rows.prefetch_place(sweep.order[at + 2 * ahead]);
     if (at + ahead < sweep.end) {
       rows[sweep.order[at + ahead]].prefetch();
@@ -215,7 +214,7 @@ std::int64_t descend(const Rows& rows, Cells cells, const BoxArg& box, BoxDual<C
     if (any(delta != Lanes{})) {
       if (team.leads()) {
         store(dual.coef + i * Dual::kWidth, next);
-        sweep.fate[i] = kMoved;
+        sweep.status[i] = kMoved;
       }
       const Lanes moved = dual.damping * delta;
       dual.bias += dual.bias_value * moved;
@@ -226,9 +225,9 @@ std::int64_t descend(const Rows& rows, Cells cells, const BoxArg& box, BoxDual<C
         cells.update(row, moved);
       }
     } else if (team.leads() && dual.at_rest(s, sweep.shrink_max, sweep.shrink_min)) {
-      sweep.fate[i] = kRests;
+      sweep.status[i] = kRests;
     }
-    // As found: an estimate of the gap that certify() will confirm.
+    // At the weights before the step: an estimate of the gap that certify() confirms.
     if (team.leads()) dual.account(book, s);
   }
   if constexpr (fused)

@@ -1,9 +1,9 @@
-// From raw values of any dtype and layout to bin codes, without a float64 copy of the data.
+// Encode raw values of any dtype and layout as bin codes, without a float64 copy of the data.
 //
 //     t = (value - shift[feature]) * factor[feature],     code = #{k : threshold[k] <= t}
 //
-// Code 0 means "absent": it contributes nothing, so sparse rows leave it out.  A value that is not
-// a number is absent, whatever the kernel; no pass that looks for bins counts it.
+// Code 0 means "absent": it contributes nothing, so sparse rows omit it.  NaN is absent for every
+// kernel, and passes that compute bins skip it.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 
 namespace widemargin {
 
-// Called every few million values, so that a long pass can be interrupted; throws to end it.  Set
-// by the bindings.
+// Called every few million values to make long passes interruptible; throws to end them.  Set by
+// the bindings.
 inline void (*check_interrupt)() = [] {};
 
 class InterruptCheck {
@@ -34,8 +34,7 @@ class InterruptCheck {
   std::int64_t work_ = 0;
 };
 
-inline constexpr int kTogether =
-    256;  // values that are worked on at a time: they stay in the cache
+inline constexpr int kTogether = 256;  // values per step, which stay in the cache
 inline int run_length(std::int64_t left) { return int(std::min<std::int64_t>(left, kTogether)); }
 
 // A matrix of raw values: dense with strides (in elements), or CSR.
@@ -45,8 +44,7 @@ struct DenseValues {
   const V* data;
   std::int64_t n_rows, n_features, row_stride, column_stride;
 
-  // f(n, value, row, feature) for n values at a time, each a function of k < n, in an order that
-  // follows memory.
+  // f(n, value, row, feature) for n values at a time, each a function of k < n, in memory order.
   template <class F>
   void for_each_run(F&& f) const {
     const auto down = row_stride, right = column_stride;
@@ -95,7 +93,7 @@ struct SparseValues {
   }
 };
 
-// f(row, feature, value), one after the other.
+// f(row, feature, value) for one value at a time.
 template <class Values, class F>
 void for_each(const Values& values, F&& f) {
   values.for_each_run([&](int n, auto value, auto row, auto feature) {
@@ -120,7 +118,7 @@ struct Scale {
   }
 };
 
-// A code per raw value, looked up where the dtype is small and the scale is shared.
+// Codes of raw values, from a table if the dtype is small and the scale is shared.
 template <class V>
 class Encoder {
  public:
@@ -164,7 +162,7 @@ class Encoder {
 inline constexpr int kMetBits = 14;
 inline constexpr std::size_t kMet = std::size_t(1) << kMetBits;
 
-// The distinct scaled values in order; more than `limit` of them as soon as they are found.
+// The sorted distinct scaled values; stops as soon as there are more than `limit`.
 template <class Values>
 std::vector<double> distinct(const Values& values, const Scale& scale, std::size_t limit) {
   std::vector<double> seen, fresh;
@@ -178,7 +176,7 @@ std::vector<double> distinct(const Values& values, const Scale& scale, std::size
     fresh.clear();
   };
   struct Full {};
-  std::vector<double> met(kMet, NAN);  // values met lately, where their bits say
+  std::vector<double> met(kMet, NAN);  // recent values, by a hash of their bits
   try {
     for_each(values, [&](std::int64_t, std::int64_t j, auto v) {
       const double t = scale(v, j);
@@ -198,7 +196,7 @@ std::vector<double> distinct(const Values& values, const Scale& scale, std::size
   return seen;
 }
 
-// The same for small integers with one scale: a flag per possible value instead of a hash.
+// The same for small integers with one scale: a flag per possible value.
 template <class V, class Values>
 std::vector<double> distinct_small(const Values& values, const Scale& scale) {
   std::vector<std::uint8_t> seen(std::size_t(1) << (8 * sizeof(V)));
@@ -212,7 +210,7 @@ std::vector<double> distinct_small(const Values& values, const Scale& scale) {
   return out;
 }
 
-// Weight and sum of the scaled values in cells that are even in sqrt(t / top), side by side.
+// Weight and sum of the scaled values in cells that are equidistant in sqrt(t / top).
 struct Cell {
   double weight = 0, total = 0;
 };
@@ -224,7 +222,7 @@ std::vector<Cell> histogram(const Values& values, const Scale& scale, const doub
   const auto last = std::int32_t(n_cells - 1);
   double t[kTogether], weight[kTogether];
   std::int32_t at[kTogether];
-  // Cells are found for all values of a run, in vectors, and added to in the order of the values.
+  // Compute the cells of a run of values in vectors, and add in the order of the values.
   values.for_each_run([&](int n, auto value, auto row, auto feature) {
     int counted = 0;
     for (int k = 0; k < n; ++k) {
@@ -242,8 +240,7 @@ std::vector<Cell> histogram(const Values& values, const Scale& scale, const doub
   return cells;
 }
 
-// (min, max, number of stored values, missing ones too) of each column: three times n_features
-// numbers.
+// (min, max, number of stored values including missing ones) of each column: 3 n_features numbers.
 template <class Values>
 std::vector<double> column_ranges(const Values& values) {
   const auto d = std::size_t(values.n_features);
@@ -258,8 +255,7 @@ std::vector<double> column_ranges(const Values& values) {
   return out;
 }
 
-// An array that is written once, so it does not begin as zeros; pages that nobody writes take no
-// memory.
+// An uninitialised array; pages that are never written take no memory.
 template <class T>
 struct Fresh {
   explicit Fresh(std::int64_t most = 0) : data(new T[std::size_t(most)]), size(std::size_t(most)) {}
@@ -288,12 +284,12 @@ struct CompressedCodes {
   Fresh<Code> codes;
 };
 
-// `each_row(i, emit)` calls emit(feature, code) for every value of row i, of which no more than
-// `most` have a code that is not 0.
+// `each_row(i, emit)` calls emit(feature, code) for every value of row i, at most `most` of which
+// have a nonzero code.
 template <class Index, class Code, class EachRow>
 CompressedCodes<Index, Code> compress_codes(std::int64_t n_rows, std::int64_t most,
                                             EachRow&& each_row) {
-  // One more: the write is unconditional, only the step is not.
+  // One more, because the write is unconditional and only the increment depends on the code.
   CompressedCodes<Index, Code> out{Fresh<std::int64_t>(n_rows + 1), Fresh<Index>(most + 1),
                                    Fresh<Code>(most + 1)};
   Index* const index = out.index.data.get();

@@ -1,7 +1,7 @@
-// How the threads of one sweep agree on a row's decision.  Each publishes the sum over its own
-// features under the row's number, waits for the others' and adds all of them in the same order;
-// from there on all compute the same step, so there is one exchange per row and nothing else to
-// agree on.  Only the leader writes what they share, and only its clock counts.
+// How the threads of one sweep agree on a row's decision.  Each publishes the sum over its features
+// with the row's number, waits for the others and adds all sums in the same order.  Then all
+// compute the same step, so one exchange per row suffices.  Only the leader writes shared data and
+// reads the clock.
 #pragma once
 
 #include <sched.h>
@@ -23,16 +23,16 @@ void together(int n_threads, F&& f) {
       n_threads, [](void* work, int who, int n) { (*static_cast<Work*>(work))(who, n); }, &f);
 }
 
-// As many threads as have something to do for a while: to start one takes some 50 us.
+// Only threads with enough work, because starting one takes some 50 us.
 inline int useful_threads(int n_threads, std::int64_t n_vectors) {
   const std::int64_t most = n_vectors >> 19;
   return most < n_threads ? int(most > 1 ? most : 1) : n_threads;
 }
 
-// Waits for other threads, whom it gives the core if they are late.
+// Waits for other threads, and yields the core if they are late.
 class Waiting {
  public:
-  // Whether so much time went by in waiting for threads without a core that one would be faster.
+  // Whether so much time was lost waiting for threads without a core that one would be faster.
   bool is_crowded() const { return crowded_; }
 
   template <class Ready>
@@ -44,7 +44,7 @@ class Waiting {
   }
 
  private:
-  // Who is late has no core: offer this one.
+  // A late thread has no core: offer this one.
   template <class Ready>
   void until_late(Ready&& ready) {
     const double since = Clock::now();
@@ -60,13 +60,13 @@ class Waiting {
     __asm__ __volatile__("yield");
 #endif
   }
-  static constexpr int kSpins = 200;  // some 4 us, ten times what an exchange takes
+  static constexpr int kSpins = 200;  // some 4 us, ten times an exchange
   bool crowded_ = false;
   double begun_ = Clock::now(), late_ = 0;
 };
 
-// A sum on its way.  Every line of the cache carries a ticket of its own: with one for all, the
-// reader would fetch that first and the numbers after it, in twice the time.
+// A published sum.  Every cache line carries a ticket; with a single one the reader would fetch the
+// ticket first and the numbers after it, in twice the time.
 template <class T>
 struct Slot {
   static constexpr int kPerLine = 32 / sizeof(T), kLines = kLanes / kPerLine;
@@ -98,8 +98,8 @@ struct Slot {
   }
 };
 
-// Where sums are published, row after row in turn: nobody is more than one row ahead, so a slot is
-// free when its turn comes again.
+// The slots for sums, used in turn.  No thread is more than one row ahead, so a slot is free when
+// its turn comes again.
 template <class T>
 struct Board {
   Slot<T> slots[2][kMostSlices] = {};
@@ -114,7 +114,7 @@ class Member {
   bool leads() const { return who_ == 0; }
   bool is_crowded() const { return waiting_.is_crowded(); }
 
-  // The sum over all threads, and whether the leader says that this row is the last.
+  // The sum over all threads, and whether the leader marked this row as the last.
   WIDEMARGIN_INLINE Lanes total(Lanes own, bool& last) {
     if (n_ == 1) return own;
     Slot<T>* slots = board_.slots[++row_ & 1];

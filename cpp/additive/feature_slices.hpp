@@ -1,6 +1,6 @@
-// The features of dense rows in slices, which depend on the problem and never on the threads.  Sums
-// are taken over each slice and then added pairwise, so that every team of 1, 2, 4 .. threads, each
-// with a branch of that tree, ends with the same bits.
+// Slices of the features of dense rows, which depend on the problem and not on the threads.  Sums
+// over slices are added pairwise, so teams of 1, 2, 4 .. threads, each with a branch of that tree,
+// end with the same bits.
 #pragma once
 
 #include "additive/problem.hpp"
@@ -9,12 +9,12 @@
 namespace widemargin {
 namespace WIDEMARGIN_ISA {
 
-// An exchange takes as long as some 270 vectors (0.3 us, measured): a row below this many gains
-// nothing from two threads, and a thread below that many nothing from another.
+// An exchange takes as long as some 270 vectors (0.3 us, measured).  Shorter rows gain nothing from
+// two threads, and threads with fewer vectors gain nothing from another one.
 constexpr std::int64_t kLeastRow = 1024, kLeastSlice = 256;
 constexpr int kMostSlices = 16;
 
-// Vectors of weights that a row of so many values reads, about.
+// Approximate number of vectors of weights that a row reads.
 inline std::int64_t row_cost(const TablesArg& t, std::int64_t n_values) {
   return n_values * (t.rank > 0 ? t.rank : t.n_codes);
 }
@@ -43,7 +43,7 @@ inline Share share_of(std::int64_t n_features, int n_slices, int who, int n) {
   return share;
 }
 
-// ((0 + 1) + (2 + 3)) + ..., of a power of two of them, which are overwritten.
+// ((0 + 1) + (2 + 3)) + ... for a power of two of sums; overwrites them.
 template <class Lanes>
 WIDEMARGIN_INLINE Lanes add_pairwise(Lanes* sums, int n) {
   for (; n > 1; n /= 2)

@@ -1,5 +1,5 @@
 // The hot loops, instantiated for every layout of rows and shape of cells.  Compiled once per
-// instruction set (see isa.hpp); the table of functions at the end is all that leaves this file.
+// instruction set (see isa.hpp); the file exports only the table of functions at the end.
 #include "additive/any_rows.hpp"
 #include "additive/certificate.hpp"
 #include "additive/crammer_singer.hpp"
@@ -69,7 +69,7 @@ const RowCalls& calls_of(const RowsArg& r, const TablesArg& t) {
   });
 }
 
-// f(rows, Tag<Cells>{}) behind calls.
+// f(rows, Tag<Cells>{}) through the virtual calls of any_rows.hpp.
 template <class F>
 auto with_calls(const RowsArg& r, const TablesArg& t, F&& f) {
   const AnyRows<false> rows(r, calls_of(r, t));
@@ -84,13 +84,13 @@ std::int64_t descend_rows(const Rows& rows, const SharedArg& p, const BoxArg& bo
   return descend(rows, cells, box, BoxDual<Cells>(p, box), sweep, Alone<typename Cells::Lanes>{});
 }
 
-// Vectors that these rows read.
+// Number of vectors that these rows read.
 std::int64_t cost_of(const SharedArg& p, std::int64_t begin, std::int64_t end) {
   const RowsArg& r = p.rows;
   return row_cost(p.tables, r.start ? r.start[end] - r.start[begin] : (end - begin) * r.n_features);
 }
 
-// Dense rows in 16 lanes, by as many threads as are a power of two.
+// Dense rows in 16 lanes, by a power of two of threads.
 std::int64_t descend_in_team(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
   using Cells = AnyCells<Number, kLanes>;
   const RowCalls& calls = calls_of(p.rows, p.tables);
@@ -112,7 +112,7 @@ std::int64_t descend_in_team(const SharedArg& p, const BoxArg& box, const Sweep&
   return reached;
 }
 
-// Wide codes are rare, and their sweeps of 16 lanes are not worth a loop for each rank.
+// Wide codes are rare, so their sweeps of 16 lanes have no loop per rank.
 std::int64_t descend_wide(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
   const AnyRows<false> rows(p.rows, calls_of(p.rows, p.tables));
   return descend_rows<AnyRows<false>, AnyCells<Number, kLanes>>(rows, p, box, sweep);
@@ -160,7 +160,7 @@ void decide(const RowsArg& r, const TablesArg& t, const void* weights, std::int6
                         static_cast<Number*>(out) + begin * t.lanes);
 }
 
-// One block of lanes to start at; its coefficients of the next row are `stride` numbers away.
+// One block of lanes of a start; the next row's coefficients are `stride` numbers away.
 struct Block {
   const Number* coef;
   std::int64_t stride;
@@ -168,8 +168,8 @@ struct Block {
   Number* bias;
 };
 
-// Rows that have a coefficient.
-struct NearRows {
+// Rows with a nonzero coefficient.
+struct RowBlock {
   static constexpr int kMost = WeightedRows::kMost;
   std::int64_t row[kMost];
   Number coef[kMost * kLanes];
@@ -187,14 +187,14 @@ struct NearRows {
   }
 };
 
-// Threads have features of their own, of dense rows; those of sparse rows would have to be sought.
+// Threads share the features of dense rows; features of sparse rows would have to be searched.
 void accumulate(const SharedArg& p, const Block& b, std::int64_t begin, std::int64_t end,
                 int n_threads) {
   const int n_useful = useful_threads(n_threads, cost_of(p, begin, end));
   const RowCalls& calls = calls_of(p.rows, p.tables);
   together(p.rows.index ? 1 : n_useful, [&](int who, int n) {
     const Share own = share_of(p.rows.n_features, n, who, n);
-    NearRows some;
+    RowBlock some;
     for (std::int64_t i = begin; i < end;) {
       i = some.take(b, p.tables.lanes, i, end);
       calls.add(p.rows, {&p.tables, b.weights}, own, {some.row, some.coef, some.n});

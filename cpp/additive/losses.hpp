@@ -5,13 +5,10 @@
 //     hinge          rho = 0,        |b| <= C,         b has the target's sign
 //     squared hinge  rho = 1/(2C),   |b| unbounded,    b has the target's sign
 //
-// A target of 0 (a lane without a problem) has l = u = 0 and contributes nothing.  Python's side of
-// this is losses.py, and tests/test_losses.py compares the two.
+// A target of 0 (a lane without a problem) has l = u = 0 and contributes nothing.  losses.py is the
+// same in Python; tests/test_losses.py compares the two.
 //
-// A loss of another kind is a LossKind, a name in bind_additive.cpp, and a case in each function
-// here.  The epsilon-insensitive losses of regression have real targets, l = -C (or none), and a
-// term epsilon |b|_1: they replace the clip, put a soft threshold before it, and measure the slack
-// as |t - g| - epsilon instead of t (t - g).
+// A new loss needs a LossKind, a name in bind_additive.cpp, and a case in each function here.
 #pragma once
 
 #include "additive/problem.hpp"
@@ -34,22 +31,22 @@ struct Loss {
   // The largest |b|.
   T largest(T c) const { return squared() ? T(__builtin_huge_val()) : c; }
 
-  // A coefficient brought between l = min(0, t most) and u = max(0, t most); 0 where t is 0, also
-  // for 0 * infinity, because a comparison with NaN takes the second of vmin's and vmax's values.
+  // Clip a coefficient to l = min(0, t most) and u = max(0, t most); 0 if t is 0, also
+  // for 0 * infinity, because vmin and vmax return their second value when they compare NaN.
   template <class V>
   V clipped(V coef, V target, T c) const {
     const V zero{}, end = target * largest(c);
     return vmin(vmax(coef, vmin(end, zero)), vmax(end, zero));
   }
 
-  // C loss of a sample short of its margin by slack >= 0.
+  // C loss of a sample with slack >= 0.
   template <class V>
   V value(V slack, T c) const {
     return squared() ? c * slack * slack : c * slack;
   }
 
-  // The gap of a sample, C loss + rho b^2 / 2 - |b| (1 - margin), in forms without cancellation;
-  // slack is how far it is below the margin, excess how far beyond, size |b|, and pull rho |b|:
+  // The gap of a sample, C loss + rho b^2 / 2 - |b| (1 - margin), in forms without cancellation,
+  // with slack below the margin, excess beyond it, size |b| and pull rho |b|:
   //   squared hinge  C (slack - pull)^2  below the margin,  |b| (pull / 2 + excess)  beyond it
   //   hinge          (C - |b|) slack     below the margin,  |b| excess               beyond it
   template <class V>
@@ -57,7 +54,7 @@ struct Loss {
     if (!squared()) return (c - size) * slack + size * excess;
     const V short_of = slack - pull, below = c * short_of * short_of;
     const V beyond = size * (T(0.5) * pull + excess);
-    return select(excess > V{}, beyond, below);  // both at hand: a select, not a branch
+    return select(excess > V{}, beyond, below);  // a select instead of a branch
   }
 };
 

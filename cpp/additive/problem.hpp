@@ -1,5 +1,5 @@
-// The plain structs that cross from bind_additive.cpp (arrays checked, Python outside) to the hot
-// loops (pointers only).  `void*` points at numbers of the tables' precision, float or double.
+// Structs passed from bind_additive.cpp, which checks arrays, to the hot loops.  `void*` points to
+// numbers in the tables' precision, float or double.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct TablesArg {
 
 enum class LossKind { hinge, squared_hinge };  // see losses.hpp
 
-// What all duals of a fit have in common.
+// Data shared by all duals of a fit.
 struct SharedArg {
   RowsArg rows;
   TablesArg tables;
@@ -51,8 +51,8 @@ struct BoxArg {
   void* weights;        // as TablesArg says
   void* coef;           // [n_rows][lanes]
   void* bias;           // [lanes], weight of the constant feature
-  double damping = 1;   // what a step moves the weights by, and its curvature, times this: how many
-                        // steps like it others take at the same time
+  double damping =
+      1;  // factor of a step's curvature and move, for other shards that step in parallel
 };
 
 // Crammer and Singer's dual: a class per lane, in blocks of lanes.
@@ -63,12 +63,13 @@ struct SimplexArg {
   void* bias;                        // [n_blocks][lanes]
 };
 
-// Per-lane sums over the samples seen; duality.py turns them into objectives.
+// Per-lane sums over the visited samples, from which duality.py computes objectives.
 struct Account {
   double loss[kLanes];       // sum of C_i loss_i
   double quadratic[kLanes];  // b'Kb = |w|^2
   double gap[kLanes];        // primal minus dual, a sum of terms that are each non-negative
-  double pg_max[kLanes], pg_min[kLanes];  // LIBLINEAR's: of the projected gradient in a_i = y_i b_i
+  double pg_max[kLanes],
+      pg_min[kLanes];  // LIBLINEAR's extremes of the projected gradient in a_i = y_i b_i
 };
 
 inline void add(Account& total, const Account& more) {
@@ -81,33 +82,33 @@ inline void add(Account& total, const Account& more) {
   }
 }
 
-// What a sweep says of a row; 0 where neither is so.
-constexpr std::uint8_t kRests = 1;  // at a bound in every lane, and firmly
+// Status of a row after a visit; 0 if neither holds.
+constexpr std::uint8_t kRests = 1;  // firmly at a bound in every lane
 constexpr std::uint8_t kMoved = 2;  // in some lane
 
-// Some rows in turn: those that `order` names, or without it the rows begin .. end themselves.
+// The rows of a sweep: those in `order`, or the rows begin .. end without it.
 struct Sweep {
   const std::int32_t* order;
   std::int64_t begin, end;
   double seconds;                         // return after about this long
   const double *shrink_max, *shrink_min;  // [lanes], last sweep's extremes
-  std::uint8_t* fate;                     // [n_rows], set to kRests or kMoved
+  std::uint8_t* status;                   // [n_rows], set to kRests or kMoved
   Account* account;
   int n_threads = 1;        // at most; more than one only if no row comes twice
-  bool* crowded = nullptr;  // set where fewer threads would have been faster, or null
+  bool* crowded = nullptr;  // set if fewer threads would have been faster, or null
 };
 
-// What can be done with a dual.  Sweeps return how far they came, or -1 without memory.
+// Operations on a dual.  Sweeps return the position reached, or -1 if out of memory.
 template <class DualArg>
 struct DualLoops {
   std::int64_t (*descend)(const SharedArg&, const DualArg&, const Sweep&);
   std::int64_t (*certify)(const SharedArg&, const DualArg&, const Sweep&);
-  // weights and bias += sum_i coef_i phi(x_i), rows begin .. end: what a start needs
+  // weights and bias += sum_i coef_i phi(x_i) over rows begin .. end, for a start
   void (*accumulate)(const SharedArg&, const DualArg&, std::int64_t begin, std::int64_t end,
                      int n_threads);
 };
 
-// What one instruction set offers in one precision.
+// The loops of one instruction set in one precision.
 struct AdditiveLoops {
   DualLoops<BoxArg> box;
   DualLoops<SimplexArg> simplex;

@@ -1,4 +1,4 @@
-// Which bin a number is in: code = #{k : threshold[k] <= t}.
+// Find the bin of a number: code = #{k : threshold[k] <= t}.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +9,15 @@
 
 namespace widemargin {
 
-// A cell is all numbers that begin with the same bits, so it is found without rounding, and small
-// numbers have as many as large ones.  A table says how many thresholds lie below each cell; a
-// binary search of a fixed number of steps, without a branch that depends on the number, finds the
-// rest.
+// A cell contains the numbers with the same leading bits, so finding it needs no rounding, and
+// small numbers have as many cells as large ones.  A table has the number of thresholds below each
+// cell; a branchless binary search with a fixed number of steps finds the rest.
 class Quantiser {
  public:
   Quantiser(const double* thresholds, std::int64_t n) : thresholds_(thresholds, thresholds + n) {
     const double* const positive = std::find_if(thresholds, thresholds + n, [](double t) {
-      return begins_with(t) > 0;  // smaller ones share the first cell with zero and less
+      return begins_with(t) >
+             0;  // smaller thresholds share the first cell with zero and negative numbers
     });
     const std::int64_t last = n > 0 ? std::max(begins_with(thresholds[n - 1]), std::int64_t(1)) : 1;
     base_ = std::max(positive < thresholds + n ? begins_with(*positive) : 1, last - kMostCells) - 1;
@@ -28,14 +28,14 @@ class Quantiser {
     const std::uint32_t most = *std::max_element(below_.begin(), below_.end());
     for (std::size_t c = 1; c < below_.size(); ++c) below_[c] += below_[c - 1];
     while (2 * half_ <= most) half_ *= 2;
-    thresholds_.resize(std::size_t(n + 2 * half_), NAN);  // no look is too far, none is below
+    thresholds_.resize(std::size_t(n + 2 * half_), NAN);  // padding for look-ups beyond the end
   }
   std::uint32_t operator()(double t) const {
     std::uint32_t code;
     run(&t, 1, &code);
     return code;
   }
-  // Step by step for all of them: no number waits for another one's look-ups.
+  // Step by step for all numbers, so that their look-ups overlap.
   void run(const double* t, int n, std::uint32_t* codes) const {
     const double* const thresholds = thresholds_.data();
     const std::uint32_t* const below = below_.data();
@@ -47,7 +47,7 @@ class Quantiser {
   }
 
  private:
-  // The sign, the exponent and some bits of the fraction; positive numbers are in their own order.
+  // Sign, exponent and leading bits of the fraction; monotonic for positive numbers.
   static std::int64_t begins_with(double t) {
     std::int64_t bits;
     std::memcpy(&bits, &t, sizeof bits);
@@ -62,7 +62,7 @@ class Quantiser {
   std::vector<double> thresholds_;
   std::vector<std::uint32_t> below_;
   std::int64_t base_, top_;
-  std::uint32_t half_ = 1;  // a search of half_, half_ / 2, ... 1 tells 2 * half_ places apart
+  std::uint32_t half_ = 1;  // a search of half_, half_ / 2, ... 1 distinguishes 2 * half_ positions
 };
 
 }  // namespace widemargin

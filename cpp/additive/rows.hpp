@@ -1,4 +1,4 @@
-// One view per layout of the codes; everything above is a template over the view.
+// One view per layout of the codes; the loops are templates over the view.
 #pragma once
 
 #include "additive/problem.hpp"
@@ -39,7 +39,7 @@ struct SparseRows {
     std::int64_t size;
     std::int64_t feature(std::int64_t k) const { return index[k]; }
     std::int64_t code(std::int64_t k) const { return codes[k]; }
-    // The first line in any case: most rows have no other, and then there is nothing to decide.
+    // Always the first cache line: most rows have only one.
     void prefetch() const {
       const char* p = reinterpret_cast<const char*>(index);
       __builtin_prefetch(p);

@@ -1,6 +1,6 @@
 """Fast kernel support vector machines that certify their solutions.
 
-The estimators are imported when they are first used, so that the command line answers at once.
+Estimators are imported on first use, so that the command line starts fast.
 """
 
 from importlib import import_module

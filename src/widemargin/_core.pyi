@@ -101,7 +101,7 @@ class _Dual:
         begin: int,
         seconds: float,
         shrink: npt.NDArray[np.float64],
-        fate: npt.NDArray[np.uint8],
+        status: npt.NDArray[np.uint8],
         account: npt.NDArray[np.float64],
     ) -> int: ...
     def certify(self, begin: int, seconds: float, account: npt.NDArray[np.float64]) -> int: ...

@@ -1,4 +1,4 @@
-"""How far the terms of an additive model move with the rows that it is trained on."""
+"""Bootstrap bands of an additive model's terms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from widemargin.terms import Shape, explain
 
 @dataclass(frozen=True)
 class Bands:
-    """Between which values a share of the refitted models lies, by the name of a term.
+    """Lower and upper values of a share of the refitted models, by the name of a term.
 
     ``low[name]`` and ``high[name]`` are (n_values, n_scores), at the values of the term's shape.
     """
@@ -41,9 +41,9 @@ def shape_bands(
     Parameters
     ----------
     model : AdditiveSVC or Pipeline
-        Fitted; as `explain` takes it.
+        A fitted model that `explain` accepts.
     X, y
-        The rows that it was fitted on.
+        The training rows.
     n_fits : int, default=20
         Copies, each with as many rows of every class as y has, drawn with replacement.
     coverage : float, default=0.9
@@ -84,7 +84,7 @@ def shape_bands(
 
 
 def _at(wanted: Shape, found: Shape) -> np.ndarray:
-    """Scores of another fit at the values of this one, with the same mean over its rows."""
+    """Return scores of another fit at this one's values, with the same mean over its rows."""
     if wanted.values.dtype == object:
         scores = dict(zip(found.values, found.scores, strict=True))
         nothing = np.full(found.scores.shape[1], np.nan)

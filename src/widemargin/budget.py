@@ -1,28 +1,24 @@
-"""`max_bytes`: how much memory the contents of a file may take, and the one error that says so."""
+"""`max_bytes`: limit the memory for the contents of a file."""
 
 from __future__ import annotations
 
-from widemargin.errors import Message, Parameter
+from widemargin.errors import Message, Parameter, TooLargeError
 from widemargin.resources import free_memory
 
-_SHARE = 0.8  # of the memory that is free, where nobody sets a limit
-
-
-class TooLargeError(ValueError):
-    """The contents of a file take more memory than ``max_bytes`` allows."""
+_SHARE = 0.8  # default share of the free memory
 
 
 class Budget:
-    """What reading one file may hold; as a context, no room at all is the same error.
+    """Memory limit for reading a file; as a context, MemoryError becomes the same error.
 
     Parameters
     ----------
     max_bytes : int or None
-        What the caller has set; None is 80 % of the memory that is free.
+        The caller's limit; None is 80 % of the free memory.
     name : str
-        Of the file, for the message.
+        Name of the file for messages.
     at_most : float
-        What the reader allows itself where the caller has set nothing.
+        The reader's own limit if the caller sets none.
 
     Examples
     --------
@@ -31,13 +27,13 @@ class Budget:
     >>> budget.check(4.2e9, "its rows take")
     Traceback (most recent call last):
     ...
-    widemargin.budget.TooLargeError: rows.gz: its rows take 4.2 GB or more, but max_bytes=1000 is \
+    widemargin.errors.TooLargeError: rows.gz: its rows take 4.2 GB or more, but max_bytes=1000 is \
 the limit. If you trust the file and have the memory, set a larger one.
     """
 
     def __init__(self, max_bytes: int | None, name: str, at_most: float = float("inf")):
         if max_bytes is not None:
-            from widemargin.validation import check_number  # scikit-learn takes its time
+            from widemargin.validation import check_number  # imports scikit-learn, which is slow
 
             check_number("max_bytes", max_bytes, low=1, integer=True)
             self.max_bytes = int(max_bytes)
@@ -47,11 +43,11 @@ the limit. If you trust the file and have the memory, set a larger one.
 
     @classmethod
     def of(cls, max_bytes: int | Budget | None, name: str) -> Budget:
-        """A reader that another one calls goes on with what that one has."""
+        """Return the caller's budget if ``max_bytes`` is one, else a new one."""
         return max_bytes if isinstance(max_bytes, Budget) else cls(max_bytes, name)
 
     def check(self, n_bytes: float, what: str) -> None:
-        """Refuse so much beside what is held already; ``what`` is a subject and its verb."""
+        """Refuse ``n_bytes`` in addition to what is held; ``what`` is a subject and its verb."""
         total, limit = self.held + n_bytes, self.max_bytes
         if total > limit:
             message = Message(
@@ -65,7 +61,7 @@ the limit. If you trust the file and have the memory, set a larger one.
             raise TooLargeError(message)
 
     def hold(self, n_bytes: int, what: str) -> None:
-        """The same for what stays in memory until the file is read."""
+        """Check ``n_bytes`` and count them as held until the file is read."""
         self.check(n_bytes, what)
         self.held += n_bytes
 

@@ -1,8 +1,8 @@
-"""Probabilities by scikit-learn's calibration of decision values that no fit has seen.
+"""Calibrate probabilities on out-of-fold decision values, as scikit-learn does.
 
 A calibrated model is scikit-learn's ``CalibratedClassifierCV(estimator, ensemble=False)``: one
-model of all rows, and for every class a curve from decision values to probabilities, fitted to the
-decisions of cross-validation.
+model of all rows, and for every class a curve from decision values to probabilities, fitted by
+cross-validation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FOLDS = 5
 
 
 def out_of_fold(unfitted, X, y, random_state: int | None = 0) -> np.ndarray:
-    """Decision values of every row by a model that was fitted without it."""
+    """Return every row's decision value from a model fitted without it."""
     _, counts = np.unique(y, return_counts=True)
     if counts.min() < 2:
         raise ValueError(
@@ -36,7 +36,7 @@ def out_of_fold(unfitted, X, y, random_state: int | None = 0) -> np.ndarray:
 
 
 def calibrated(fitted, decisions: np.ndarray, y, method: str = "sigmoid") -> CalibratedClassifierCV:
-    """What ``CalibratedClassifierCV(..., ensemble=False).fit`` makes of a fitted model and these.
+    """Calibrate a fitted model on given decisions, as CalibratedClassifierCV(ensemble=False) does.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def calibrated(fitted, decisions: np.ndarray, y, method: str = "sigmoid") -> Cal
     """
     classes = fitted.classes_
     columns = decisions.reshape(len(decisions), -1)
-    targets = label_binarize(y, classes=classes)  # one column for two classes, as decisions have
+    targets = label_binarize(y, classes=classes)  # one column for two classes, like decisions
     fit = {
         "sigmoid": sigmoid_curve,
         "isotonic": lambda: IsotonicRegression(out_of_bounds="clip"),
@@ -60,16 +60,16 @@ def calibrated(fitted, decisions: np.ndarray, y, method: str = "sigmoid") -> Cal
 
 
 def with_probabilities(fitted, X, y, random_state: int | None = 0) -> CalibratedClassifierCV:
-    """A fitted model with sigmoids that other fits of its like give, on parts of its own data."""
+    """Calibrate a fitted model with sigmoids cross-validated on its training data."""
     unfitted = clone(fitted)
     machine = unfitted[-1] if isinstance(unfitted, Pipeline) else unfitted
     if "checkpoint" in machine.get_params():
-        machine.set_params(checkpoint=None)  # which belongs to the fit to all rows
+        machine.set_params(checkpoint=None)  # the checkpoint belongs to the fit on all rows
     return calibrated(fitted, out_of_fold(unfitted, X, y, random_state), y)
 
 
 def assembled(fitted, curves: list, method: str) -> CalibratedClassifierCV:
-    """The fitted `CalibratedClassifierCV` of a model and its curves."""
+    """Return a fitted `CalibratedClassifierCV` of a model and its curves."""
     model = CalibratedClassifierCV(fitted, method=method, ensemble=False)
     model.classes_ = fitted.classes_
     model.calibrated_classifiers_ = [calibrated_classifier(fitted, curves, method)]
@@ -80,7 +80,7 @@ def assembled(fitted, curves: list, method: str) -> CalibratedClassifierCV:
 
 
 def parts_of(model: CalibratedClassifierCV) -> tuple[Any, list]:
-    """The model within a calibrated one, and its curves."""
+    """Return the model inside a calibrated one, and its curves."""
     if len(model.calibrated_classifiers_) != 1 or model.method not in METHODS:
         raise TypeError(
             "Of CalibratedClassifierCV only ensemble=False with method='sigmoid' or 'isotonic' "
@@ -91,5 +91,5 @@ def parts_of(model: CalibratedClassifierCV) -> tuple[Any, list]:
 
 
 def uncalibrated(model):
-    """The model itself, or the one within a calibrated one."""
+    """Return the model inside a calibrated one, or the model itself."""
     return parts_of(model)[0] if isinstance(model, CalibratedClassifierCV) else model

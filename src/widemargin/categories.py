@@ -1,6 +1,6 @@
-"""Columns of categories: a number for every row, and what the numbers stand for.
+"""Columns of categories: a code for every row, and the category of each code.
 
-Categories are known by their text, so that a data frame and a file mean the same: 1 and 1.0 are
+Categories are compared as text, so that data frames and files agree: 1 and 1.0 are
 "1", True is "true".
 """
 
@@ -17,22 +17,22 @@ from widemargin.errors import Message, Parameter
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NEARLY_NUMBERS = 0.9  # share of a text column's values
-_MANY_CATEGORIES = 50  # that any column may have; more than these, up to half as many as rows
+_NEARLY_NUMBERS = 0.9  # share of numbers in a text column
+_MANY_CATEGORIES = 50  # any column may have this many; more only up to half the number of rows
 _SHOWN = 60  # characters of a value in a message
 _WITH_COMMA = re.compile(r"[ \t]*[+-]?[0-9]+(\.[0-9]{3})*(,[0-9]+)+(\.[0-9]*)?[ \t]*")
 _NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
 
 
 class Text(NamedTuple):
-    """A column of categories: that of every row, -1 where it is missing."""
+    """A column of categories; the code is -1 where a value is missing."""
 
     codes: np.ndarray
     categories: list[str]
 
 
 class WaysOut(NamedTuple):
-    """What to say or do about a column, or about a value that means missing."""
+    """Parameters that resolve a question about a column or a missing value."""
 
     missing: Callable[[str], str | Parameter]
     numeric: str | Parameter
@@ -41,7 +41,7 @@ class WaysOut(NamedTuple):
 
 
 def text_of(values: list) -> Text:
-    """Categories of values of any kind; None, NaN and pandas' NA are missing.
+    """Encode values of any type; None, NaN and pandas' NA are missing.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def text_of(values: list) -> Text:
 
 
 def text_of_arrow(column: pa.ChunkedArray, na: Sequence[str] = ()) -> Text:
-    """The same of a column of Arrow, less values that count as missing.
+    """Encode an Arrow column; values in ``na`` are missing too.
 
     Examples
     --------
@@ -74,13 +74,13 @@ def text_of_arrow(column: pa.ChunkedArray, na: Sequence[str] = ()) -> Text:
         if not set(na).intersection(values):
             return Text(codes, values)
     else:
-        # Not spelled out: a long text may stand for many rows.
+        # Stays dictionary-encoded, because many rows may share a long text.
         parts = column.unify_dictionaries().chunks
         values = parts[0].dictionary.cast("large_string").to_pylist()
         codes = np.concatenate(
             [part.indices.cast("int64").fill_null(-1).to_numpy() for part in parts]
         )
-    # A file may hold values that no row has, and the same value twice: by their first row.
+    # A file may have unused values and duplicates: order by the first row.
     first, place = np.full(len(values) + 1, len(codes)), np.full(len(values) + 1, -1)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     used = np.flatnonzero(first[:-1] < len(codes))
@@ -96,7 +96,7 @@ def is_missing(value) -> bool:
 
 
 def category_name(value) -> str:
-    """The text of a category.
+    """Return the text of a category.
 
     >>> category_name(1.0), category_name(True), category_name("smith")
     ('1', 'true', 'smith')
@@ -117,38 +117,38 @@ def numbers_among(categories: Iterable[str]) -> np.ndarray:
 
 
 def first_of(text: Text, which: np.ndarray) -> tuple[int, str]:
-    """Row (from 1) and value of the first of some categories."""
+    """Return row (from 1) and value of the first of some categories."""
     rows = np.flatnonzero(np.append(which, False)[text.codes])
     return int(rows[0]) + 1, text.categories[text.codes[rows[0]]][:_SHOWN]
 
 
 def parsed(name: str, text: Text, way_out: str = "Correct it") -> np.ndarray:
-    """The numbers that the texts of a column stand for, NaN where they are missing."""
+    """Parse a column of texts as numbers; NaN where they are missing."""
     are_numbers = numbers_among(text.categories)
     if not are_numbers.all():
         row, value = first_of(text, ~are_numbers)
         fields = {"row": row, "name": name, "value": value, "na": Parameter("na", [value])}
         template = "row {row}, column {name!r}: {value!r} is not a number. " + way_out
         raise ValueError(Message(template, fields))
-    found = np.array([*map(float, text.categories), np.nan])  # missing ones have the code -1
+    found = np.array([*map(float, text.categories), np.nan])  # code -1 is missing
     return found[text.codes]
 
 
 class Tally(NamedTuple):
-    """How many rows have each category, and the first (from 1) that does."""
+    """Number of rows of each category, and its first row (from 1)."""
 
     rows: dict[str, int]
     first: dict[str, int]
 
     def add(self, other: Tally) -> None:
-        """What rows after these have."""
+        """Add the counts of later rows."""
         for category, n in other.rows.items():
             self.rows[category] = self.rows.get(category, 0) + n
             self.first.setdefault(category, other.first[category])
 
 
 def tally(text: Text, begin: int = 0) -> Tally:
-    """Of a column, the first row of which is ``begin``.
+    """Count the categories of a column whose first row is ``begin``.
 
     >>> tally(text_of(["b", None, "a", "b"])).rows
     {'b': 2, 'a': 1}
@@ -163,18 +163,18 @@ def tally(text: Text, begin: int = 0) -> Tally:
 
 
 def check_likely(name: str, text: Text, ways: WaysOut) -> None:
-    """Refuse text that is not likely to be categories."""
+    """Refuse text that does not look like categories."""
     check_likely_tally(name, tally(text), ways)
 
 
 def check_likely_tally(name: str, found: Tally, ways: WaysOut) -> None:
-    """The same of a column that was counted."""
+    """Refuse a counted column that does not look like categories."""
     n_present = sum(found.rows.values())
     others = [value for value in found.rows if not is_number(value)]
     n_numbers = n_present - sum(found.rows[value] for value in others)
     if n_numbers and not others:
         template = (
-            "column {name!r}: it comes as text, but all of its values are numbers. Say {numeric}, "
+            "column {name!r}: its type is text, but all of its values are numbers. Use {numeric}, "
             "{categorical} or {drop}"
         )
         raise ValueError(Message(template, ways._asdict(), name=name))
@@ -185,7 +185,7 @@ def check_likely_tally(name: str, found: Tally, ways: WaysOut) -> None:
         row, value = found.first[value], value[:_SHOWN]
         template = (
             "column {name!r}: {value!r} in row {row} is a number with a comma. Write decimals with "
-            "a point and thousands with nothing between them; or say {categorical} if these are "
+            "a point and thousands with nothing between them; or use {categorical} if these are "
             "categories, or {drop}"
         )
         raise ValueError(Message(template, ways._asdict(), name=name, value=value, row=row))
@@ -194,7 +194,7 @@ def check_likely_tally(name: str, found: Tally, ways: WaysOut) -> None:
         row, value = found.first[value], value[:_SHOWN]
         template = (
             "column {name!r}: {numbers} of its {n} values are numbers, but {value!r} in row {row} "
-            "is not. Say {missing} if that stands for a missing value, {categorical} if all of "
+            "is not. Use {missing} if that stands for a missing value, {categorical} if all of "
             "them are categories, or {drop}"
         )
         fields = {**ways._asdict(), "missing": ways.missing(value), "value": value, "row": row}

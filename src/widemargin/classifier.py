@@ -1,4 +1,4 @@
-"""A machine whose targets are classes."""
+"""Machines whose targets are classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from widemargin.validation import sample_weights
 
 
 class MarginClassifier(ClassifierMixin):
-    """Classes to targets before a `Machine` fits, and classes from decision values after.
+    """Turns classes into targets for a `Machine`, and decision values into classes.
 
     The estimator has ``decision_function`` and the parameters ``multi_class`` and ``class_weight``.
     """
@@ -23,13 +23,13 @@ class MarginClassifier(ClassifierMixin):
     class_weight: dict | str | None
 
     def predict(self, X):
-        """Class labels of X."""
+        """Predict class labels of X."""
         scores = self.decision_function(X)
         return self.classes_[self.coding_.classes(scores)]
 
     @property
     def predict_proba(self):
-        """Not here: margins are no probabilities."""
+        """Not available: decision values are not probabilities."""
         raise AttributeError(
             f"{type(self).__name__} gives decision values. For probabilities fit scikit-learn's "
             "CalibratedClassifierCV(model, ensemble=False), which save() takes too; on the command "
@@ -37,8 +37,8 @@ class MarginClassifier(ClassifierMixin):
         )
 
     def _targets(self, X, y, sample_weight) -> Targets:
-        """Leave out samples of weight 0; at least two classes must remain."""
-        only_classes = np.asarray(y).dtype.kind in "biuU"  # and no numbers to fit a curve to
+        """Return the targets without samples of weight 0; at least two classes must remain."""
+        only_classes = np.asarray(y).dtype.kind in "biuU"  # never numbers to regress on
         if not only_classes:
             _check_one_kind(y)
             check_classification_targets(y)
@@ -48,13 +48,13 @@ class MarginClassifier(ClassifierMixin):
             X, y, weight = X[present], np.asarray(y)[present], weight[present]
         classes, label = np.unique(y, return_inverse=True)
         if only_classes and 2 * len(classes) > len(label):
-            check_classification_targets(y)  # which warns of so many
+            check_classification_targets(y)  # it warns of many classes
         left_out = " (samples of weight 0 do not count)" if len(present) < n_rows else ""
         self._check_classes(classes, left_out)
         return self._coded_targets(X, classes, label, weight, present)
 
     def _stored_targets(self, store) -> Targets:
-        """The same of a store, which holds no samples of weight 0."""
+        """Return the targets of a store, which has no samples of weight 0."""
         check_classification_targets(store.classes)
         label, weight = store.labels(), store.weights()
         total = np.bincount(label, weight, len(store.classes))
@@ -71,7 +71,7 @@ class MarginClassifier(ClassifierMixin):
         place[order] = np.arange(len(order))
         if self.class_weight is not None:
             weight *= factor[label]
-        present = np.arange(0)  # all of them: nobody asks which
+        present = np.arange(0)  # unused: stores keep every row
         return self._coded_targets(store, store.classes[order], place[label], weight, present)
 
     def _check_classes(self, classes: np.ndarray, note: str = "") -> None:
@@ -90,7 +90,7 @@ class MarginClassifier(ClassifierMixin):
 
 
 def _check_one_kind(y) -> None:
-    """Labels that can be put in an order: NumPy's own error does not say what is wrong."""
+    """Refuse labels that cannot be sorted, because NumPy's error does not say why."""
     labels = np.asarray(y)
     if labels.dtype.kind != "O":
         return

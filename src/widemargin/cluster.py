@@ -1,7 +1,7 @@
-"""Tasks on the workers of a Dask cluster, as an executor.
+"""Run tasks on the workers of a Dask cluster, as an executor.
 
-Dask has one (``client.get_executor()``), which asks for a task's status after its result has come:
-if the worker is lost between the two, it takes the result for an error.
+Dask's executor (``client.get_executor()``) requests a task's status after its result has arrived;
+if the worker is lost in between, it mistakes the result for an error.
 """
 
 from __future__ import annotations
@@ -10,24 +10,26 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
 from typing import Any
 
-RETRIES = 10  # of a task that fails, or whose worker is lost
+RETRIES = 10  # retries of a task that fails or loses its worker
 
 
 def bear_losses(client: Any) -> None:
-    """Have a task done again when its worker was lost as often as when it fails.
+    """Let a task lose its worker as often as it may fail.
 
-    Dask's number of retries is for errors only.  Lost workers are counted by the scheduler, which
-    gives a task up with the fourth, whoever is to blame.
+    Dask's number of retries counts errors only.  By default the scheduler gives up a task whose
+    fourth worker is lost, whatever the reason.
     """
 
-    def allow(most: int, dask_scheduler: Any) -> None:  # not by name: a scheduler may not have us
+    def allow(
+        most: int, dask_scheduler: Any
+    ) -> None:  # a closure, because the scheduler may lack this package
         dask_scheduler.allowed_failures = max(dask_scheduler.allowed_failures, most)
 
     client.run_on_scheduler(allow, RETRIES)
 
 
 class ClusterExecutor(Executor):
-    """The workers of a `dask.distributed.Client`; tasks of a worker that is lost go to another."""
+    """Workers of a `dask.distributed.Client`; tasks of a lost worker run on another."""
 
     def __init__(self, client: Any):
         bear_losses(client)
@@ -47,14 +49,14 @@ class ClusterExecutor(Executor):
 
 
 async def _bring(there: Any, here: Future) -> None:
-    """The result of a task there, or its error, becomes that of the future here.
+    """Copy the result or error of a remote task to the local future.
 
-    It is let go there: what is wanted when its worker is lost is done again, and nobody needs it.
+    Release the remote result: if its worker dies, the task need not run again.
     """
     result, error = None, None
     try:
         result = await there
-    except CancelledError:  # with the connection to the scheduler, or by whoever waits here
+    except CancelledError:  # the connection to the scheduler is lost, or the caller cancelled
         here.cancel()
     except BaseException as raised:
         error = raised

@@ -1,9 +1,9 @@
-"""The machines on a cluster of Dask workers: the same parameters, and a client.
+"""The machines on Dask workers: the same parameters, and a client.
 
-What a fit is made of are tasks already (engine.py): clusters and problems of `KernelSVC`, batches
-of classes of `AdditiveSVC`.  Here workers solve them, and another worker those of one that is lost.
-Nothing else differs, and neither does the model.  A `BlockStore` of codes is fitted in shards of
-its rows; of one of values, workers read the rows of their tasks.
+A fit consists of tasks (engine.py): clusters and problems of `KernelSVC`, batches of classes of
+`AdditiveSVC`.  Here workers solve them; other workers repeat the tasks of a lost one.  The model is
+the same.  A `BlockStore` of codes is fitted in shards of its rows; for one of values, workers read
+the rows of their tasks.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from widemargin.cluster import RETRIES, ClusterExecutor, bear_losses
 from widemargin.engine import Control
 from widemargin.validation import check_number
 
-ROUNDS_KEPT = 10  # after as many, states of shards are brought here
+ROUNDS_KEPT = 10  # rounds between copies of the shards' states
 
 
 class OnCluster:
-    """A machine with one more parameter, ``client``, that takes Dask's collections."""
+    """A machine with a parameter ``client`` that accepts Dask collections."""
 
     _local_type: type
     _own_parameters: tuple[str, ...] = ("client",)
@@ -58,7 +58,7 @@ class OnCluster:
         return self._with_parameters(type(self), **own)
 
     def to_local(self):
-        """The same machine, fitted, without a cluster: `widemargin.save` takes it."""
+        """Return the fitted machine without the cluster, for `widemargin.save`."""
         local = self._with_parameters(self._local_type)
         given = self._get_param_names()
         vars(local).update({k: v for k, v in vars(self).items() if k not in given})
@@ -73,7 +73,7 @@ class OnCluster:
         return ClusterExecutor(self.client or default_client())
 
     def fit(self, X, y=None, sample_weight=None):
-        """Fit the model; of Dask's collections, parts are brought together here first."""
+        """Fit the model; Dask collections are first gathered here."""
         with _naming_the_scheduler(self.client or default_client()):
             return super().fit(*compute(X, y, sample_weight))  # type: ignore[misc]
 
@@ -102,7 +102,7 @@ class OnCluster:
 
 @contextmanager
 def _naming_the_scheduler(client: Client) -> Iterator[None]:
-    """Dask cancels what it waits for when the scheduler is lost, in as many ways as it waits."""
+    """Turn Dask's various errors for a lost scheduler into one ConnectionError."""
     try:
         yield
     except (Exception, CancelledError) as error:
@@ -110,8 +110,8 @@ def _naming_the_scheduler(client: Client) -> Iterator[None]:
             raise
         address = client._start_arg if isinstance(client._start_arg, str) else "the cluster"
         raise ConnectionError(
-            f"The connection to Dask's scheduler ({address}) was lost, and with it what the "
-            "workers had done. Start a scheduler, and fit again with a new client."
+            f"The connection to Dask's scheduler ({address}) was lost, and with it the workers' "
+            "results. Start a scheduler, and fit again with a new client."
         ) from error
 
 
@@ -126,11 +126,10 @@ def _of_part(part: Any, model: Any, method: str) -> np.ndarray:
 class KernelSVC(OnCluster, widemargin.KernelSVC):
     """`widemargin.KernelSVC` whose clusters and binary problems are solved by Dask's workers.
 
-    Levels of clusters (``early``, ``levels``) and pairs of classes are shared out; the last pass
-    over one large problem stays here.  Rows are brought together where the fit was called, since
-    every cluster may need any of them, and go to workers with their tasks.  Those of a `BlockStore`
-    in a folder that all workers see do not: workers find their clusters, and read the rows of a
-    cluster, from there.
+    Workers solve clusters (``early``, ``levels``) and pairs of classes; the last pass over one
+    large problem runs in the caller.  The caller gathers all rows, as every cluster may need any of
+    them, and sends them with the tasks.  From a `BlockStore` in a folder that all workers see,
+    workers assign rows to clusters and read the rows themselves.
 
     Parameters
     ----------
@@ -143,12 +142,12 @@ class KernelSVC(OnCluster, widemargin.KernelSVC):
 
 
 class AdditiveSVC(OnCluster, widemargin.AdditiveSVC):
-    """`widemargin.AdditiveSVC` on Dask's workers, each with rows or with classes of its own.
+    """`widemargin.AdditiveSVC` on Dask's workers, divided by rows or by classes.
 
     A `BlockStore` in a folder that all workers see is fitted in shards: every worker sweeps over
-    blocks of its own, and the shards' weights are added up round by round (additive/rounds.py).
-    Only weights travel, and once a few numbers per row; data is read by the worker that needs it.
-    Other data is brought together here, and its batches of 16 classes are shared out.
+    its blocks, and the shards' weights are added in every round (additive/rounds.py).  Only weights
+    travel, and once a few numbers per row.  Other data is gathered in the caller, and workers solve
+    batches of 16 classes.
 
     Parameters
     ----------
@@ -208,7 +207,7 @@ class AdditiveSVC(OnCluster, widemargin.AdditiveSVC):
 
 
 def _cut(shared: SharedProblem, targets: np.ndarray, n_shards: int) -> list[Shard]:
-    """Blocks that follow each other, of about as many rows in every shard."""
+    """Cut the blocks into shards of consecutive blocks with similar numbers of rows."""
     codes = shared.codes
     assert isinstance(codes, StoredCodes)
     ends = [0, *_ends(codes.cuts, n_shards)]
@@ -216,7 +215,7 @@ def _cut(shared: SharedProblem, targets: np.ndarray, n_shards: int) -> list[Shar
 
 
 def _ends(cuts: np.ndarray, n_shards: int) -> list[int]:
-    """The block that each shard ends before: of uneven blocks too, every shard has one.
+    """Return the block that each shard ends before; every shard has a block.
 
     >>> _ends(np.array([0, 100, 110, 210]), 3), _ends(np.array([0, 10, 90, 95, 100]), 3)
     ([1, 2, 3], [2, 3, 4])
@@ -228,10 +227,10 @@ def _ends(cuts: np.ndarray, n_shards: int) -> list[int]:
 
 
 class ShardsOnCluster:
-    """Shards of the rows on workers, and where each stands: `rounds.Shards`.
+    """`rounds.Shards` on workers.
 
-    A state is the result of a task whose arguments Dask knows, so that it can be had again where
-    its worker is lost.  From time to time states are brought here: then that begins with them.
+    A state is the result of a Dask task, so Dask can recompute it if its worker is lost.  From time
+    to time states are copied here, and recomputation starts from the copies.
     """
 
     def __init__(self, client: Client, shards: Sequence[Shard]):

@@ -1,6 +1,6 @@
 """The command demo: four machines on scikit-learn's digits and on a larger, nonlinear problem.
 
-All have their default settings, but ours use all cores.
+All use default settings; ours use all cores.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Run(NamedTuple):
     model: Any
     fit: float  # seconds
     predict: float
-    accuracy: float  # of the test rows, in percent
+    accuracy: float  # on the test rows, in per cent
 
 
 def run(out: Path) -> None:
@@ -49,9 +49,10 @@ def run(out: Path) -> None:
 
 
 def bent_borders(n_rows: int, n_classes: int = 4, gap: float = 0.5, seed: int = 0):
-    """Rows whose class has the largest score: a wave of each feature plus one of pairs of features.
+    """Generate rows labelled by the class with the largest score.
 
-    All but the pairs is additive.  Rows whose two best scores are within the gap are left out.
+    A score is a sum of waves of features, plus a smaller sum of waves of pairs, which is not
+    additive.  Rows whose two best scores differ by less than ``gap`` are left out.
     """
     rng = np.random.default_rng(seed)
     phase = rng.random((n_classes, 2 * n_classes))
@@ -86,18 +87,20 @@ def _race(name: str, problem, share: float) -> dict[str, Run]:
 
 
 def _draw(digits: dict[str, Run], bent: dict[str, Run], out: Path) -> None:
+    from matplotlib import rc_context
+
     from widemargin.plots import new_figure
 
-    figure, axes = new_figure(1, 3, (13, 3.9))
-    race, waves, pixels = axes[0]
-    _draw_race(race, digits, bent)
-    _draw_shapes(waves, bent["AdditiveSVC"].model)
-    reach = [np.ptp(g) for _, g in _shapes(digits["AdditiveSVC"].model, DIGIT)]
-    image = pixels.imshow(np.reshape(reach, (8, 8)), cmap="magma")
-    figure.colorbar(image, ax=pixels, shrink=0.85)
-    pixels.set(xticks=[], yticks=[])
-    pixels.set_title(f"digits: effect of each pixel on class {DIGIT}", fontsize=11)
-    figure.savefig(out)
+    with rc_context({"font.size": 13, "axes.titlesize": 13}):  # README shows it at half its size
+        figure, axes = new_figure(1, 3, (12, 4.2))
+        race, waves, pixels = axes[0]
+        _draw_race(race, digits, bent)
+        _draw_shapes(waves, bent["AdditiveSVC"].model)
+        reach = [np.ptp(g) for _, g in _shapes(digits["AdditiveSVC"].model, DIGIT)]
+        image = pixels.imshow(np.reshape(reach, (8, 8)), cmap="magma")
+        figure.colorbar(image, ax=pixels, shrink=0.85)
+        pixels.set(xticks=[], yticks=[], title=f"digits: weight of each pixel in a {DIGIT}")
+        figure.savefig(out)
 
 
 def _draw_race(axis, digits: dict[str, Run], bent: dict[str, Run]) -> None:
@@ -109,7 +112,7 @@ def _draw_race(axis, digits: dict[str, Run], bent: dict[str, Run]) -> None:
     handles = [axis.plot([], [], "o", ms=8, color=c, label=m)[0] for m, c in COLOURS.items()]
     axis.legend(handles=handles, loc="lower right", frameon=False)
     axis.set(xscale="log", xlabel="seconds to fit and predict", ylabel="test accuracy, %")
-    axis.set_title(f"filled: bent, {ROWS:,} rows; open: digits", fontsize=11)
+    axis.set_title(f"filled: bent, {ROWS:,} rows; open: digits")
     axis.xaxis.set_major_formatter("{x:g}")
     axis.margins(0.12)
     axis.grid(alpha=0.25)
@@ -127,5 +130,5 @@ def _draw_shapes(axis, model: AdditiveSVC) -> None:
         axis.plot(*shapes[j], color=colour, lw=2, label=f"feature {j}")
     axis.axhline(0, color="0.6", lw=0.6)
     axis.set(xlabel="value of the feature", ylabel="contribution to the score")
-    axis.set_title(f"bent: shape functions of AdditiveSVC, class {CLASS}", fontsize=11)
-    axis.legend(frameon=False)
+    axis.set_title(f"bent: shape functions of class {CLASS}")
+    axis.legend(frameon=False, loc="lower left")

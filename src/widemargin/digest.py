@@ -1,4 +1,4 @@
-"""Names for data and parameters, by content."""
+"""Digests that identify data and parameters by content."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 
 def digest(*parts) -> str:
-    """A name for arrays, sparse matrices and plain values, by content."""
+    """Return a digest of arrays, sparse matrices and plain values."""
     h = hashlib.blake2b(digest_size=16)
     for part in parts:
         for piece in _pieces(part):
@@ -29,13 +29,13 @@ def _pieces(part) -> Iterator[bytes | memoryview]:
         yield np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
     elif isinstance(part, np.ndarray):
         yield f"{part.shape}".encode()
-        for item in part.ravel().tolist():  # arrays have a content, of which repr() shows a part
+        for item in part.ravel().tolist():  # repr() of an array is abbreviated
             yield from _pieces(item)
     elif isinstance(part, np.random.RandomState):
         yield repr(part.get_state()).encode()
     elif isinstance(part, tuple):
         yield digest(*part).encode()
     elif callable(part):
-        raise TypeError(f"{part!r} has no content to name it by: its address is no part of it.")
+        raise TypeError(f"{part!r} has no content to digest, only an address.")
     else:
         yield repr(part).encode()

@@ -1,9 +1,9 @@
-"""Machine, kernel and parameters for data that nobody has looked at, within a stated time.
+"""Choose machine, kernel and parameters for any data, within a time limit.
 
-Candidates are compared on a sample of the rows, by cross-validation along paths of C. Grids go on
-where the best lies at their end. Then the best of each kernel meet on more rows, because a kernel
-that wins on a few thousand rows need not win on all; where there are no more rows, the best few
-meet again in other folds, because the best of many on three folds is often there by chance.
+Candidates are compared on a sample of the rows, by cross-validation along paths of C.  A grid is
+extended if its best value is at its end.  Then the best of each kernel are compared on more rows,
+because a kernel that wins on a few thousand rows need not win on all.  Without more rows, the best
+few are compared again in other folds, because the best of many on three folds may be lucky.
 """
 
 from __future__ import annotations
@@ -22,35 +22,34 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
 from widemargin.additive import AdditiveSVC
 from widemargin.additive.frames import is_frame
-from widemargin.errors import Message
+from widemargin.errors import IdentifierWarning, Message, warn_user
 from widemargin.kernel import KernelSVC
 from widemargin.progress import FitStopper
 from widemargin.scoring import check_scoring
 from widemargin.selection import Candidate, Trial, behind_scaler, pooled, ranked, sample_rows, tune
 from widemargin.table_encoder import TableEncoder
-from widemargin.warning import IdentifierWarning, warn_user
 
 CS = (0.1, 1.0, 10.0, 100.0)
 FOLDS = 3
-ROWS = 5000  # that the first comparison looks at
-MORE = 4  # times as many rows for the best
-NEAR = 0.02  # of the best score: those within it are compared again
-CONTENDERS = 12  # of those within it that meet again in other folds; then the better half, twice
+ROWS = 5000  # rows of the first comparison
+MORE = 4  # times as many rows for the second one
+NEAR = 0.02  # compare candidates within this of the best score again
+CONTENDERS = 12  # most of them in the first round of other folds; then the better half, twice
 ROUNDS = 3
 ROUND_FOLDS = 5
-EARLY_FROM = 200_000  # rows from which an RBF model is an early one
-SEARCH_SHARE = 0.5  # of the time; the other half is for the last fit
+EARLY_FROM = 200_000  # from this many rows on, an RBF model is early
+SEARCH_SHARE = 0.5  # of the time; the rest is for the final fit
 _ADDITIVE = ("linear", "chi2", "intersection")
 _WIDTHS = (0.25, 1.0, 4.0)  # in units of gamma="scale"
-_STEP, _MOST_STEPS = 4.0, 3  # by which gamma goes on at the end of its grid, and how often
+_STEP, _MOST_STEPS = 4.0, 3  # factor and number of extensions of gamma's grid
 _MOST_C = 1e4
 
 
 class Deadline(FitStopper):
-    """The time that is left; as a callback of scikit-learn's, it ends fits when there is none.
+    """A time limit; as a scikit-learn callback, it ends fits when it is over.
 
-    They keep what they have, and warn of the gap that is left. It is over too once one of the
-    ``others`` is.
+    They keep their current solution, and warn of its gap.  It is also over once one of ``others``
+    is.
 
     Examples
     --------
@@ -77,14 +76,14 @@ class Easy:
     Attributes
     ----------
     X, y : training data
-        X may have missing values, and as a data frame categories: additive kernels learn from
-        them as they are, others behind a `TableEncoder`.
+        X may have missing values and, as a data frame, categories: additive kernels learn from
+        them directly, others behind a `TableEncoder`.
     scoring : str
-        By which candidates are compared (`scoring.get_scorer`).
+        Score to compare candidates by (`scoring.get_scorer`).
     seconds : float
-        That search and last fit may take together; a fit ends soon after, with what it has.
+        Time limit of search and final fit; a fit that exceeds it keeps its current solution.
     parameters : dict
-        Of both machines: ``n_jobs``, ``class_weight``, ``random_state``.
+        Parameters of both machines: ``n_jobs``, ``class_weight``, ``random_state``.
 
     Examples
     --------
@@ -101,13 +100,15 @@ class Easy:
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "y", np.asarray(self.y))  # a series is indexed by its labels
+        object.__setattr__(
+            self, "y", np.asarray(self.y)
+        )  # a pandas series would be indexed by its labels
 
     def trials(self, *stoppers: FitStopper) -> Iterator[list[Trial]]:
-        """Those of each candidate, the best C first, as they end; at least one, whatever the time.
+        """Yield the trials of each candidate, the best C first; at least one, despite the limit.
 
-        A candidate that does not take the data is left out, with a warning.  ``stoppers`` end the
-        search before its time.
+        A candidate that rejects the data is left out, with a warning.  ``stoppers`` can end the
+        search early.
         """
         clock = Deadline(SEARCH_SHARE * self.seconds, *stoppers)
         self._check()
@@ -131,9 +132,9 @@ class Easy:
                 yield from self._in_rounds(found, rows, clock)
 
     def choice(self, trials: Sequence[Trial]) -> list[Trial]:
-        """The choice first: of the trials on the most rows, and in the most folds of these.
+        """Sort the trials on most rows and, among these, most folds; the choice comes first.
 
-        Of those that met more than once the last is there, which has the folds of all.
+        Candidates with several trials have their last one, which includes the folds of all.
         """
         last = {(id(t.candidate), t.C, t.rows): t for t in sorted(trials, key=lambda t: t.folds)}
         looks: dict[tuple[int, int], list[Trial]] = {}
@@ -142,7 +143,7 @@ class Easy:
         return [trial for look in sorted(looks, reverse=True) for trial in ranked(looks[look])]
 
     def fit(self):
-        """The choice, trained on all rows; what the command ``easy`` does, without a word."""
+        """Return the choice trained on all rows, as the command ``easy`` does, without output."""
         clock = Deadline(self.seconds)
         found = [trial for trials in self.trials() for trial in trials]
         if not found:
@@ -155,9 +156,9 @@ class Easy:
         return behind_scaler(scaler, machine.set_callbacks())
 
     def last(self, best: Trial, seconds: float) -> Candidate:
-        """The choice for all rows: an early model where an exact one would take longer than that.
+        """Return the candidate for all rows: early if an exact model would exceed ``seconds``.
 
-        The time of exact kernel models grows with the square of the rows.
+        The time of exact kernel models grows with the square of the number of rows.
         """
         machine = best.candidate.estimator
         of_one = best.seconds / (best.folds * best.path)
@@ -167,12 +168,12 @@ class Easy:
         return replace(best.candidate, estimator=clone(machine).set_params(early=True))
 
     def _check(self) -> None:
-        """What every candidate would fail on."""
+        """Refuse data on which every candidate would fail."""
         classes, counts = np.unique(self.y, return_counts=True)
         check_scoring(self.scoring, classes)
         if counts.max() < FOLDS:
             raise ValueError(
-                f"Too few rows to choose by: the largest class has {counts.max()}, and {FOLDS} are "
+                f"Too few rows to choose by: the largest class has {counts.max()}, but {FOLDS} are "
                 "needed. Choose kernel and C yourself."
             )
 
@@ -199,15 +200,15 @@ class Easy:
         return bool(np.isnan(self.X.data if sp.issparse(self.X) else self.X).any())
 
     def _scaler(self):
-        """What makes X numbers that general kernels take."""
+        """Return the scaler or encoder of X for general kernels."""
         if is_frame(self.X) or self._has_gaps:
             return TableEncoder()
         return MaxAbsScaler() if sp.issparse(self.X) else MinMaxScaler()
 
     def _scale(self) -> float:
-        """gamma="scale" of the scaled data."""
+        """Return gamma="scale" of the scaled data."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", IdentifierWarning)  # the last fit asks
+            warnings.simplefilter("ignore", IdentifierWarning)  # the final fit warns
             scaled = self._scaler().fit_transform(self.X)
         mean = scaled.mean()
         square = (scaled.multiply(scaled) if sp.issparse(scaled) else np.square(scaled)).mean()
@@ -237,9 +238,9 @@ class Easy:
     def _at_the_ends(
         self, found: Sequence[Trial], rows: np.ndarray, clock: Deadline
     ) -> Iterator[list[Trial]]:
-        """Grids go on where the best of them is at an end: of gamma, and upwards of C.
+        """Extend grids whose best value is at an end: of gamma, and upwards of C.
 
-        So do those of kernels within a standard error of the best: chance may have put them behind.
+        Includes kernels within a standard error of the best, which may be behind by chance.
         """
         trials = list(found)
         for _ in range(_MOST_STEPS):
@@ -258,7 +259,7 @@ class Easy:
     def _beyond(
         self, best: Trial, trials: Sequence[Trial]
     ) -> Iterator[tuple[Candidate, Sequence[float]]]:
-        """What to try next, with which C, where a kernel's best lies at an end."""
+        """Return the next candidate and its Cs if a kernel's best value is at an end."""
         if _is_rbf(best):
             gammas = sorted({t.candidate.settings["gamma"] for t in trials if _is_rbf(t)})
             gamma = best.candidate.settings["gamma"]
@@ -271,10 +272,10 @@ class Easy:
     def _more_rows(
         self, found: Sequence[Trial], n_rows: int, clock: Deadline
     ) -> tuple[np.ndarray, list[Trial]]:
-        """Rows for the best of each kernel, and these; none where there is no more or no time."""
+        """Return a larger sample and the best of each kernel; nothing without more rows or time."""
         rows = sample_rows(self.X, self.y, MORE * ROWS)
         finalists = _best_of_each_kernel(ranked(found), NEAR)
-        growth = (len(rows) / n_rows) ** 2  # of the time of an RBF model; others grow less
+        growth = (len(rows) / n_rows) ** 2  # growth of an RBF model's time; others grow less
         needed = sum(trial.seconds / trial.path for trial in finalists) * growth
         if len(rows) < 2 * n_rows or len(finalists) < 2 or needed > clock.left:
             return rows[:0], []
@@ -283,9 +284,9 @@ class Easy:
     def _in_rounds(
         self, found: Sequence[Trial], rows: np.ndarray, clock: Deadline
     ) -> Iterator[list[Trial]]:
-        """The best few once more in other folds, then the better half of them, and so on.
+        """Compare the best few in other folds, then the better half of them, and so on.
 
-        Scores are means over all folds so far.  A round that the time ends is left out.
+        Scores are means over all folds so far.  An unfinished round does not count.
         """
         order = ranked(found)
         near = [trial for trial in order if trial.score >= order[0].score - NEAR]
@@ -293,7 +294,7 @@ class Easy:
         _, counts = np.unique(self.y[rows], return_counts=True)
         folds = int(np.clip(counts.min(), FOLDS, ROUND_FOLDS))
         for seed in range(1, ROUNDS + 1):
-            # fits to 4/5 of the rows, of which time grows with the square, after such to 2/3
+            # fits use 4/5 of the rows instead of 2/3, and time grows with the square
             needed = sum(1.5 * folds * t.seconds / (t.path * t.folds) for t in contenders)
             if len(contenders) < 2 or needed > clock.left:
                 return
@@ -309,7 +310,7 @@ class Easy:
 
 
 def _best_of_each_kernel(order: Sequence[Trial], near: float) -> list[Trial]:
-    """Those whose score is so near to the best, which comes first."""
+    """Return the best trial of each kernel whose score is near the overall best."""
     kernels = dict.fromkeys(trial.candidate.settings["kernel"] for trial in order)
     best = (next(t for t in order if t.candidate.settings["kernel"] == k) for k in kernels)
     return [trial for trial in best if trial.score >= order[0].score - near]

@@ -1,7 +1,7 @@
-"""Independent tasks, in threads or wherever an executor takes them, stopped together.
+"""Run independent tasks in threads or an executor, and stop them together.
 
-A task is data (a frozen dataclass that pickles), the function that solves it lives at module level
-and returns arrays; so threads, processes and clusters run the same code.
+A task is data (a frozen dataclass that pickles); the function that solves it is at module level and
+returns arrays.  So threads, processes and clusters run the same code.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from joblib import cpu_count, effective_n_jobs
 from widemargin.progress import NoProgress
 from widemargin.resources import one_blas_thread
 
-_PATIENCE = 10.0  # seconds to wait for threads that were told to stop
+_PATIENCE = 10.0  # seconds to wait for stopping threads
 
 
 class Watch(Protocol):
-    """Who is told of a task's progress."""
+    """Receives a task's progress."""
 
     def epoch(self, state: Any = None, gap: float | None = None) -> bool:
-        """An epoch is over, at this distance from the optimum (None where it is not known).
+        """Report an epoch and its gap (None if unknown).
 
-        A true result asks the task to stop here and return what it has.
+        Return True to make the task stop and return its current solution.
         """
         ...
 
@@ -34,9 +34,9 @@ class Watch(Protocol):
 
 
 class Control:
-    """What a running task may ask of whoever started it.
+    """A running task's connection to its caller.
 
-    The default, which is all that a task in another process can have, never stops it.
+    The default, which tasks in other processes have, never stops them.
     """
 
     def __init__(self, stop: threading.Event | None = None, watch: Watch | None = None):
@@ -48,30 +48,30 @@ class Control:
             raise InterruptedError("another task failed or the fit was interrupted")
 
     def epoch(self, state: Any = None, gap: float | None = None) -> bool:
-        """Tell of an epoch, with what may be looked at; whether to stop with what there is."""
+        """Report an epoch and its state; return whether to stop."""
         self.check()
         return self._watch.epoch(state, gap)
 
     def show(self, present: Callable[[], Any]) -> None:
-        """Let whoever watches have a copy of the present solution, if it wants one."""
+        """Give the watcher a copy of the current solution, if it wants one."""
         look = getattr(self._watch, "look", None)
         if look is not None:
             look(present)
 
     def step(self, gap: float | None = None) -> bool:
-        """The same, where there is nothing to look at."""
+        """Report an epoch without a state."""
         return self.epoch(gap=gap)
 
 
 @dataclass(frozen=True)
 class Threads:
-    """Threads of this process, as many as joblib makes of ``n_jobs``; the core releases the GIL."""
+    """Threads of this process (``n_jobs`` as in joblib); the core releases the GIL."""
 
     n_jobs: int | None = None
 
     @property
     def n_cores(self) -> int:
-        """Threads that can run at once: for those that wait for each other, more are a loss."""
+        """Threads that can run at once; more would slow down threads that wait for each other."""
         return min(effective_n_jobs(self.n_jobs), cpu_count())
 
 
@@ -83,20 +83,20 @@ def run_tasks(
     watch: Callable[[Any], Watch] = lambda task: NoProgress(),
     on_result: Callable[[Any, Any], None] = lambda task, result: None,
 ) -> list:
-    """``[function(task, control) for task in tasks]``; when one fails, the others stop.
+    """Return ``[function(task, control) for task in tasks]``; when one fails, the others stop.
 
     Parameters
     ----------
     function : callable
-        Solves one task.  At module level, so that it can be sent elsewhere.
+        Solves one task; at module level, so that it can be pickled.
     tasks : sequence
-        Looked up when their turn comes, so they can be made then.
+        Indexed lazily, so they can be created on demand.
     executor : Threads or concurrent.futures.Executor
         An executor of processes or of a cluster's workers (cluster.py) gets picklable tasks.
     watch : callable
-        Makes the listener of a task that runs in this process; others cannot be watched.
+        Creates the listener of a task in this process; other tasks have none.
     on_result : callable
-        Called with each task and its result as soon as it is there, from any thread.
+        Called with each task and its result as it finishes, from any thread.
     """
     if not isinstance(executor, Threads):
         return _elsewhere(function, tasks, executor, on_result)
@@ -117,7 +117,7 @@ def run_tasks(
 
 
 def _in_threads(solve: Callable, n: int, stop: threading.Event, n_threads: int) -> list:
-    """Each thread takes the next task when it has done with the last; this one works too.
+    """Solve the tasks in threads, including this one; each takes the next task when free.
 
     Ctrl-C reaches the main thread only: it sets the flag, so that the other threads end within one
     slice (0.1 s) instead of finishing their work unseen.
@@ -130,9 +130,9 @@ def _in_threads(solve: Callable, n: int, stop: threading.Event, n_threads: int) 
             for k in numbers:
                 results[k] = solve(k)
         except BaseException as error:
-            errors.append(error)  # the first is the cause: the others have been told to stop
+            errors.append(error)  # the first is the cause; others follow from the stop
             stop.set()
-            for _ in numbers:  # nothing is left for them
+            for _ in numbers:  # leave no task for other threads
                 pass
 
     pool = ThreadPoolExecutor(n_threads - 1)
@@ -152,13 +152,13 @@ def _in_threads(solve: Callable, n: int, stop: threading.Event, n_threads: int) 
 
 
 def _by_itself(function: Callable, task: Any) -> Any:
-    """In another process, with one thread of BLAS as here: the last bits may depend on it."""
+    """Solve in another process, with one BLAS thread as here, for the same bits."""
     with one_blas_thread():
         return function(task, Control())
 
 
 def _elsewhere(function: Callable, tasks: Sequence, executor: Executor, on_result) -> list:
-    """Every task on its way at once; those not begun are withdrawn when one fails."""
+    """Submit all tasks; cancel those not started when one fails."""
     sent = list(tasks)
     futures = {executor.submit(_by_itself, function, task): task for task in sent}
     try:

@@ -1,7 +1,12 @@
-"""Errors and warnings that name parameters: as Python spells them, or as another interface does."""
+"""Errors and warnings: their types, and messages that spell parameters for Python or the terminal.
+
+Catch and filter by the types here: `ParameterError`, `TooLargeError`, and the warnings.
+"""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +43,7 @@ class Feature:
 class Message(str):
     """Text with fields: parameters, features, errors, other messages and plain values.
 
-    Without fields the template is taken as it is.
+    Without fields the template is the text.
 
     >>> message = Message("{C} must be {what}.", C=Parameter("C", -1), what="finite")
     >>> message
@@ -63,7 +68,7 @@ class Message(str):
         return self._template, self._fields
 
     def respelled(self, spell: Callable[[Any], str]) -> str:
-        """The text with its parameters and features as ``spell`` writes them."""
+        """Return the text with parameters and features spelled by ``spell``."""
         fields = dict(self._fields)
         for name, field in fields.items():
             if isinstance(field, Message):
@@ -74,7 +79,7 @@ class Message(str):
 
 
 class ParameterError(ValueError):
-    """A parameter has a value that it cannot have; ``fields`` are those of the reason.
+    """A parameter has an invalid value; ``fields`` fill the reason's template.
 
     >>> print(ParameterError("C", -1, "must be finite."), ParameterError("folds", 9, ": too many."))
     C=-1 must be finite. folds=9: too many.
@@ -92,7 +97,7 @@ class ParameterError(ValueError):
 
 
 def message_of(error: BaseException) -> str:
-    """The text of an error or a warning: a `Message` where it was raised with one."""
+    """Return the text of an error or a warning; a `Message` if it has one."""
     only = error.args[0] if len(error.args) == 1 else None
     return only if isinstance(only, Message) else str(error)
 
@@ -110,7 +115,7 @@ LEARNING = Message(
 
 
 def not_finite(value: float, row: int, column: str | Feature) -> Message:
-    """Where the input has NaN or infinity, and what to do."""
+    """Return the message that says where the input has NaN or infinity, and what to do."""
     return Message(
         "Input X contains {kind} at row {row}, column {column}. Remove or impute such values "
         "first, for example with widemargin.TableEncoder{learning}.",
@@ -122,14 +127,14 @@ def not_finite(value: float, row: int, column: str | Feature) -> Message:
 
 
 def scaling_advice(*, sparse: bool) -> Message:
-    """How to scale features; sparse ones without filling in their zeros."""
+    """Return advice on scaling features, for sparse ones with a scaler that keeps zeros."""
     method, scaler = ("maxabs", "MaxAbsScaler") if sparse else ("standard", "StandardScaler")
     scale = Parameter("scale", method, python=f"sklearn.preprocessing.{scaler}")
     return Message("for example with {scale}", scale=scale)
 
 
 def listed(names: Sequence[str], most: int = 20, between: str = ", ") -> str:
-    """The first of them, and how many more there are.
+    """List the first names, and count the rest.
 
     >>> listed(["a", "b"]), listed(["a", "b", "c"], 1)
     ('a, b', 'a and 2 more')
@@ -139,9 +144,56 @@ def listed(names: Sequence[str], most: int = 20, between: str = ", ") -> str:
 
 
 def quoted(names: Sequence, most: int = 20) -> str:
-    """The same, as Python writes them.
+    """List names like `listed`, quoted as in Python.
 
     >>> quoted(["a", 7])
     "'a', 7"
     """
     return listed([repr(name) for name in names], most)
+
+
+# Packages whose frames are skipped: this one, and those that call it on a user's behalf
+# (scikit-learn's callback wrapper and meta-estimators, threads, the command line's parser).
+_BETWEEN = {"widemargin", "sklearn", "joblib", "threading", "concurrent", "typer", "click"}
+
+
+class TooLargeError(ValueError):
+    """The contents of a file take more memory than ``max_bytes`` allows."""
+
+
+class UnscaledWarning(UserWarning):
+    """A feature's range is so large that distances ignore the other features."""
+
+
+class RareClassWarning(UserWarning):
+    """A class has fewer rows than a cross-validation has folds."""
+
+
+class LostClassWarning(UserWarning):
+    """A class is never predicted for its training rows."""
+
+
+class NegativeWarning(UserWarning):
+    """A kernel for histograms got negative values."""
+
+
+class IdentifierWarning(UserWarning):
+    """A column differs in every row and may be an identifier."""
+
+
+class UnseenWarning(UserWarning):
+    """New data has categories or missing values that the training data did not have."""
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the first line outside this package.
+
+    In a thread of ours, where no such line is known, warn at the caller.
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        if frame.f_back is None:
+            level = 2
+            break
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -1,4 +1,4 @@
-"""JSON from files of unknown origin: read strictly, and taken field by field with a check."""
+"""Parse JSON of unknown origin strictly, and check every field."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from widemargin.budget import Budget
 
-_PER_CHARACTER = 24  # bytes that JSON takes once it is read, at most: a list without items
+_PER_CHARACTER = 24  # most bytes of parsed JSON per character: an empty list
 
 
 def strict_json(text: str | bytes, name: str, budget: Budget) -> dict:
-    """An object; ``name`` is what messages call the text."""
+    """Parse a JSON object; ``name`` names the text in messages."""
 
     def refuse(constant):
         raise ValueError(f"{constant} is not JSON")
@@ -37,7 +37,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict:
 
 
 class Fields:
-    """A JSON object whose values are checked as they are taken."""
+    """A JSON object; methods check and return its values."""
 
     def __init__(self, content: Any, path: str, where: str = "header"):
         if not isinstance(content, dict):
@@ -82,7 +82,7 @@ class Fields:
         return self.take(name, list, "a list")
 
     def texts(self, name: str) -> list[str]:
-        """A list of texts."""
+        """Return a list of texts."""
         found = self.items(name)
         if not all(isinstance(text, str) for text in found):
             raise self.fault(name, "a list of texts")
@@ -99,7 +99,7 @@ class Fields:
 
 
 def pack_number(value: float) -> float | str:
-    """JSON has no infinities and no NaN: these travel as text."""
+    """Convert a number for JSON, with infinities and NaN as text."""
     return float(value) if np.isfinite(value) else str(float(value))
 
 
@@ -112,5 +112,5 @@ def unpack_number(value) -> float | None:
 
 
 def shown(value) -> str:
-    text = reprlib.repr(value)  # of anything, however deep or long
+    text = reprlib.repr(value)  # abbreviated, as values may be deep or long
     return text if len(text) <= 60 else text[:60] + "..."

@@ -1,7 +1,7 @@
-"""Files that are written whole or not at all, and folders in which no link is followed.
+"""Write files atomically, in folders where no link is followed.
 
-Everything that this package writes, it writes through a `Folder`: its own files (stores,
-checkpoints) and what a caller names (models, tables, pages).
+The package writes all files through a `Folder`: its own (stores, checkpoints) and those that a
+caller names (models, tables, pages).
 """
 
 from __future__ import annotations
@@ -20,26 +20,25 @@ from pathlib import Path
 from typing import BinaryIO, Self, TextIO
 
 from widemargin.budget import Budget
-from widemargin.errors import Message
-from widemargin.warning import warn_user
+from widemargin.errors import Message, warn_user
 
 CLAIM = "claim.lock"
 _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}\.tmp", re.DOTALL)
-_SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # not through links, and never waiting
+_SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # follow no link, never block
 _CANNOT_LOCK = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 class Folder:
     """A folder that is opened once; its files are named relative to it.
 
-    Whoever can write in the folder can plant links, pipes and devices in it.  None of them is read
-    or written: where a file of ours belongs, each is an error that names it.
+    Others may have put links, pipes and devices in the folder.  These are never read or written:
+    in the place of a file of ours each is an error that names it.
 
     Parameters
     ----------
     path : path
     make : bool
-        Whether to create it where it does not exist.
+        Whether to create it if it does not exist.
     """
 
     def __init__(self, path: str | os.PathLike, *, make: bool = False):
@@ -49,9 +48,9 @@ class Folder:
         self._open()
 
     def _open(self) -> int:
-        """The descriptor; a folder that came from another process is opened when it is used."""
+        """Return the descriptor; a folder from another process is opened on first use."""
         if self._number < 0:
-            how = getattr(os, "O_PATH", os.O_RDONLY)  # no permission to list is needed
+            how = getattr(os, "O_PATH", os.O_RDONLY)  # needs no permission to list
             self._number = os.open(self.path, how | os.O_DIRECTORY | os.O_CLOEXEC)
         return self._number
 
@@ -67,7 +66,7 @@ class Folder:
     __fspath__ = __str__
 
     def names(self) -> set[str]:
-        """All that is in it, but the lock and what writers that were killed have left behind."""
+        """Return the names in it, without the lock and the temporary files of killed writers."""
         return {name for name in self._all() if name != CLAIM and not name.endswith(".tmp")}
 
     def _all(self) -> list[str]:
@@ -78,11 +77,11 @@ class Folder:
             os.close(listed)
 
     def has(self, name: str) -> bool:
-        """Whether there is such a file, or something else in its place."""
+        """Whether there is an entry with this name."""
         return self._mode(name) is not None
 
     def size(self, name: str) -> int:
-        """Of a plain file, in bytes."""
+        """Return the size of a plain file in bytes."""
         with naming(self / name):
             found = os.stat(name, dir_fd=self._open(), follow_symlinks=False)
         self._refuse(name, found.st_mode)
@@ -95,17 +94,17 @@ class Folder:
             return None
 
     def open(self, name: str) -> io.BufferedReader:
-        """A plain file to read."""
+        """Open a plain file for reading."""
         return open(self._plain(name, os.O_RDONLY), "rb")
 
     def read(self, name: str, max_bytes: int | None = None) -> bytes:
-        """All of a plain file, which may be as large as a `Budget` allows."""
+        """Read a plain file, as far as a `Budget` allows its size."""
         with Budget(max_bytes, repr(str(self / name))) as budget, self.open(name) as file:
             budget.check(os.fstat(file.fileno()).st_size, "its contents take")
             return file.read()
 
     def _plain(self, name: str, how: int) -> int:
-        """The descriptor of a file that is no link, pipe or device."""
+        """Open a file; refuse links, pipes and devices."""
         try:
             with naming(self / name):
                 number = os.open(name, how | _SAFELY, 0o666, dir_fd=self._open())
@@ -120,7 +119,7 @@ class Folder:
         return number
 
     def _refuse(self, name: str, mode: int | None) -> None:
-        """Raise where something other than a plain file has the name of a file of ours."""
+        """Raise the error for something other than a plain file."""
         if mode is None or stat.S_ISREG(mode):
             return
         kind = "a link" if stat.S_ISLNK(mode) else "a folder, a pipe or a device"
@@ -130,10 +129,10 @@ class Folder:
 
     @contextmanager
     def replacing(self, name: str, *, lasting: bool = True) -> Iterator[BinaryIO]:
-        """A file to write, which takes the place of ``name`` when all went well.
+        """Yield a file to write, which replaces ``name`` on success.
 
-        Whatever happens before that, a crash or a full disk included, leaves ``name`` as it was.
-        The permissions of an older file are kept.  ``lasting`` waits until the disk has the bytes.
+        On any failure, a crash or a full disk included, ``name`` stays as it was.  The permissions
+        of an older file are kept.  ``lasting`` waits until the bytes are on the disk.
         """
         older = self._mode(name)
         self._refuse(name, older)
@@ -163,14 +162,13 @@ class Folder:
     # ---------------------------------------------------------------- one writer at a time
 
     def claim(self, called: str, writer: str) -> None:
-        """Lock the folder for one writer until `close`, in whatever process or thread.
+        """Lock the folder for one writer, across processes and threads, until `close`.
 
-        The lock is the system's, on a file that says whose the folder is.  It ends with the
-        process, however that ends, so that a killed writer does not stand in its own way; what
-        such a writer has left behind is removed.  NFS passes the lock on to its server, so writers
-        on two machines see each other.  Where no lock can be had (a file system or a folder that
-        refuses) the writer goes on with a warning.  ``called`` and ``writer`` are the words of
-        messages.
+        The lock is the system's, on a file that names the owner.  It ends with the process, so a
+        killed writer never blocks the next one, which removes its temporary files.  NFS passes the
+        lock to its server, so writers on two machines see each other.  If the file system or the
+        folder does not support locks, the writer continues with a warning.  ``called`` and
+        ``writer`` name folder and writer in messages.
         """
         try:
             self._lock = self._plain(CLAIM, os.O_RDWR | os.O_CREAT)
@@ -210,12 +208,12 @@ class Folder:
     def _release(self) -> None:
         if self._lock >= 0:
             lock, self._lock = self._lock, -1
-            with suppress(OSError):  # at once, though a forked child may have the file open
+            with suppress(OSError):  # explicitly, because a forked child may have the file open
                 fcntl.flock(lock, fcntl.LOCK_UN)
             os.close(lock)
 
     def close(self) -> None:
-        """Give up the lock and the descriptor; the folder may be used again."""
+        """Release the lock and the descriptor; the folder may be used again."""
         self._release()
         if self._number >= 0:
             number, self._number = self._number, -1
@@ -233,7 +231,7 @@ class Folder:
 
 
 def _elsewhere(path: Path) -> Folder:
-    """A folder in another process, which may not see it until it is used."""
+    """Return a folder in another process, which opens it on first use."""
     folder = Folder.__new__(Folder)
     folder.path, folder._number, folder._lock = path, -1, -1
     return folder
@@ -268,7 +266,7 @@ def open_plain(path: Path) -> io.BufferedReader:
 
 @contextmanager
 def checking(path: object) -> Iterator[None]:
-    """What is found wrong with the contents of a file of ours is damage of that file."""
+    """Turn errors in the contents of a file of ours into one that says it is damaged."""
     try:
         yield
     except (ValueError, TypeError, IndexError) as error:
@@ -278,7 +276,7 @@ def checking(path: object) -> Iterator[None]:
 
 @contextmanager
 def naming(path: str | os.PathLike, instead_of: str | os.PathLike | None = None) -> Iterator[None]:
-    """Errors of the system that name no file, or only a temporary one, name this one."""
+    """Put this path into system errors that name no file or a temporary one."""
     try:
         yield
     except OSError as error:
@@ -290,9 +288,9 @@ def naming(path: str | os.PathLike, instead_of: str | os.PathLike | None = None)
 
 @contextmanager
 def text_output(out: str | os.PathLike | TextIO, errors: str = "strict") -> Iterator[TextIO]:
-    """A text file to write: an open one, a pipe or device as it is, a path replaced whole.
+    """Yield a text file to write: an open file, a pipe or device, or a path, replaced atomically.
 
-    ``errors`` says what becomes of characters that UTF-8 has not, as in `open`.
+    ``errors`` is that of `open`, for characters that UTF-8 cannot encode.
     """
     if not isinstance(out, (str, os.PathLike)):
         yield out
@@ -307,6 +305,6 @@ def text_output(out: str | os.PathLike | TextIO, errors: str = "strict") -> Iter
 
 
 def _is_device(path: str | os.PathLike) -> bool:
-    """Whether it is a pipe or a device, or leads to an open file (/dev/stdout)."""
+    """Whether the path is a pipe, a device or a link to an open file (/dev/stdout)."""
     special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
     return special or os.path.abspath(path).startswith(("/dev/", "/proc/"))

@@ -1,17 +1,26 @@
-"""The losses and what they make of the dual, in signed coefficients b_i = y_i a_i.
+"""The losses, their duals and certificates, in signed coefficients b_i = y_i a_i.
 
-With targets t_i (+1 or -1; 0 where there is no problem) every binary problem is
+With targets t_i (+1 or -1; 0 if the sample takes no part) every binary problem is
 
     min_w  1/2 |w|^2 + sum_i C_i loss(t_i g(x_i)),      g(x) = w . phi(x)
     min_b  1/2 b'Kb - t'b + 1/2 sum_i rho_i b_i^2,      l_i <= b_i <= u_i
 
-and w = sum_i b_i phi(x_i).  The core has the same noun (cpp/additive/losses.hpp), and
-tests/test_losses.py compares the two.  Another loss is a class here and a case there.
+and w = sum_i b_i phi(x_i).  The core has the same losses (cpp/additive/losses.hpp);
+tests/test_losses.py compares the two.  A new loss needs a class here and a case there.
+
+At a feasible b with w = sum_i b_i phi(x_i) one has |w|^2 = sum_i b_i g_i, so the gap of the two is
+
+    P(w) - D(b) = sum_i [ C_i loss(t_i g_i) + rho_i b_i^2 / 2 - b_i (t_i - g_i) ],
+
+where no term is negative (the core adds them in forms without cancellation).  The gap bounds the
+distance of either objective to the optimum.  It needs a symmetric kernel: the published polynomial
+tables are asymmetric, so they have no primal and no gap.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,32 +34,32 @@ class Loss(ABC):
 
     @property
     def core(self) -> _core.Loss:
-        """The same loss in the compiled core."""
+        """Return the same loss in the compiled core."""
         return _core.Loss(self.name)
 
     @abstractmethod
     def ridge(self, c):
-        """rho, the curvature that the loss adds to the dual."""
+        """Return rho, the curvature that the loss adds to the dual."""
 
     @abstractmethod
     def largest(self, c):
-        """The largest |b|."""
+        """Return the largest |b|."""
 
     @abstractmethod
     def _of_slack(self, slack, c):
-        """C loss of a sample short of its margin by ``slack``."""
+        """Return C loss of a sample that misses its margin by ``slack``."""
 
     def bounds(self, target, c) -> tuple[np.ndarray, np.ndarray]:
-        """l and u: coefficients have the target's sign, and none where the target is 0."""
+        """Return l and u: coefficients have the target's sign, and are 0 for target 0."""
         largest = self.largest(c)
         return np.where(target < 0, -largest, 0.0), np.where(target > 0, largest, 0.0)
 
     def value(self, target, decision, c) -> np.ndarray:
-        """C loss(t g)."""
+        """Return C loss(t g)."""
         return self._of_slack(np.maximum(target * (target - decision), 0.0), c)
 
     def gap(self, target, decision, coef, c) -> np.ndarray:
-        """A sample's share of primal minus dual, C loss(t g) + rho b^2 / 2 - b (t - g)."""
+        """Return a sample's part of the gap, C loss(t g) + rho b^2 / 2 - b (t - g)."""
         return self.value(target, decision, c) + coef * (
             0.5 * self.ridge(c) * coef - (target - decision)
         )
@@ -87,3 +96,36 @@ class SquaredHinge(Loss):
 
 
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (SquaredHinge(), Hinge())}
+
+
+N_SUMS = 5
+LOSS, QUADRATIC, GAP, PG_MAX, PG_MIN = range(N_SUMS)  # rows of the core's `Account`
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Per-problem objectives and violations, measured at fixed weights over all samples."""
+
+    primal: np.ndarray
+    gap: np.ndarray
+    violation: np.ndarray
+
+    @classmethod
+    def from_account(cls, account: np.ndarray, n_problems: int) -> Certificate:
+        a = account[:, :n_problems]
+        return cls(
+            primal=0.5 * a[QUADRATIC] + a[LOSS],
+            gap=a[GAP],
+            # LIBLINEAR's three parts at once: PGmax - PGmin <= tol, |PGmax| and |PGmin| <= tol.
+            violation=np.maximum(a[PG_MAX] - a[PG_MIN], np.abs(a[PG_MAX : PG_MIN + 1]).max(axis=0)),
+        )
+
+    @property
+    def dual(self) -> np.ndarray:
+        return self.primal - self.gap
+
+    @property
+    def relative_gap(self) -> np.ndarray:
+        """Gap over primal objective, per problem."""
+        with np.errstate(invalid="ignore"):  # infinite after a divergence
+            return self.gap / np.maximum(self.primal, np.finfo(np.float64).tiny)

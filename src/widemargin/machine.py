@@ -1,4 +1,4 @@
-"""What every machine of the package is: callbacks, a record of its fit, a path over C."""
+"""Base of every machine: callbacks, a record of its fit, a path over C."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from widemargin.cluster import ClusterExecutor
 from widemargin.engine import Threads
 from widemargin.multiclass import Targets
 
-FARTHEST = 1e6  # times the C of the fit that another starts from
+FARTHEST = 1e6  # largest ratio of C to that of the start
 
 
 @dataclass(frozen=True)
 class FitRecord:
-    """What a fit leaves behind beside its model.
+    """Facts about a fit, beside its model.
 
     ``gap`` is the largest relative duality gap of its problems, the objectives are sums over
-    them, ``violation`` is the largest projected gradient; NaN where there is no such thing.
+    them, ``violation`` is the largest projected gradient; NaN if undefined.
     """
 
     n_rows: int  # of positive weight
@@ -41,25 +41,24 @@ class FitRecord:
 
 
 def near(start: Any, C: float) -> Any:
-    """Dual variables of another fit as a start for this C; None where there are none to take.
+    """Scale dual variables of another fit to this C; return None if there are none or C is too far.
 
-    They grow with C, bounded ones exactly so; but C may be so much larger that the others, which
-    need not grow at all, would be far off.
+    Bounded variables grow exactly with C, but others need not grow at all.
     """
     return start if start is not None and C <= FARTHEST * start.C else None
 
 
 def recorded(name: str) -> Any:
-    """An attribute of a fitted machine that its `FitRecord` holds."""
+    """Make a property that reads from the machine's `FitRecord`."""
     return property(lambda machine: getattr(machine.fit_record_, name))
 
 
 class Machine(CallbackSupportMixin, BaseEstimator):
     """An estimator with parameters ``C`` and ``n_jobs``, and a `FitRecord` once fitted.
 
-    What it fits to comes from a mixin, such as `MarginClassifier`; how, from a subclass: checks of
-    its parameters, all that does not depend on C (``_prepare``), and the fit itself (``_solve``),
-    which starts from the dual variables of another one and returns its own.
+    A mixin, such as `MarginClassifier`, turns y into targets.  A subclass checks its parameters,
+    computes everything that does not depend on C (``_prepare``), and solves (``_solve``), from the
+    dual variables of another fit to its own.
     """
 
     C: float
@@ -83,11 +82,11 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Any real or integer dtype.  For ``kernel="precomputed"``, the kernel matrix of shape
-            (n_samples, n_samples).  Or a `BlockStore`, for data that does not fit in memory: of
+            (n_samples, n_samples).  Or a `BlockStore`, for data larger than memory: of
             codes for `AdditiveSVC`, of values for `KernelSVC`; it has its own y and weights.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            Multiplies C: 2 is the same as two copies, 0 as absence.
+            Multiplies C: 2 is the same as two copies, 0 the same as leaving the row out.
 
         Returns
         -------
@@ -109,7 +108,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
         X, y, sample_weight
             As in `fit`.
         Cs : sequence of float
-            Values of C, best in ascending order.
+            Values of C, preferably in ascending order.
 
         Returns
         -------
@@ -131,7 +130,9 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             model._check_params()
         if not models:
             return models
-        largest = max(models, key=lambda model: model.C)  # which precision must do for
+        largest = max(
+            models, key=lambda model: model.C
+        )  # the precision must suffice for the largest C
         training, start = largest._prepare(X, y, sample_weight, several=True), None
         for model in models:
             for name in ("n_features_in_", "feature_names_in_", "label_name_"):
@@ -147,7 +148,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
 
     @contextmanager
     def _time_limit(self) -> Iterator[None]:
-        """The fit within ends ``max_seconds`` from now (see `progress_of`)."""
+        """End the fit in this block after ``max_seconds`` (see `progress_of`)."""
         if self.max_seconds is None:
             yield
             return
@@ -158,19 +159,19 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             del self._deadline
 
     def _why_stopped(self) -> str:
-        """What ended a fit before it converged and before ``max_iter``."""
+        """Return why a fit ended before it converged and before ``max_iter``."""
         if time.monotonic() >= getattr(self, "_deadline", math.inf):
             return f"The time limit of {self.max_seconds:g} s is over."
         return "It was told to stop."
 
     def _executor(self) -> Threads | Executor:
-        """Where the tasks of a fit run: here, or where ``joblib.parallel_config("dask")`` says."""
+        """Return where tasks run: in threads, or as ``joblib.parallel_config("dask")`` says."""
         client = getattr(get_active_backend()[0], "client", None)
         return Threads(self.n_jobs) if client is None else ClusterExecutor(client)
 
 
 def feature_names(model, names: Sequence[str] | None = None) -> list[str]:
-    """Names of a model's features: those given, those it knows, or numbers."""
+    """Return the names of a model's features: given names, its own, or numbers."""
     n = model.n_features_in_
     if names is None:
         names = getattr(model, "feature_names_in_", None)
@@ -182,11 +183,11 @@ def feature_names(model, names: Sequence[str] | None = None) -> list[str]:
 
 
 def changed_and_default_parameters(machine) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters that somebody set, and those that are as they come."""
+    """Return the parameters that differ from their defaults, and the others."""
     given, default = machine.get_params(), type(machine)().get_params()
     changed = {
         name: value
         for name, value in given.items()
-        if np.ndim(value) or value != default[name]  # no default is an array
+        if np.ndim(value) or value != default[name]  # defaults are never arrays
     }
     return changed, {name: value for name, value in given.items() if name not in changed}

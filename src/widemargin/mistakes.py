@@ -1,4 +1,4 @@
-"""The rows of which a model is most wrongly sure, and which columns made it so."""
+"""Find a model's most confident mistakes, and the columns that caused them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_REASONS = 5
 
 @dataclass(frozen=True)
 class Reason:
-    """A column, the value that the row has there, and how much it speaks for the mistake."""
+    """A column, the row's value, and its contribution to the mistake."""
 
     name: str
     value: object
@@ -25,20 +25,20 @@ class Reason:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A row that is not what the model says.
+    """A row with a wrong prediction.
 
     Attributes
     ----------
     row : int
-        Its number in the data, from 0.
+        Its index in the data, from 0.
     truth, predicted : object
         Labels.
     lead : float
-        By how much the decision value of the predicted class is above that of the true one; of two
-        classes, the distance of the decision value from 0.
+        Decision value of the predicted class minus that of the true one; for two classes, the
+        distance of the decision value from 0.
     reasons : tuple of Reason
-        The columns that speak most for the predicted class or against it, and "others" (the
-        intercept among them): they add up to the lead. None for machines that are no sums.
+        The columns with the largest contributions for or against the predicted class, and "others"
+        (including the intercept); they add up to the lead.  None for non-additive machines.
     """
 
     row: int
@@ -51,9 +51,9 @@ class Mistake:
 def worst_mistakes(
     model, X, y, *, most: int = 5, names: Sequence[str] | None = None
 ) -> list[Mistake]:
-    """The mistakes with the largest lead, the worst first.
+    """Return the mistakes with the largest lead, the worst first.
 
-    Rows whose label the model does not know are left out.
+    Leaves out rows with labels unknown to the model.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def worst_mistakes(
     """
     y, classes = np.asarray(y), np.asarray(model.classes_)
     scores = model.decision_function(X)
-    if scores.ndim == 1:  # the distance from 0, not twice that
+    if scores.ndim == 1:  # the distance from 0, not twice
         scores = np.column_stack([-scores, scores]) / 2
     known = np.flatnonzero(np.isin(y, classes))
     truth = np.searchsorted(classes, y[known])

@@ -1,4 +1,4 @@
-"""One page about one model: its data, scores, terms, mistakes, convergence and parameters."""
+"""Write a page about a model: data, scores, terms, mistakes, convergence, parameters."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from widemargin.report import MOST_IN_MATRIX, Evaluation, evaluate
 from widemargin.term_bins import term_values
 from widemargin.terms import MISSING, Explanation, Term, explain, is_explainable
 
-_PACKAGES = ("widemargin", "numpy", "scipy", "scikit-learn")  # whose versions a page says
+_PACKAGES = ("widemargin", "numpy", "scipy", "scikit-learn")  # versions to list on the page
 _MOST_COLUMNS, _MOST_SHAPES, _MOST_BARS, _MOST_PAIRS = 50, 12, 20, 4
 _FEWEST_FOR_PAIRS = 40
 _N_FITS = 20
@@ -61,14 +61,14 @@ def write_report(
     training: tuple[Any, Any] | None = None,
     about: Mapping[str, object] | None = None,
 ) -> None:
-    """Write a page of HTML about a model: one file, without scripts or outside resources.
+    """Write an HTML page about a model: one file, without scripts or external resources.
 
     Parameters
     ----------
     model : AdditiveSVC, KernelSVC, a Pipeline that ends in one, or calibrated ones of these
         Importance, shapes and pairs are those of additive models behind nothing but scalers.
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        Rows to measure the model on; best such that it has not seen.
+        Rows to measure the model on, preferably unseen ones.
     y : array-like of shape (n_samples,)
     path : path
         The file to write, such as ``report.html``.
@@ -76,8 +76,8 @@ def write_report(
         Of the features, where the model does not know better.
     title : str, default="A model"
     training : tuple of X and y, default=None
-        The rows that the model was fitted on: 20 copies are fitted to bootstrap samples of them,
-        and shapes get the band that nine in ten lie in. More than three classes have no bands.
+        The training rows: 20 copies are fitted to bootstrap samples of them,
+        and shapes get a band that contains nine in ten.  Not for more than three classes.
     about : mapping of str to object, default=None
         More facts about the model, such as where it came from.
 
@@ -97,12 +97,12 @@ def write_report(
     """
     y = np.asarray(y)
     if len(y) == 0:
-        raise ValueError("A report needs rows to measure the model on; there are none.")
+        raise ValueError("A report needs at least one row to measure the model on.")
     bands = None
     subject = Subject(uncalibrated(model), X, y, names, model)
     if not isinstance(subject.machine, Machine):
         kind = type(subject.machine).__name__
-        raise ValueError(f"A report is about AdditiveSVC or KernelSVC, not about {kind}.")
+        raise ValueError(f"A report takes AdditiveSVC or KernelSVC, not {kind}.")
     if training is not None and subject.has_bands:
         bands = shape_bands(subject.model, *training, n_fits=_N_FITS, names=names)
     found = evaluate(subject.model, X, y)
@@ -110,14 +110,14 @@ def write_report(
     introduction = tag(
         "p", f"{kind}, {len(subject.machine.classes_)} classes, ",
         f"{subject.model.n_features_in_:,} features; measured on {len(y):,} rows. ",
-        "If the model was trained on these rows, expect less of it on others.", class_="soft",
+        "If these are its training rows, expect lower scores on new ones.", class_="soft",
     )  # fmt: skip
     write_page(path, page(title, introduction, _sections(subject, found, bands, about or {})))
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A model, the rows that it is measured on, and the model with its probabilities if it has."""
+    """A model, the rows to measure it on, and the calibrated model if any."""
 
     model: Any
     X: Any
@@ -131,28 +131,28 @@ class Subject:
 
     @cached_property
     def explained(self) -> Explanation | None:
-        """Terms, if the model has such."""
+        """Contributions of terms, for additive models."""
         return explain(self.model, self.names) if is_explainable(self.model) else None
 
     @property
     def has_bands(self) -> bool:
-        """Whether bands of its terms could be told apart."""
+        """Whether a picture can show bands of its terms."""
         return self.explained is not None and len(self.explained.classes) <= MOST_BANDS
 
     @cached_property
     def importances(self) -> np.ndarray:
-        """Importances of the terms in the training data."""
+        """Importances of the terms on the training data."""
         assert self.explained is not None
         return self.explained.importances()
 
     @cached_property
     def terms(self) -> list[Term]:
-        """Columns of the data, the most important first where that is known."""
+        """Columns of the data, the most important first if known."""
         if self.explained is not None:
             order = np.argsort(-self.importances, kind="stable")
             return [self.explained.terms[k] for k in order]
         if getattr(self.machine, "kernel", None) == "precomputed":
-            return []  # values of the kernel are no columns
+            return []  # kernel values are not columns
         own = getattr(self.model, "feature_names_in_", None) if self.names is None else self.names
         return [Term(name, j, (j,)) for j, name in enumerate(feature_names(self.model, own))]
 
@@ -188,7 +188,7 @@ def _scores(found: Evaluation) -> tuple[str, Html]:
 
 
 def _confusion(found: Evaluation) -> tuple[str, Html]:
-    """The matrix, or its largest entries off the diagonal where there are many classes."""
+    """Return the confusion matrix, or its largest errors if there are many classes."""
     labels = [str(c.label) for c in found.classes]
     counts = found.confusion
     if len(labels) > MOST_IN_MATRIX:
@@ -223,7 +223,7 @@ def _calibration(subject: Subject) -> tuple[str, Html]:
 
 
 def _drawn(plot: Callable, *arguments, **options):
-    """The axes come last, from the page."""
+    """Adapt a plot function to the page, which passes the axes last."""
     *given, ax = arguments
     return plot(*given, ax=ax, **options)
 
@@ -243,7 +243,7 @@ def _importance(subject: Subject) -> tuple[str, Html]:
 def _shapes(subject: Subject, bands: Bands | None) -> tuple[str, Html]:
     explained = subject.explained
     assert explained is not None
-    moving = max(int(np.count_nonzero(subject.importances)), 1)  # a constant column adds nothing
+    moving = max(int(np.count_nonzero(subject.importances)), 1)  # constant columns add nothing
     shown = [
         picture(
             partial(_drawn, plot_shape, explained, term.name, bands=bands),
@@ -350,7 +350,7 @@ def _data(subject: Subject) -> tuple[str, Html]:
 
 
 def _column(X, term: Term) -> list:
-    """A line about a column; of categories, the most frequent stands for the median."""
+    """Describe a column in a line; categories show the most frequent as median."""
     values = term_values(X, term)
     if values.dtype == object:
         found, count = np.unique(values, return_counts=True)
@@ -390,5 +390,5 @@ def _model(subject: Subject, about: Mapping[str, object]) -> tuple[str, Html]:
 
 
 def _texts(content: Mapping[str, object]) -> dict[str, object]:
-    """Parameters as Python writes them, without rounding."""
+    """Format parameters as Python does, without rounding."""
     return {name: str(value) for name, value in content.items()}

@@ -1,8 +1,8 @@
-"""Classes in, scores of classes out: the one place that knows how many outputs classes have.
+"""Map classes to outputs, and outputs back to scores of classes.
 
-A machine learns outputs, each with targets on two sides.  A `Coding` gives every class its target
-in each output, +1, -1, or 0 where the class takes no part (Allwein, Schapire and Singer 2000), and
-turns decision values of outputs back into scores of classes.
+A machine learns outputs, each a two-class problem.  A `Coding` gives every class its target in each
+output, +1, -1, or 0 if the class does not take part (Allwein, Schapire and Singer 2000), and turns
+decision values of outputs back into scores of classes.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-_FEW_CLASSES = 32  # whose votes are a matrix product
+_FEW_CLASSES = 32  # up to this many, votes are a matrix product
 
 
 @dataclass(frozen=True)
 class Coding:
-    """How ``n_classes`` classes become outputs.
+    """Maps ``n_classes`` classes to outputs.
 
     "ovr" has an output per class and "ovo" one per pair (the later class is positive), both a
     single one for two classes; "crammer_singer" always has one per class, trained together.
@@ -40,7 +40,7 @@ class Coding:
 
     @cached_property
     def targets(self) -> np.ndarray:
-        """(n_classes, n_outputs): the target of every class in every output."""
+        """Target of every class in every output, (n_classes, n_outputs)."""
         if self.n_classes == 2 and self.multi_class != "crammer_singer":
             return np.array([[-1.0], [1.0]])
         if not self.votes:
@@ -54,48 +54,48 @@ class Coding:
 
     @property
     def n_outputs(self) -> int:
-        if self.votes:  # whose targets are a large matrix
+        if self.votes:  # the targets of pairs are a large matrix
             return self.n_classes * (self.n_classes - 1) // 2
         return self.targets.shape[1]
 
     @property
     def votes(self) -> bool:
-        """Whether outputs are pairs of classes that vote, rather than scores."""
+        """Whether outputs are voting pairs of classes, rather than scores."""
         return self.multi_class == "ovo" and self.n_classes > 2
 
     @property
     def scored(self) -> slice:
-        """The classes that have a score of their own: all, or the second of two."""
+        """Classes with a score: all, or the second of two."""
         return slice(1, 2) if self.n_classes == 2 else slice(self.n_classes)
 
     @property
     def readout(self) -> np.ndarray:
-        """(n_outputs, n_scores): scores of classes as sums of outputs, where they do not vote."""
+        """Scores as linear combinations of outputs that do not vote, (n_outputs, n_scores)."""
         if self.n_classes > 2:
             return np.eye(self.n_classes)
         return np.array([[1.0]]) if self.n_outputs == 1 else np.array([[-1.0], [1.0]])
 
     def scores(self, outputs: np.ndarray) -> np.ndarray:
-        """Outputs on the last axis to what ``decision_function`` returns.
+        """Turn outputs on the last axis into the values of ``decision_function``.
 
-        Two classes have one score, positive for the second, and no last axis; of several, pairs
-        vote, and ties go to the larger sum.
+        Two classes have one score, positive for the second, and no last axis; for several, pairs
+        vote, and the larger sum breaks ties.
         """
         if self.votes:
             return _voted(outputs, outputs, self.n_classes)
         if self.n_classes > 2:
             return outputs
-        # Crammer and Singer's two outputs make one score: the second's lead.
+        # Crammer and Singer's two outputs give one score: the second minus the first.
         return outputs[..., 0] if self.n_outputs == 1 else outputs[..., 1] - outputs[..., 0]
 
     def are_certain(self, outputs: np.ndarray, error: np.ndarray) -> np.ndarray:
-        """Whether a row's class is the same for all outputs that are off by at most ``error``.
+        """Whether a row's class is the same for all outputs within ``error``.
 
-        The score of a class is the lowest where each output is as bad for it as it may be.
+        A class's lowest score takes every output at its worst for that class.
         """
         if self.n_classes == 2:
             return np.abs(self.scores(outputs)) > error.sum(axis=1)
-        with np.errstate(invalid="ignore"):  # errors that are not finite: nothing is certain
+        with np.errstate(invalid="ignore"):  # with infinite errors nothing is certain
             worst, best = outputs - error, outputs + error
             if self.votes:
                 low, high = worst, best
@@ -106,18 +106,18 @@ class Coding:
         return lowest > best.max(axis=1)
 
     def score_of(self, outputs: np.ndarray, number: int) -> np.ndarray:
-        """The score of one class, from outputs on the last axis that do not vote."""
+        """Return the score of one class, from outputs on the last axis that do not vote."""
         scores = self.scores(outputs)
         return scores[..., number] if self.n_classes > 2 else scores * (1 if number == 1 else -1)
 
     def classes(self, scores: np.ndarray) -> np.ndarray:
-        """The number of the class with the highest score."""
+        """Return the index of the class with the highest score."""
         return (scores > 0).astype(np.intp) if self.n_classes == 2 else scores.argmax(axis=1)
 
 
 @lru_cache(1024)
 def pairs_of(number: int, n_classes: int) -> np.ndarray:
-    """The outputs in which a class takes part, one for each of the others in their order.
+    """Return the outputs of a class's pairs, in the order of the other classes.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def pairs_of(number: int, n_classes: int) -> np.ndarray:
 
 @lru_cache(1)
 def every_pair(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the second class of every output.
+    """Return the first and the second class of every pair.
 
     Examples
     --------
@@ -143,21 +143,21 @@ def every_pair(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pair_numbers(first: np.ndarray, second: np.ndarray, n_classes: int) -> np.ndarray:
-    """The output of each pair of classes, of which the first has the smaller number."""
+    """Return the output of each pair of classes with first < second."""
     return first * (2 * n_classes - first - 1) // 2 + second - first - 1
 
 
 def _shared(array: np.ndarray) -> np.ndarray:
-    """Several have it, so that none may change it."""
+    """Make an array read-only, because it is shared."""
     array.flags.writeable = False
     return array
 
 
 def _voted(pairs: np.ndarray, for_first: np.ndarray, n_classes: int) -> np.ndarray:
-    """Votes of pairs, and less than a third of one by the sum of their decision values.
+    """Return votes of pairs, plus less than a third of a vote by the sum of decision values.
 
-    As scikit-learn's, class after class rather than pair after pair.  A pair's first class goes by
-    ``for_first``, which is the same but in `Coding.are_certain`.
+    Equal to scikit-learn's, but summed by class instead of by pair.  A pair's first class uses
+    ``for_first``, which differs from ``pairs`` in `Coding.are_certain` only.
     """
     if n_classes <= _FEW_CLASSES:
         first_of, later_of = _sides(n_classes)
@@ -167,7 +167,10 @@ def _voted(pairs: np.ndarray, for_first: np.ndarray, n_classes: int) -> np.ndarr
     sums, end = np.zeros_like(votes), 0
     for first in range(n_classes - 1):
         begin, end = end, end + n_classes - 1 - first
-        against, against_first = pairs[:, begin:end], for_first[:, begin:end]  # for the later class
+        against, against_first = (
+            pairs[:, begin:end],
+            for_first[:, begin:end],
+        )  # votes for the later class
         votes[:, first] += (end - begin) - (against_first > 0).sum(axis=1)
         votes[:, first + 1 :] += against > 0
         sums[:, first] -= against_first.sum(axis=1)
@@ -181,18 +184,18 @@ def _ranked(votes: np.ndarray, sums: np.ndarray) -> np.ndarray:
 
 @lru_cache(_FEW_CLASSES)
 def _sides(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which class is the first of each pair (down) and which the later."""
+    """Return indicator matrices of the first and the later class of each pair."""
     first, later = every_pair(n_classes)
     return _shared(np.eye(n_classes)[first]), _shared(np.eye(n_classes)[later])
 
 
 @dataclass(frozen=True)
 class Targets:
-    """The rows that take part in a fit, and what each of them is to become."""
+    """Rows that take part in a fit, with weights and targets."""
 
     X: Any
     weight: np.ndarray  # positive
-    present: np.ndarray  # where the rows stand among those given
-    label: np.ndarray  # of each row: which row of ``coding.targets`` it has
+    present: np.ndarray  # indices of the rows in X
+    label: np.ndarray  # row of ``coding.targets`` for each row
     coding: Coding
-    fitted: dict[str, Any]  # attributes that the estimator gets, such as ``classes_``
+    fitted: dict[str, Any]  # attributes for the estimator, such as ``classes_``

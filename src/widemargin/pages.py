@@ -1,7 +1,7 @@
-"""Pages of HTML for people: self-contained, light and dark, readable on a phone, without scripts.
+"""Build HTML pages: self-contained, light and dark, readable on a phone, without scripts.
 
-Whatever is not `Html` is escaped, so names from data cannot become markup; a policy in the head of
-every page forbids scripts and outside resources besides.
+Everything that is not `Html` is escaped, so names from data cannot become markup.  A policy in the
+head of every page also forbids scripts and outside resources.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 from widemargin.drawing.canvas import new_figure
 from widemargin.files import text_output
 
-# Told apart on white and on black.
+# Distinguishable on white and on black.
 _COLOURS = ("#3b8ed0", "#e07b39", "#3fa65a", "#d1495b", "#8e6bbf", "#a07a62", "#d069a8", "#7f8794",
             "#a8a43a", "#2fa7b5")  # fmt: skip
-_INK = "#010203"  # stands for the colour of the text, which depends on the reader's scheme
+_INK = "#010203"  # placeholder for the text colour, which depends on the reader's scheme
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1c1f24; --soft: #59616e;
@@ -94,21 +94,21 @@ def joined(parts: Iterable[object]) -> Html:
 
 
 def section(title: str, *content: object) -> tuple[str, Html]:
-    """A title, and what stands below it."""
+    """Return a section: its title and contents."""
     return title, joined(content)
 
 
 def facts(content: Mapping[str, object]) -> Html:
-    """Names and values, one per line."""
+    """Return names and values, one per line."""
     rows = [tag("tr", tag("th", k, scope="row"), tag("td", shown(v), class_="text"))
             for k, v in content.items()]  # fmt: skip
     return tag("table", tag("tbody", *rows), class_="facts")
 
 
 def table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: str) -> Html:
-    """A table that scrolls in a box of its own; a cell that is `Html` may be a ``<td>`` itself.
+    """Return a table that scrolls in its own box; an `Html` cell may be a ``<td>`` itself.
 
-    The title of a column of text stands above it on the left, as the text does.
+    Titles of text columns are left-aligned, like the text.
     """
     cells = [[_cell(value) for value in row] for row in rows]
     texts = {k for k, column in enumerate(zip(*cells, strict=False)) if _is_text(column)}
@@ -126,18 +126,18 @@ def _cell(value: object) -> Html:
 
 
 def _is_text(column: Iterable[Html]) -> bool:
-    """Whether its cells are text, but for empty ones."""
+    """Whether all non-empty cells are text."""
     filled = [cell for cell in column if cell != "<td></td>"]
     return bool(filled) and all(cell.startswith('<td class="text"') for cell in filled)
 
 
 def heat(value: object, share: float) -> Html:
-    """A cell whose background is the stronger, the larger its share of 1 is."""
+    """Return a cell whose background grows stronger with its share of 1."""
     return tag("td", shown(value), class_="heat", style=f"--share: {share:.3f}")
 
 
 def shown(value: object) -> object:
-    """A number as people read it.
+    """Format a number for people.
 
     >>> shown(0.123456), shown(12345), shown("x")
     ('0.1235', '12,345', 'x')
@@ -148,24 +148,24 @@ def shown(value: object) -> object:
 
 
 def tiles(content: Mapping[str, object]) -> Html:
-    """A few large numbers with their names."""
+    """Return a few large numbers with their names."""
     every = (tag("div", tag("b", shown(v)), tag("span", k, class_="soft"))
              for k, v in content.items())  # fmt: skip
     return tag("div", *every, class_="tiles")
 
 
 def grid(*content: object) -> Html:
-    """Side by side where there is room."""
+    """Return contents side by side, as far as the page is wide enough."""
     return tag("div", *content, class_="grid")
 
 
 def folded(title: str, *content: object) -> Html:
-    """Shown when it is asked for."""
+    """Return contents that unfold on a click."""
     return tag("details", tag("summary", title), *content)
 
 
 def picture(draw: Callable[[Any], object], alt: str, size=(4.2, 2.8), caption: str = "") -> Html:
-    """What a function draws on axes, as SVG in the colours of the page; sizes are in inches.
+    """Return what a function draws on axes, as SVG in the page's colours; sizes are in inches.
 
     About four inches are as wide as a phone: texts stay readable there.
     """
@@ -179,7 +179,7 @@ def picture(draw: Callable[[Any], object], alt: str, size=(4.2, 2.8), caption: s
     style |= {"axes.prop_cycle": cycler(color=_COLOURS)}
     style |= {"axes.spines.top": False, "axes.spines.right": False, "font.size": 9}
     with rc_context(style), warnings.catch_warnings():
-        # Texts stay texts, and a browser has fonts for all of them.
+        # Text stays text: a browser has fonts for all of it.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure, axes = new_figure(1, 1, size)
         draw(axes[0, 0])
@@ -193,7 +193,7 @@ def picture(draw: Callable[[Any], object], alt: str, size=(4.2, 2.8), caption: s
 
 
 def _themed(svg: str, alt: str, size) -> Html:
-    """Without what belongs to a file, and with names of its own: a page has many."""
+    """Remove the file header of an SVG, and make its names unique on the page."""
     own = f"s{hashlib.sha256(svg.encode()).hexdigest()[:8]}"
     svg = svg[svg.index(">", svg.index("<svg")) + 1 :]
     svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)
@@ -209,7 +209,7 @@ def _themed(svg: str, alt: str, size) -> Html:
 
 
 def page(title: str, introduction: object, sections: Sequence[tuple[str, Html]]) -> str:
-    """A whole page: its title, a word before it begins, and sections that it lists."""
+    """Return a page: title, introduction, list of sections, sections."""
     links = (tag("a", name, href=f"#{anchor(name)}") for name, _ in sections)
     body = [
         tag("h1", title),
@@ -233,7 +233,7 @@ def page(title: str, introduction: object, sections: Sequence[tuple[str, Html]])
 
 
 def anchor(title: str) -> str:
-    """What a link to the section of this title ends with, after the #.
+    """Return the fragment that links to the section with this title.
 
     >>> anchor("Pairs (most)")
     'pairs-most'
@@ -242,6 +242,6 @@ def anchor(title: str) -> str:
 
 
 def write_page(path, content: str) -> None:
-    """Written whole, or not at all."""
-    with text_output(path, "backslashreplace") as file:  # names of files need not be text
+    """Write the page atomically."""
+    with text_output(path, "backslashreplace") as file:  # file names may contain undecodable bytes
         file.write(content)

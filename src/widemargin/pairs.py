@@ -1,11 +1,11 @@
-"""Pairs of columns whose interaction an additive model misses, told from noise on other rows.
+"""Find pairs of columns whose interaction an additive model misses.
 
-What a model leaves is, for every class, whether a row belongs to it less how often rows with such
-decision values do (isotonic regression; of several classes, of a logistic regression on their
-values).  A pattern that is only a bent scale of decision values leaves nothing.  As FAST does for
-explainable boosting machines (Lou et al., KDD 2013), two columns are cut into bins and what is left
-is averaged in their cells; here the additive part of the cells is taken out.  Patterns are learned
-on half of the rows and measured on the other, so pure noise has a strength of about zero.
+A residual is, for every class, a row's membership minus the frequency of the class among rows with
+such decision values (isotonic regression; for several classes, after a logistic regression).  So
+a nonlinear scale of decision values leaves no residual.  As in FAST for explainable boosting
+machines (Lou et al., KDD 2013), two columns are binned and residuals averaged in the cells; here
+the additive part of the cells is removed.  Patterns are learned on half of the rows and measured on
+the other half, so pure noise has a strength of about zero.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from widemargin.term_bins import TermBins, term_values
 from widemargin.terms import Explanation, Term, explain
 
 SIGNIFICANT = 0.01
-_WORTH_A_TRY = 0.02  # strength that noise seldom has, unless of few rows
+_WORTH_A_TRY = 0.02  # noise rarely exceeds this strength, except with few rows
 _MOST_ROWS, _FEWEST_ROWS = 20_000, 40
 _MOST_TERMS = 2000
 _MOST_BINS = 8
@@ -39,21 +39,21 @@ _WORK = 2e10  # multiplications of the screening: about a second
 
 @dataclass(frozen=True)
 class Pair:
-    """Two terms, and what their interaction would add to a model that has none.
+    """Two terms and the interaction that the model misses.
 
     Attributes
     ----------
     first, second : Term
     strength : float
-        The share of what the model leaves that the interaction explains, on rows that it was not
-        learned from; about zero, or below it, for noise.
+        Share of the residual that the interaction explains on held-out rows; about zero or
+        negative for noise.
     chance : float
-        The probability of such a strength by chance, among all pairs that were tested.
+        Probability of such a strength by chance, among all tested pairs.
     bins : tuple of two tuples of str
-        Where the columns were cut.
+        Names of the columns' bins.
     effect : ndarray of shape (n_bins, n_bins of the second, n_scores)
-        By how much each class is more frequent in a cell than the model says, as a share of the
-        rows in it, less what each column explains alone; shrunk towards zero by its noise.
+        Frequency of each class in a cell minus the model's, as a share of the cell's rows, without
+        the parts of single columns; shrunk towards zero by its noise.
     """
 
     first: Term
@@ -65,7 +65,7 @@ class Pair:
 
     @property
     def stands_out(self) -> bool:
-        """Whether chance would do this in fewer than one of a hundred data sets."""
+        """Whether the probability by chance is below 1 %."""
         return self.chance < SIGNIFICANT
 
     @property
@@ -75,7 +75,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class PairsTold:
-    """What people want to know of pairs: a sentence, and a table of those that explain anything."""
+    """A verdict on pairs for people, and a table of those that explain anything."""
 
     verdict: str
     header: tuple[str, ...]
@@ -100,7 +100,7 @@ class PairsTold:
         elif any(pair.strength > _WORTH_A_TRY for pair in pairs):
             verdict = (
                 "No pair of columns stands out of the noise, but the rows are too few to tell: "
-                "seek on more of them, or try KernelSVC."
+                "use more rows, or try KernelSVC."
             )
         else:
             verdict = (
@@ -113,25 +113,25 @@ class PairsTold:
 def missed_pairs(
     model, X, y, *, most: int = 10, names: Sequence[str] | None = None, random_state=0
 ) -> list[Pair]:
-    """Pairs of columns whose interaction an additive model misses, the strongest first.
+    """Return pairs of columns whose interaction an additive model misses, the strongest first.
 
-    Pairs that stand out of the noise come before those that do not.  If none does, a `KernelSVC` or
-    trees have little to gain from interactions of two.
+    Significant pairs come first.  If there are none, a `KernelSVC` or trees have little to gain
+    from interactions of two columns.
 
     Parameters
     ----------
     model : AdditiveSVC or Pipeline
-        As `explain` takes it, fitted.
+        A fitted model that `explain` accepts.
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        Best rows that the model has not seen; at least 40. Of more than 20,000 a sample is taken.
+        Preferably unseen rows; at least 40.  More than 20,000 are sampled.
     y : array-like of shape (n_samples,)
     most : int, default=10
-        So many pairs are returned. All pairs of the 2,000 most important terms are screened, in
-        a time that does not grow with their number beyond that, and the best 30 tested.
+        Number of pairs to return.  All pairs of the 2,000 most important terms are screened, in
+        bounded time, and the best 30 tested.
     names : sequence of str, default=None
         Of the features.
     random_state : int or RandomState, default=0
-        Which rows are the half that patterns are learned on.
+        Selects the half of the rows to learn patterns on.
 
     Returns
     -------
@@ -149,14 +149,14 @@ def missed_pairs(
     explained = explain(model, names)
     y = np.asarray(y)
     if len(y) < _FEWEST_ROWS:
-        raise ValueError(f"Pairs are sought on {_FEWEST_ROWS} rows or more, not on {len(y)}.")
+        raise ValueError(f"missed_pairs needs {_FEWEST_ROWS} rows or more, got {len(y)}.")
     order = check_random_state(random_state).permutation(len(y))[:_MOST_ROWS]
     X, y = safe_indexing(X, order), y[order]
     halves = np.array_split(np.arange(len(y)), 2)
     left = _left_over(explained, X, y, halves)
     terms = _most_important(explained)
     n_bins = int(np.clip(np.sqrt(len(halves[0]) / _ROWS_PER_CELL), 2, _MOST_BINS))
-    by_column = sp.csc_array(X) if sp.issparse(X) else X  # else each column is a pass over all
+    by_column = sp.csc_array(X) if sp.issparse(X) else X  # by rows, each column would need a pass
     binned = [TermBins.of(term_values(by_column, term), n_bins) for term in terms]
     tested = list(islice(_screened(binned, left, halves[0]), _TESTED))
     found = []
@@ -169,10 +169,10 @@ def missed_pairs(
 
 
 def _left_over(explained: Explanation, X, y: np.ndarray, halves) -> np.ndarray:
-    """(n_rows, n_scores): membership less how often rows with such decision values are members."""
+    """Return the residuals (n_rows, n_scores) of class membership given the decision values."""
     scores = explained.model.decision_function(X)
     left = (y[:, None] == explained.classes).astype(np.float64)
-    for half in halves:  # each by itself, so that one half knows nothing of the other
+    for half in halves:  # separately, so that the halves are independent
         ranking = _ranking(scores[half], y[half], explained.classes)
         for k in range(left.shape[1]):
             left[half, k] -= IsotonicRegression().fit_transform(ranking[:, k], left[half, k])
@@ -180,17 +180,17 @@ def _left_over(explained: Explanation, X, y: np.ndarray, halves) -> np.ndarray:
 
 
 def _ranking(scores: np.ndarray, y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """(n_rows, n_scores): numbers that grow with the probability of each class."""
+    """Return scores (n_rows, n_scores) that increase with the probability of each class."""
     if scores.ndim == 1:
         return scores[:, None]
     known = np.isin(y, classes)
     if len(np.unique(y[known])) < 2:
         return scores
     scaled = (scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-9)
-    with warnings.catch_warnings():  # an estimate will do
+    with warnings.catch_warnings():  # an estimate suffices
         warnings.simplefilter("ignore", ConvergenceWarning)
         joint = LogisticRegression(max_iter=100).fit(scaled[known], y[known])
-    ranking = scores.copy()  # of classes that do not occur
+    ranking = scores.copy()  # for classes that do not occur
     ranking[:, np.searchsorted(classes, joint.classes_)] = joint.predict_proba(scaled)
     return ranking
 
@@ -205,8 +205,9 @@ def _most_important(explained: Explanation) -> list[Term]:
 def _screened(
     binned: list[TermBins], left: np.ndarray, rows: np.ndarray
 ) -> Iterator[tuple[int, int]]:
-    """All pairs, the most promising first: by products of contrasts, as if columns were
-    independent.  Fewer contrasts, then fewer rows, keep the work within its bound."""
+    """Rank all pairs by products of contrasts, as if columns were independent.
+
+    Fewer contrasts, then fewer rows, bound the work."""
     d, n_scores = len(binned), left.shape[1]
     if d < 2:
         return
@@ -225,14 +226,14 @@ def _screened(
         own = left[rows, k].astype(np.float32)
         products = flat.T @ (own[:, None] * flat) / len(rows)
         promise += (products**2).reshape(d, n_contrasts, d, n_contrasts).sum(axis=(1, 3))
-        promise -= np.outer(width, width) * np.mean(own**2) / len(rows)  # what noise has
+        promise -= np.outer(width, width) * np.mean(own**2) / len(rows)  # the expectation for noise
     first, second = np.triu_indices(d, 1)
     for k in np.argsort(-promise[first, second], kind="stable"):
         yield int(first[k]), int(second[k])
 
 
 def _contrasts(number: np.ndarray, n_bins: int, most: int) -> np.ndarray:
-    """(n_rows, at most ``most``): orthonormal polynomials of the number of the bin, but 1."""
+    """Return orthonormal polynomials of the bin's index, without the constant."""
     share = np.bincount(number, minlength=n_bins) / len(number)
     seen = np.flatnonzero(share)
     powers = np.linspace(-1, 1, n_bins)[seen, None] ** np.arange(min(most + 1, len(seen)))
@@ -243,7 +244,7 @@ def _contrasts(number: np.ndarray, n_bins: int, most: int) -> np.ndarray:
 
 
 def _measured(first: TermBins, second: TermBins, left: np.ndarray, halves):
-    """Strength of a pattern of one half on the other, its chance, and the pattern of all rows."""
+    """Return the strength of one half's pattern on the other, its chance, and the full pattern."""
     shape = (len(first.labels), len(second.labels))
     cell = first.number * shape[1] + second.number
     learn, test = halves
@@ -256,7 +257,7 @@ def _measured(first: TermBins, second: TermBins, left: np.ndarray, halves):
 
 
 def _pattern(cell: np.ndarray, left: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """(n_cells, n_scores): means of cells without their additive part, less what is noise."""
+    """Return means of cells without their additive part, shrunk by noise: (n_cells, n_scores)."""
     n_cells = shape[0] * shape[1]
     members = sp.csr_array((np.ones(len(cell)), (cell, np.arange(len(cell)))), (n_cells, len(cell)))
     count = np.bincount(cell, minlength=n_cells)
@@ -271,6 +272,6 @@ def _pattern(cell: np.ndarray, left: np.ndarray, shape: tuple[int, int]) -> np.n
     noise = (len(seen) - rank) * (left**2).mean(axis=0)
     out = np.zeros((n_cells, left.shape[1]))
     if len(seen) > rank:
-        # James and Stein: what exceeds the noise is kept.
+        # James-Stein shrinkage.
         out[seen] = rest * np.maximum(0, 1 - noise / np.maximum(size, np.finfo(float).tiny))
     return out

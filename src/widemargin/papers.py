@@ -1,7 +1,7 @@
-"""Estimators set as each paper says, for reproduction.
+"""Estimators with each paper's settings, for reproduction.
 
-Each function returns an unfitted estimator; keyword arguments override single settings.  What every
-equation of the papers is here, and where it differs, is in docs/papers.md.
+Each function returns an unfitted estimator; keyword arguments override single settings.
+docs/papers.md maps the papers' equations to the code and lists the differences.
 
 >>> from widemargin import papers
 >>> papers.pmsvm().C

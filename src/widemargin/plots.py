@@ -1,13 +1,12 @@
 """Pictures of models: terms, importance, pairs, calibration, convergence, a search.
 
-Thin views over data.  Each function takes the axes to draw on, ``ax=``, or makes a figure of its
-own (``ax.figure``), and returns the axes; those in the plural draw several and return the figure.
-pyplot is not involved, so no window opens and no figure stays behind.
+Each function draws on ``ax=`` or on a new figure (``ax.figure``) and returns the axes; functions
+with a plural name draw several axes and return the figure.  They do not use pyplot, so no window
+opens and no figure stays in memory.
 """
 
-from widemargin.drawing.calibration import plot_reliability
 from widemargin.drawing.canvas import new_figure
-from widemargin.drawing.fits import plot_convergence, plot_search
+from widemargin.drawing.fits import plot_convergence, plot_reliability, plot_search
 from widemargin.drawing.interactions import plot_pair, plot_pairs
 from widemargin.drawing.shapes import plot_importance, plot_shape, plot_shapes
 

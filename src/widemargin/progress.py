@@ -1,8 +1,8 @@
 """scikit-learn's callback protocol (1.9, experimental), behind one small class.
 
 The tree of tasks is fit -> batch of classes -> epoch for `AdditiveSVC`, and fit -> level ->
-cluster -> epoch for `KernelSVC`.  An epoch is what ``n_iter_`` counts: a sweep of the first,
-a block of the second.  If the protocol changes, it changes here.
+cluster -> epoch for `KernelSVC`.  ``n_iter_`` counts epochs: sweeps of the first, blocks of
+the second.  If the protocol changes, only this file changes.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ logger = logging.getLogger("widemargin")
 
 
 class Progress:
-    """A task that is under way; `epoch` returns True when a callback asks to stop."""
+    """A running task; `epoch` returns True if a callback asks to stop."""
 
     def __init__(self, estimator, context, X, y):
         self._estimator, self._context, self._X, self._y = estimator, context, X, y
 
     def task(self, name: str, task_id: int | None = None, n: int | None = None, *, ordered=True):
-        """Begin a part of this task that has n parts itself; ``task_id`` if parts may overlap."""
+        """Begin a subtask with n parts; ``task_id`` identifies subtasks that may overlap."""
         context = self._context.subcontext(
             task_name=name, task_id=task_id, max_subtasks=n, sequential_subtasks=ordered
         )
@@ -33,7 +33,7 @@ class Progress:
         return Progress(self._estimator, context, self._X, self._y)
 
     def epoch(self, fitted: Callable[[], dict] | None = None, gap: float | None = None) -> bool:
-        """An epoch is over; callbacks find its distance from the optimum in ``context.gap``."""
+        """Report an epoch; callbacks find the duality gap in ``context.gap``."""
         task = self.task("epoch", n=0)
         task._context.gap = gap
         return task.end(fitted)
@@ -45,7 +45,7 @@ class Progress:
 
 
 class NoProgress:
-    """What `Progress` is when no callback is set."""
+    """`Progress` without callbacks."""
 
     def task(self, name, task_id=None, n=None, *, ordered=True) -> NoProgress:
         return self
@@ -58,7 +58,7 @@ class NoProgress:
 
 
 class TimeLimit:
-    """A task that asks to stop once its time is over, as a callback does."""
+    """A task that asks to stop after a time limit."""
 
     def __init__(self, task: Progress | NoProgress | TimeLimit, deadline: float):
         self._task, self._deadline = task, deadline
@@ -77,7 +77,7 @@ Listener = Progress | NoProgress | TimeLimit
 
 
 def progress_of(estimator, context, X, y) -> Listener:
-    """The progress of a fit: callbacks are told of it, and they or a time limit may end it."""
+    """Return the progress of a fit, which callbacks or a time limit may stop."""
     progress: Progress | NoProgress = NoProgress()
     if has_callbacks(estimator):
         progress = Progress(estimator, context, X, y)
@@ -86,7 +86,7 @@ def progress_of(estimator, context, X, y) -> Listener:
 
 
 def log(message: str, *args) -> None:
-    """To the package's logger; to the terminal where nobody has set up logging."""
+    """Log a message; print it if logging is not configured."""
     if logger.hasHandlers():
         logger.info(message, *args)
     else:
@@ -94,9 +94,9 @@ def log(message: str, *args) -> None:
 
 
 class FitStopper:
-    """As a callback of scikit-learn's, ends fits once ``is_over``.
+    """A scikit-learn callback that ends fits once ``is_over`` is true.
 
-    They keep what they have, and warn of the gap that is left.
+    They keep their current solution, and warn of its gap.
     """
 
     is_over: Any = False
@@ -112,3 +112,13 @@ class FitStopper:
 
     def on_fit_task_end(self, estimator, context) -> bool:
         return bool(self.is_over)
+
+
+def continued(before: list[dict], after: list[dict]) -> list[dict]:
+    """Return the later records with their seconds shifted by those of the earlier ones.
+
+    >>> continued([{"seconds": 1.0}, {"seconds": 2.0}], [{"seconds": 0.5}])
+    [{'seconds': 2.5}]
+    """
+    elapsed = before[-1]["seconds"] if before else 0.0
+    return [{**record, "seconds": elapsed + record["seconds"]} for record in after]

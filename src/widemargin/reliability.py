@@ -1,4 +1,4 @@
-"""Whether decision values, or probabilities, mean what they say: how often it is so."""
+"""Compare predicted probabilities or decision values with observed frequencies."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_NORMAL = 1.96  # for 95 %
+_NORMAL = 1.96  # two-sided 95 %
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """Rows in bins of what a model says, and how often it is so in each.
+    """Observed frequencies of an event in bins of the predicted value.
 
     Attributes
     ----------
     of : {"probability", "decision value", "lead"}
-        Two classes have a probability or a decision value of the second. Several have the
-        probability of the class predicted, or by how much its decision value leads the next.
+        The predicted value.  For two classes: probability or decision value of the second.  For
+        several: probability of the predicted class, or the lead of its decision value.
     event : str
-        What is counted.
+        The event that is counted.
     said, share, low, high : ndarray of shape (n_bins,)
-        The mean of what the model says, the share of rows of which it is true, and the ends of its
-        interval of 95 % (Wilson).
+        Mean predicted value, observed frequency, and the ends of its 95 % interval (Wilson).
     rows : ndarray of shape (n_bins,)
     """
 
@@ -36,23 +35,23 @@ class Reliability:
 
     @property
     def error(self) -> float:
-        """Of probabilities: how far they are from the shares, on average over rows; else NaN."""
+        """Mean distance of probabilities from observed frequencies; NaN for decision values."""
         if self.of != "probability":
             return float("nan")
         return float(np.average(np.abs(self.said - self.share), weights=self.rows))
 
 
 def reliability(model, X, y, *, n_bins: int = 10) -> Reliability:
-    """Compare what a model says with what is, in bins of equally many rows.
+    """Compare predicted values with observed frequencies, in bins of equally many rows.
 
     Parameters
     ----------
     model : classifier
-        With ``predict_proba`` where it has it, else ``decision_function``.
+        Uses ``predict_proba`` if it has it, else ``decision_function``.
     X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     n_bins : int, default=10
-        At most so many.
+        Most bins.
 
     Examples
     --------
@@ -78,7 +77,7 @@ def reliability(model, X, y, *, n_bins: int = 10) -> Reliability:
 
 
 def _claims(model, X, y: np.ndarray) -> tuple[str, np.ndarray, np.ndarray]:
-    """What is measured, its value in every row, and whether it is so."""
+    """Return the predicted value's name, its value in every row, and whether the event occurred."""
     probable = hasattr(model, "predict_proba")
     scores = model.predict_proba(X) if probable else model.decision_function(X)
     classes = model.classes_

@@ -1,4 +1,4 @@
-"""How well a model does, as data: accuracy, a table per class, the confusion matrix, time."""
+"""Evaluate a model: accuracy, scores per class, confusion matrix, time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from widemargin.libsvm.predictors import ForeignClassifier
 from widemargin.scoring import balanced_accuracy, roc_auc
 
 MOST_IN_MATRIX = 25
-"""Classes of a confusion matrix that can still be read; of more, `Evaluation.most_confused`."""
+"""Most classes of a readable confusion matrix; with more, use `Evaluation.most_confused`."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class ClassReport:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What `evaluate` found; ``confusion[i, j]`` counts rows of class i predicted as j.
+    """Results of `evaluate`; ``confusion[i, j]`` counts rows of class i predicted as j.
 
     ``balanced_accuracy`` is the mean recall of the classes in the data, ``roc_auc`` the area under
-    the ROC curve (of several classes the mean of each against the rest; NaN where only one occurs),
-    ``log_loss`` that of probabilities, NaN where the model has none.
+    the ROC curve (for several classes the mean of each against the rest; NaN if only one occurs),
+    ``log_loss`` that of the probabilities, NaN for a model without.
     """
 
     accuracy: float
@@ -51,14 +51,14 @@ class Evaluation:
 
     @property
     def mean(self) -> ClassReport:
-        """The plain mean over the classes that the data has."""
+        """Return the unweighted mean over the classes in the data."""
         seen = [c for c in self.classes if c.rows]
         names = ("precision", "recall", "f1")
         means = (float(np.mean([getattr(c, name) for c in seen])) for name in names)
         return ClassReport("mean", self.rows, *means)
 
     def most_confused(self, most: int = 20) -> list[tuple[object, object, int]]:
-        """True class, predicted class and rows of the largest counts of wrong predictions."""
+        """Return true class, predicted class and number of rows of the most frequent errors."""
         wrong = np.where(np.eye(len(self.classes), dtype=bool), 0, self.confusion)
         largest = [k for k in np.argsort(-wrong, axis=None, kind="stable")[:most] if wrong.flat[k]]
         places = (np.unravel_index(k, wrong.shape) for k in largest)
@@ -83,7 +83,7 @@ def evaluate(model, X, y) -> Evaluation:
 
 
 def evaluate_chunks(model, chunks: Iterable[tuple[Any, Any]]) -> Evaluation:
-    """The same of data in one or more pieces (X, y), each of which is predicted on its own."""
+    """Evaluate data that comes in chunks (X, y)."""
     machine = uncalibrated(model)
     pieces, losses, seconds = [], [], 0.0
     for X, own in chunks:
@@ -95,7 +95,7 @@ def evaluate_chunks(model, chunks: Iterable[tuple[Any, Any]]) -> Evaluation:
         best = found.argmax(axis=1) if found.ndim > 1 else (found > 0).astype(int)
         predicted = machine.classes_[best]
         seconds += time.perf_counter() - started
-        if isinstance(machine, ForeignClassifier):  # of equal votes another may win than by scores
+        if isinstance(machine, ForeignClassifier):  # its ties of votes are not broken by scores
             predicted = machine.predict(X)
         pieces.append((found, predicted, own))
     scores, predicted, y = map(np.concatenate, zip(*pieces, strict=True))
@@ -123,6 +123,6 @@ def evaluate_chunks(model, chunks: Iterable[tuple[Any, Any]]) -> Evaluation:
 
 
 def _log_loss(y: np.ndarray, probability: np.ndarray, classes: np.ndarray) -> float:
-    """NaN where a label is none of the model's: it has no probability."""
+    """Return the log loss; NaN if a label is unknown to the model."""
     known = bool(np.isin(y, classes).all())
     return float(log_loss(y, probability, labels=classes)) if known else float("nan")

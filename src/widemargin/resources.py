@@ -1,4 +1,4 @@
-"""What a process may use: memory, and threads of other libraries."""
+"""Resources of the process: memory, and threads of other libraries."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any, Self
 
 from threadpoolctl import ThreadpoolController
 
-LEAST_MEMORY = 1 << 28  # bytes, which every machine is taken to have
+LEAST_MEMORY = 1 << 28  # bytes that every machine is assumed to have
 
 
 def free_memory() -> float:
-    """Bytes that this process could still use: what is available, or a limit set on it."""
+    """Return the bytes that this process can still use: available memory, or its limit."""
     return _least(_meminfo("MemAvailable"), _container(less_used=True), _address_space())
 
 
 def total_memory() -> float:
-    """Bytes of this machine, or a container's limit: the same whatever else is running."""
+    """Return the machine's memory in bytes, or a container's limit; independent of load."""
     return _least(_meminfo("MemTotal"), _container(less_used=False))
 
 
 def used_memory() -> float:
-    """Bytes of this process that are in memory; 0 on systems that do not tell."""
+    """Return the resident bytes of this process; 0 if the system does not report them."""
     try:
         import resource
 
@@ -39,7 +39,7 @@ def _least(*known: list[int]) -> float:
 
 
 def _meminfo(name: str) -> list[int]:
-    """A line of the system's account, in bytes; nothing on other systems."""
+    """Return a line of /proc/meminfo in bytes; None on other systems."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return [1024 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:")]
@@ -48,7 +48,7 @@ def _meminfo(name: str) -> list[int]:
 
 
 def _container(*, less_used: bool) -> list[int]:
-    """The limit of a container, less what it uses already; nothing where there is no limit."""
+    """Return a container's limit minus its use; None without a limit."""
     try:
         group = Path("/sys/fs/cgroup")
         limit = int((group / "memory.max").read_text())
@@ -58,18 +58,18 @@ def _container(*, less_used: bool) -> list[int]:
 
 
 def _address_space() -> list[int]:
-    """What `ulimit -v` leaves, where it is set."""
+    """Return what `ulimit -v` leaves, if it is set."""
     try:
         import resource
 
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         return [] if limit == resource.RLIM_INFINITY else [limit - pages * resource.getpagesize()]
-    except (ImportError, OSError, ValueError, IndexError):  # another system
+    except (ImportError, OSError, ValueError, IndexError):  # not Linux
         return []
 
 
-_PATIENCE = 1.0  # seconds for a lock that is held for less than a millisecond
+_PATIENCE = 1.0  # seconds to wait for a lock that is held for under a millisecond
 
 
 @cache
@@ -78,31 +78,33 @@ def _libraries(user_api: str) -> list:
 
 
 def _set_threads(library: Any, n: int) -> None:
-    """Whichever thread asks: threadpoolctl ignores all but the first one that has set OpenBLAS, so
-    that a limit set in one thread could not be lifted in another; here a lock keeps the peace."""
+    """Set the number of threads, from any thread; callers hold a lock.
+
+    threadpoolctl obeys only the first thread that sets OpenBLAS, so a limit set in one thread
+    could not be lifted in another."""
     getattr(library, "_real_set_num_threads", library.set_num_threads)(n)
 
 
 class _Limit:
-    """One thread for a kind of library, as long as anybody holds it; then what there was before."""
+    """Limits a kind of library to one thread while it has holders; then restores the number."""
 
     def __init__(self, user_api: str):
         self._user_api = user_api
-        # A holder may be collected, and so released, in the thread that is inside already.
+        # Garbage collection may release a holder in the thread that holds the lock.
         self._lock = threading.RLock()
         self._holders: set[int] = set()
         self._before: list[tuple[Any, int]] = []
 
     def set_holder(self, number: int, *, holds: bool) -> None:
-        """Repeatable: what an interrupt has left half done is done by the next call."""
+        """Set the number of holders; after an interrupt the next call completes the change."""
         lock = self._lock
-        if not lock.acquire(timeout=_PATIENCE):  # an interrupt took its owner's chance to release
+        if not lock.acquire(timeout=_PATIENCE):  # an interrupt kept the owner from releasing it
             self._lock = lock = threading.RLock()
             lock.acquire()
         try:
             (self._holders.add if holds else self._holders.discard)(number)
             if self._holders and not self._before:
-                # Known before anything changes, so that it can be restored whatever happens.
+                # Saved before any change, so that it can always be restored.
                 libraries = _libraries(self._user_api)
                 self._before = [(library, library.get_num_threads()) for library in libraries]
                 for library, _ in self._before:
@@ -116,10 +118,12 @@ class _Limit:
 
 
 class _Held:
-    """A limit, from now until the end of a ``with`` block or, where an interrupt lets that pass (it
-    may come before the block begins, or on the way out), until nobody has this object any more."""
+    """A limit until the end of a ``with`` block.
 
-    _limit: _Limit | None = None  # where an interrupt came first
+    An interrupt may skip the end (it may come before the block begins, or on the way out); then the
+    limit ends when this object is collected."""
+
+    _limit: _Limit | None = None  # None if an interrupt came first
 
     def __init__(self, limit: _Limit):
         self._limit = limit
@@ -132,7 +136,7 @@ class _Held:
     def __del__(self) -> None:
         try:
             self.release()
-        except KeyboardInterrupt:  # which goes no further from here; nor may the limit
+        except KeyboardInterrupt:  # an interrupt is swallowed here, so lift the limit
             self.release()
 
     def __enter__(self) -> Self:
@@ -146,12 +150,12 @@ _BLAS, _OPENMP = _Limit("blas"), _Limit("openmp")
 
 
 def one_openmp_thread() -> _Held:
-    """A context in which OpenMP (scikit-learn's k-means) keeps to one thread."""
+    """Return a context that limits OpenMP (scikit-learn's k-means) to one thread."""
     return _Held(_OPENMP)
 
 
 def one_blas_thread() -> _Held:
-    """A context in which BLAS keeps to one thread, whoever else is in it.
+    """Return a context that limits BLAS to one thread; several threads may enter it.
 
     For matrices of a few hundred rows a second thread saves nothing, and on a busy machine its
     spinning can cost a hundred times the work.

@@ -1,4 +1,4 @@
-"""How good predictions are, as one number: scikit-learn's names of scores, for decision values."""
+"""Score models by scikit-learn's names of scores, from decision values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from widemargin.calibration import uncalibrated
 from widemargin.errors import Parameter, ParameterError
 
 Scorer = Callable[[Any, Any, np.ndarray], float]
-"""Model, rows and true labels to a number, the larger the better."""
+"""Maps model, rows and true labels to a number; larger is better."""
 
 _PER_CLASS = {"f1": f1_score, "precision": precision_score, "recall": recall_score}
 _AVERAGES = ("macro", "micro", "weighted")
@@ -63,11 +63,11 @@ def check_scoring(
 
 
 def get_scorer(scoring: str | Scorer) -> Scorer:
-    """A scorer by scikit-learn's name, or the given function.
+    """Return a scorer by scikit-learn's name, or the given function.
 
-    What distinguishes a class ("f1", "precision", "recall", "average_precision") is that of
-    ``classes_[1]``, the one whose decision values are positive.  "roc_auc" of several classes is
-    the mean of each against the rest.
+    Scores of one class ("f1", "precision", "recall", "average_precision") are those of
+    ``classes_[1]``, whose decision values are positive.  "roc_auc" of several classes is the mean
+    of each against the rest.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def _neg_log_loss(model, X, y) -> float:
 
 
 def _plain_scorer(scoring: str) -> Scorer:
-    """Of decision values and labels."""
+    """Return a score of decision values and labels."""
     if scoring == "accuracy":
         return lambda model, X, y: model.score(X, y)
     if scoring == "roc_auc":
@@ -108,9 +108,9 @@ def _plain_scorer(scoring: str) -> Scorer:
 
 
 def roc_auc(y: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> float:
-    """Area under the ROC curve; of several classes, the mean of each against the rest.
+    """Return the area under the ROC curve; for several classes, the mean of each against the rest.
 
-    Classes that no row or every row has are left out; NaN if none is left.
+    Classes of no row or of every row are left out; NaN if none is left.
     """
     columns = scores[:, None] if scores.ndim == 1 else scores
     tested = [
@@ -124,7 +124,7 @@ def roc_auc(y: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> float:
 
 
 def balanced_accuracy(y: np.ndarray, predicted: np.ndarray) -> float:
-    """The mean recall of the classes that y has."""
+    """Return the mean recall of the classes in y."""
     if len(y) == 0:
         return float("nan")
     options = {"labels": np.unique(y), "average": "macro", "zero_division": 0.0}

@@ -1,4 +1,4 @@
-"""Which machine, kernel and C: cross-validation along paths of C with warm starts."""
+"""Select machine, kernel and C by cross-validation along warm-started paths of C."""
 
 from __future__ import annotations
 
@@ -16,18 +16,24 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from widemargin.calibration import uncalibrated, with_probabilities
-from widemargin.errors import ParameterError, listed
+from widemargin.errors import (
+    IdentifierWarning,
+    ParameterError,
+    RareClassWarning,
+    UnseenWarning,
+    listed,
+    warn_user,
+)
 from widemargin.scoring import Scorer, check_scoring, get_scorer
 from widemargin.sklearn_private import safe_indexing
-from widemargin.warning import IdentifierWarning, RareClassWarning, UnseenWarning, warn_user
 
 _MOST_NAMED = 5  # classes in a warning
 
 
 def behind_scaler(scaler, machine):
-    """The machine itself without a scaler, else a pipeline of the two.
+    """Return the machine, or a pipeline of scaler and machine.
 
-    What makes the data ready may be a pipeline too, of which the machine is then the last step.
+    The scaler may be a pipeline, which is then extended by the machine.
     """
     if scaler is None:
         return machine
@@ -37,9 +43,9 @@ def behind_scaler(scaler, machine):
 
 @dataclass(frozen=True)
 class Candidate:
-    """An estimator with `fit_path`, perhaps behind a scaler, and what to call it.
+    """An estimator with `fit_path`, optionally behind a scaler, with its settings.
 
-    With ``probability`` its models are calibrated, each by a cross-validation of its own.
+    With ``probability`` every model is calibrated by cross-validation.
     """
 
     settings: dict[str, Any]
@@ -49,36 +55,36 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """The settings in words."""
+        """The settings as text."""
         shown = {k: f"{v:g}" if isinstance(v, float) else v for k, v in self.settings.items()}
         return ", ".join(f"{k} {v}" for k, v in shown.items())
 
     def part(self, X, rows: np.ndarray, known: np.ndarray | None = None):
-        """Some rows; of a kernel matrix their values with the ``known`` rows (default: rows)."""
+        """Return some rows; of a kernel matrix, values with ``known`` rows (default: rows)."""
         if not get_tags(self.estimator).input_tags.pairwise:
             return safe_indexing(X, rows)
         return X[np.ix_(rows, rows if known is None else known)]
 
     def fit_path(self, X, y, Cs) -> list:
-        """One fitted model or pipeline per C."""
+        """Fit a model or pipeline per C."""
         scaler = None if self.scaler is None else clone(self.scaler).fit(X)
         models = self.estimator.fit_path(X if scaler is None else scaler.transform(X), y, Cs)
         found = [behind_scaler(scaler, model) for model in models]
         return [with_probabilities(m, X, y) for m in found] if self.probability else found
 
     def unfitted(self, C: float) -> tuple[Any, Any]:
-        """Scaler, perhaps None, and machine for one C."""
+        """Return the scaler (or None) and the machine for one C."""
         scaler = None if self.scaler is None else clone(self.scaler)
         return scaler, clone(self.estimator).set_params(C=C)
 
     def fit(self, X, y, C: float):
-        """The model for one C."""
+        """Fit the model for one C."""
         return behind_scaler(*self.unfitted(C)).fit(X, y)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate at one C: its score over the folds, and the seconds of its whole path.
+    """One candidate at one C: its score over the folds, and the seconds of the whole path.
 
     ``unconverged`` counts the folds whose model stopped above its ``tol``: their score is that
     of another model than the one asked for, and may be far from it on either side. ``rows`` were
@@ -98,12 +104,12 @@ class Trial:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean over the folds."""
+        """Standard error of the mean over the folds."""
         return self.spread / max(self.folds - 1, 1) ** 0.5
 
 
 def pooled(first: Trial, second: Trial) -> Trial:
-    """Two looks at the same candidate and C as one, on the folds of both."""
+    """Merge two trials of the same candidate and C, over the folds of both."""
     folds = first.folds + second.folds
 
     def mean(of: Callable[[Trial], float]) -> float:
@@ -133,7 +139,7 @@ def tune(
     scoring: str | Scorer = "accuracy",
     on_fold: Callable[[], object] = lambda: None,
 ) -> list[Trial]:
-    """Cross-validate every candidate along a path of C, the choice first (see `ranked`).
+    """Cross-validate every candidate along a path of C; return trials, the choice first.
 
     Parameters
     ----------
@@ -144,10 +150,10 @@ def tune(
         Stratified and shuffled; the same for all candidates.
     random_state : int or None
     scoring : str or callable
-        A name that `get_scorer` knows, such as "balanced_accuracy", "roc_auc" or "f1", or a
-        function of model, X and y; the larger the better.
+        A name for `get_scorer`, such as "balanced_accuracy", "roc_auc" or "f1", or a
+        function of model, X and y; larger is better.
     on_fold : callable
-        Called whenever a fold of a candidate is done, for all C.
+        Called after every fold of a candidate, for all C.
 
     Examples
     --------
@@ -191,7 +197,7 @@ def tune(
 
 
 def check_folds(y: np.ndarray, folds: int) -> None:
-    """Raise ValueError where no class has a row for each fold."""
+    """Raise ValueError if no class has a row for each fold."""
     largest = int(np.unique(y, return_counts=True)[1].max())
     if largest < folds:
         rows = f"{largest} row{'s' * (largest != 1)}"
@@ -199,7 +205,7 @@ def check_folds(y: np.ndarray, folds: int) -> None:
 
 
 def _stratified(X, y: np.ndarray, folds: int, random_state) -> list[tuple]:
-    """Rows to learn from and to score, with a word on classes that cannot be in every fold."""
+    """Return training and test rows of the folds; warn of classes that some folds lack."""
     classes, counts = np.unique(y, return_counts=True)
     few = [f"{c!r} ({n})" for c, n in zip(classes.tolist(), counts, strict=True) if n < folds]
     if few:
@@ -209,12 +215,14 @@ def _stratified(X, y: np.ndarray, folds: int, random_state) -> list[tuple]:
             RareClassWarning,
         )
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class")  # scikit-learn's word on it
+        warnings.filterwarnings(
+            "ignore", "The least populated class"
+        )  # replaced by the warning above
         return list(StratifiedKFold(folds, shuffle=True, random_state=random_state).split(X, y))
 
 
 def ranked(trials: Sequence[Trial]) -> list[Trial]:
-    """The choice first, then by score; of equals the smaller C, then the earlier candidate.
+    """Sort trials: the choice first, then by score, C and order of candidates.
 
     The choice is the best, unless it did not converge in every fold and one that did is within a
     standard error of it.
@@ -231,11 +239,11 @@ def ranked(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _scores(candidate: Candidate, X, y, Cs, scorer: Scorer, train, test) -> list[tuple]:
-    """For every C the score on the rows ``test``, and whether the fit converged."""
+    """Return for every C the score on the rows ``test``, and whether the fit converged."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # they are counted instead
-        warnings.simplefilter("ignore", UnseenWarning)  # a fold need not have every category
-        warnings.simplefilter("ignore", IdentifierWarning)  # the last fit asks
+        warnings.simplefilter("ignore", ConvergenceWarning)  # counted instead
+        warnings.simplefilter("ignore", UnseenWarning)  # folds may lack categories
+        warnings.simplefilter("ignore", IdentifierWarning)  # the final fit warns
         models = candidate.fit_path(candidate.part(X, train), y[train], Cs)
         held_out = candidate.part(X, test, train)
         return [(scorer(model, held_out, y[test]), _converged(model)) for model in models]
@@ -248,7 +256,7 @@ def _converged(model) -> bool:
 
 
 def sample_rows(X, y, most: int, random_state: int | None = 0) -> np.ndarray:
-    """Numbers of at most so many rows, drawn class by class where every class has enough."""
+    """Return at most ``most`` row indices, stratified if every class has enough rows."""
     everything = np.arange(X.shape[0])
     if len(everything) <= most:
         return everything

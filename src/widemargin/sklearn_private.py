@@ -1,7 +1,7 @@
-"""What scikit-learn has and does not promise to keep: the one file that its next release can break.
+"""All uses of scikit-learn's private interfaces: the one file that its next release can break.
 
-Functions that begin with an underscore there, by names without one; and attributes that `fit`
-leaves and that a model file has to bring back.
+Private functions, under names without an underscore, and fitted attributes that a model file has
+to restore.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ __all__ = [
 
 
 def has_callbacks(estimator) -> bool:
-    """Whether `set_callbacks` has set any."""
+    """Whether the estimator has callbacks."""
     return bool(getattr(estimator, "_skl_callbacks", None))
 
 
 def output_of(part) -> str:
-    """What `set_output` has set."""
+    """Return the output that `set_output` configured."""
     return getattr(part, "_sklearn_output_config", {}).get("transform", "default")
 
 
 # ------------------------------------------------------------------ calibration
-# sklearn.calibration is imported where it is needed: it takes longer than the rest of a fit.
+# sklearn.calibration is imported lazily: that takes longer than a small fit.
 
 
 def sigmoid_curve():
-    """From decision values to probabilities, not fitted."""
+    """Return an unfitted curve from decision values to probabilities."""
     from sklearn.calibration import _SigmoidCalibration
 
     return _SigmoidCalibration()
 
 
 def calibrated_classifier(fitted, curves: list, method: str):
-    """A fitted model with its curves, as `CalibratedClassifierCV` keeps it."""
+    """Wrap a fitted model and its curves as `CalibratedClassifierCV` does."""
     from sklearn.calibration import _CalibratedClassifier
 
     return _CalibratedClassifier(fitted, curves, classes=fitted.classes_, method=method)
 
 
 def restore_isotonic(curve, x: np.ndarray, y: np.ndarray) -> None:
-    """An IsotonicRegression as `fit` leaves it."""
+    """Restore a fitted IsotonicRegression."""
     curve.X_min_, curve.X_max_, curve.increasing_ = x[0], x[-1], True
     curve.X_thresholds_, curve.y_thresholds_ = x, y
     curve._build_f(x, y)

@@ -1,4 +1,4 @@
-"""Rows that stay on disk: mapped into memory while they are copied, and let go after that."""
+"""Rows on disk, mapped into memory only while they are copied."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from widemargin.validation import check_sparse
 
 
 class Store(ABC):
-    """Training data on disk, with its own labels and weights, as machines see it."""
+    """Training data on disk, with labels and weights, as machines use it."""
 
     @property
     @abstractmethod
@@ -29,7 +29,7 @@ class Store(ABC):
     @property
     @abstractmethod
     def classes(self) -> np.ndarray:
-        """The labels there are."""
+        """The different labels."""
 
     @property
     @abstractmethod
@@ -37,20 +37,20 @@ class Store(ABC):
 
     @abstractmethod
     def labels(self) -> np.ndarray:
-        """The number of each row's class."""
+        """Index of each row's class."""
 
     @abstractmethod
     def weights(self) -> np.ndarray:
-        """The sample weight of each row."""
+        """Sample weight of each row."""
 
     @abstractmethod
     def matrix(self) -> StoredMatrix:
-        """The raw values; refused where only codes were kept."""
+        """Return the raw values; refused for stores of codes."""
 
 
 @dataclass(frozen=True)
 class ArrayInFile:
-    """Where the bytes of an array lie."""
+    """Location of an array in a file."""
 
     file: Path | Scratch
     begin: int
@@ -59,7 +59,7 @@ class ArrayInFile:
 
     @contextmanager
     def mapped(self) -> Iterator[np.ndarray]:
-        """Pages come when they are touched, and go with the map: no file stays open."""
+        """Map the array; the file is closed at once, and pages are freed with the map."""
         size = int(np.prod(self.shape)) * np.dtype(self.dtype).itemsize
         if size == 0:
             yield np.empty(self.shape, dtype=self.dtype)
@@ -85,26 +85,26 @@ def _opened(file: Path | Scratch) -> Iterator[int]:
         yield opened.fileno()
 
 
-Block = dict[str, ArrayInFile]  # ``data``; of compressed rows ``index`` and ``start`` too
+Block = dict[str, ArrayInFile]  # ``data``; for compressed rows also ``index`` and ``start``
 
 
 @dataclass(frozen=True, repr=False)
 class StoredMatrix:
-    """Raw values by row: a slice or an index array takes some of them into memory.
+    """Raw values by row: a slice or an index array loads rows into memory.
 
-    Whoever takes all of them takes them a few at a time.
+    Code that needs all rows loads a few at a time.
 
     Attributes
     ----------
     folder : Path
-        With room for another order of the rows.
+        Has room for a reordered copy of the rows.
     blocks : list of Block
     cuts : ndarray
-        The number of each block's first row, and of rows in all.
+        First row of each block, and the total number of rows.
     n_features : int
     dtype : dtype
     name : str
-        By content.
+        Digest of the content.
     """
 
     folder: Path
@@ -131,7 +131,7 @@ class StoredMatrix:
         return f"StoredMatrix({self.shape[0]} x {self.shape[1]}, {self.name})"
 
     def __getitem__(self, which) -> Any:
-        """An array or a CSR matrix of these rows."""
+        """Load rows as an array or a CSR matrix."""
         if isinstance(which, slice):
             which = np.arange(*which.indices(len(self)))
         if np.any(which[1:] < which[:-1]):
@@ -155,7 +155,7 @@ class StoredMatrix:
         return np.concatenate([empty, *pieces], dtype=self.dtype)
 
     def _take(self, number: int, rows: np.ndarray) -> Any:
-        """Rows of one block, ascending."""
+        """Load ascending rows of one block."""
         block, run = self.blocks[number], int(rows[-1] - rows[0]) == len(rows) - 1
         with block["data"].mapped() as data:
             if not self.sparse:
@@ -165,18 +165,18 @@ class StoredMatrix:
                 ends = np.cumsum(length)
                 place = np.repeat(begin - ends + length, length) + np.arange(length.sum())
                 parts = (data[place], index[place], np.concatenate([[0], ends]))
-        with checking(block["data"].file):  # nothing compiled has seen these bytes
+        with checking(block["data"].file):  # these bytes are not validated yet
             found = sp.csr_array(parts, shape=(len(rows), self.n_features))
             check_sparse(found)
         return found
 
     def parts(self) -> Iterator[tuple[slice, Any]]:
-        """All rows in order, a block at a time."""
+        """Yield all rows in order, a block at a time."""
         for begin, end in pairwise(self.cuts.tolist()):
             yield slice(begin, end), self[begin:end]
 
     def min(self, axis: int) -> np.ndarray:
-        """Of each column, absent zeros included."""
+        """Return the minimum of each column, absent zeros included."""
         return np.min([_filled(part.min(axis=axis)) for _, part in self.parts()], axis=0)
 
     def max(self, axis: int) -> np.ndarray:
@@ -185,11 +185,11 @@ class StoredMatrix:
     def grouped(
         self, order: np.ndarray, group: np.ndarray, *, shared: bool = False
     ) -> StoredMatrix:
-        """The rows in another order, in which those of a group lie beside each other.
+        """Return a copy of the rows with those of a group adjacent.
 
-        In one pass: a block's rows of one group are written where that group has come to.  The
-        file is gone when nobody here holds the matrix any more; it has a name only if it is
-        ``shared`` with other processes.
+        Writes in one pass: a block's rows of a group are appended to that group.  The file is
+        deleted with the last reference to the matrix; it has a name only if it is ``shared`` with
+        other processes.
         """
         length = self._row_lengths()
         at = np.zeros(len(self) + 1, dtype=np.int64)
@@ -209,7 +209,7 @@ class StoredMatrix:
         return StoredMatrix(self.folder, [block], cuts, self.n_features, self.dtype, self.name)
 
     def _row_lengths(self) -> np.ndarray:
-        """How many values each row has."""
+        """Return the number of values of each row."""
         if not self.sparse:
             return np.full(len(self), self.n_features, dtype=np.int64)
         found = []
@@ -224,10 +224,10 @@ def _filled(row) -> np.ndarray:
 
 
 class Scratch:
-    """A file in a folder, as long as anybody in this process has this object.
+    """A temporary file in a folder, deleted with the last reference to this object.
 
-    It has no name, so that even a kill leaves nothing of it, unless it is ``shared``: then copies
-    of this object in other processes are its name.
+    It has no name, so that even a kill leaves nothing, unless it is ``shared`` with other
+    processes.
     """
 
     def __init__(self, folder: Path, shared: bool = False):
@@ -247,7 +247,7 @@ class Scratch:
 
 
 class _Writer:
-    """Rows to their places in a file: values, and where rows are compressed their indices."""
+    """Writes rows to their places in a file: values, and the indices of compressed rows."""
 
     def __init__(self, file: Scratch, n_values: int, dtype: np.dtype, sparse: bool):
         self._file, self._n_values, self._dtype = file, n_values, np.dtype(dtype)
@@ -257,7 +257,7 @@ class _Writer:
         self._start_at = self._index_at + 8 * n_values
 
     def write(self, values, at: int) -> None:
-        """Rows whose first value is number ``at`` of all."""
+        """Write rows, starting at value number ``at`` of the file."""
         if self._sparse:
             self._put(values.indices.astype(np.int64), self._index_at + 8 * at)
             values = values.data
@@ -282,15 +282,15 @@ class _Writer:
 
 
 def matrix_of(X) -> StoredMatrix | None:
-    """The values of a store; None for data in memory."""
+    """Return the values of a store; None for data in memory."""
     return X.matrix() if isinstance(X, Store) else X if isinstance(X, StoredMatrix) else None
 
 
 def check_store_input(estimator, store: Store, y, sample_weight) -> None:
-    """What `check_X_y` is for arrays: y and weights are the store's, and so are names."""
+    """Check a store as `check_X_y` checks arrays; y, weights and names are the store's."""
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         if given is not None:
-            raise ValueError(f"{name} must be None where X is a store, which has its own.")
+            raise ValueError(f"{name} must be None if X is a store, which has its own.")
     estimator.n_features_in_ = store.shape[1]
     if store.feature_names is not None:
         estimator.feature_names_in_ = np.array(store.feature_names, dtype=object)

@@ -64,16 +64,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ranges_ : Ranges
         Smallest and largest value, sum and number of values of each column of numbers.
     fill_, shift_, factor_ : ndarray of shape (n_numbers,)
-        A number x becomes ``(x - shift_) * factor_``; a missing one is taken for ``fill_``.
+        A number x becomes ``(x - shift_) * factor_``; a missing one counts as ``fill_``.
     dates_ : tuple of int
         The columns of dates.
     dtype_ : dtype
-        Of what `transform` returns: float32 if X was in single precision, else float64.
+        What `transform` returns: float32 if X was in single precision, else float64.
     sparse_input_, sparse_output_ : bool
         Whether X was sparse, and whether `transform` returns a CSR array.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where X had names of columns.
+        Only if the columns of X had names.
 
     See Also
     --------
@@ -125,8 +125,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : data frame, array-like or sparse matrix of shape (n_samples, n_features)
-            A frame of pandas, polars, pyarrow or what else narwhals knows; a missing value is
-            None or NaN.
+            A frame of pandas, polars, pyarrow or another library that narwhals reads; a missing
+            value is None or NaN.
         y : ignored
 
         Returns
@@ -136,7 +136,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._learn(X, before=None)
 
     def partial_fit(self, X, y=None):
-        """Learn from rows that come in chunks, each of which adds to those before.
+        """Learn from one chunk of rows, in addition to earlier chunks.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._learn(X, before=getattr(self, "columns_", None))
 
     def _learn(self, X, *, before: Columns | None) -> TableEncoder:
-        """Learn from X, and from the rows that had the columns ``before``."""
+        """Learn from X in addition to the rows summarised in ``before``."""
         self._check_params()
         if before is None:
             self.dates_ = tuple(dates_chosen(self.date_features, X))
@@ -167,7 +167,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def _settle(self, columns: Columns, ranges: Ranges, dtype: np.dtype, sparse: bool) -> None:
-        """Set what `fit` has found; ``sparse`` is whether X was."""
+        """Set the fitted attributes; ``sparse`` tells whether X was sparse."""
         self.columns_, self.ranges_ = columns, ranges
         self.dtype_, self.sparse_input_ = dtype, sparse
         self.fill_, self.shift_ = ranges.mean, np.zeros(columns.n_numbers)
@@ -203,7 +203,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return found
 
     def inverse_transform(self, X):
-        """The columns that rows were encoded from, as a pyarrow Table.
+        """Decode rows to the original columns, as a pyarrow Table.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return pa.table(columns)
 
     def _encoded(self, X) -> tuple[Any, sp.csr_array]:
-        """Numbers and indicators of rows that were read."""
+        """Encode rows as numbers and indicators."""
         values, marks = self.columns_.parts(X)
         shape = (X.shape[0], self.columns_.n_features - self.columns_.n_numbers)
         if marks is None:
@@ -253,7 +253,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return numbers, ones
 
     def _in_order(self, X):
-        """The columns of a data frame that `fit` had, by name."""
+        """Select the columns that `fit` saw from a data frame, by name."""
         names = getattr(self, "feature_names_in_", None)
         if names is None or not nw.dependencies.is_into_dataframe(X):
             return X
@@ -275,7 +275,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             check_bool("sparse_output", self.sparse_output)
 
     def get_feature_names_out(self, input_features=None):
-        """Names of the columns that `transform` returns: numbers first, then categories.
+        """Return the names of `transform`'s columns: numbers first, then categories.
 
         Returns
         -------
@@ -317,21 +317,21 @@ class Ranges(NamedTuple):
         return cls(np.where(n, low, 0.0), np.where(n, high, 0.0), total, n.astype(np.int64))
 
     def joined(self, other: Ranges) -> Ranges:
-        """Of the rows of both."""
+        """Return the ranges of the rows of both."""
         low = np.where(other.n * self.n, np.minimum(self.low, other.low), self.low + other.low)
         high = np.where(other.n * self.n, np.maximum(self.high, other.high), self.high + other.high)
         return Ranges(low, high, self.total + other.total, self.n + other.n)
 
     @property
     def mean(self) -> np.ndarray:
-        """Rounded to 40 bits, so that it does not depend on how rows were cut into chunks."""
+        """Return means rounded to 40 bits, so that they do not depend on the chunks."""
         mean = self.total / np.maximum(self.n, 1)
         mean = np.where(np.isfinite(mean), mean, self.low / 2 + self.high / 2)
         part, power = np.frexp(mean)
         return np.ldexp(np.round(np.ldexp(part, 40)), power - 40)
 
     def scaled(self, *, keep_zeros: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Shift and factor of the scaling to [0, 1]."""
+        """Return shift and factor of the scaling to [0, 1]."""
         shift = 0 * self.low if keep_zeros else self.low
         with np.errstate(over="ignore"):
             spread = np.maximum(self.high, -self.low) if keep_zeros else self.high - self.low
@@ -339,7 +339,7 @@ class Ranges(NamedTuple):
 
 
 def encoding(X, scaler, machine):
-    """The scaler, or None, to put before a machine; behind a `TableEncoder` if X is a table.
+    """Return the steps before a machine: a `TableEncoder` if X is a table, then the scaler.
 
     An `AdditiveSVC` without a scaler takes tables as they are.
     """

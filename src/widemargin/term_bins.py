@@ -1,4 +1,4 @@
-"""The values that rows have in a term, and a few bins of them, for tables and pictures."""
+"""Bin the values of a term, for tables and pictures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from widemargin.terms import MISSING, NEITHER, Term
 
 
 def term_values(X, term: Term) -> np.ndarray:
-    """What each row has in a term's column: numbers in the data's units, or names of categories.
+    """Return each row's value in a term's column: numbers in the data's units, or categories.
 
     Examples
     --------
@@ -48,15 +48,16 @@ def _column(X, j: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class TermBins:
-    """The bin of every row, from 0 on, and what each bin is called."""
+    """The bin of every row, and the names of the bins."""
 
     number: np.ndarray
     labels: tuple[str, ...]
 
     @classmethod
     def of(cls, values: np.ndarray, most: int) -> TermBins:
-        """At most so many: values themselves where they are few, else quantiles of numbers or the
-        most frequent categories; missing numbers have one more of their own.
+        """Make at most ``most`` bins, plus one for missing numbers.
+
+        Few values are bins themselves; else quantiles of numbers, or the most frequent categories.
 
         Examples
         --------

@@ -1,7 +1,7 @@
-"""An additive model as a reader sees it: centred terms, a column of the data each, in its units.
+"""Explain an additive model by centred terms, one per column of the data, in its units.
 
-The words are those of explainable boosting machines (EBM): a term's mean over the training data is
-zero, the intercept has the rest, and importance is the mean of |contribution|.
+The vocabulary is that of explainable boosting machines (EBM): a term's mean over the training data
+is zero, the intercept has the rest, and importance is the mean |contribution|.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive import AdditiveSVC
-from widemargin.additive.column_shapes import column_shape
+from widemargin.additive.explanation import column_shape
 from widemargin.machine import feature_names
 from widemargin.table_encoder import MISSING, TableEncoder
 from widemargin.units import SCALERS, Units
 
 NEITHER = "(other)"
-"""What tables and pictures call all other categories."""
+"""Name of all other categories in tables and pictures."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class Term:
     ----------
     name : str
     column : int
-        Its place in the data.
+        Its index in the data.
     features : tuple of int
-        The features of the machine that it has become: several behind a `TableEncoder`.
+        Its features in the machine: several behind a `TableEncoder`.
     categories : tuple of str
-        None of a column of numbers; missing is one of them.
+        Empty for a column of numbers; includes missing.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a term adds to each score at the values that its column can have.
+    """A term's contribution to each score at the values of its column.
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ class Shape:
         Numbers in the data's units, ascending; or categories.
     scores : ndarray of shape (n_values, n_scores)
     share : ndarray of shape (n_values,)
-        How often each occurs in the training data.
+        Frequency of each value in the training data.
     missing : ndarray of shape (n_scores,) or None
-        What a missing number adds, if the model has learned that; of categories missing is one.
+        Contribution of a missing number, if the model learned one.
     """
 
     values: np.ndarray
@@ -68,7 +68,7 @@ class Shape:
 
     @property
     def seen(self) -> Shape:
-        """From the first to the last value that occurs in the training data."""
+        """Return the shape from the first to the last value that occurs in the training data."""
         if not self.share.any():
             return self
         occurring = np.flatnonzero(self.share)
@@ -77,15 +77,15 @@ class Shape:
 
 
 def explain(model, names: Sequence[str] | None = None) -> Explanation:
-    """A fitted `AdditiveSVC`, or a pipeline of preparations and one, as a sum of terms.
+    """Return a fitted `AdditiveSVC`, alone or in a pipeline, as a sum of terms.
 
     Parameters
     ----------
     model : AdditiveSVC or Pipeline
-        Preparations are undone: a `TableEncoder`, which comes first, and MinMaxScaler,
-        MaxAbsScaler and StandardScaler.
+        A pipeline may begin with a `TableEncoder` and contain MinMaxScaler, MaxAbsScaler and
+        StandardScaler; terms are in the units before them.
     names : sequence of str, default=None
-        Of the columns of the data, where the model does not know them.
+        Names of the data's columns, if the model has none.
 
     Returns
     -------
@@ -116,20 +116,22 @@ def explain(model, names: Sequence[str] | None = None) -> Explanation:
             "functions: use an AdditiveSVC, or a Pipeline of scalers and one."
         )
     check_is_fitted(machine, "model_")
-    units = Units.of(model)  # first: what has no units has no columns of those names either
+    units = Units.of(
+        model
+    )  # first, because steps without units have no columns of those names either
     encoder = model[0] if isinstance(model, Pipeline) else None
     encoder = encoder if isinstance(encoder, TableEncoder) else None
-    if names is None:  # a machine behind scalers does not know them
+    if names is None:  # a machine behind scalers has no names
         names = getattr(model, "feature_names_in_", None)
     known = feature_names(encoder or machine, names)
-    if len(set(known)) < len(known):  # a term is asked for by its name
+    if len(set(known)) < len(known):  # terms are selected by name
         twice, _ = Counter(known).most_common(1)[0]
         raise ValueError(f"names has {twice!r} twice; give every column a name of its own.")
     return Explanation(model, machine, units, tuple(known), encoder)
 
 
 def is_explainable(model) -> bool:
-    """Whether `explain` takes a model: additive, and behind nothing but preparations it undoes."""
+    """Whether `explain` accepts a model."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     before = steps[1:-1] if isinstance(steps[0], TableEncoder) else steps[:-1]
     known = (*SCALERS, type(None))
@@ -139,9 +141,9 @@ def is_explainable(model) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The terms of a model, and what each adds.
+    """The terms of a model and their contributions.
 
-    Scores are those of ``decision_function``: one per class, or that of the second of two.
+    Scores are those of ``decision_function``: one per class, or one for the second of two.
     """
 
     model: AdditiveSVC | Pipeline
@@ -152,23 +154,23 @@ class Explanation:
 
     @property
     def feature_names(self) -> list[str]:
-        """What the machine's features are called."""
+        """Names of the machine's features."""
         names = np.array(self.column_names, dtype=object)
         return [*(names if self.encoder is None else self.encoder.get_feature_names_out(names))]
 
     @property
     def classes(self) -> np.ndarray:
-        """The classes that have a score."""
+        """Classes that have a score."""
         return self.machine.classes_[self.machine.coding_.scored]
 
     @property
     def intercept(self) -> np.ndarray:
-        """(n_scores,): the mean decision value over the training data."""
+        """Mean decision value over the training data, (n_scores,)."""
         return self.machine.model_.centred_intercept @ self.machine.coding_.readout
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """In the order of columns."""
+        """Terms in the order of columns."""
         return tuple(self._term(j, name) for j, name in enumerate(self.column_names))
 
     def _term(self, column: int, name: str) -> Term:
@@ -183,22 +185,22 @@ class Explanation:
 
     @property
     def ranked(self) -> list[Term]:
-        """The terms by importance, the largest first."""
+        """Return the terms by importance, the largest first."""
         order = np.argsort(-self.importances(), kind="stable")
         return [self.terms[k] for k in order]
 
     def term(self, wanted: int | str) -> Term:
-        """A term by the name or number of its column, or by one of its categories."""
+        """Return a term by the name or number of its column, or by one of its categories."""
         for term in self.terms:
             known = {term.name, term.column}
             known |= {f"{term.name}={category}" for category in term.categories}
             if wanted in known:
                 return term
-        raise ValueError(f"There is no term {wanted!r}; there are {len(self.terms)} of them.")
+        raise ValueError(f"There is no term {wanted!r} among {len(self.terms)}.")
 
     def shape(self, term: Term) -> Shape:
-        """What a term adds at every value of its column."""
-        term = self.terms[term.column]  # of another fit perhaps, with categories of its own
+        """Return a term's contribution at every value of its column."""
+        term = self.terms[term.column]  # the term may come from another fit with other categories
         if self.encoder is None:
             return self._column(term.column, term.categories)
         if term.categories:
@@ -208,16 +210,16 @@ class Explanation:
         return self._beside(shape, number, missing[0]) if missing else shape
 
     def feature_shape(self, j: int) -> Shape:
-        """What a feature of the machine adds at every value."""
+        """Return the contribution of a machine's feature at every value."""
         return self.shape(self.terms[j]) if self.encoder is None else self._column(j)
 
     def contributions(self, X, class_label=None) -> np.ndarray:
-        """What each term adds to the decision values of rows, and the intercept last.
+        """Return each term's contribution to the decision values of rows, the intercept last.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            In the data's units, as the model itself takes it.
+            In the data's units, as for the model itself.
         class_label : object, default=None
             Only this class; not needed for two classes.
 
@@ -235,10 +237,10 @@ class Explanation:
         return parts
 
     def importances(self, X=None) -> np.ndarray:
-        """The mean of |contribution| of each term, averaged over classes.
+        """Return the mean |contribution| of each term, averaged over classes.
 
-        Over the rows of X, in which contributions are centred; by default over the training data,
-        from the frequencies that the model holds, rows weighted as in the fit.
+        Over the rows of X, with contributions centred there; by default over the training data,
+        from the frequencies in the model, with the fit's sample weights.
         """
         if X is not None:
             parts = self.contributions(X)[:, :-1]
@@ -256,7 +258,7 @@ class Explanation:
         return float(total.mean())
 
     def _column(self, j: int, categories: Sequence[str] = ()) -> Shape:
-        """One feature: numbers in the data's units, or categories."""
+        """Return the shape of one feature: numbers in the data's units, or categories."""
         own = column_shape(self.machine.model_, self.machine.columns_, j)
         scores = own.scores @ self.machine.coding_.readout
         missing = None if own.missing is None else own.missing @ self.machine.coding_.readout
@@ -269,7 +271,7 @@ class Explanation:
         return Shape(np.array(categories, dtype=object), scores, share)
 
     def _beside(self, shape: Shape, number: int, missing: int) -> Shape:
-        """The shape of a number, with what its indicator of missing values adds."""
+        """Add the contribution of missing values to the shape of a number."""
         assert self.encoder is not None
         off, on, share = self._switch(missing)
         place = int(np.abs(shape.values - self.encoder.fill_[number]).argmin())
@@ -278,14 +280,14 @@ class Explanation:
         return Shape(shape.values, shape.scores + off, own, shape.scores[place] + on)
 
     def _switch(self, j: int) -> tuple[np.ndarray, np.ndarray, float]:
-        """What a feature of zeros and ones adds at both, and the share of its ones."""
+        """Return the contributions of a 0/1 feature at both values, and the share of ones."""
         shape = self._column(j)
         no, yes = (int(np.abs(shape.values - value).argmin()) for value in (0, 1))
         share = 0.0 if no == yes else float(shape.share[yes])
         return shape.scores[no], shape.scores[yes], share
 
     def _categories(self, term: Term) -> Shape:
-        """Every category of a column that has become a feature for each."""
+        """Return the shape of a column with a feature per category."""
         off, on, share = map(np.array, zip(*map(self._switch, term.features), strict=True))
         scores = off.sum(axis=0) - off + on
         return Shape(np.array(term.categories, dtype=object), scores, share)

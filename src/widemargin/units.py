@@ -1,4 +1,4 @@
-"""The data's own units behind scikit-learn's scalers: one affine map per feature, both ways."""
+"""Convert between the data's units and a scaler's output: one affine map per feature."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from widemargin.table_encoder import TableEncoder
 
 SCALERS = (MinMaxScaler, MaxAbsScaler, StandardScaler)
-"""What keeps columns and can be undone."""
+"""Invertible scalers that act on each column separately."""
 
 
 @dataclass(frozen=True)
 class Units:
-    """What a machine sees of a value of feature j is ``factor[j] * value + offset[j]``.
+    """A machine's input for a value of feature j is ``factor[j] * value + offset[j]``.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class Units:
 
     @classmethod
     def of(cls, model) -> Units:
-        """Those of a fitted machine, or of a pipeline of preparations before it."""
+        """Return the units of a fitted machine or pipeline."""
         steps = model.steps if isinstance(model, Pipeline) else [("", model)]
         n_features = steps[-1][1].n_features_in_
         factor, offset = np.ones(n_features), np.zeros(n_features)
@@ -46,16 +46,16 @@ class Units:
         return cls(factor, offset)
 
     def raw(self, feature: int, scaled):
-        """In the data's units."""
+        """Convert to the data's units."""
         return (scaled - self.offset[feature]) / self.factor[feature]
 
     def scaled(self, feature: int, raw):
-        """As the machine sees it."""
+        """Convert to the machine's units."""
         return self.factor[feature] * raw + self.offset[feature]
 
 
 def _affine(scaler) -> tuple:
-    """Factor and offset of one scaler, or of what a `TableEncoder` makes of numbers."""
+    """Return factor and offset of a scaler, or of a `TableEncoder` on numbers."""
     if isinstance(scaler, TableEncoder):
         ones = np.ones(scaler.columns_.n_features - len(scaler.factor_))
         shift = -scaler.shift_ * scaler.factor_
@@ -68,7 +68,7 @@ def _affine(scaler) -> tuple:
         scale = scaler.scale_ if scaler.with_std else 1.0
         return 1 / scale, -scaler.mean_ / scale if scaler.with_mean else 0.0
     raise ValueError(
-        f"What {type(scaler).__name__} makes of the data has no units of its own: before the "
+        f"{type(scaler).__name__} cannot be converted back to the data's units: before the "
         "machine a pipeline may have a TableEncoder, MinMaxScaler, MaxAbsScaler and "
-        "StandardScaler. Explain the last step alone, in the units that it sees."
+        "StandardScaler. Explain the last step alone, in its own units."
     )

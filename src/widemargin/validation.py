@@ -1,4 +1,4 @@
-"""Checks of parameters and data; every message names what is wrong, where, and the way out."""
+"""Check parameters and data; messages say what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -13,9 +13,16 @@ from sklearn.utils import compute_class_weight, get_tags
 from sklearn.utils.validation import validate_data
 
 from widemargin.categories import is_missing
-from widemargin.errors import Feature, Message, ParameterError, not_finite, quoted
+from widemargin.errors import (
+    Feature,
+    Message,
+    ParameterError,
+    UnscaledWarning,
+    not_finite,
+    quoted,
+    warn_user,
+)
 from widemargin.sklearn_private import check_sample_weight
-from widemargin.warning import UnscaledWarning, warn_user
 
 UNSCALED_RATIO = 100
 _ROWS_AT_A_TIME = 4096
@@ -23,7 +30,7 @@ _MOST_FEATURES = (1 << 32) - 1
 
 
 def check_choice(name: str, value, choices, more: str = "") -> None:
-    """``value`` is one of ``choices``; ``more`` is said after them otherwise."""
+    """Raise unless ``value`` is one of ``choices``; ``more`` ends the message."""
     known = value in choices if isinstance(value, str) else any(value is c for c in choices)
     if not known:
         listed = ", ".join(repr(c) for c in choices)
@@ -31,7 +38,7 @@ def check_choice(name: str, value, choices, more: str = "") -> None:
         raise ParameterError(name, value, f"is not known. Use {one_of}{listed}.{more}")
 
 
-# Machines do not know each other: this is what each says of the other's kernels.
+# Kernels by machine, for the messages of the other machine.
 KERNELS_ELSEWHERE = {
     "AdditiveSVC": ("intersection", "chi2", "hellinger", "jensen_shannon", "linear"),
     "KernelSVC": ("linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "precomputed"),
@@ -39,7 +46,7 @@ KERNELS_ELSEWHERE = {
 
 
 def machine_of_kernel(kernel) -> str:
-    """A sentence on the machine that has a kernel of this name, with a space before; or nothing."""
+    """Return a sentence on the machine with a kernel of this name, after a space; or ""."""
     for machine, kernels in KERNELS_ELSEWHERE.items():
         if isinstance(kernel, str) and kernel in kernels:
             return f" {machine}({kernel!r}) has it."
@@ -49,9 +56,11 @@ def machine_of_kernel(kernel) -> str:
 def check_number(
     name, value, *, low=None, high=None, above=None, integer=False, finite=False
 ) -> None:
-    """``value`` is a number with low <= value <= high and value > above."""
+    """Raise unless ``value`` is a number with low <= value <= high and value > above."""
     plain = type(value) is int or (type(value) is float and not integer)
-    kind = numbers.Integral if integer else numbers.Real  # slow to ask: of others only
+    kind = (
+        numbers.Integral if integer else numbers.Real
+    )  # isinstance of ABCs is slow, so only for other types
     if not plain and (not isinstance(value, kind) or isinstance(value, (bool, np.bool_))):
         wanted = "an integer" if integer else "a number"
         raise TypeError(f"{name} must be {wanted}, got {value!r}.")
@@ -89,7 +98,7 @@ def check_max_seconds(value) -> None:
 
 
 def check_number_or_auto(name, value, **bounds) -> None:
-    """A number within bounds, or the string "auto"."""
+    """Raise unless ``value`` is a number within bounds or the string "auto"."""
     if isinstance(value, str):
         check_choice(name, value, ("auto",))
     else:
@@ -102,7 +111,7 @@ def _options(estimator) -> dict:
 
 
 def check_X(estimator, X, *, reset: bool):
-    """scikit-learn's checks without its float64 copy, and non-finite values named by place."""
+    """Check X like scikit-learn, without a float64 copy; locate non-finite values."""
     if not _is_plain(estimator, X, None if reset else estimator.n_features_in_):
         check_sparse(X)
         with naming_columns(X):
@@ -115,7 +124,7 @@ def check_X(estimator, X, *, reset: bool):
 
 
 def check_X_y(estimator, X, y):
-    """The same for training data."""
+    """Check training data like `check_X`."""
     given = y
     if _is_plain(estimator, X) and _is_plain_y(y, X):
         estimator.n_features_in_ = X.shape[1]
@@ -130,9 +139,9 @@ def check_X_y(estimator, X, y):
 
 
 def _is_plain(estimator, X, n_features: int | None = None) -> bool:
-    """Whether X is what scikit-learn's checks would leave it, with so many features if any.
+    """Whether X is an array that scikit-learn's checks would not change.
 
-    They look for data frames of every kind, which takes longer than a small fit.
+    Those checks look for data frames of every kind, which takes longer than a small fit.
     """
     return (
         type(X) is np.ndarray
@@ -140,17 +149,17 @@ def _is_plain(estimator, X, n_features: int | None = None) -> bool:
         and X.size > 0
         and X.dtype.kind in "biuf"
         and n_features in (None, X.shape[1])
-        and not hasattr(estimator, "feature_names_in_")  # whose absence is worth a warning
+        and not hasattr(estimator, "feature_names_in_")  # missing names cause a warning
     )
 
 
 def _is_plain_y(y, X: np.ndarray) -> bool:
-    """The same of labels that cannot be anything but classes."""
+    """Whether y is an array of labels that can only be classes."""
     return type(y) is np.ndarray and y.shape == X.shape[:1] and y.dtype.kind in "biuU"
 
 
 def _remember_label(estimator, y) -> None:
-    """The name of the column that the labels came from, as scikit-learn keeps those of X."""
+    """Store the name of the labels' column, as scikit-learn stores those of X."""
     name = getattr(y, "name", None)
     if isinstance(name, str) and name:
         estimator.label_name_ = name
@@ -159,14 +168,14 @@ def _remember_label(estimator, y) -> None:
 
 
 def column_name(estimator, column: int) -> str | Feature:
-    """A column in a message: the data frame's name for it, or its number."""
+    """Name a column in a message by the data frame's name or its number."""
     names = getattr(estimator, "feature_names_in_", None)
     return Feature(column) if names is None else repr(str(names[column]))
 
 
 @contextmanager
 def naming_columns(X) -> Iterator[None]:
-    """Columns without numbers are refused by name: times at once, text where it cannot be read."""
+    """Refuse columns without numbers by name: times at once, text if it cannot be parsed."""
     kinds = _kinds_of_columns(X)
     times = [column for column, is_time in kinds.items() if is_time]
     if times:
@@ -182,7 +191,7 @@ def naming_columns(X) -> Iterator[None]:
         if not bad and unclear:
             where = "" if unclear == [None] else f" in {_columns(unclear)}"
             raise ValueError(
-                f"X holds pandas' NA among objects{where}, which are no numbers. Turn them into "
+                f"X holds pandas' NA among objects{where}. Turn them into "
                 "numbers that may be missing, for example with astype('Float64') in a data frame, "
                 "or put numpy.nan in its place."
             ) from None
@@ -200,7 +209,7 @@ def _check_numbers(X) -> None:
 
 
 def _kinds_of_columns(X) -> dict:
-    """Of each column of a frame, whether it holds times; of an array as a whole, under None."""
+    """Map each column of a frame to whether it holds times; an array has the key None."""
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         return dict(zip(X.columns, map(_is_time, X.dtypes), strict=True))
     if hasattr(X, "schema") and hasattr(X, "column_names"):  # of pyarrow
@@ -218,7 +227,7 @@ def _is_time(dtype) -> bool:
 
 def _is_no_number(X, column) -> bool:
     if column is None:
-        return False  # one array has one type, which the error itself names
+        return False  # the error names the type of a single array
     values = np.asarray(X[column])
     if values.dtype.kind not in "OSUT" or values.ndim != 1:
         return False
@@ -231,7 +240,7 @@ def _is_no_number(X, column) -> bool:
 
 
 def _has_na_object(X, column) -> bool:
-    """Whether pandas' NA, which is no number to NumPy, is among objects."""
+    """Whether objects include pandas' NA, which NumPy cannot convert."""
     values = X if column is None else np.asarray(X[column])
     return values.dtype == object and any(type(v).__name__ == "NAType" for v in values.flat)
 
@@ -244,10 +253,10 @@ def _columns(columns: list, most: int = 10) -> str:
 
 
 def canonical(X):
-    """A matrix whose compressed rows are sorted and free of duplicates: X itself, or a copy.
+    """Return X if its sparse rows are sorted without duplicates, else a copy that is.
 
-    SciPy makes a matrix so when it first has to (to count, or to find the largest value), in place:
-    in the caller's own arrays, which perhaps cannot be written.
+    SciPy would sort in place (to count, or to find the largest value), in the caller's arrays,
+    which may be read-only.
     """
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
@@ -256,7 +265,7 @@ def canonical(X):
 
 
 def sample_weights(sample_weight, X, y=None, class_weight=None) -> np.ndarray:
-    """Weight of each sample, times that of its class; 0 means absent."""
+    """Return the weight of each sample times that of its class; 0 means absent."""
     weight = np.ones(X.shape[0])
     if sample_weight is not None:
         weight = check_sample_weight(
@@ -264,7 +273,7 @@ def sample_weights(sample_weight, X, y=None, class_weight=None) -> np.ndarray:
         )
     if class_weight is None:
         return weight
-    present = weight > 0  # a class without weight has no balanced share
+    present = weight > 0  # classes without weight do not count for "balanced"
     y = np.asarray(y)[present]
     classes, label = np.unique(y, return_inverse=True)
     if isinstance(class_weight, str):
@@ -273,18 +282,18 @@ def sample_weights(sample_weight, X, y=None, class_weight=None) -> np.ndarray:
         by_class = compute_class_weight(
             class_weight, classes=classes, y=y, sample_weight=weight[present]
         )
-    else:  # scikit-learn would take the text "1" for a number
+    else:  # scikit-learn would match the text "1" with a number
         by_class = _weights_by_name(class_weight, classes)
     for c, w in zip(classes.tolist(), by_class, strict=True):
         if not (np.isfinite(w) and w >= 0):
             raise ValueError(f"class_weight of class {c!r} must be finite and not negative: {w:g}.")
-    weight = weight.copy()  # the caller's own array, perhaps
+    weight = weight.copy()  # may be the caller's array
     weight[present] *= by_class[label]
     return weight
 
 
 def _weights_by_name(class_weight: dict, classes: np.ndarray) -> np.ndarray:
-    """1 for a class that is not named; a name that is no class is refused where one is missing."""
+    """Return weights by class, 1 by default; refuse unknown keys if a class has no weight."""
     if not isinstance(class_weight, dict):
         raise ValueError(f'class_weight={class_weight!r} must be a dict, "balanced" or None.')
     labels = classes.tolist()
@@ -299,7 +308,7 @@ def _weights_by_name(class_weight: dict, classes: np.ndarray) -> np.ndarray:
 
 
 def check_unscaled(estimator, X, way_out: str) -> None:
-    """Warn if one feature's spread makes a kernel of distances blind to the others."""
+    """Warn if one feature's range dominates distances."""
     if X.shape[1] < 2:
         return
     low, high = column_ranges(X)
@@ -324,8 +333,8 @@ def check_unscaled(estimator, X, way_out: str) -> None:
 
 
 def check_sums(C: float, weight: np.ndarray, largest: float, unit: float = 1.0) -> None:
-    """Refuse what double precision cannot hold: a'Qa with all variables at their bounds, and bounds
-    whose reciprocals it does not have.
+    """Refuse problems outside double precision: a'Qa with all variables at their bounds, and the
+    reciprocals of the bounds.
 
     ``largest`` is the largest kernel value, ``unit`` that of C.
     """
@@ -345,7 +354,7 @@ def check_sums(C: float, weight: np.ndarray, largest: float, unit: float = 1.0) 
 
 
 def median(values: np.ndarray) -> float:
-    """As NumPy's, which takes several times as long for few values; 0 of none."""
+    """Return the median, 0 for no values; much faster than NumPy's for few values."""
     n = len(values)
     if n == 0:
         return 0.0
@@ -354,7 +363,7 @@ def median(values: np.ndarray) -> float:
 
 
 def column_ranges(X) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest and largest value of each column, absent zeros included."""
+    """Return the smallest and largest value of each column, absent zeros included."""
     low, high = X.min(axis=0), X.max(axis=0)
     if sp.issparse(X):
         low, high = low.toarray().ravel(), high.toarray().ravel()
@@ -362,7 +371,7 @@ def column_ranges(X) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_sparse(X) -> None:
-    """Indices and row pointers of a sparse matrix, before any compiled code trusts them."""
+    """Check indices and row pointers of a sparse matrix, which compiled code trusts."""
     if not sp.issparse(X):
         return
     if max(X.shape) > _MOST_FEATURES:
@@ -393,7 +402,7 @@ def check_sparse(X) -> None:
 
 
 def check_finite(estimator, X) -> None:
-    """Raise ValueError naming the first infinity, or NaN unless that is taken, and its place."""
+    """Raise ValueError with the place of the first infinity, or of NaN unless allowed."""
     values = X.data if sp.issparse(X) else X
     if values.dtype.kind != "f":
         return

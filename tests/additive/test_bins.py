@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
-from widemargin.additive.encoder import AUTO_BINS
-
 from .encoding import codes_of, counts, crowded, each_binning, each_scaling, fit, same
 
 
@@ -41,7 +39,7 @@ def test_bins_that_would_be_ignored_are_refused():
 
 
 def test_default_is_255_bins():
-    assert fit(crowded())[0].n_codes == AUTO_BINS + 1
+    assert fit(crowded())[0].n_codes == 255 + 1
 
 
 @each_binning

@@ -5,7 +5,7 @@ import pytest
 import reference
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin.duality import GAP, LOSS, N_SUMS, PG_MAX, PG_MIN, QUADRATIC, Certificate
+from widemargin.losses import GAP, LOSS, N_SUMS, PG_MAX, PG_MIN, QUADRATIC, Certificate
 
 from .problems import LOSSES, MULTI_CLASS, c_of, exact, histograms, squared, svc, unconverged
 

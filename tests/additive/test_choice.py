@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
 
 from widemargin import AdditiveMap, AdditiveSVC, load, save
-from widemargin.additive.choice import choose_kernel
+from widemargin.additive.learn import choose_kernel
 from widemargin.additive.source import Values
 
 RNG = np.random.default_rng(0)

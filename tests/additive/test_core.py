@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from widemargin import _core
-from widemargin.duality import N_SUMS
+from widemargin.losses import N_SUMS
 
 LANES, RANK, N_ROWS, N_FEATURES, N_CODES = _core.LANES, 4, 6, 3, 5
 each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -53,7 +53,7 @@ def simplex_call(n_classes=3):
 
 def sweep_call():
     return {"order": np.arange(N_ROWS, dtype=np.int32), "begin": 0, "seconds": 1.0,
-            "shrink": NEVER, "fate": np.zeros(N_ROWS, np.uint8),
+            "shrink": NEVER, "status": np.zeros(N_ROWS, np.uint8),
             "account": np.zeros((N_SUMS, LANES))}  # fmt: skip
 
 
@@ -123,9 +123,9 @@ def test_the_duals_refuse_arrays_that_do_not_fit(make, call, change, error, mess
         ({"begin": 7}, ValueError, "begin is out of range"),
         ({"begin": -1}, ValueError, "begin is out of range"),
         ({"shrink": NEVER[:1]}, ValueError, "shrink must be"),
-        ({"fate": np.zeros(5, np.uint8)}, ValueError, "fate must be uint8"),
-        ({"fate": np.zeros(6, bool)}, ValueError, "fate must be uint8"),
-        ({"fate": np.zeros(12, np.uint8)[::2]}, TypeError, "incompatible"),
+        ({"status": np.zeros(5, np.uint8)}, ValueError, "status must be uint8"),
+        ({"status": np.zeros(6, bool)}, ValueError, "status must be uint8"),
+        ({"status": np.zeros(12, np.uint8)[::2]}, TypeError, "incompatible"),
         ({"account": np.zeros((4, LANES))}, ValueError, "account must be"),
         ({"account": np.zeros((LANES, N_SUMS)).T}, TypeError, "incompatible"),
     ],

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from widemargin import PowerMean, papers
-from widemargin.additive.tables import LOG_OFFSET, PMSVM_NODES
+from widemargin.additive import resolve_kernel
 
 from .helpers import svc
 
@@ -77,8 +77,15 @@ def test_icd_quantises_to_one_hundred_levels(digits):
 
 
 def test_pmsvm_nodes_are_the_papers():
-    assert PMSVM_NODES == (0.01, 0.06, 0.75)
-    assert LOG_OFFSET == 0.05
+    """At the nodes .01, .06 and .75 the polynomials in ln(t + .05) interpolate the kernel."""
+    X = np.array([[0.0], [0.01], [0.06], [0.3], [0.75], [1.0]])
+    model = papers.pmsvm(kernel="jensen_shannon").fit(X, [0, 1] * 3).model_
+    t = model.lookup.encoder.representatives[1:]
+    exact = resolve_kernel("jensen_shannon")(t[:, None], t)
+    error = np.abs(model.tables.gram()[1:, 1:] - exact).max(axis=1)
+    at_nodes = np.any(np.isclose(t[:, None], [0.01, 0.06, 0.75], atol=1e-6), axis=1)
+    assert at_nodes.sum() == 3
+    assert error[at_nodes].max() < 1e-5 < error[~at_nodes].min()
 
 
 @pytest.mark.parametrize(("p", "degree"), [(-1.0, 2), (-8.0, 4)])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from widemargin import PowerMean, papers
-from widemargin.additive.tables import LOG_OFFSET, chebyshev_nodes
 
 from .encoding import codes_of, fit
 
@@ -14,10 +13,14 @@ X = np.linspace(-1, 1, 20_001)
 
 
 def nodes(degree):
-    """On [-1, 1]."""
-    low, high = np.log(LOG_OFFSET), np.log(1 + LOG_OFFSET)
-    u = np.log(chebyshev_nodes(degree) + LOG_OFFSET)
-    return (2 * u - low - high) / (high - low)
+    """PmSVM-LUT, eq. 13, on [-1, 1]."""
+    return np.cos((2 * np.arange(1, degree + 2) - 1) / (2 * (degree + 1)) * np.pi)
+
+
+def placed(s):
+    """From [-1, 1] to [0, 1], evenly in ln(t + 0.05)."""
+    low, high = np.log(0.05), np.log(1.05)
+    return np.exp((low + high) / 2 + s * (high - low) / 2) - 0.05
 
 
 def cardinals(at, x):
@@ -92,7 +95,7 @@ def test_floored_bins_keep_zeros_of_a_kernel_that_does_not_vanish_there():
 def test_the_papers_bound_of_the_logarithms_error_is_not_that_of_its_tables():
     """Sec. 5.1 says E_1 < .001 with b = 1000.  That is so above x = .95; near 0 it is .02."""
     x = np.linspace(0.001, 0.999999, 100_001)
-    error = np.log(x + LOG_OFFSET) - np.log(np.floor(1000 * x) / 1000 + LOG_OFFSET)
+    error = np.log(x + 0.05) - np.log(np.floor(1000 * x) / 1000 + 0.05)
     assert error.max() == pytest.approx(np.log(0.052 / 0.051), rel=1e-3)
     assert error[x > 0.95].max() <= 0.001
 
@@ -100,9 +103,9 @@ def test_the_papers_bound_of_the_logarithms_error_is_not_that_of_its_tables():
 @pytest.mark.parametrize(("p", "largest"), [(-1.0, 0.0026), (-8.0, 0.0029)])
 def test_floored_updates_are_a_few_thousandths_off(p, largest):
     """E_2 of sec. 5.1, X^-1 M_p(c, .) at x and at its entry, which the paper says is < .001."""
-    c, x, kernel = chebyshev_nodes(2), np.linspace(0.001, 0.999999, 100_001), PowerMean(p)
+    c, x, kernel = placed(nodes(2)), np.linspace(0.001, 0.999999, 100_001), PowerMean(p)
     change = kernel(c[:, None], x) - kernel(c[:, None], np.floor(1000 * x) / 1000)
-    powers = np.log(c + LOG_OFFSET)[:, None] ** np.arange(3)
+    powers = np.log(c + 0.05)[:, None] ** np.arange(3)
     error = np.abs(np.linalg.solve(powers, change)).sum(axis=0)
     assert error.max() == pytest.approx(largest, rel=0.02)
 

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from widemargin import AdditiveSVC, _core
 from widemargin.additive import solver
 from widemargin.additive.solver import Stopping, minimise
-from widemargin.duality import GAP, LOSS, PG_MAX, PG_MIN, QUADRATIC
 from widemargin.engine import Control
+from widemargin.losses import GAP, LOSS, PG_MAX, PG_MIN, QUADRATIC
 
 from .problems import LOSSES, MULTI_CLASS, histograms, svc
 
@@ -42,18 +42,18 @@ class PlainProblem:
     def duals(self, groups):
         return (self for _ in groups)
 
-    def sweep(self, order, begin, bounds, fate, account):
+    def sweep(self, order, begin, bounds, status, account):
         end = min(begin + 7, len(order))
         for i in order[begin:end]:
             gradient = self.account(i, account)
             self.visited.append(i)
             if self.alpha[i] == 0 and gradient > bounds[0, 0]:
-                fate[i] = _core.RESTS
+                status[i] = _core.RESTS
             else:
                 step = gradient / (self.Q[i, i] + 0.5 / self.c)
                 before, self.alpha[i] = self.alpha[i], max(self.alpha[i] - step, 0.0)
                 if self.alpha[i] != before:
-                    fate[i] = _core.MOVED
+                    status[i] = _core.MOVED
         return end
 
     def certify(self, begin, account):
@@ -95,10 +95,10 @@ class Blocks:
     def __init__(self, problem, rows):
         self.problem, self.rows, self.n_rows = problem, rows, len(rows)
 
-    def sweep(self, order, begin, bounds, fate, account):
+    def sweep(self, order, begin, bounds, status, account):
         everywhere = np.zeros(self.problem.n_rows, dtype=np.uint8)
         end = self.problem.sweep(self.rows[order], begin, bounds, everywhere, account)
-        fate |= everywhere[self.rows]
+        status |= everywhere[self.rows]
         return end
 
     def certify(self, begin, account):
@@ -159,7 +159,7 @@ def test_a_sweep_mixes_the_samples_of_some_blocks_at_a_time_and_other_ones_in_th
 def test_blocks_whose_samples_are_all_shrunk_are_not_asked_for():
     problem = blocked()
     samples = solver.ActiveSamples(problem)
-    samples._fate[:25] = _core.RESTS
+    samples._status[:25] = _core.RESTS
     samples.shrink(np.zeros((5, 16)))
     samples.sweep(np.random.default_rng(0), Control())
     assert problem.asked == [(3,)]
@@ -170,9 +170,9 @@ def test_samples_that_move_are_visited_again_and_fewer_are_visited_in_all():
     class Far(PlainProblem):
         """Nine in ten samples stay where they are."""
 
-        def sweep(self, order, begin, bounds, fate, account):
-            end = super().sweep(order, begin, bounds, fate, account)
-            fate[np.arange(self.n_rows) % 10 > 0] = 0
+        def sweep(self, order, begin, bounds, status, account):
+            end = super().sweep(order, begin, bounds, status, account)
+            status[np.arange(self.n_rows) % 10 > 0] = 0
             return end
 
     whole = plain()
@@ -202,8 +202,8 @@ def test_an_estimate_of_nothing_left_does_not_end_a_fit_that_the_judge_does_not_
     """The sums of a sweep may say that nothing is left to gain, however often they are wrong."""
 
     class Blind(PlainProblem):
-        def sweep(self, order, begin, bounds, fate, account):
-            return super().sweep(order, begin, bounds, fate, np.zeros_like(account))
+        def sweep(self, order, begin, bounds, status, account):
+            return super().sweep(order, begin, bounds, status, np.zeros_like(account))
 
     whole = plain()
     outcome = run(Blind(whole.Q, whole.c), max_iter=4)

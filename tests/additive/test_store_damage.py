@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from widemargin import BlockStore
 from widemargin.additive import block_files
 from widemargin.additive.manifest import MANIFEST, Manifest
-from widemargin.budget import TooLargeError
+from widemargin.errors import TooLargeError
 from widemargin.files import Folder
 
 from .helpers import svc
@@ -59,7 +59,7 @@ def test_a_damaged_block_is_named_and_refused(at, store):
     path = store.folder / store.codes.entries[3].file
     flipped(path, at)
     again = BlockStore(store.folder)
-    with pytest.raises(ValueError, match=r"block-000003.bin' is damaged|a label is no class"):
+    with pytest.raises(ValueError, match=r"block-000003.bin' is damaged|a label is not a class"):
         svc().fit(again)
     with pytest.raises(ValueError, match=r"block-000003.bin' is damaged: its checksum is not"):
         again.verify()
@@ -109,7 +109,7 @@ def test_a_manifest_that_somebody_changed_is_refused(change, store):
 
 
 def test_a_folder_that_is_no_store(tmp_path):
-    with pytest.raises(ValueError, match=r"is no store: there is no manifest.json in it"):
+    with pytest.raises(ValueError, match=r"is not a store: it has no manifest.json"):
         BlockStore(tmp_path)
 
 

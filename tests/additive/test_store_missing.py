@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from widemargin import AdditiveSVC, BlockStore, KernelSVC
 from widemargin.additive.columns import Columns
 from widemargin.additive.learn import Settings, learn
+from widemargin.errors import UnseenWarning
 from widemargin.files import Folder
-from widemargin.warning import UnseenWarning
 
 from .encoding import same
 from .helpers import svc

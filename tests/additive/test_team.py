@@ -13,7 +13,7 @@ from reference import timeless
 
 from widemargin import AdditiveSVC, _core
 from widemargin.additive import batches
-from widemargin.duality import N_SUMS
+from widemargin.losses import N_SUMS
 
 from .problems import LOSSES, noisy, unconverged
 from .test_callbacks import ctrl_c_after

@@ -76,10 +76,10 @@ def test_arrays_have_categories_only_where_they_are_named():
 @pytest.mark.parametrize(
     ("column", "said"),
     [
-        ([str(i) for i in range(100)], r"all of its values are numbers\. Say X\.astype\(\{'a': fl"),
+        ([str(i) for i in range(100)], r"all of its values are numbers\. Use X\.astype\(\{'a': fl"),
         (
             [*map(str, range(99)), "?"],
-            r"'\?' in row 100 is not\. Say X\['a'\]\.replace\('\?', Non",
+            r"'\?' in row 100 is not\. Use X\['a'\]\.replace\('\?', Non",
         ),
         (
             [f"id{i}" for i in range(100)],

@@ -159,9 +159,9 @@ def test_presets_are_those_of_the_papers(words, expected):
         (["svm-perf"], "--preset svm-perf: not one of icd, icd-counts, pmsvm, pmsvm-lut, dcsvm,"),
         (["icd", "-t", "rbf"], "--kernel rbf: --preset icd takes intersection, chi2,"),
         (["dcsvm", "-t", "chi2"], "--kernel chi2: --preset dcsvm takes libsvm_linear, rbf,"),
-        (["icd", "--power", "-2"], "--power has no meaning with --kernel intersection"),
+        (["icd", "--power", "-2"], "--power cannot be combined with --kernel intersection"),
         (["icd", "-t", "power_mean"], "it needs --power"),
-        (["pmsvm", "--gamma", "1"], "--gamma has no meaning with --kernel power_mean"),
+        (["pmsvm", "--gamma", "1"], "--gamma cannot be combined with --kernel power_mean"),
     ],
 )
 def test_what_a_preset_is_not_is_refused(two, words, message):

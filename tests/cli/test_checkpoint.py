@@ -37,7 +37,7 @@ def test_another_fit_is_refused_in_the_words_of_options(iris):
 
 def test_what_has_no_checkpoint_refuses_it(iris):
     said = refused("train", iris, "--checkpoint", "parts", "-t", "chi2")
-    assert said == "--checkpoint has no meaning with --kernel chi2."
+    assert said == "--checkpoint cannot be combined with --kernel chi2."
     assert "with --folds" in refused("train", iris, "--checkpoint", "parts", "-v", 3)
 
 

@@ -46,7 +46,7 @@ def test_dates_are_numbers_where_they_are_asked_for(kernel, people):
     path = table("a.csv", people)
     said = refused("train", path, "-t", kernel, status=1)
     assert said.endswith(
-        "column 'day' holds dates. Say --numeric day if they are to count as days since 1970, or "
+        "column 'day' holds dates. Use --numeric day if they are to count as days since 1970, or "
         "--drop day"
     )
     run("train", path, "m", "-t", kernel, "--numeric", "day", "--scale", "minmax")
@@ -78,7 +78,7 @@ def test_suspicious_columns_are_refused_with_options(people):
     people["age"] = [*people["age"][:-1], "?"]
     said = refused("train", table("b.csv", people), "--drop", "id", status=1)
     assert "column 'age': 299 of its 300 values are numbers, but '?' in row 300 is not" in said
-    assert "Say --na '?' if" in said
+    assert "Use --na '?' if" in said
     assert said.endswith("--categorical age if all of them are categories, or --drop age")
     assert files() == {"a.csv", "b.csv"}
     said = run("train", "b.csv", "--drop", "id", "--na", "?").stderr
@@ -121,7 +121,7 @@ def test_options_of_columns_are_for_tables_and_for_learning(people, iris):
     assert "--drop id has no meaning for svmlight" in said
     path = table("a.csv", people)
     run("scale", path, "out", "-s", "factors", "--drop", "id")
-    assert "--restore has its own" in refused("scale", path, "-r", "factors", "--drop", "id")
+    assert "--restore reads the factors" in refused("scale", path, "-r", "factors", "--drop", "id")
     run("scale", path, "again", "-r", "factors")
     assert read_lines("out") == read_lines("again")
     assert "No such option" in run("predict", path, "m", "--drop", "id", status=2).stderr
@@ -131,7 +131,7 @@ def test_the_way_out_of_an_index_without_a_name_is_one():
     write_lines("a.csv", ",x,label", *(f"{k},{k % 3},{k % 2}" for k in range(12)))
     said = refused("train", "a.csv", status=1)
     assert "a column has no name" in said
-    assert """Say --drop '""'""" in said
+    assert """Use --drop '""'""" in said
     run("train", "a.csv", "--drop", '""')
     assert "made by" in run("info", "a.csv.safetensors").stdout
     assert run("predict", "a.csv", "a.csv.safetensors", "out").stderr == ""

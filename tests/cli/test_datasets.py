@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from widemargin import AdditiveSVC, KernelSVC, load, save
-from widemargin.warning import UnseenWarning
+from widemargin.errors import UnseenWarning
 
 from .helpers import (
     IRIS,
@@ -147,12 +147,12 @@ def test_tables_without_labels_can_be_predicted_but_not_evaluated(people, words)
     assert result.stderr == ""
     assert set(result.stdout.split()) == {"rich", "poor"}
     assert set(run_json("predict", "b.csv", "m", "out", *words)) == {"out", "rows", "seconds"}
-    assert "b.csv: no labels in it" in refused("evaluate", "b.csv", "m", *words, status=1)
+    assert "b.csv: no labels found" in refused("evaluate", "b.csv", "m", *words, status=1)
 
 
 def test_an_npz_file_without_labels_has_no_column_to_name():
     np.savez("a.npz", X=np.eye(4))
-    assert refused("train", "a.npz", status=1) == "a.npz: no labels in it. Save them in it as y."
+    assert refused("train", "a.npz", status=1) == "a.npz: no labels found. Save them in it as y."
 
 
 def test_features_beyond_those_of_a_model_that_counts_from_0():
@@ -167,7 +167,7 @@ def test_training_needs_labels(people):
     table("a.csv", people)
     for command in ("train", "tune", "easy"):
         message = refused(command, "a.csv", "--label", "none", status=1)
-        assert "a.csv: no labels in it" in message
+        assert "a.csv: no labels found" in message
     del people["label"]
     table("b.csv", people)
     assert "b.csv" in refused("train", "b.csv", status=1)
@@ -221,7 +221,7 @@ def test_text_cannot_be_compared_with_numbers(two):
     result = run("predict", "a.txt", "m")
     assert result.stderr == ""
     assert result.stdout == run("predict", two, "m").stdout
-    assert "a.txt: its labels are text" in refused("evaluate", "a.txt", "m", status=1)
+    assert "a.txt: the labels are text" in refused("evaluate", "a.txt", "m", status=1)
 
 
 # ------------------------------------------------------------------ arrays

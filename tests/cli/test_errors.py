@@ -160,7 +160,7 @@ def test_a_disk_that_fills_up_while_a_file_is_written_is_named_by_the_file(two, 
 @pytest.mark.parametrize("words", [[], ["--label", "x"]])
 def test_an_empty_file_is_said_to_be_empty(content, words):
     Path("a.csv").write_text(content, encoding="utf-8")
-    assert refused("train", "a.csv", *words, status=1) == "a.csv: no rows in it, it is empty."
+    assert refused("train", "a.csv", *words, status=1) == "a.csv: the file has no rows."
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "# a comment\n"])
@@ -172,14 +172,14 @@ def test_nothing_to_predict_is_said_to_be_empty(two, content, words):
     command, *options = words
     out = ["out"] if command == "predict" else []
     said = refused(command, "a.txt", "m", *out, *options, status=1)
-    assert said.startswith("a.txt: no rows in it")
+    assert said.startswith("a.txt: the file has no rows")
     assert Path("out").read_text() == "old"
 
 
 def test_errors_speak_of_options():
     write_lines("a.csv", "a,b,c", "1,2,3", "4,5,6")
     said = refused("train", "a.csv", status=1)
-    assert "name one with --label, by name or position, or say --label none" in said
+    assert "name one with --label, by name or position, or use --label none" in said
     write_lines("b.csv", "a,label", "1,", "4,x")
     assert "or read no labels with --label none" in refused("train", "b.csv", status=1)
     np.save("a.npy", np.eye(3))

@@ -77,7 +77,7 @@ def test_cross_validation_by_another_score(two):
 
 
 def test_scores_of_cross_validation_are_checked(two, iris):
-    assert "without --folds" in refused("train", two, "--scoring", "f1")
+    assert "needs --folds" in refused("train", two, "--scoring", "f1")
     assert "not one of accuracy" in refused("train", two, "-v", 3, "--scoring", "r2")
     assert "it is for two classes" in refused("train", iris, "-v", 3, "--scoring", "f1")
 
@@ -111,7 +111,7 @@ def test_the_range_of_other_data_is_used_and_new_features_are_named():
     result = run("scale", "-r", "range", "test")
     assert result.stdout == "1 3:1\n1 3:1\n"
     assert (
-        result.stderr == "warning: test: the features 2, 4, 5 are not in range, and are left out.\n"
+        result.stderr == "warning: test: the features 2, 4, 5 are not in range and are left out.\n"
     )
 
 

@@ -85,13 +85,13 @@ def test_what_pairs_need(crossed):
             "m",
             "--what",
             "pairs",
-        ): "--what pairs needs rows with labels, best new ones: name them with --data.",
+        ): "--what pairs needs rows with labels, preferably new ones: name them with --data.",
         ("m", "--what", "pair"): "--what pair: not one of shapes, importance, pairs, convergence.",
         ("m", "--what", "pairs", "--features", "a", "--data", crossed): (
-            "--features has no meaning with --what pairs."
+            "--features cannot be combined with --what pairs."
         ),
         ("m", "--what", "importance", "--class", "same"): (
-            "--class has no meaning with --what importance."
+            "--class cannot be combined with --what importance."
         ),
     }
     for words, said in refusals.items():
@@ -100,4 +100,4 @@ def test_what_pairs_need(crossed):
     assert one == "The model has only one column, so there are no pairs."
     unlabelled = table("unlabelled.csv", {name: [0.1, 0.2, 0.3] for name in "abc"})
     said = refused("plot", "m", "--what", "pairs", "--data", unlabelled, status=1)
-    assert said.startswith("unlabelled.csv: no labels in it.")
+    assert said.startswith("unlabelled.csv: no labels found.")

@@ -109,7 +109,7 @@ def test_what_there_is_not_is_refused(iris):
         "predict", iris, "m", "--probability"
     )
     said = refused("predict", iris, "m", "-b", 1, "--output", "decision")
-    assert said == "--probability has no meaning with --output decision."
+    assert said == "--probability cannot be combined with --output decision."
     for command in (["train", "-v", 3], ["tune"]):
         said = refused(*command, iris, "--scoring", "neg_log_loss")
         assert "it needs probabilities" in said

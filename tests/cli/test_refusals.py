@@ -19,7 +19,7 @@ def test_options_that_a_machine_does_not_have_are_refused(two, option, kernel):
     value = {"--loss": "hinge", "--scale": "minmax"}.get(option, "1")
     message = refused("train", two, "-t", kernel, option, value)
     assert message.startswith(option)
-    assert f"no meaning with --kernel {kernel}." in message
+    assert f"cannot be combined with --kernel {kernel}." in message
     assert files() == {"two.txt"}
 
 

@@ -61,5 +61,5 @@ def test_what_is_refused_leaves_no_file(people):
     assert "No such file" in refused("report", "m", people, "-o", "no/where.html", status=1)
     assert "not a widemargin model" in refused("report", people, "m", status=1)
     bare = table("bare.csv", {"age": [20, 30], "job": ["clerk", "smith"]})
-    assert "no labels in it" in refused("report", "m", bare, status=1)
+    assert "no labels found" in refused("report", "m", bare, status=1)
     assert files() == before | {"bare.csv"}

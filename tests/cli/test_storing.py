@@ -93,7 +93,7 @@ def test_a_store_of_values_is_for_kernels_that_are_not_additive(iris, tmp_path):
     said = refused("train", tmp_path / "c", "-t", "rbf", status=1)
     assert "(--kernel intersection), or build one with store --keep values." in said
     said = refused("store", iris, tmp_path / "s", "--keep", "values", "--append")
-    assert said.startswith("--keep has no meaning with --append")
+    assert said.startswith("--keep cannot be combined with --append")
     assert "--keep" in refused("store", iris, tmp_path / "t", "--keep", "both", status=1)
 
 

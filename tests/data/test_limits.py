@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from widemargin.budget import TooLargeError
 from widemargin.data import read, stream_svmlight
 from widemargin.data.arrays import stream_npy, stream_npz
 from widemargin.data.reading import detect_format
 from widemargin.data.tables import read_table
+from widemargin.errors import TooLargeError
 
 from .helpers import PACKERS, each_packer, refused, saved
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from widemargin.budget import TooLargeError
 from widemargin.data.ranges import Range, Span, is_range_file, read_range
+from widemargin.errors import TooLargeError
 
 X = np.array([[0.1, 5.0, 0.0, -3.0], [0.7, 5.0, 2.0, 1e-3]])
 # With -y 0 1 and labels -1 and 3; svm-scale prints 17 digits, which tell any two numbers apart.

@@ -168,7 +168,7 @@ def test_detection(head, format):
     [
         (b'{"age": {"0": 31}}', "JSON, which is none of the formats svmlight, csv"),
         (b'[{"age": 31}, {"age": 52}]', "JSON"),
-        (b"\x80\x05\x95\x1a\0\0\0\x8c\tDataFrame\n", "a binary file, of none of the formats"),
+        (b"\x80\x05\x95\x1a\0\0\0\x8c\tDataFrame\n", "a binary file in none of the formats"),
     ],
 )
 def test_what_is_none_of_the_formats_is_named(head, said):
@@ -190,7 +190,7 @@ def test_text_in_utf_16_is_named(code):
 
 
 def test_a_binary_file_is_not_shown_as_text():
-    with refused("the file: a binary file, of none of the formats svmlight, csv, tsv, "):
+    with refused("the file: a binary file in none of the formats svmlight, csv, tsv, "):
         read(io.BytesIO(b"scene15/,\xff\x00\x01;\n" * 30))
 
 
@@ -241,9 +241,9 @@ def test_no_such_file(tmp_path):
 def test_empty_file(tmp_path):
     path = tmp_path / "empty.txt"
     path.touch()
-    with refused(f"{path}: no rows in it"):
+    with refused(f"{path}: the file has no rows"):
         read(path)
-    with piped(b"") as pipe, refused("the file: no rows in it"):
+    with piped(b"") as pipe, refused("the file: the file has no rows"):
         read(pipe)
 
 

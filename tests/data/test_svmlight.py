@@ -128,7 +128,7 @@ def test_spaces_comments_and_line_ends(text):
 @pytest.mark.parametrize("size", [1, 4 << 20])
 def test_no_rows(text, size, set_part):
     set_part(size)
-    with refused("empty.txt: no rows in it"):
+    with refused("empty.txt: the file has no rows"):
         parse(text, name="empty.txt")
 
 

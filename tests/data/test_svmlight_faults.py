@@ -16,8 +16,8 @@ from .helpers import assert_same_bits, assert_same_matrix, refused
 from .svmlight_helpers import BOM, NUMBERS, each_jobs, parse
 
 FAULTS = [  # line, column in it, what the message says
-    ("1:2 3:4", 1, "'1:2' stands where the label should be"),
-    ("  :2", 3, "':2' stands where the label should be"),
+    ("1:2 3:4", 1, "'1:2' is in the place of the label"),
+    ("  :2", 3, "':2' is in the place of the label"),
     ("1,2 1:2", 1, "'1,2' lists several labels"),
     ("a,b", 1, "'a,b' lists several labels"),
     ("nan 1:2", 1, "the label 'nan' is not a finite number"),

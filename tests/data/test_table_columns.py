@@ -78,7 +78,7 @@ def test_dates_are_days_where_they_are_called_numbers():
     with pytest.raises(ValueError) as caught:
         read_arrow(table)
     assert str(caught.value).endswith(
-        "column 'day' holds dates. Say numeric=['day'] if they are to count as days since 1970, or "
+        "column 'day' holds dates. Use numeric=['day'] if they are to count as days since 1970, or "
         "drop=['day']. Besides, 'time' is refused; drop=['day', 'time'] leaves all of them out"
     )
     data = read_arrow(table, numeric=["day", "time"])

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from widemargin import AdditiveSVC
-from widemargin.budget import TooLargeError
 from widemargin.data import read
 from widemargin.data.arrow_messages import declared_bytes
+from widemargin.errors import TooLargeError
 
 from .helpers import refused
 from .table_helpers import feather_bytes, pa, parquet, people, read_arrow, stream_bytes

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+from widemargin.data import Columns, stream
 from widemargin.data import read as read_file
-from widemargin.data import stream
-from widemargin.data.dataset import Columns
 
 from .table_helpers import BINARY, columns, pa, read, read_arrow
 
@@ -40,7 +39,7 @@ def test_the_index_of_a_frame_is_refused_with_the_ways_out(reads, tmp_path):
     frame.to_csv(path)
     with pytest.raises(ValueError, match="a column has no name, like the index") as seen:
         reads(path)
-    assert str(seen.value).endswith("Say drop=[''], numeric=[''] or categorical=['']")
+    assert str(seen.value).endswith("Use drop=[''], numeric=[''] or categorical=['']")
     assert reads(path, drop=[""]).feature_names.tolist() == ["a"]
     assert reads(path, numeric=[""]).feature_names.tolist() == ["", "a"]
     assert reads(path, label="").label_name == ""
@@ -56,7 +55,7 @@ def test_a_question_mark_among_numbers_is_refused_with_the_ways_out():
         read(text(with_question_mark()), name="people.csv")
     assert str(caught.value) == (
         "people.csv: column 'age': 196 of its 200 values are numbers, but '?' in row 50 is not. "
-        "Say na=['?'] if that stands for a missing value, categorical=['age'] if all of them are "
+        "Use na=['?'] if that stands for a missing value, categorical=['age'] if all of them are "
         "categories, or drop=['age']"
     )
 
@@ -75,7 +74,7 @@ def test_numbers_with_commas_are_refused_with_the_ways_out(pay):
         read(f"pay;label\n{rows}", name="pay.csv")
     assert str(caught.value) == (
         f"pay.csv: column 'pay': {pay[0]!r} in row 1 is a number with a comma. Write decimals with "
-        "a point and thousands with nothing between them; or say categorical=['pay'] if these are "
+        "a point and thousands with nothing between them; or use categorical=['pay'] if these are "
         "categories, or drop=['pay']"
     )
     assert read(f"pay;label\n{rows}", categorical=["pay"]).columns.categorical == {"pay": 3}
@@ -96,9 +95,9 @@ def test_nine_in_ten_are_nearly_all(every, refused):
 @pytest.mark.parametrize("write", BINARY.values(), ids=BINARY)
 def test_text_that_is_all_numbers_is_refused(write):
     content = write[0](pa.table({"age": AGES, "label": [0, 1] * (N // 2)}))
-    with pytest.raises(ValueError, match="as text, but all of its values are numbers") as caught:
+    with pytest.raises(ValueError, match="is text, but all of its values are numbers") as caught:
         read_file(io.BytesIO(content))
-    assert "Say numeric=['age'], categorical=['age'] or drop=['age']" in str(caught.value)
+    assert "Use numeric=['age'], categorical=['age'] or drop=['age']" in str(caught.value)
     data = read_file(io.BytesIO(content), numeric=["age"])
     assert_array_equal(data.X["age"], np.array(AGES, float))
     data = read_file(io.BytesIO(content), categorical=["age"])
@@ -166,7 +165,7 @@ def test_numbers_as_categories():
 
 def test_text_that_is_said_to_be_numbers():
     with pytest.raises(
-        ValueError, match=r"row 3, column 'a': 'x' is not a number\. Say na=\['x'\]"
+        ValueError, match=r"row 3, column 'a': 'x' is not a number\. Use na=\['x'\]"
     ):
         read("a,label\n1,1\n2,0\nx,0\n", numeric=["a"])
 

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from widemargin import AdditiveSVC
-from widemargin.machine import feature_names
-from widemargin.pairs import missed_pairs
+from widemargin import AdditiveSVC, explain, missed_pairs
 from widemargin.plots import (
     new_figure,
     plot_convergence,
@@ -57,8 +55,8 @@ def test_names_with_dollars_are_no_formulas():
 def test_names_of_features():
     frame, y = load_iris(return_X_y=True, as_frame=True)
     model = AdditiveSVC("chi2", random_state=0).fit(frame, y)
-    assert feature_names(model) == list(frame.columns)
-    assert feature_names(model, names=["a", "b", "c", "d"]) == ["a", "b", "c", "d"]
+    assert explain(model).feature_names == list(frame.columns)
+    assert explain(model, names=["a", "b", "c", "d"]).feature_names == ["a", "b", "c", "d"]
     assert plot_shapes(model, features=[0]).axes[0].get_title() == "sepal length (cm)"
 
 

@@ -55,7 +55,7 @@ def test_convergence_without_a_gap_is_that_of_the_gradient(three):
 
 
 def test_convergence_of_an_early_model_is_nothing_to_plot():
-    with pytest.raises(ValueError, match="recorded no steps to plot"):
+    with pytest.raises(ValueError, match="no recorded steps to plot"):
         plot_convergence(KernelSVC(early=1).fit(X, Y))
 
 

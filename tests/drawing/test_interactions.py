@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from widemargin import AdditiveSVC
-from widemargin.pairs import missed_pairs
+from widemargin import AdditiveSVC, missed_pairs
 from widemargin.plots import (
     plot_pair,
     plot_pairs,

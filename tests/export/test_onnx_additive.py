@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 
 from widemargin import AdditiveSVC, PowerMean
-from widemargin.additive.lookup import PolynomialLookup
 
 from .onnx_helpers import assert_agrees, data
 
@@ -31,7 +30,7 @@ def test_additive_models(changes, name, tmp_path):
     X, y, asked = data(name)
     given = sp.csr_array(X) if name == "sparse" and not callable(changes.get("kernel")) else X
     model = AdditiveSVC(random_state=0, **changes).fit(given, y)
-    assert isinstance(model.model_.lookup, PolynomialLookup) == (
+    assert hasattr(model.model_.lookup, "rank") == (
         changes.get("approximation") == "pmsvm" and "n_bins" not in changes
     )
     assert_agrees(model, asked - np.float32(0.1), tmp_path / "model.onnx")

@@ -63,7 +63,7 @@ def run_by_column(path, frame, texts):
     return session.run(["label", "scores"], given)
 
 
-@pytest.mark.filterwarnings("ignore::widemargin.warning.UnseenWarning")
+@pytest.mark.filterwarnings("ignore::widemargin.errors.UnseenWarning")
 @pytest.mark.parametrize("two", [False, True])
 @pytest.mark.parametrize("kernel", ["chi2", lambda x, y: (1 + x * y) ** 2], ids=["chi2", "square"])
 @pytest.mark.parametrize("approximation", ["spectral", "unary", "pmsvm"])
@@ -98,7 +98,7 @@ def test_what_is_missing_in_a_column_of_text(missing, tmp_path):
     np.testing.assert_allclose(scores, model.decision_function(row), atol=1e-4)
 
 
-@pytest.mark.filterwarnings("ignore::widemargin.warning.UnseenWarning")
+@pytest.mark.filterwarnings("ignore::widemargin.errors.UnseenWarning")
 @pytest.mark.parametrize("n_numbers", [3, 0])
 def test_a_matrix_with_categories_stays_a_matrix(n_numbers, tmp_path):
     X, y, new = data("iris")

@@ -7,8 +7,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC, TableEncoder
+from widemargin.errors import UnseenWarning
 from widemargin.export import export_onnx
-from widemargin.warning import UnseenWarning
 
 from .onnx_helpers import assert_agrees, data, decide, onnx
 

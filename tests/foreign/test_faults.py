@@ -3,7 +3,7 @@
 import pytest
 
 from widemargin import load
-from widemargin.budget import TooLargeError
+from widemargin.errors import TooLargeError
 
 SVM = """\
 svm_type c_svc
@@ -65,7 +65,11 @@ def test_the_models_as_they_are(path):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("c_svc", "epsilon_svr", "a model of regression (epsilon-SVR); only classifiers are read"),
+        (
+            "c_svc",
+            "epsilon_svr",
+            "a model of regression (epsilon-SVR); only classifiers are supported",
+        ),
         ("c_svc", "nu_svr", "regression (nu-SVR)"),
         ("c_svc", "one_class", "a model of one-class SVM"),
         ("c_svc", "d_svc", "svm_type must be one of c_svc, nu_svc"),
@@ -90,7 +94,7 @@ def test_the_models_as_they_are(path):
         ("total_sv 4", "total_sv 5", "total_sv must be the sum of nr_sv, 4"),
         ("nr_sv 2 1 1", "nr_sv 2 1 -1", "nr_sv must be whole numbers from 0"),
         ("nr_sv 2 1 1", "nr_sv 2 2", "nr_sv must be 3 finite numbers"),
-        ("-.5 -1\n", "", "3 support vectors, where its head says 4"),
+        ("-.5 -1\n", "", "3 support vectors, but its head says 4"),
         ("1 0.5 1:2", "1 1:2", "support vector 1 must begin with 2 finite coefficients"),
         ("1 0.5 1:2", "1 nan 1:2", "support vector 1 must begin with 2 finite coefficients"),
         ("2:2 4:1", "4:2 2:1", "must ascend"),
@@ -113,7 +117,7 @@ def test_libsvm_s_text(path, old, new, said):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("L2R_LR", "L2R_L2LOSS_SVR", "a model of L2R_L2LOSS_SVR; only classifiers are read"),
+        ("L2R_LR", "L2R_L2LOSS_SVR", "a model of L2R_L2LOSS_SVR; only classifiers are supported"),
         ("L2R_LR", "ONECLASS_SVM", "a model of ONECLASS_SVM"),
         ("L2R_LR", "L3R", "solver_type must be one of LIBLINEAR's classifiers"),
         ("nr_feature 3", "nr_feature 2147483647", "after w there must be 2147483648 x 1 finite"),

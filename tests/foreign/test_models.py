@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin import KernelSVC, load
 from widemargin.export import export_libsvm
-from widemargin.libsvm.predictors import LiblinearClassifier, LibsvmSVC
+from widemargin.libsvm import LiblinearClassifier, LibsvmSVC
 
 svmutil = pytest.importorskip("libsvm.svmutil")
 liblinear = pytest.importorskip("liblinear.liblinearutil")

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from widemargin import KernelSVC
-from widemargin.warning import UnscaledWarning
+from widemargin.errors import UnscaledWarning
 
 from .helpers import rbf2, svc
 

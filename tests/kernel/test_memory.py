@@ -231,7 +231,7 @@ import resource, sys, warnings
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 from widemargin import KernelSVC
-from widemargin.kernel import few_rows
+from widemargin.kernel import backend
 backend.MOST_ROWS = 0
 
 n_classes, kernel, levels = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])

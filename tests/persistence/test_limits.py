@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from widemargin import load
-from widemargin.budget import TooLargeError
+from widemargin.errors import TooLargeError
 from widemargin.persistence import read_header
 
 from .damage import Parts, damaged

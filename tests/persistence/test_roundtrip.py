@@ -19,8 +19,6 @@ from sklearn.svm import SVC
 
 import widemargin
 from widemargin import AdditiveMap, AdditiveSVC, KernelSVC, load, save
-from widemargin.additive.lookup import PolynomialLookup
-from widemargin.machine import Machine
 from widemargin.persistence import read_header
 
 from .cases import (
@@ -89,7 +87,7 @@ def test_the_kinds_are_what_their_names_say():
     additive, kernel = kinds(ADDITIVE), kinds(KERNEL)
     assert {m.model_.lanes for m in additive.values()} == {1, 16}
     assert {m.model_.weights.dtype.name for m in additive.values()} == {"float32", "float64"}
-    assert any(isinstance(m.model_.lookup, PolynomialLookup) for m in additive.values())
+    assert any(hasattr(m.model_.lookup, "rank") for m in additive.values())
     assert any(m.model_.offset is not None for m in additive.values())
     assert any(len(m.model_.weights) > 1 for m in additive.values())
     assert any(len(m.model_.encoder.shift) > 1 for m in additive.values())
@@ -387,7 +385,7 @@ def test_every_public_machine_is_saved_and_no_class_derived_from_one(tmp_path):
         pass
 
     public = [getattr(widemargin, name) for name in widemargin.__all__]
-    machines = [c for c in public if isinstance(c, type) and issubclass(c, Machine)]
+    machines = [c for c in public if isinstance(c, type) and hasattr(c, "fit_path")]
     assert len(machines) == 2
     for machine in machines:
         model = machine(random_state=0).fit(rows(), np.arange(len(rows())) % 3)

@@ -272,7 +272,7 @@ UNLOADABLE = {
 
 @pytest.mark.parametrize("name", UNLOADABLE)
 def test_a_model_that_would_not_load_is_not_written(name, path, older):
-    with pytest.raises(ValueError, match="The model is not saved, since it would not load: "):
+    with pytest.raises(ValueError, match="The model is not saved, because it would not load: "):
         save(UNLOADABLE[name](), path)
     assert path.read_bytes() == older
     assert os.listdir(path.parent) == [path.name]

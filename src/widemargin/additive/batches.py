@@ -1,7 +1,7 @@
-"""All classes of a fit, in batches of 16 that are solved independently of each other.
+"""Solve the classes of a fit in independent batches of 16.
 
-A batch is data in and arrays out, so it can be solved in a thread, which writes its weights where
-the model will have them, or in another process, which sends them back.
+A batch takes data and returns arrays.  A thread writes its weights in place; another process sends
+them back.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from widemargin.additive.problem import (
     aligned,
 )
 from widemargin.additive.solver import Outcome, Stopping, measured_sums, minimise
-from widemargin.duality import Certificate
 from widemargin.engine import Control, Threads, run_tasks
-from widemargin.history import continued
+from widemargin.losses import Certificate
 from widemargin.machine import FitRecord
 from widemargin.multiclass import Coding
+from widemargin.progress import continued
 
 FLOAT32_TOL = 1e-4
 """Relative gaps below this are certified in double precision."""
 
 
 def precision(tol: float, c: np.ndarray, diagonal: np.ndarray) -> type:
-    """Double precision for tight tolerances, and for numbers that float32 cannot hold well."""
+    """Return double for tight tolerances and for numbers outside float32's range."""
     sizes = np.concatenate([c, diagonal[diagonal > 0]])
     moderate = sizes.min() > 1e-20 and sizes.max() < 1e20
     return np.float32 if tol >= FLOAT32_TOL and moderate else np.float64
@@ -40,36 +40,36 @@ def precision(tol: float, c: np.ndarray, diagonal: np.ndarray) -> type:
 
 @dataclass(frozen=True)
 class Dual:
-    """The signed dual variables of a fit, and what they belong to."""
+    """The signed dual variables of a fit, with its C and batches."""
 
-    by_batch: list[np.ndarray]  # of each batch, (n_rows, its outputs)
-    C: float  # in the kernel's own unit
+    by_batch: list[np.ndarray]  # (n_rows, outputs of the batch) each
+    C: float  # in the kernel's unit
     multi_class: str
     label: np.ndarray
     present: np.ndarray
 
     @cached_property
     def coef(self) -> np.ndarray:
-        """(n_rows, n_outputs), put together when another fit starts from it."""
+        """Variables of all batches, (n_rows, n_outputs)."""
         return np.hstack(self.by_batch)
 
     def grown(self, C: float, dtype: type) -> np.ndarray:
-        """For another C, in the precision that it needs."""
+        """Return start values for another C, in its precision."""
         return np.multiply(self.coef, C / self.C, dtype=dtype, casting="same_kind")
 
 
 @dataclass(frozen=True)
 class BatchTask:
-    """Some of a fit's outputs to be solved for."""
+    """A task: some of a fit's outputs."""
 
     number: int
     blocks: slice  # of the model's weights
     shared: SharedProblem
-    targets: np.ndarray  # of each class in these outputs
-    start: np.ndarray | None  # dual variables to begin at
+    targets: np.ndarray  # (n_classes, outputs of the batch)
+    start: np.ndarray | None  # initial dual variables
     seed: np.random.SeedSequence
     stopping: Stopping
-    n_threads: int = 1  # that may work on it; the solution does not depend on it
+    n_threads: int = 1  # does not change the solution
 
     def in_double(self) -> BatchTask:
         assert self.shared.exact is not None
@@ -98,7 +98,7 @@ def make_batches(
     seed: int,
     stopping: Stopping,
 ) -> list[BatchTask]:
-    """A task per 16 outputs; a single one where all classes are trained together."""
+    """Return a task per 16 outputs, or a single task if all classes are trained together."""
     targets = coding.targets
     n = targets.shape[1]
     size = n if shared.layout.simplex else LANES
@@ -122,13 +122,13 @@ def make_batches(
 def solve_batch(
     task: BatchTask, control: Control, weights: np.ndarray | None = None
 ) -> BatchSolution:
-    """Minimise, in ``weights`` (zeros) if they are given."""
+    """Solve the task, writing to ``weights`` (zeros) if given."""
     if weights is None:
         weights = task.shared.tables.weights(task.targets.shape[1])
     problem, rng = task.problem(weights), np.random.default_rng(task.seed)
     if task.start is not None:
         problem.start(task.start, control)
-    if not task.shared.symmetric:  # there is nothing to certify
+    if not task.shared.symmetric:  # no objective, so no certificate
         outcome = minimise(problem, task.stopping, rng, control)
         return BatchSolution(weights, problem.bias, problem.coef, outcome)
     judge = Judge(task.in_double(), problem, control)
@@ -141,11 +141,10 @@ def solve_batch(
 
 
 class Judge:
-    """Measures where a problem stands in double precision, from its variables alone.
+    """Measures a problem in double precision, from its variables alone.
 
-    Single precision adds up rounding errors in its weights; these are made afresh, and are the
-    model's.  Variables are taken in double precision a few rows at a time: of all rows they would
-    be most of a fit's memory.
+    Weights accumulate rounding errors in single precision, so they are recomputed, also for the
+    model.  Variables are converted to double a few rows at a time, to save memory.
     """
 
     def __init__(self, exact: BatchTask, found: BoxProblem | SimplexProblem, control: Control):
@@ -161,9 +160,9 @@ class Judge:
         return Certificate.from_account(sums, self._found.n_problems)
 
     def problem(self) -> BoxProblem | SimplexProblem:
-        """All rows at once, where they stood when they were last measured."""
+        """Return the double problem of all rows, at the last measurement."""
         problem = self._of(self._exact.shared)
-        problem.place(self._found.coef)
+        problem.assign(self._found.coef)
         return problem
 
     def _of(self, shared: SharedProblem) -> BoxProblem | SimplexProblem:
@@ -177,7 +176,7 @@ class Judge:
 
     def _placed_slices(self) -> Iterator[BoxProblem | SimplexProblem]:
         for rows, problem in self._slices():
-            problem.place(self._found.coef[rows])
+            problem.assign(self._found.coef[rows])
             yield problem
 
 
@@ -188,7 +187,7 @@ def _go_on(
     rng: np.random.Generator,
     control: Control,
 ) -> Outcome:
-    """Sweep on in double precision, where single precision has hidden a gap."""
+    """Continue in double precision, because single precision hid a gap."""
     left = stopping.max_iter - found.n_iter
     if left <= 0:
         return found
@@ -200,8 +199,8 @@ def _go_on(
 def solve_batches(
     tasks: list[BatchTask], weights: np.ndarray, executor: Threads | Executor, watch: Callable
 ) -> list[BatchSolution]:
-    """Solve all tasks, so that ``weights`` holds the blocks of all of them."""
-    if isinstance(executor, Threads):  # which share memory: nothing is copied
+    """Solve all tasks and fill ``weights`` with their blocks."""
+    if isinstance(executor, Threads):  # threads share memory: no copies
         n_threads = max(executor.n_cores // len(tasks), 1)
         return run_tasks(
             lambda task, control: solve_batch(task, control, weights[task.blocks]),
@@ -216,7 +215,7 @@ def solve_batches(
 
 
 def fit_record(solutions: list[BatchSolution], shared: SharedProblem, seconds: float) -> FitRecord:
-    """The worst of all batches, and the sum of their objectives."""
+    """Summarise the batches: the worst gap, and the sum of the objectives."""
     outcomes = [solution.outcome for solution in solutions]
     certificates = [outcome.certificate for outcome in outcomes]
     gap = max(float(c.relative_gap.max()) for c in certificates)

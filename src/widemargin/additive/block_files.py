@@ -1,7 +1,7 @@
-"""Arrays in a file: written whole or not at all, read with their checksum and the next one ahead.
+"""Write files of arrays atomically; read them with checksums, and read ahead.
 
-An `Entry` says what is in the file, so that its bytes have a meaning only once they have been held
-against it: their number, their checksum, and the type and shape of every array.
+An `Entry` describes a file: number of bytes, checksum, type and shape of every array.  Bytes are
+used only after they match it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 from widemargin.fields import Fields
 from widemargin.files import Folder
 
-_ALIGNED = 64  # bytes: arrays begin where the core likes them to
+_ALIGNED = 64  # bytes: alignment of arrays for the core
 _FILE = re.compile(r"(raw|block)-\d{6,9}\.bin|encoder\.bin")
 _DIGEST = re.compile(r"[0-9a-f]{8}|[0-9a-f]{32}")
 _KINDS = {np.dtype(order + kind).str for kind in "?bBhHiIlLefdg" for order in "<>"}
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Stacked:
-    """Arrays of one type, one below the other, that are written as one without a copy."""
+    """Arrays of one type that are written as their concatenation, without a copy."""
 
     parts: list[np.ndarray]
 
@@ -51,9 +51,9 @@ class Stacked:
 
 @dataclass(frozen=True)
 class Entry:
-    """One file of arrays, as a manifest has it.
+    """A file of arrays in a manifest.
 
-    ``arrays`` is the type and the shape of each, in the order of the file.
+    ``arrays`` has the type and shape of each, in the file's order.
     """
 
     file: str
@@ -62,7 +62,7 @@ class Entry:
 
     @classmethod
     def of(cls, content: Fields) -> Entry:
-        """From a manifest, which may hold anything."""
+        """Parse an entry of a manifest, which may hold anything."""
         file, digest = content.text("file"), content.text("digest")
         if not _FILE.fullmatch(file):
             raise content.fault("file", "the name of a block")
@@ -86,7 +86,7 @@ class Entry:
         return asdict(self)
 
     def span(self, name: str) -> tuple[int, int]:
-        """Where the bytes of an array begin, and how many there are."""
+        """Return the offset and the number of bytes of an array."""
         at = 0
         for other, (kind, shape) in self.arrays.items():
             size = math.prod(shape) * np.dtype(kind).itemsize
@@ -101,7 +101,7 @@ class Entry:
         return begin + size
 
     def check_size(self, folder: Folder, size: int | None = None) -> None:
-        """Hold the number of bytes against what the file has."""
+        """Compare the number of bytes with the file's."""
         size = folder.size(self.file) if size is None else size
         if size != self.n_bytes:
             raise ValueError(
@@ -111,10 +111,10 @@ class Entry:
 
 
 def entry_of(file: str, arrays: Mapping[str, np.ndarray | Stacked], *, named: bool = True) -> Entry:
-    """What a file of these arrays would have in the manifest.
+    """Return the manifest's entry for a file of these arrays.
 
-    ``named`` gives it a digest by which the data can be told from all other.  Without that there is
-    a checksum, which tells damage and is found in a quarter of the time.
+    ``named`` uses a digest that identifies the data.  The default is a checksum, which detects
+    damage and takes a quarter of the time.
     """
     digest = (_blake2b if named else _crc32)(_pieces(arrays))
     told = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
@@ -136,9 +136,9 @@ def _crc32(pieces: Iterable) -> str:
 
 
 def write_arrays(folder: Folder, entry: Entry, arrays: Mapping[str, np.ndarray | Stacked]) -> None:
-    """Under another name first, and left to the system to bring to the disk.
+    """Write the file under a temporary name and rename it, without waiting for the disk.
 
-    A kill leaves the file whole or absent.  Where a power cut does not, its checksum tells.
+    A kill leaves the file complete or absent; after a power cut its checksum tells.
     """
     with folder.replacing(entry.file, lasting=False) as file:
         for piece in _pieces(arrays):
@@ -146,7 +146,7 @@ def write_arrays(folder: Folder, entry: Entry, arrays: Mapping[str, np.ndarray |
 
 
 def _pieces(arrays: Mapping[str, np.ndarray | Stacked]) -> Iterator[memoryview | bytes]:
-    """The bytes of all arrays, and what lies between them."""
+    """Yield the bytes of all arrays and the padding between them."""
     gap = b""
     for array in arrays.values():
         if gap:
@@ -164,7 +164,7 @@ def _bytes(array: np.ndarray) -> memoryview:
 
 
 def announce(folder: Folder, entries: Iterable[Entry]) -> None:
-    """Let the system bring whole files from the disk at once, where it takes such hints."""
+    """Tell the system to read ahead whole files, if it takes such hints."""
     if not hasattr(os, "posix_fadvise"):
         return
     for entry in entries:
@@ -175,9 +175,9 @@ def announce(folder: Folder, entries: Iterable[Entry]) -> None:
 def read_arrays(
     folder: Folder, entry: Entry, *, check: bool, room: dict[str, np.ndarray] | None = None
 ) -> dict[str, np.ndarray]:
-    """All arrays of a file; ``check`` compares its checksum.
+    """Read all arrays of a file; ``check`` compares its checksum.
 
-    Those that ``room`` names are read into what it has for them, of their type and shape.
+    Arrays named in ``room`` are read into its buffers, of equal type and shape.
     """
     path, room = folder / entry.file, room or {}
     with _opened(folder, entry) as file:
@@ -196,9 +196,9 @@ def read_arrays(
 
 
 def map_arrays(folder: Folder, entry: Entry, *, check: bool) -> dict[str, np.ndarray]:
-    """The same with their bytes left in the page cache, which is quicker.
+    """Map all arrays of a file from the page cache, which is faster than reading.
 
-    It is for files that nobody else may touch: the process ends where one is cut short meanwhile.
+    Only for files under a lock: the process crashes if a mapped file is truncated.
     """
     with _opened(folder, entry) as file:
         pages = mmap.mmap(file.fileno(), entry.n_bytes, access=mmap.ACCESS_READ)
@@ -215,7 +215,7 @@ def _compare(pieces: Iterable, path: Path, entry: Entry) -> None:
 
 
 def read_array(folder: Folder, entry: Entry, name: str) -> np.ndarray:
-    """One of the arrays, without a look at the others."""
+    """Read one array, without the others."""
     (begin, size), (kind, shape) = entry.span(name), entry.arrays[name]
     with _opened(folder, entry) as file:
         content = np.fromfile(file, np.uint8, size, offset=begin)
@@ -224,7 +224,7 @@ def read_array(folder: Folder, entry: Entry, name: str) -> np.ndarray:
 
 @contextmanager
 def _opened(folder: Folder, entry: Entry) -> Iterator[BufferedReader]:
-    """The file, once it has as many bytes as the manifest says."""
+    """Open the file and check its size against the manifest."""
     with folder.open(entry.file) as file:
         entry.check_size(folder, os.fstat(file.fileno()).st_size)
         yield file
@@ -237,10 +237,9 @@ def _view(content: np.ndarray, entry: Entry, name: str) -> np.ndarray:
 
 
 def read_ahead(load: Callable[[Key], T], keys: Iterable[Key], n_threads: int = 1) -> Iterator[T]:
-    """``load`` of every key in turn; the next ones are loaded while this one is worked on.
+    """Yield ``load(key)`` for every key in order, loading the next ones ahead in threads.
 
-    As many as there are threads are loaded at the same time, and keys are taken when it is their
-    turn: so they may be found while others are loaded.
+    Keys are consumed lazily, so they may be computed while others are loaded.
     """
     with ThreadPoolExecutor(n_threads) as readers:
         ahead: deque[Future[T]] = deque()

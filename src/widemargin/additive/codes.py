@@ -20,7 +20,7 @@ _DENSE_ENOUGH = 0.4
 
 
 class CodedRows(ABC):
-    """Rows of codes in one block or in several, and sums over all of them."""
+    """Rows of codes in one or several blocks, and sums over them."""
 
     n_rows: int
     n_features: int
@@ -30,20 +30,20 @@ class CodedRows(ABC):
 
     @property
     def cuts(self) -> np.ndarray:
-        """Where each block begins, and where the last one ends."""
+        """Start of each block, and the end of the last one."""
         return np.array([0, self.n_rows])
 
     @abstractmethod
     def groups(self, groups: Sequence[Sequence[int]]) -> Iterator[Codes]:
-        """Blocks by their numbers, those of a group as one, one group after the other."""
+        """Yield groups of blocks, given by their numbers, each group as one block."""
 
     def blocks(self) -> Iterator[tuple[slice, Codes]]:
-        """All blocks in order, and the rows that each has."""
+        """Yield all blocks in order, with their rows."""
         rows = [slice(begin, end) for begin, end in pairwise(self.cuts.tolist())]
         return zip(rows, self.groups([(k,) for k in range(len(rows))]), strict=True)
 
     def slices(self, n_rows: int) -> Iterator[tuple[slice, Codes]]:
-        """All rows in order, at most so many of a block at a time."""
+        """Yield all rows in order, at most ``n_rows`` at a time."""
         for rows, block in self.blocks():
             if block.n_rows <= n_rows:
                 yield rows, block
@@ -53,7 +53,7 @@ class CodedRows(ABC):
                 yield slice(rows.start + begin, rows.start + end), block.of_rows(begin, end)
 
     def frequency(self, row_weight: np.ndarray) -> np.ndarray:
-        """Total weight of the rows that hold each code, with code 0 (absent) counted as none."""
+        """Return the total weight of each code; 0 for code 0 (absent)."""
         count = np.zeros(self.n_codes)
         for rows, block in self.blocks():
             count += _core.count_codes(block.core, row_weight[rows])
@@ -61,11 +61,11 @@ class CodedRows(ABC):
         return count
 
     def row_sums(self, table: np.ndarray) -> np.ndarray:
-        """Of each row, the sum of its codes' entries in a table."""
+        """Return the sum of a table's entries over each row's codes."""
         return np.concatenate([_core.row_sums(block.core, table) for _, block in self.blocks()])
 
     def largest(self) -> np.ndarray:
-        """The largest code of each feature."""
+        """Return the largest code of each feature."""
         found = np.zeros(self.n_features, dtype=np.int64)
         for _, block in self.blocks():
             np.maximum(found, _core.largest_codes(block.core), out=found)
@@ -85,7 +85,7 @@ class Codes(CodedRows):
 
     @property
     def n_stored(self) -> int:
-        """How many codes are not 0."""
+        """Number of nonzero codes."""
         return int(np.count_nonzero(self.data))
 
     @cached_property
@@ -97,7 +97,7 @@ class Codes(CodedRows):
         return (self for _ in groups)
 
     def of_rows(self, begin: int, end: int) -> Codes:
-        """Some of them, in the same memory."""
+        """Return a view of some rows."""
         if self.index is None or self.start is None:
             return replace(self, data=self.data[begin:end], n_rows=end - begin)
         start = self.start[begin : end + 1]
@@ -106,11 +106,11 @@ class Codes(CodedRows):
         return replace(self, data=data, index=index, start=start - start[0], n_rows=end - begin)
 
     def __getstate__(self) -> dict:
-        """Without the core's view, which belongs to this process."""
+        """Omit the core's view, which belongs to this process."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def toarray(self) -> np.ndarray:
-        """Dense codes, 0 where a value is absent."""
+        """Return dense codes, 0 where a value is absent."""
         if self.index is None or self.start is None:
             return self.data
         out = np.zeros((self.n_rows, self.n_features), dtype=self.data.dtype)
@@ -118,14 +118,14 @@ class Codes(CodedRows):
         return out
 
     def compressed(self) -> Codes:
-        """Without those that are 0."""
+        """Return compressed rows, without zeros."""
         if self.index is not None:
             return self
         start, index, data = _core.compress(self.data, self.n_codes)
         return replace(self, data=data, index=index, start=start)
 
     def widened(self, n_codes: int) -> Codes:
-        """The same codes, with room for more of them."""
+        """Return the codes in a type with room for ``n_codes``."""
         if self.data.dtype.itemsize >= np.min_scalar_type(n_codes - 1).itemsize:
             return replace(self, n_codes=n_codes)
         index = None if self.index is None else self.index.astype(np.uint32)
@@ -134,7 +134,7 @@ class Codes(CodedRows):
 
 
 def encode(values: Values, encoder: Encoder, *, compressed: bool | None = None) -> Codes:
-    """The codes of all rows, compressed or not (None: what suits them best).
+    """Encode all rows, compressed or not (None: by the number of zeros).
 
     Bytes that are their own codes are not copied.
     """
@@ -146,7 +146,7 @@ def encode(values: Values, encoder: Encoder, *, compressed: bool | None = None) 
 
 
 def _encoded(block: Values, encoder: Encoder) -> Codes:
-    """Codes in the block's own layout."""
+    """Return codes in the block's layout."""
     size = (block.n_rows, block.n_features, encoder.n_codes)
     how = (encoder.scale.core, encoder.thresholds)
     if block.sparse:
@@ -158,7 +158,7 @@ def _encoded(block: Values, encoder: Encoder) -> Codes:
 
 
 def _is_identity(values: np.ndarray, encoder: Encoder) -> bool:
-    """Bytes that are their own codes need no copy."""
+    """Whether the values are bytes equal to their codes, so that no copy is needed."""
     if values.dtype != np.uint8 or not values.flags.c_contiguous or len(encoder.shift) > 1:
         return False
     every = Values.of(np.arange(256, dtype=np.uint8)[None, :])
@@ -167,5 +167,5 @@ def _is_identity(values: np.ndarray, encoder: Encoder) -> bool:
 
 
 def mostly_absent(n_stored: int, shape: Values | Codes) -> bool:
-    """Whether so few codes that are not 0 are better compressed."""
+    """Whether few enough codes are nonzero to compress the rows."""
     return n_stored < _DENSE_ENOUGH * shape.n_rows * shape.n_features

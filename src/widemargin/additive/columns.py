@@ -1,9 +1,8 @@
-"""Columns of the data as features of the model: numbers, categories, and what is missing.
+"""Map columns of the data to features of the model: numbers, categories, missing values.
 
-A column of numbers is one feature, in which a missing value is absent; if there were any in the
-training data, an indicator is 1 where it is missing, so that this has a contribution of its own.
-A column of categories is one indicator for each of them, and one for missing.  What is not known
-from the training data contributes nothing.
+A column of numbers is one feature, in which missing values are absent; if the training data had
+any, an indicator gives them their own contribution.  A column of categories is one indicator per
+category and one for missing.  Values unknown in training contribute nothing.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from widemargin.additive.indicators import Indicators
 from widemargin.additive.source import Values
 
 UNSEEN = -1
-"""Stands for a category that the training data did not have."""
+"""Code of a category that the training data did not have."""
 
 
 class Parts(NamedTuple):
-    """Rows of data as a model reads them: numbers, and indicators if there are any."""
+    """Rows of data for a model: numbers, and indicators if any."""
 
     values: Values
     marks: Indicators | None
 
 
 class Features(NamedTuple):
-    """Numbers of a column's features among those of the model."""
+    """Indices of a column's features in the model."""
 
     number: int | None
     missing: int | None
@@ -39,16 +38,16 @@ class Features(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a model's data are.
+    """The columns of a model's data.
 
-    Data comes as a matrix in which categories are numbers: their place in ``categories``, `UNSEEN`,
-    or NaN where they are missing.
+    Data comes as a matrix in which a category is its index in ``categories``, `UNSEEN`, or NaN if
+    missing.
 
     Attributes
     ----------
     n_columns : int
     categories : dict of int to tuple of str
-        The categories of every column that has such, in ascending order of columns.
+        The categories of each categorical column, in ascending order of columns.
     missing : frozenset of int
         Columns that have missing values in the training data.
     """
@@ -59,11 +58,11 @@ class Columns:
 
     @classmethod
     def of(cls, X, categories: dict[int, tuple[str, ...]]) -> Columns:
-        """Those of training data."""
+        """Return the columns of training data."""
         return cls(X.shape[1], categories, frozenset(map(int, np.flatnonzero(n_missing(X)))))
 
     def joined(self, other: Columns) -> Columns:
-        """Those of more rows of the same data."""
+        """Merge with the columns of more rows of the same data."""
         if set(self.categories) != set(other.categories):
             raise ValueError("Some rows have categories in columns where others have numbers.")
         categories = {
@@ -73,7 +72,7 @@ class Columns:
 
     @property
     def are_features(self) -> bool:
-        """Whether every column is a feature, and nothing else is."""
+        """Whether columns and features are the same."""
         return not self.categories and not self.missing
 
     @property
@@ -82,12 +81,12 @@ class Columns:
 
     @cached_property
     def numbers(self) -> np.ndarray:
-        """The columns of numbers, which are the first features."""
+        """Columns of numbers, which are the first features."""
         return np.delete(np.arange(self.n_columns), list(self.categories))
 
     @cached_property
     def _features(self) -> dict[int, Features]:
-        """Of every column; indicators come after the numbers, in the order of columns."""
+        """Features of every column; indicators follow the numbers, in the order of columns."""
         found: dict[int, Features] = {}
         numbers, end = iter(range(self.n_numbers)), self.n_numbers
         for column in range(self.n_columns):
@@ -101,7 +100,7 @@ class Columns:
 
     @property
     def n_features(self) -> int:
-        """Of the model."""
+        """Number of the model's features."""
         of_categories = sum(map(len, self.categories.values()))
         return self.n_numbers + of_categories + len(self.missing)
 
@@ -111,7 +110,7 @@ class Columns:
         return self._features[column]
 
     def parts(self, X) -> Parts:
-        """Rows as a model reads them."""
+        """Split rows into numbers and indicators."""
         if self.are_features:
             return Parts(Values.of(X), None)
         n_marks = self.n_features - self.n_numbers
@@ -122,7 +121,7 @@ class Columns:
         return Parts(Values.of(values), Indicators.of(own, X.shape[0], n_marks))
 
     def _marks(self, values: np.ndarray, column: int) -> np.ndarray:
-        """The indicator of every row of one column, counted from the first one, or -1."""
+        """Return the indicator of every row of a column, counted from 0, or -1 for none."""
         own, first = self.features(column), self.n_numbers
         missing = np.isnan(values)
         marks = np.full(len(values), -1, dtype=np.int64)
@@ -134,7 +133,7 @@ class Columns:
         return marks
 
     def _marks_of_sparse(self, X, n_marks: int) -> Indicators:
-        """All columns of compressed rows are numbers."""
+        """Return the indicators of sparse rows, whose columns are all numbers."""
         place = np.full(self.n_columns, -1, dtype=np.int64)
         columns = sorted(self.missing)
         place[columns] = np.arange(len(columns))
@@ -143,18 +142,18 @@ class Columns:
         return Indicators(before[X.indptr].astype(np.int64), marks[marks >= 0], n_marks)
 
     def parts_of(self, values: Values) -> Parts:
-        """Raw values that are there already."""
+        """Wrap raw values without indicators."""
         if self.are_features:
             return Parts(values, None)
         return self.parts(values.csr() if values.sparse else values.data)
 
     def newly_missing(self, X) -> dict[int, int]:
-        """In how many rows columns are missing that have a value in all of the training data."""
+        """Count missing values in columns that had none in the training data."""
         counts = n_missing(X)
         return {int(j): int(counts[j]) for j in np.flatnonzero(counts) if j not in self.missing}
 
     def by_column(self, parts: np.ndarray) -> np.ndarray:
-        """Sums over axis 1, which are features and then the intercept, by columns instead."""
+        """Sum over the features of each column on axis 1; the intercept stays last."""
         if self.are_features:
             return parts
         out = np.zeros((len(parts), self.n_columns + 1, *parts.shape[2:]))
@@ -167,7 +166,7 @@ class Columns:
 
 
 def n_missing(X) -> np.ndarray:
-    """How often each column is NaN."""
+    """Count the NaNs of each column."""
     if X.dtype.kind != "f":
         return np.zeros(X.shape[1], dtype=np.int64)
     if sp.issparse(X):

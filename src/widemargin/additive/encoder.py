@@ -1,7 +1,7 @@
-"""Where the bins lie: scale, representatives and thresholds, learned from training data.
+"""Learn the bins from training data: scale, representatives and thresholds.
 
-Code 0 means "absent": it contributes nothing, and compressed rows leave it out; NaN has it, with
-every kernel.  Codes 1..b stand for the bin representatives t_1 < ... < t_b in the kernel's own
+Code 0 means "absent": it contributes nothing, and compressed rows omit it; NaN has code 0 with
+every kernel.  Codes 1..b are the bin representatives t_1 < ... < t_b in the kernel's
 domain.
 """
 
@@ -30,8 +30,8 @@ BINNINGS = ("auto", "uniform", "floor", "exact")
 MAX_BINS = 65_535
 AUTO_BINS = 255
 MOST_COUNTS = 4095
-"""Histograms up to this count have a bin for every integer, seen in training or not: as many as a
-unary table has."""
+"""Histograms up to this count have a bin per integer, seen in training or not: the size of a unary
+table."""
 ICD_LEVELS = 100
 ICD_PERCENTILE = 97.5
 
@@ -42,7 +42,7 @@ _SMALLEST = np.nextafter(0.0, 1.0)
 
 @dataclass(frozen=True)
 class Encoder:
-    """How a raw value reaches its code.
+    """Maps raw values to codes.
 
     ``t = (value - shift) * factor``, then ``code = #{k : thresholds[k] <= t}``: values outside
     the training range fall into the first or last bin.
@@ -63,25 +63,25 @@ class Encoder:
 
     @property
     def zero_is_absent(self) -> bool:
-        """Whether zeros have code 0 (else there is no value so small that it is absent)."""
+        """Whether zeros have code 0 (otherwise no value is absent)."""
         return bool(self.thresholds[0] > -np.inf)
 
     def is_constant(self, feature: int) -> bool:
-        """Whether all values of a feature are the same to the kernel."""
+        """Whether all values of a feature are equal for the kernel."""
         return bool(self.factor[feature if len(self.factor) > 1 else 0] == 0)
 
     def grid(self, feature: int) -> np.ndarray:
-        """The bin representatives in the raw units of one feature."""
+        """Return the bin representatives in the raw units of a feature."""
         j = feature if len(self.shift) > 1 else 0
         factor = self.factor[j] if self.factor[j] != 0 else np.inf
         return self.representatives / factor + self.shift[j]
 
     def codes_of(self, t: np.ndarray) -> np.ndarray:
-        """The codes of values in the kernel's own domain."""
+        """Return the codes of values in the kernel's domain."""
         return np.searchsorted(self.thresholds, t, side="right")
 
     def thinned(self, codes: np.ndarray) -> Encoder:
-        """Only these bins (code 0 among them), each value in the nearest one."""
+        """Return the encoder with these bins only (code 0 among them); values go to the nearest."""
         t = self.representatives[codes]
         thresholds = np.append(self.thresholds[0], _middles(t[1:]))
         return replace(self, representatives=t, thresholds=thresholds)
@@ -117,7 +117,7 @@ def fit_encoder(
         raise ValueError(f'binning={binning!r} has no effect with scaling="percentile".')
     if binning == "exact" and n_bins != "auto":
         raise ValueError(f'n_bins={n_bins!r} has no effect with binning="exact".')
-    if source.n_features == 0:  # nothing but indicators
+    if source.n_features == 0:  # indicators only
         return _exact(Scale(np.zeros(1), np.ones(1)), np.ones(1), zero_is_absent=True)
     low, high = ranges(source)
     if scaling == "percentile":
@@ -127,7 +127,7 @@ def fit_encoder(
     if binning == "exact":
         limit = _NO_LIMIT
     elif n_bins == "auto" and scaling is None and not any_value(source, _is_fraction):
-        limit = MAX_BINS  # a natural histogram keeps its counts
+        limit = MAX_BINS  # natural histograms keep their counts
         if binning == "auto" and high.max() <= MOST_COUNTS:
             t = np.arange(1 if zero_is_absent else 0, max(high.max(), 1) + 1)
             return _exact(scale, t, zero_is_absent)
@@ -152,7 +152,7 @@ def fit_encoder(
 
 
 def exact_encoder(values: Values, trained: Encoder) -> Encoder:
-    """One code per distinct value of this very data, under the scale of a trained encoder."""
+    """Return an encoder with a code per distinct value, on a trained encoder's scale."""
     source = filled_in(values, trained.scale)
     t = _distinct(source, trained.scale, _NO_LIMIT, trained.zero_is_absent)
     return _exact(trained.scale, t, trained.zero_is_absent)
@@ -162,7 +162,7 @@ def exact_encoder(values: Values, trained: Encoder) -> Encoder:
 
 
 def _encoder(scale: Scale, t, thresholds, zero_is_absent: bool) -> Encoder:
-    """Thresholds between the bins, plus the one below which a value counts as absent."""
+    """Return thresholds between the bins, and the one below which a value is absent."""
     if len(thresholds) < len(t):
         thresholds = np.concatenate([[_SMALLEST if zero_is_absent else -np.inf], thresholds])
     return Encoder(
@@ -174,14 +174,14 @@ def _encoder(scale: Scale, t, thresholds, zero_is_absent: bool) -> Encoder:
 
 
 def _exact(scale: Scale, t, zero_is_absent: bool) -> Encoder:
-    """Every value goes to the nearest of the distinct ones, zero included."""
+    """Map every value to the nearest distinct value, zero included."""
     middles = _middles(np.append(0.0, t)) if zero_is_absent else _middles(t)
     return _encoder(scale, t, middles, zero_is_absent)
 
 
 def _floored(scale: Scale, t, zero_is_absent: bool) -> Encoder:
-    """Every value goes to the bin at or below it; those below the first are zero."""
-    floors = t * (1 - 1e-12)  # the papers divide last: forgive the rounding of our factor
+    """Map every value to the bin at or below it; values below the first are zero."""
+    floors = t * (1 - 1e-12)  # the papers divide last: tolerate our factor's rounding
     return _encoder(scale, t if zero_is_absent else np.append(0.0, t), floors, zero_is_absent)
 
 
@@ -196,8 +196,8 @@ def _middles(t: np.ndarray) -> np.ndarray:
 
 
 def _distinct(source: Source, scale: Scale, limit: int, zero_is_absent: bool) -> np.ndarray:
-    """Distinct scaled values that have a code, or more than ``limit`` of them."""
-    # One more than the limit: a zero may be among those found and does not count.
+    """Return the distinct scaled values that need a code, or more than ``limit``."""
+    # One more than the limit, because a zero may be among them and does not count.
     t = np.unique(np.maximum(distinct(source, scale, limit + 1), 0.0))
     if zero_is_absent:
         t = t[t >= _SMALLEST]
@@ -205,11 +205,10 @@ def _distinct(source: Source, scale: Scale, limit: int, zero_is_absent: bool) ->
 
 
 def _mixed_edges(fine: Histogram, n_bins: int) -> np.ndarray:
-    """Half of the bins follow the data's quantiles, half are even in sqrt(t).
+    """Place half of the edges at the data's quantiles, half evenly in sqrt(t).
 
-    Even steps in sqrt(t) are even steps in the feature space of Hellinger's kernel and nearly
-    so for chi2: fine near zero, where data crowds.  The quantiles add resolution where the
-    data is.
+    Even steps in sqrt(t) are even in the feature space of Hellinger's kernel and nearly so for
+    chi2: fine near zero, where data is dense.  Quantiles add resolution where the data is.
     """
     weight = fine.weight
     even = np.arange(1, len(weight) + 1) / len(weight)
@@ -219,7 +218,7 @@ def _mixed_edges(fine: Histogram, n_bins: int) -> np.ndarray:
 
 
 def _centres(fine: Histogram, edges: np.ndarray) -> np.ndarray:
-    """The mean of the data in each bin; the middle (in sqrt t) of a bin without any."""
+    """Return the mean of the data in each bin; the middle (in sqrt t) of an empty bin."""
     weight, total = (np.add.reduceat(a, edges[:-1]) for a in (fine.weight, fine.total))
     middle = fine.top * ((edges[1:] + edges[:-1]) / (2 * len(fine.weight))) ** 2
     return np.where(weight > 0, total / np.where(weight > 0, weight, 1.0), middle)
@@ -245,7 +244,7 @@ def _fit_scale(source: Source, low, high, scaling: str | None) -> Scale:
 
 
 def _inverse(high: np.ndarray, low: np.ndarray) -> np.ndarray:
-    """1 / (high - low), and 0 for a column without any spread."""
+    """Return 1 / (high - low), and 0 for a constant column."""
     with np.errstate(divide="ignore", over="ignore"):
         spread = high - low
         if not np.all(np.isfinite(spread)):
@@ -265,18 +264,18 @@ def _inverse(high: np.ndarray, low: np.ndarray) -> np.ndarray:
 
 
 def _automatic(low: np.ndarray, high: np.ndarray) -> str:
-    """Non-negative data whose columns reach zero and have like maxima share one factor."""
+    """Return one factor for non-negative columns with zeros and similar maxima, else minmax."""
     used = high[high > low]
     like_histograms = low.min() >= 0 and len(used) and np.median(low) == 0
     return "global" if like_histograms and used.max() <= 100 * np.median(used) else "minmax"
 
 
 def _icd_encoder(source: Source, row_weight, extremes, n_bins, zero_is_absent: bool) -> Encoder:
-    """ICD's levels (eq. 13): even steps from the least value to the 97.5th percentile.
+    """Return ICD's levels (eq. 13): even steps from the minimum to the 97.5th percentile.
 
-    Where the least value is zero, zeros do not count for the percentile: they are what a sparse
-    file leaves out, and of texts they would be more than 97.5 % of all values, which leaves
-    eq. 13 without a v_max.  The same data in dense form has the same levels.
+    If the minimum is zero, zeros do not count for the percentile: sparse files omit them, and in
+    texts they exceed 97.5 % of all values, so that eq. 13 would have no v_max.  Dense and sparse
+    data have the same levels.
     """
     n_levels = ICD_LEVELS if n_bins == "auto" else int(n_bins)
     low, high = (extremes[0].min(keepdims=True), extremes[1].max(keepdims=True))
@@ -286,10 +285,10 @@ def _icd_encoder(source: Source, row_weight, extremes, n_bins, zero_is_absent: b
 
 
 def _percentile(values: Values, row_weight: np.ndarray, *, zeros_count: bool) -> float:
-    """ICD's percentile of values, each row by its weight; zeros are the least or count."""
+    """Return ICD's percentile of values, weighted by row."""
     n, d = values.n_rows, values.n_features
     share = ICD_PERCENTILE / 100
-    # The least of numbers with NaN among them is NaN, which takes no memory to find.
+    # The minimum is NaN if any value is, and needs no memory.
     missing = values.data.size > 0 and bool(np.isnan(values.data.min()))
     if np.ptp(row_weight) == 0 and not missing:
         left_out = 0 if zeros_count else n * d - int(np.count_nonzero(values.data))
@@ -309,13 +308,13 @@ def _percentile(values: Values, row_weight: np.ndarray, *, zeros_count: bool) ->
         weight = np.where(data == 0, 0.0, weight)
     order = np.argsort(data, kind="stable")
     cumulative = np.cumsum(weight[order])
-    # A hair below: weights are sums of rounded numbers, copies are not.
+    # Slightly below, because sums of weights are rounded.
     rank = np.searchsorted(cumulative, share * cumulative[-1] * (1 - 1e-12))
     return float(data[order[min(rank, len(order) - 1)]])
 
 
 def _order_statistic(values: Values, k: int) -> float:
-    """The k-th smallest value of the matrix, without a sorted or widened copy."""
+    """Return the k-th smallest value of the matrix, without a sorted or widened copy."""
     absent = values.n_rows * values.n_features - values.data.size
     negative = int(np.count_nonzero(values.data < 0)) if values.sparse else 0
     if values.sparse and negative <= k < negative + absent:

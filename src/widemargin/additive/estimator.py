@@ -41,38 +41,38 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         Weight of the losses, per unit of the mean kernel diagonal (see ``C_unit``).
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     approximation : str, default="spectral"
-        How the kernel becomes a pair of tables: "spectral" (best factor for the bins at hand:
+        How to factorise the kernel: "spectral" (best factor for the data's bins:
         kernel PCA per feature, after Perronnin, Sanchez and Liu, CVPR 2010),
         "chebyshev" (PmSVM-LUT), "pmsvm" (PmSVM's three nodes, values not binned), "unary" (ICD's
         tables, exact on the bins) or "fourier" (Vedaldi and Zisserman).
     rank : int or "auto", default="auto"
         Numbers per bin.  "auto" takes the smallest of 1, 2, 3, 4, 8, 12, 16 whose weighted
-        relative error is below 0.1 %, or 16 where none is (kernels with a kink, such as the
+        relative error is below 0.1 %, or 16 if none is (kernels with a kink, such as the
         intersection); 3 for the published methods.  Training time grows with the rank.
     n_bins : int or "auto", default="auto"
         Number of bins, at most 65,535.  "auto": 255; 100 with ``scaling="percentile"``; with
         ``scaling=None`` and whole numbers, in floats or not, one for each up to the largest (if
         that is above 4,095, for each that occurs).
     binning : {"auto", "uniform", "floor", "exact"}, default="auto"
-        Where the bins lie.  "auto": at the distinct values if there are at most ``n_bins``, else
+        Placement of bins.  "auto": at the distinct values if there are at most ``n_bins``, else
         half by quantiles and half evenly in sqrt(t); "uniform": even steps up to the largest value,
         values to the nearest; "floor": likewise, values to the one below (PmSVM-LUT, eq. 18), those
         below the first lost; "exact": one bin per distinct value, however many.
     scaling : {"auto", "global", "minmax", "percentile", None}, default="auto"
-        How raw values reach the kernel: "global" divides all features by one number, "minmax"
-        maps each feature to [0, 1], "percentile" is ICD's rule (eq. 13; zeros count only where
+        Scaling of raw values: "global" divides all features by one number, "minmax"
+        maps each feature to [0, 1], "percentile" is ICD's rule (eq. 13; zeros count only if
         some values are negative), None uses values as they are.  "auto" is "global" for
         non-negative data whose columns typically start at zero and whose maxima stay within 100
         times their median, and "minmax" otherwise.
     missing : {"error", "learn"}, default="error"
-        What a missing value is (NaN, None, NA, null): an error, or a value of its own, whose
-        contribution is learned for each column that has some in the training data.  Where only
-        new data has them they contribute nothing, with a warning that names their columns.
+        Whether a missing value (NaN, None, NA, null) is an error, or gets a contribution that is
+        learned for each column with missing training values.  In other columns it contributes
+        nothing, with a warning that names them.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Columns whose values are categories, each with a contribution of its own: "from_dtype"
-        takes those of data frames that are categorical or text; else a list of names or
-        positions, or a mask; None has no categories.  They are known by their text, missing is
-        one more of them, and those that only new data has contribute nothing, with a warning.
+        Columns of categories, each of which gets its own contribution: "from_dtype" selects
+        categorical and text columns of data frames; else a list of names or positions, or a mask;
+        None selects none.  Categories are compared as text, and missing is one of them; those
+        unknown in training contribute nothing, with a warning.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
     fit_intercept : bool, default=True
         Learn an intercept, as the weight of a constant (hence regularised) feature.
@@ -87,20 +87,17 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         ``tol`` is LIBLINEAR's bound on the projected gradient.  Below 1e-4 the arithmetic is
         double precision.
     max_iter : int, default=1000
-        Sweeps over the data.
+        Most sweeps over the data.
     max_seconds : float or None, default=None
-        A fit that takes longer ends after the sweep, with the model that it has, its
-        ``duality_gap_`` and a ConvergenceWarning.
+        Time limit.  A fit that exceeds it ends after the sweep, with its current model and a
+        ConvergenceWarning.
     warm_start : bool, default=False
         Keep the dual variables and start the next fit on the same rows from them.
     n_jobs : int or None, default=None
-        Threads, over batches of 16 classes and over blocks of rows in prediction.  Threads that
-        batches leave over work inside them: on the features of long dense rows (342 or more at
-        rank 3, 64 at rank 16), in teams of 2, 4, 8 or 16, no more than there are cores; on shorter
-        or compressed rows and two classes in pairs, each with a half of some thousand rows; and on
-        certificates.  Sweeps of rows with fewer than 24 values times rank, of very many features,
-        of Crammer-Singer and of tables that are unary or not symmetric have one thread per batch.
-        Results do not depend on it.
+        Threads, over batches of 16 classes and over blocks of rows in prediction.  Spare threads
+        share the features of long dense rows (342 or more at rank 3, 64 at rank 16), in teams of
+        2, 4, 8 or 16, at most one per core, and certificates.  Other sweeps have one thread per
+        batch.  Results do not depend on it.
     random_state : int, RandomState or None, default=None
         Seed of the sweeps' order.
     verbose : int, default=0
@@ -118,7 +115,7 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     duality_gap_ : float
         Largest relative duality gap among the binary problems (NaN without symmetric tables).
     converged_ : bool
-        Whether the fit came within ``tol``.
+        Whether the fit is within ``tol``.
     objective_ : float
         Sum of the primal objectives (NaN without symmetric tables).
     violation_ : float
@@ -127,13 +124,13 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     kernel_ : str, PowerMean or callable
         The kernel, by name where ``kernel="auto"`` has chosen it.
     C_ : float
-        C in the kernel's own unit.
+        C in the kernel's unit.
     rank_ : int
         Numbers per bin (0 for "unary").
     model_ : AdditiveModel
         The arrays that prediction uses.
     columns_ : Columns
-        Which columns have categories or missing values, and what features they are in the model.
+        Columns with categories or missing values, and their features in the model.
     feature_importances_ : ndarray of shape (n_features_in_,)
         The mean of |contribution| of each feature over the training data.
     history_ : list of list of dict
@@ -141,9 +138,9 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         ``again`` after it, and the seconds since the first began.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where X was a data frame, or the command line's table.
+        If X was a data frame, or the command line's table.
     label_name_ : str
-        Where y was a named series, or a column of such a table.
+        If y was a named series, or a column of such a table.
 
     See Also
     --------

@@ -1,15 +1,15 @@
-"""What a fitted additive model says about its features: shapes, contributions, errors."""
+"""Explain a fitted additive model: shape functions, contributions, errors of the tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive.batches import Dual
 from widemargin.additive.codes import encode
-from widemargin.additive.column_shapes import column_shape
 from widemargin.additive.columns import Columns, Parts
 from widemargin.additive.frames import read_new
 from widemargin.additive.model import AdditiveModel
@@ -22,8 +22,8 @@ from widemargin.validation import check_number, column_name
 def shape_errors(
     model: AdditiveModel, values: Values, coef: np.ndarray, features
 ) -> list[ApproximationError]:
-    """A model's g_j against the true ones, sum_i coef_i k(t, x_ij), of its training data."""
-    # On the model's own bins, which hold every training value unless it was not binned.
+    """Compare a model's g_j with the exact sum_i coef_i k(t, x_ij) over its training data."""
+    # On the model's bins, which represent every training value.
     codes = encode(values, model.encoder).toarray()
     t = model.encoder.representatives[1:]
     gram = model.tables.kernel(t[:, None], t[None, :])
@@ -49,7 +49,7 @@ class ExplanationMixin:
     _dual: Dual
 
     def shape_function(self, feature, class_label=None):
-        """How one feature moves the decision: the learned g_j over the feature's range, centred.
+        """Return the learned g_j over the feature's range, centred: how it moves the decision.
 
         Its mean over the training data is zero: above it, a value speaks for the class more than
         that feature does on average.
@@ -64,8 +64,8 @@ class ExplanationMixin:
         Returns
         -------
         grid : ndarray of shape (n_values,)
-            Raw values of the feature, ascending; a value between two belongs to one of them. Of a
-            column of categories, their texts. If missing has a contribution of its own it is last,
+            Raw values of the feature, ascending; a value between two belongs to one of them.  For a
+            column of categories, their texts.  If missing values contribute, they come last,
             as NaN or None.
         values : ndarray of shape (n_values,)
             g_j at those values, less its mean.
@@ -81,11 +81,11 @@ class ExplanationMixin:
         return grid, self._of_class(values, class_label)
 
     def contributions(self, X, class_label=None):
-        """What each feature adds to the decision value of each row, more than it does on average.
+        """Return what each feature adds to each row's decision value, above its average.
 
         Contributions have a mean of zero over the training data, rows weighted as in the fit; the
-        intercept has the rest, so it is the mean decision value.  `widemargin.explain` groups
-        columns that are categories of one, and shows them in the data's units.
+        intercept has the rest: the mean decision value.  `widemargin.explain` groups
+        indicators of one column and uses the data's units.
 
         Parameters
         ----------
@@ -111,10 +111,10 @@ class ExplanationMixin:
 
     @property
     def feature_importances_(self):
-        """The mean of |contribution| of each feature over the training data, and over the classes.
+        """Mean |contribution| of each feature over the training data and the classes.
 
-        In units of decision values, from the frequencies that the model holds: exact, but for
-        ``approximation="pmsvm"``, whose values stand for the nearest on a grid.
+        In units of decision values, from the frequencies in the model: exact, except with
+        ``approximation="pmsvm"``, which rounds values to a grid.
         """
         check_is_fitted(self, "model_")
         model, readout = self.model_, self.coding_.readout
@@ -125,7 +125,7 @@ class ExplanationMixin:
         return model.shares.mean_distance(cells, model.centre @ readout).mean(axis=1)
 
     def _of_class(self, values, class_label):
-        """The last axis narrowed to one class."""
+        """Select one class on the last axis."""
         if class_label is None and len(self.classes_) > 2:
             raise ValueError(f"class_label is needed: one of {self.classes_.tolist()}.")
         label = self.classes_[-1] if class_label is None else class_label
@@ -150,7 +150,7 @@ class ExplanationMixin:
         return int(feature)
 
     def approximation_error(self, X=None, features=None):
-        """Errors of the tables, against the kernel or against the true g_j of this model.
+        """Return errors of the tables against the kernel, or against the exact g_j of this model.
 
         Parameters
         ----------
@@ -182,3 +182,61 @@ class ExplanationMixin:
             raise ValueError(f"features: column {name} has categories, and no grid.")
         values = self.columns_.parts(X[dual.present]).values
         return shape_errors(self.model_, values, dual.coef, numbers)
+
+
+@dataclass(frozen=True)
+class ColumnShape:
+    """Contributions of a column, centred over the training data.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_values,)
+        Numbers, ascending, as the model sees them; or categories.
+    scores : ndarray of shape (n_values, n_outputs)
+    share : ndarray of shape (n_values,)
+        Share of each value in the training data.
+    missing : ndarray of shape (n_outputs,) or None
+        Contribution of a missing value, if the training data had any.
+    missing_share : float
+    """
+
+    values: np.ndarray
+    scores: np.ndarray
+    share: np.ndarray
+    missing: np.ndarray | None = None
+    missing_share: float = 0.0
+
+    def importance(self, readout: np.ndarray) -> float:
+        """Mean |contribution| over the training data and the scores."""
+        total = self.share @ np.abs(self.scores @ readout)
+        if self.missing is not None:
+            total = total + self.missing_share * np.abs(self.missing @ readout)
+        return float(total.mean())
+
+
+def column_shape(model: AdditiveModel, columns: Columns, column: int) -> ColumnShape:
+    """Return the shape of a column; the coding's ``readout`` turns outputs into scores."""
+    own = columns.features(column)
+    present = [j for j in (own.number, own.missing, *own.categories) if j is not None]
+    centre = model.centre[present].sum(axis=0)
+    missing, missing_share = None, 0.0
+    if own.missing is not None:
+        missing = model.feature_function(own.missing)[-1] - centre
+        missing_share = float(_shares(model, own.missing)[-1])
+    if own.number is None:
+        # Absent indicators add nothing.
+        on = [model.feature_function(j)[-1] for j in own.categories]
+        scores = np.array(on).reshape(-1, model.n_outputs) - centre
+        share = np.array([_shares(model, j)[-1] for j in own.categories])
+        values = np.array(columns.categories[column], dtype=object)
+        return ColumnShape(values, scores, share, missing, missing_share)
+    codes, scores = model.shape(own.number)
+    share = _shares(model, own.number)
+    share[0] = max(share[0] - missing_share, 0.0)  # missing numbers are absent
+    scores = scores + model.centre[own.number] - centre
+    values = model.encoder.grid(own.number)[codes]
+    return ColumnShape(values, scores, share[codes], missing, missing_share)
+
+
+def _shares(model: AdditiveModel, feature: int) -> np.ndarray:
+    return model.shares.of_feature(feature, model.encoder.n_codes)

@@ -1,6 +1,6 @@
-"""Data frames with categories as matrices of numbers, in which a category is its place in a list.
+"""Convert data frames to matrices in which a category is its index in a list.
 
-Frames of pandas, polars, pyarrow and all that narwhals knows, which scikit-learn reads them with.
+Frames of pandas, polars, pyarrow and every other library that narwhals reads.
 """
 
 from __future__ import annotations
@@ -25,19 +25,25 @@ from widemargin.categories import (
     text_of,
     text_of_arrow,
 )
-from widemargin.errors import Message, Parameter, listed
+from widemargin.errors import (
+    IdentifierWarning,
+    Message,
+    Parameter,
+    UnseenWarning,
+    listed,
+    warn_user,
+)
 from widemargin.validation import check_X, check_X_y, column_name
-from widemargin.warning import IdentifierWarning, UnseenWarning, warn_user
 
 FROM_DTYPE = "from_dtype"
 _MOST_NAMED = 5  # columns in a warning
-_FEW = 50  # rows that any column may tell apart
-_GLANCE = 1000  # rows that show most columns to be no identifiers
+_FEW = 50  # up to this many rows any column may be unique
+_GLANCE = 1000  # rows that suffice to rule out most identifiers
 _DAY = 86_400_000_000  # microseconds
 
 
 def check_chosen(parameter: str, value) -> None:
-    """Raise ValueError if a parameter cannot choose columns, whatever the data is."""
+    """Raise ValueError if a parameter cannot select columns of any data."""
     if value is None or (isinstance(value, str) and value == FROM_DTYPE):
         return
     kinds = {type(item) for item in _listed(value)} if not isinstance(value, str) else {None}
@@ -49,24 +55,24 @@ def check_chosen(parameter: str, value) -> None:
 
 
 def _listed(value) -> list:
-    """The items of a list, an array or an index, as Python has them."""
+    """Return the items of a list, an array or an index as Python objects."""
     try:
         items = value.tolist() if hasattr(value, "tolist") else list(value)
     except TypeError:
         items = None
     if not isinstance(items, list):
-        return [None]  # which is no column
+        return [None]  # None is not a column
     return [item.item() if isinstance(item, np.generic) else item for item in items]
 
 
 def read_training(estimator, X, y=None, *, labelled: bool = True, more: bool = False):
-    """Checked training data as a matrix, labels, and the categories of columns that have them.
+    """Check training data; return matrix, labels, and the categories by column.
 
-    Warns of columns of a data frame that may only number its rows, except in ``more`` rows of data
-    that was read before.
+    Warns of columns of a data frame that may be identifiers, unless these are ``more`` rows of
+    data read before.
     """
     asking, texts = not more and is_frame(X), _texts(estimator, X)
-    # Sorted, so that the order of rows does not matter.
+    # Sorted, to be independent of the order of rows.
     categories = {j: tuple(sorted(text.categories)) for j, text in texts.items()}
     X = with_codes(X, {j: places(text, categories[j]) for j, text in texts.items()})
     if labelled:
@@ -79,11 +85,11 @@ def read_training(estimator, X, y=None, *, labelled: bool = True, more: bool = F
 
 
 def read_new(estimator, X, columns: Columns, missing: str = "contribute nothing"):
-    """Checked data as a matrix, in the categories of the training data.
+    """Check data and return it as a matrix with the training data's categories.
 
-    ``missing`` says what is done with missing values in columns that had none in it.
+    ``missing`` says for a warning what happens to missing values in columns that had none.
     """
-    if columns.categories:  # which are found by position
+    if columns.categories:  # found by position
         validate_data(estimator, X, reset=False, skip_check_array=True)
     texts = {j: text_column(X, j) for j in columns.categories}
     codes = {j: places(text, columns.categories[j]) for j, text in texts.items()}
@@ -106,7 +112,7 @@ def read_new(estimator, X, columns: Columns, missing: str = "contribute nothing"
 
 
 def _ask_about_identifiers(estimator, X: np.ndarray, columns: set[int]) -> None:
-    """Warn of columns of whole numbers that are different in every row."""
+    """Warn of columns of integers that differ in every row."""
     found = [j for j in sorted(columns) if _tells_rows_apart(X[:, j])]
     if found:
         named = listed([str(column_name(estimator, j)) for j in found], _MOST_NAMED)
@@ -120,7 +126,7 @@ def _ask_about_identifiers(estimator, X: np.ndarray, columns: set[int]) -> None:
 
 def _tells_rows_apart(column: np.ndarray) -> bool:
     def distinct(values: np.ndarray) -> bool:
-        whole = bool(np.all(values == np.floor(values)))  # which what is missing is not
+        whole = bool(np.all(values == np.floor(values)))  # False for missing values
         return whole and len(np.unique(values)) == len(values)
 
     return len(column) > _FEW and distinct(column[:_GLANCE]) and distinct(column)
@@ -145,7 +151,7 @@ def _by_column(estimator, said: dict[int, str]) -> str:
 
 
 def _frame(X) -> nw.DataFrame | None:
-    """X as narwhals has it, if it is a data frame."""
+    """Return X as a narwhals frame, or None if it is not a data frame."""
     return nw.from_native(X, eager_only=True) if nw.dependencies.is_into_dataframe(X) else None
 
 
@@ -154,7 +160,7 @@ def is_frame(X) -> bool:
 
 
 def _texts(estimator, X) -> dict[int, Text]:
-    """The columns that the parameter ``categorical_features`` makes categories."""
+    """Return the columns of categories by the parameter ``categorical_features``."""
     wanted = estimator.categorical_features
     if wanted is None:
         return {}
@@ -170,7 +176,7 @@ def _texts(estimator, X) -> dict[int, Text]:
 
 
 def _positions(parameter: str, chosen, X) -> list[int]:
-    """Columns by their names or numbers, or by a mask."""
+    """Return the positions of columns given by names, numbers or a mask."""
     wanted, frame, d = _listed(chosen), _frame(X), _width(X)
     if any(isinstance(item, str) for item in wanted):
         known = [] if frame is None else frame.columns
@@ -190,7 +196,7 @@ def _positions(parameter: str, chosen, X) -> list[int]:
 
 
 def texts_by_dtype(X) -> dict[int, Text]:
-    """Columns of categories and text; text is refused if it is not likely to be categories."""
+    """Return the columns of categories and text; refuse text that does not look like categories."""
     found: dict[int, Text] = {}
     frame = _frame(X)
     if frame is None:
@@ -208,7 +214,7 @@ def texts_by_dtype(X) -> dict[int, Text]:
 
 
 def _are_texts(objects: list) -> bool:
-    """Whether some are text that is no number; what is neither is refused elsewhere."""
+    """Whether some objects are text that is not a number."""
     present = [value for value in objects if not is_missing(value)]
     if not all(isinstance(value, (str, numbers.Real)) for value in present):
         return False
@@ -232,7 +238,7 @@ def _ways_out(name: str) -> WaysOut:
 
 
 def dates_chosen(chosen, X) -> list[int]:
-    """The columns of dates by the parameter ``date_features``."""
+    """Return the columns of dates by the parameter ``date_features``."""
     if chosen is None:
         return []
     if not isinstance(chosen, str):
@@ -243,9 +249,9 @@ def dates_chosen(chosen, X) -> list[int]:
 
 
 def with_days(X, dates: Sequence[int]):
-    """X with numbers for its dates: days since 1970, in UTC.
+    """Replace dates of X by days since 1970, in UTC.
 
-    Dates may come as text, in ISO 8601; numbers are such days already.
+    Dates may be text in ISO 8601; numbers count as days.
     """
     if not dates:
         return X
@@ -266,7 +272,7 @@ def _days_of(series: Any) -> np.ndarray:
 
 
 def as_days(values: list, name: str) -> np.ndarray:
-    """Days since 1970 of dates, times, texts in ISO 8601, or days."""
+    """Convert dates, times, ISO 8601 texts or days to days since 1970."""
     found = np.full(len(values), np.nan)
     for k, value in enumerate(values):
         if is_missing(value):
@@ -285,13 +291,13 @@ def as_days(values: list, name: str) -> np.ndarray:
 
 
 def _in_utc(value):
-    """A date or time without a zone."""
+    """Convert a date or time to UTC without a zone."""
     zone = getattr(value, "tzinfo", None)
     return value if zone is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
 def with_parsed(X, columns: Iterable[int]):
-    """X with numbers for those of some columns of a frame that are text."""
+    """Parse columns of a frame as numbers if they are text."""
     frame = _frame(X)
     if frame is None:
         return X
@@ -301,7 +307,7 @@ def with_parsed(X, columns: Iterable[int]):
 
 
 def _width(X) -> int:
-    """The number of columns; 0 where X is no matrix, which is refused elsewhere."""
+    """Return the number of columns; 0 if X is not a matrix, which is refused elsewhere."""
     shape = np.shape(X) if not hasattr(X, "shape") else X.shape
     return shape[1] if len(shape) == 2 else 0
 
@@ -316,7 +322,7 @@ def text_column(X, j: int) -> Text:
 
 
 def _text(series: Any) -> Text:
-    """Of a series of narwhals; texts of Arrow are not taken one by one, which is slow."""
+    """Return a narwhals series as `Text`, without a slow loop over Arrow texts."""
     column = series.to_native()
     if nw.dependencies.is_pyarrow_chunked_array(column) and _holds_texts(column.type):
         return text_of_arrow(column)
@@ -331,13 +337,13 @@ def _holds_texts(kind: Any) -> bool:
 
 
 def places(text: Text, known: Sequence[str]) -> np.ndarray:
-    """The place of every row's category among those known: `UNSEEN`, or NaN where it is missing."""
+    """Return the index of every row's category in ``known``; `UNSEEN`, or NaN if missing."""
     number = {category: float(k) for k, category in enumerate(known)}
     return np.array([*(number.get(c, UNSEEN) for c in text.categories), np.nan])[text.codes]
 
 
 def with_codes(X, codes: dict[int, np.ndarray]):
-    """X with some columns replaced by numbers."""
+    """Replace some columns of X by codes."""
     if not codes:
         return X
     frame = _frame(X)

@@ -1,7 +1,7 @@
-"""Columns of data that comes in chunks: categories by number as they are met, and gaps.
+"""Track categories and missing values of columns that come in chunks.
 
-A store that is there has its categories and the columns with gaps; what is new in rows that are
-appended to it contributes nothing, as it does at prediction.
+A finished store has fixed categories and columns with gaps; new ones in appended rows contribute
+nothing, as at prediction.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from widemargin.additive.columns import UNSEEN, n_missing
 from widemargin.additive.frames import places, text_column, texts_by_dtype, with_codes
 from widemargin.additive.manifest import Manifest
 from widemargin.categories import Text
-from widemargin.errors import listed
-from widemargin.warning import UnseenWarning, warn_user
+from widemargin.errors import UnseenWarning, listed, warn_user
 
 _MOST_NAMED = 5  # columns in a warning
 
 
 class GrowingColumns:
-    """What the columns of a store are, as far as its chunks were seen."""
+    """The columns of a store, from the chunks so far."""
 
     def __init__(self, before: Manifest):
         self._before, self._fixed = before, before.complete
-        self._numbers: dict[int, dict[str, int]] | None = None  # of categories, by column
+        self._numbers: dict[int, dict[str, int]] | None = None  # column -> category -> number
         if self._fixed:
             self._numbers = {
                 j: {name: k for k, name in enumerate(names)} for j, names in before.categories
@@ -34,7 +33,7 @@ class GrowingColumns:
         self._unseen: dict[int, str] = {}
 
     def numbered(self, X: Any, begin: int) -> Any:
-        """X with numbers for its categories; stores of values have no place for such."""
+        """Replace categories of X by numbers; refuse them in stores of values."""
         if self._before.holds_values:
             return X
         texts = texts_by_dtype(X)
@@ -65,14 +64,14 @@ class GrowingColumns:
 
     @property
     def known(self) -> dict[str, list]:
-        """What a manifest has of them."""
+        """Return the columns as fields of a manifest."""
         if self._fixed:
             return {"categories": self._before.categories, "missing": self._before.missing}
         categories = [(j, list(known)) for j, known in sorted((self._numbers or {}).items())]
         return {"categories": categories, "missing": sorted(self._missing)}
 
     def warn_of_news(self, names: list[str] | None) -> None:
-        """Of what a store that is there has no feature for."""
+        """Warn of categories and gaps that a finished store has no feature for."""
         if not self._fixed:
             return
 
@@ -82,7 +81,7 @@ class GrowingColumns:
         new = sorted(self._missing - set(self._before.missing))
         self._warn("Missing values of columns that had none", [called(j) for j in new])
         unseen = [f"{called(j)}, first {text!r}" for j, text in sorted(self._unseen.items())]
-        self._warn("Categories that there were not", unseen)
+        self._warn("Categories that did not exist", unseen)
 
     def _warn(self, what: str, where: list[str]) -> None:
         if where:
@@ -94,7 +93,7 @@ class GrowingColumns:
 
 
 def in_order(data: np.ndarray, categories: list[tuple[int, list[str]]]) -> np.ndarray:
-    """Dense rows with the numbers that categories have where these are sorted.
+    """Renumber the categories of dense rows in sorted order.
 
     >>> in_order(np.array([[0.0, 7], [1, 8], [np.nan, 9], [-1, 9]]), [(0, ["b", "a"])])[:, 0]
     array([ 1.,  0., nan, -1.])
@@ -107,6 +106,6 @@ def in_order(data: np.ndarray, categories: list[tuple[int, list[str]]]) -> np.nd
         rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
         known = ~np.isnan(data[:, column])
         if not np.all(np.isin(data[known, column], np.arange(UNSEEN, len(names)))):
-            raise ValueError(f"a category of column {column} is none that there is")
+            raise ValueError(f"column {column} has an unknown category")
         data[known, column] = rank[data[known, column].astype(np.int64)]
     return data

@@ -1,7 +1,7 @@
-"""Features that a row has or has not: its categories, and values that are missing.
+"""Indicator features: categories and missing values.
 
-They need no bins. The code of such a feature is the last one, which stands for the largest value
-that numbers have, or 0: absent. So k of two rows that share a category is k(top, top).
+They need no bins.  An indicator's code is the last one, which represents the largest value of
+numbers, or 0 (absent).  So k of two rows that share a category is k(top, top).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from widemargin.additive.codes import Codes, mostly_absent
 
 @dataclass(frozen=True)
 class Indicators:
-    """The features of every row, in compressed form.
+    """The indicators of every row, in compressed form.
 
     Attributes
     ----------
     start : ndarray of shape (n_rows + 1,), dtype int64
-        Where the features of each row begin.
+        Start of each row's features.
     index : ndarray of shape (n_stored,), dtype int64
         Ascending within a row.
     n_features : int
@@ -33,7 +33,7 @@ class Indicators:
 
     @classmethod
     def of(cls, columns: Sequence[np.ndarray], n_rows: int, n_features: int) -> Indicators:
-        """From arrays with one feature per row, or -1; the features of each are above the last's.
+        """Build from arrays with one feature per row, or -1; features ascend across arrays.
 
         Examples
         --------
@@ -49,14 +49,14 @@ class Indicators:
 
     @property
     def rows(self) -> np.ndarray:
-        """The row of every stored feature."""
+        """Return the row of every stored feature."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
 
 def beside(codes: Codes, marks: Indicators, code: int, *, compressed: bool | None = None) -> Codes:
-    """The codes of numbers, and after them those of indicators, which are ``code`` or 0.
+    """Append codes of indicators (``code`` or 0) to the codes of numbers.
 
-    Compressed or not; None: what suits them best.
+    ``compressed=None`` chooses the layout by the number of zeros.
     """
     p, size = codes.n_features, (codes.n_rows, codes.n_features + marks.n_features)
     joined = replace(codes, n_features=size[1])
@@ -71,7 +71,7 @@ def beside(codes: Codes, marks: Indicators, code: int, *, compressed: bool | Non
     numbers = codes.compressed()
     assert numbers.index is not None
     assert numbers.start is not None
-    # Those of numbers come first in every row.
+    # Numbers come first in every row.
     of_numbers = np.arange(len(numbers.data))
     of_numbers += np.repeat(marks.start[:-1], np.diff(numbers.start))
     of_marks = np.arange(len(marks.index)) + np.repeat(numbers.start[1:], np.diff(marks.start))
@@ -84,5 +84,5 @@ def beside(codes: Codes, marks: Indicators, code: int, *, compressed: bool | Non
 
 
 def _index_type(n_features: int, n_codes: int) -> np.dtype:
-    """The core's: small numbers of features go with small codes."""
+    """Return the core's index type: few features go with small codes."""
     return np.dtype(np.uint16 if n_codes <= 0x100 and n_features <= 0x10000 else np.uint32)

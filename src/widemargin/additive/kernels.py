@@ -1,8 +1,8 @@
 """Scalar kernels k(x, y) and their additive sums over features.
 
 An additive kernel is the sum over features j of one scalar kernel, k(x, y) = sum_j k(x_j, y_j)
-(PmSVM eq. 2).  The solver only ever evaluates a scalar kernel on a grid of bin values, so a
-kernel here is a vectorised function of two arrays and nothing more.
+(PmSVM eq. 2).  The solver evaluates it on a grid of bin values only, so a kernel here is just a
+vectorised function of two arrays.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from widemargin.validation import machine_of_kernel
 
 
 class ScalarKernel(ABC):
-    """A vectorised function of two non-negative arrays, and the additive kernel it makes."""
+    """A vectorised function of two non-negative arrays, and the additive kernel of its sums."""
 
     name: str
     saturates = False
@@ -55,7 +55,7 @@ class ScalarKernel(ABC):
         return np.vstack(blocks) if blocks else np.zeros((0, np.shape(X if Z is None else Z)[0]))
 
     def blocks(self, X, Z=None, *, block_size=1024) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield ``(rows, K[rows])`` without ever forming the whole matrix."""
+        """Yield ``(rows, K[rows])`` without forming the whole matrix."""
         X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
         Z = X if Z is None else Z
         columns = _by_column(Z) if sp.issparse(Z) else np.asarray(Z)
@@ -171,7 +171,7 @@ class Linear(ScalarKernel):
 
 @dataclass(frozen=True)
 class UserKernel(ScalarKernel):
-    """A vectorised function of two arrays, checked before it is trusted."""
+    """A user's vectorised function of two arrays, with its results checked."""
 
     function: Callable
 
@@ -200,7 +200,7 @@ KERNELS: dict[str, ScalarKernel] = {
 
 
 def resolve_kernel(kernel) -> ScalarKernel:
-    """The kernel object a ``kernel=`` parameter stands for."""
+    """Return the kernel object for a ``kernel=`` parameter."""
     if isinstance(kernel, str):
         if kernel not in KERNELS:
             names = ", ".join(map(repr, KERNELS))
@@ -227,7 +227,7 @@ def vanishes_at_zero(kernel: ScalarKernel, values: np.ndarray = _PROBE) -> bool:
 
 
 def checked_gram(kernel: ScalarKernel, values: np.ndarray, *, sparse: bool) -> np.ndarray:
-    """The kernel on a grid of values, refused if it is not a kernel the solver can use."""
+    """Return the kernel on a grid of values; refuse one that the solver cannot use."""
     K = kernel(values[:, None], values[None, :])
     if not np.all(np.isfinite(K)):
         u, v = np.argwhere(~np.isfinite(K))[0]

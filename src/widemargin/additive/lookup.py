@@ -1,7 +1,7 @@
-"""How raw values find their row of the left table at prediction.
+"""Map raw values to rows of the left table at prediction.
 
 Values are binned as in training (`BinnedLookup`), except for PmSVM, whose table is a polynomial
-that can be computed at the value itself (`PolynomialLookup`).  Nothing else of a model differs.
+that is evaluated at the value itself (`PolynomialLookup`).  The rest of a model is the same.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _GRID = 1000
 
 
 class Lookup(Protocol):
-    """Raw values to codes and to the table that they index.
+    """Maps raw values to codes and the table that they index.
 
-    ``encoder`` and ``table`` (in the core's precision and padding) are also the grid on which
-    shape functions are drawn.
+    ``encoder`` and ``table`` (in the core's precision and padding) are also the grid of shape
+    functions.
     """
 
     @property
@@ -37,22 +37,22 @@ class Lookup(Protocol):
 
     @staticmethod
     def binning(asked: str) -> str:
-        """Where the bins lie in training, given what the user asked for."""
+        """Return the binning for training, given the parameter."""
         ...
 
     @staticmethod
     def kept(n_codes: int) -> np.ndarray | None:
-        """Those of the training's codes that a fitted model keeps; None for all."""
+        """Return the training codes that a fitted model keeps; None for all."""
         ...
 
     def read(self, values: Values, marks: Indicators | None) -> tuple[Codes, np.ndarray]:
-        """Codes of new data, numbers and then indicators, and the table they index."""
+        """Return codes of new data (numbers, then indicators) and the table they index."""
         ...
 
 
 @dataclass(frozen=True)
 class BinnedLookup:
-    """Every value stands for the representative of its bin."""
+    """Maps every value to the representative of its bin."""
 
     encoder: Encoder
     table: np.ndarray
@@ -80,8 +80,8 @@ class BinnedLookup:
 class PolynomialLookup:
     """Polynomials of degree ``rank`` - 1 in ln(t + 0.05) of each value itself (PmSVM, eq. 5).
 
-    The table has a row for every distinct value of the data at hand; columns beyond ``rank`` are
-    the core's padding.
+    The table has a row for every distinct value of the new data; columns beyond ``rank`` are the
+    core's padding.
     """
 
     encoder: Encoder
@@ -98,13 +98,13 @@ class PolynomialLookup:
 
     @staticmethod
     def kept(n_codes: int) -> np.ndarray:
-        """A grid: one entry per distinct value would be the training data again."""
+        """Return a grid: one entry per distinct value would store the training data."""
         return evenly_picked(n_codes, _GRID)
 
     def read(self, values: Values, marks: Indicators | None) -> tuple[Codes, np.ndarray]:
         encoder, top = exact_encoder(values, self.encoder), self.encoder.representatives[-1]
         codes, t = encode(values, encoder), np.minimum(encoder.representatives, top)
-        if marks is not None:  # whose value the data at hand need not have
+        if marks is not None:  # the new data may lack the indicators' value
             t = np.append(t, top)
             codes = beside(codes.widened(len(t)), marks, len(t) - 1)
         table = np.zeros((len(t), self.table.shape[1]), dtype=self.table.dtype)

@@ -1,4 +1,4 @@
-"""How `AdditiveSVC` fits: all of it but the parameters and the classes."""
+"""The fit of `AdditiveSVC`, independent of parameters' defaults and of classes."""
 
 from __future__ import annotations
 
@@ -27,36 +27,42 @@ from widemargin.additive.problem import LANES, Layout, SharedProblem
 from widemargin.additive.shares import BinShares
 from widemargin.additive.solver import Stopping
 from widemargin.additive.store import BlockStore
-from widemargin.errors import CONVERGING, Message, Parameter, ParameterError
+from widemargin.errors import (
+    CONVERGING,
+    Message,
+    NegativeWarning,
+    Parameter,
+    ParameterError,
+    warn_user,
+)
 from widemargin.losses import LOSSES
 from widemargin.machine import Machine, near, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import log, progress_of
 from widemargin.stored import check_store_input
 from widemargin.validation import check_sums, column_name
-from widemargin.warning import NegativeWarning, warn_user
 
-OF_HISTOGRAMS = ("chi2", "hellinger", "jensen_shannon")  # kernels of amounts
+OF_HISTOGRAMS = ("chi2", "hellinger", "jensen_shannon")  # kernels for amounts
 INTERCEPT_SHARE = 0.1
-"""The constant feature's share of the mean kernel diagonal.  A larger one lets the intercept
-move more freely but couples all samples, which costs sweeps."""
+"""The constant feature's share of the mean kernel diagonal.  A larger share frees the intercept
+but couples all samples, which costs sweeps."""
 
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Everything that does not depend on C: what a path over C computes once."""
+    """Everything that does not depend on C, computed once for a path over C."""
 
     columns: Columns
     learned: Approximation
     diagonal: np.ndarray  # k(x, x) of each sample
     targets: Targets
-    shares: BinShares  # of the codes, by feature
+    shares: BinShares  # of codes by feature
     X: object
     y: object
 
 
 class AdditiveMachine(Machine):
-    """Coordinate descent on look-up tables, for the targets that a mixin makes of y.
+    """Coordinate descent on look-up tables, for targets that a mixin derives from y.
 
     Attributes are the parameters of `AdditiveSVC`.
     """
@@ -86,7 +92,7 @@ class AdditiveMachine(Machine):
 
     @property
     def converged_(self) -> bool:
-        """Whether the fit came within ``tol`` of its optimum."""
+        """Whether the fit is within ``tol`` of its optimum."""
         reached = self.duality_gap_ if self.model_.tables.symmetric else self.violation_
         return bool(reached <= self.tol)
 
@@ -96,7 +102,7 @@ class AdditiveMachine(Machine):
         )
 
     def _prepare(self, X, y, sample_weight, *, several: bool = False) -> TrainingSet:
-        """Validate, encode and factorise; there is nothing more to keep for several C."""
+        """Validate, encode and factorise: all work that does not depend on C."""
         if isinstance(X, BlockStore):
             return self._prepare_stored(X, y, sample_weight)
         matrix, labels, categories = read_training(self, X, y)
@@ -107,15 +113,15 @@ class AdditiveMachine(Machine):
         learned = learn(values, targets.weight, self._settings(), marks)
         warn_of_negative(learned)
         shares = BinShares.of(learned.codes, targets.weight)
-        given = X if categories else matrix  # which callbacks may predict
+        given = X if categories else matrix  # callbacks may predict it
         return TrainingSet(columns, learned, learned.diagonal(), targets, shares, given, labels)
 
     def _parts(self, X) -> Parts:
-        """Checked data as the model reads it."""
+        """Check data and split it into numbers and indicators."""
         return self.columns_.parts(read_new(self, X, self.columns_))
 
     def _prepare_stored(self, store: BlockStore, y, sample_weight) -> TrainingSet:
-        """The same of a store, whose rows are coded already."""
+        """Prepare a store, whose rows are already coded."""
         check_store_input(self, store, y, sample_weight)
         self._check_columns(store)
         targets = self._stored_targets(store)
@@ -126,7 +132,7 @@ class AdditiveMachine(Machine):
         return TrainingSet(store.columns, learned, diagonal, targets, shares, store, None)
 
     def _check_columns(self, store: BlockStore) -> None:
-        """A store was built with its own categories; gaps are as `check_finite` has them."""
+        """Refuse parameters for columns that differ from the store's."""
         wanted = self.categorical_features
         own = isinstance(wanted, str) or (wanted is None and not store.columns.categories)
         if not own:
@@ -145,7 +151,7 @@ class AdditiveMachine(Machine):
             )
 
     def _solve(self, training: TrainingSet, start: Dual | None) -> Dual:
-        """Minimise, from the dual variables of another fit if there are any."""
+        """Minimise, starting from the dual variables of another fit if given."""
         started = time.perf_counter()
         C, shared = self._shared_problem(training)
         start = near(start or self._warm_start(training), C)
@@ -178,7 +184,7 @@ class AdditiveMachine(Machine):
         return dual
 
     def _shared_problem(self, training: TrainingSet) -> tuple[float, SharedProblem]:
-        """C in the kernel's own unit, and what all classes have in common."""
+        """Return the problem that all classes share, with C in the kernel's unit."""
         targets = training.targets
         mean = float(np.average(training.diagonal, weights=targets.weight))
         scaled = self.C_unit == "diagonal" and mean > 0
@@ -205,7 +211,7 @@ class AdditiveMachine(Machine):
         )
 
     def _fitted(self, training: TrainingSet, shared: SharedProblem, weights, bias) -> dict:
-        """The attributes that prediction needs."""
+        """Set the attributes that prediction needs."""
         n_outputs = training.targets.coding.n_outputs
         intercept = shared.bias_value * bias[:n_outputs].astype(np.float64)
         tables, shares = shared.tables, training.shares
@@ -249,7 +255,7 @@ class AdditiveMachine(Machine):
             )
 
     def _warm_start(self, training: TrainingSet) -> Dual | None:
-        """The dual variables of the last fit, if they suit this one."""
+        """Return the dual variables of the last fit, if they match this one."""
         dual = getattr(self, "_dual", None)
         if not self.warm_start or dual is None:
             return None
@@ -265,7 +271,7 @@ class AdditiveMachine(Machine):
 
 
 def warn_of_negative(learned) -> None:
-    """Kernels of histograms compare amounts; columns with negative values have been shifted."""
+    """Warn that negative columns are shifted, because kernels of histograms compare amounts."""
     n_negative = int(np.count_nonzero(learned.encoder.shift < 0))
     if n_negative and learned.kernel in OF_HISTOGRAMS:
         warn_user(
@@ -281,7 +287,7 @@ def warn_of_negative(learned) -> None:
 
 
 class _FitWatch:
-    """Tells scikit-learn's callbacks of the batches of a fit."""
+    """Reports the batches of a fit to scikit-learn's callbacks."""
 
     def __init__(self, estimator: AdditiveMachine, training: TrainingSet, context, n_batches: int):
         self.estimator, self.training, self.n_batches = estimator, training, n_batches
@@ -292,7 +298,7 @@ class _FitWatch:
 
 
 class _BatchWatch:
-    """Tells them of the epochs of one batch."""
+    """Reports the epochs of one batch."""
 
     def __init__(self, fit: _FitWatch, task: BatchTask):
         self._fit, self._task = fit, task
@@ -304,7 +310,7 @@ class _BatchWatch:
         fit = self._fit
         if fit.estimator.verbose > 1:
             log("batch %d of %d: sweep done", self._task.number + 1, fit.n_batches)
-        # A model in the making can be scored only where one batch holds all classes.
+        # Callbacks can score an unfinished model only if one batch holds all classes.
         fitted = (lambda: self._fitted(state)) if fit.n_batches == 1 else None
         return self._progress.epoch(fitted, gap)
 
@@ -312,7 +318,7 @@ class _BatchWatch:
         return self._progress.end()
 
     def _fitted(self, problem) -> dict:
-        """What the callbacks may keep: the problem's weights will change."""
+        """Return a copy for the callbacks, because the problem's weights will change."""
         fit = self._fit
         weights = problem.weights.reshape(-1, *problem.shared.tables.block_shape).copy()
         return fit.estimator._fitted(fit.training, problem.shared, weights, problem.bias.ravel())

@@ -1,4 +1,4 @@
-"""What a store says of itself: a JSON file that is checked before anything in it is used."""
+"""The manifest of a store: a JSON file, checked before use."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from widemargin.files import Folder
 
 MANIFEST = "manifest.json"
 SCHEMA = "widemargin block store 1"
-_PER_FEATURE = 256  # bytes that a fit takes, about: weights, sums, scale
-_AT_LEAST = 1 << 30  # bytes that any store may take, and how many times its files
+_PER_FEATURE = 256  # approximate bytes of a fit: weights, sums, scale
+_AT_LEAST = 1 << 30  # default limit: bytes, or times the size of the files
 _TIMES_FILES = 64
 _ROWS, _NUMBERS, _CODES = ("data", "index", "start"), "biuf", "u"
 _LARGEST = {int: 2**63, float: float("inf")}
@@ -30,39 +30,39 @@ _KINDS: dict[str, type] = {"int": int, "float": float, "text": str, "bool": bool
 
 @dataclass(frozen=True)
 class Manifest:
-    """A store, as far as it has come.
+    """The state of a store, finished or not.
 
     Attributes
     ----------
     settings : dict
-        ``scaling``, ``n_bins`` and ``binning``, as `AdditiveSVC` has them; or ``keep="values"``.
+        ``scaling``, ``n_bins`` and ``binning`` of `AdditiveSVC`; or ``keep="values"``.
     n_features : int
     sparse : bool
         Whether the raw data was.
     classes : list
         Labels in the order of their first row.
     kind : {"int", "float", "text", "bool"}
-        What they are.
+        Type of the labels.
     names : list of str or None
-        Of the features.
+        Names of the features.
     categories : list of [int, list of str]
-        Columns of categories, and those of each in the order of their first row.
+        Columns and their categories, in the order of their first row.
     missing : list of int
-        Columns that have missing values in the data that the store was built from.
+        Columns with missing values in the data that the store was built from.
     notes : dict
-        What else was known of the data: how svmlight text counts, and the label's column.
+        Other facts about the data: how svmlight text counts, and the label's column.
     kernel : str
-        What ``kernel="auto"`` is for this data.
+        Kernel of ``kernel="auto"`` for this data.
     compressed : bool
-        Whether blocks of codes are: all of them, so that a sweep can mix their rows.
+        Whether blocks of codes are compressed: all or none, so that a sweep can mix their rows.
     encoder : Entry or None
-        Once all raw blocks are there.
+        Set after all raw blocks are written.
     raw, blocks : list of Entry
-        Values that wait for their codes, and blocks of codes (or of the values that were kept).
+        Raw blocks to be coded, and blocks of codes (or of values that are kept).
     gathered : bool
-        Whether all raw blocks are there.
+        Whether all raw blocks are written.
     n_finished : int
-        Blocks that make up the store; those after them belong to an append under way.
+        Blocks of the store; later blocks belong to an unfinished append.
     """
 
     settings: dict[str, Any]
@@ -84,23 +84,22 @@ class Manifest:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was kept yet, so that it can be begun in another way."""
+        """Whether nothing is stored yet, so that the settings may change."""
         return not self.raw and not self.blocks
 
     @property
     def complete(self) -> bool:
-        """Whether there is a store to read."""
+        """Whether the store is finished and readable."""
         return self.n_finished > 0
 
     @property
     def holds_values(self) -> bool:
-        """Whether its blocks are of raw values."""
+        """Whether the blocks hold raw values."""
         return self.settings.get("keep") == "values"
 
     @property
     def columns(self) -> Columns:
-        """What the columns of the data are in its codes, as in memory: the order of rows is none
-        of categories."""
+        """Columns of the data with sorted categories, independent of the order of rows."""
         categories = {column: tuple(sorted(names)) for column, names in self.categories}
         return Columns(self.n_features, categories, frozenset(self.missing))
 
@@ -110,7 +109,7 @@ class Manifest:
 
     @property
     def rows(self) -> list[int]:
-        """Of each finished block."""
+        """Rows of each finished block."""
         return [entry.arrays["label"][1][0] for entry in self.blocks[: self.n_finished]]
 
     def with_(self, **changes) -> Self:
@@ -124,24 +123,22 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Folder, max_bytes: int | None = None) -> Manifest:
-        """What the folder says, all of it checked; ``max_bytes`` is that of `BlockStore`."""
+        """Read and check a folder's manifest; ``max_bytes`` is that of `BlockStore`."""
         path = str(folder / MANIFEST)
         if not folder.has(MANIFEST):
-            raise ValueError(f"{str(folder)!r} is no store: there is no {MANIFEST} in it.")
+            raise ValueError(f"{str(folder)!r} is not a store: it has no {MANIFEST}.")
         with Budget(max_bytes, repr(path)) as budget:
             content = strict_json(folder.read(MANIFEST, max_bytes), repr(path), budget)
             if content.pop("schema", None) != SCHEMA:
-                raise ValueError(
-                    f"{path!r} is damaged or of another version: it does not say {SCHEMA!r}."
-                )
+                raise ValueError(f"{path!r} is damaged or of another version: it lacks {SCHEMA!r}.")
             if content.pop("digest", None) != _digest(content):
-                raise ValueError(f"{path!r} is damaged: its digest is not that of its content.")
+                raise ValueError(f"{path!r} is damaged: its digest does not match its content.")
             found = _checked(Fields(content, path, "manifest"))
             found._check_size(folder, Budget(max_bytes, repr(path), found._most_bytes))
         return found
 
     def _check_size(self, folder: Folder, budget: Budget) -> None:
-        """Hold what the manifest says against the files, before there is memory for any of it."""
+        """Compare the manifest with the files, before any memory is allocated."""
         for entry in self.raw[len(self.blocks) - self.n_finished :] + self.blocks:
             entry.check_size(folder)
             budget.check(entry.n_bytes, f"the block {entry.file} takes")
@@ -149,7 +146,7 @@ class Manifest:
 
     @property
     def _most_bytes(self) -> int:
-        """By default no more than a store of this size has use for."""
+        """Return the default limit for a store of this size."""
         return max(_AT_LEAST, _TIMES_FILES * sum(entry.n_bytes for entry in self.blocks + self.raw))
 
 
@@ -169,7 +166,7 @@ def _digest(content: dict) -> str:
 
 
 def _checked(content: Fields) -> Manifest:
-    """A manifest of which each field has its type and agrees with the others."""
+    """Parse a manifest; check the type of each field and their consistency."""
     d, kind = content.integer("n_features"), content.text("kind", tuple(_KINDS))
     found = Manifest(
         _settings(content.inner("settings")),
@@ -214,7 +211,7 @@ def _with_blocks(found: Manifest, content: Fields) -> Manifest:
 
 
 def _block(content: Fields, width: int | None, kinds: str) -> Entry:
-    """Rows, each with a label: of one width, or compressed (None)."""
+    """Check a block: labelled rows of one width, or compressed (None)."""
     entry = Entry.of(content)
     shapes = {name: shape for name, (_, shape) in entry.arrays.items()}
     n, stored = shapes.get("label", (0,))[0], shapes.get("data", ())[:1]
@@ -288,7 +285,7 @@ def _are_names(names: Any) -> bool:
 
 
 def _columns(content: Fields, name: str, columns: list, n_features: int) -> list[int]:
-    """Numbers of columns, in ascending order."""
+    """Parse column numbers in ascending order."""
     whole = all(type(column) is int and 0 <= column < n_features for column in columns)
     if not whole or columns != sorted(set(columns)):
         raise content.fault(name, f"columns from 0 to {n_features - 1} in ascending order")

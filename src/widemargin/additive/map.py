@@ -1,4 +1,4 @@
-"""`AdditiveMap`: the table as a transformer, so that any linear model can use the kernel."""
+"""`AdditiveMap`: the left table as a transformer, for any linear model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     kernel, rank, n_bins, binning, scaling
         As in `AdditiveSVC`.
     approximation : {"spectral", "fourier"}, default="spectral"
-        The published polynomial tables are not symmetric, so they are no feature map.
+        The published polynomial tables are asymmetric, so they define no feature map.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A fitted additive model: arrays only, all that prediction, saving, plots and errors need."""
+"""A fitted additive model as arrays, for prediction, saving, plots and errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class AdditiveModel:
         Raw values to codes, and to rows of L, of shape (n_codes, rank); for the unary method L is
         the kernel matrix of the bins.
     tables : Tables
-        The pair of tables that training used, and the kernel they stand for.
+        The pair of tables that training used, and their kernel.
     frequency : ndarray of shape (n_codes,)
         Weight of each code in the training data.
     offset : ndarray or None
@@ -65,7 +65,7 @@ class AdditiveModel:
         intercept: np.ndarray,
         shares: BinShares,
     ) -> AdditiveModel:
-        """What a fit has learned, without the training data."""
+        """Build the model from a fit's results, without the training data."""
         encoder, tables, frequency = learned.encoder, learned.tables, learned.frequency
         table = core.right if core.left is None else core.left
         kept = learned.lookup.kept(encoder.n_codes)
@@ -93,11 +93,11 @@ class AdditiveModel:
     def decision(
         self, values: Values, n_jobs: int | None = None, marks: Indicators | None = None
     ) -> np.ndarray:
-        """Decision values, of shape (n_rows, n_outputs)."""
+        """Return decision values, of shape (n_rows, n_outputs)."""
         return self._decided(*self.lookup.read(values, marks), n_jobs)
 
     def decision_of_codes(self, codes: CodedRows, encoder: Encoder, n_jobs=None) -> np.ndarray:
-        """The same for rows that were coded as the training data was."""
+        """Return decision values of rows given as codes."""
         own = self.encoder
         names = ("shift", "factor", "thresholds", "representatives")
         if not all(np.array_equal(getattr(own, n), getattr(encoder, n)) for n in names):
@@ -131,7 +131,7 @@ class AdditiveModel:
         return scores
 
     def feature_function(self, feature: int, table: np.ndarray | None = None) -> np.ndarray:
-        """g_j at every code of a table, of shape (n_codes, n_outputs); row 0 (absent) is zero."""
+        """Return g_j at every code of a table, (n_codes, n_outputs); row 0 (absent) is zero."""
         if self.offset is None:
             table = self.lookup.table if table is None else table
             by_block = np.einsum("cr,brl->cbl", table, self.weights[:, feature])
@@ -143,11 +143,11 @@ class AdditiveModel:
 
     @property
     def centred_intercept(self) -> np.ndarray:
-        """(n_outputs,): the mean decision value over the training data."""
+        """Mean decision value over the training data, (n_outputs,)."""
         return self.intercept + self.centre.sum(axis=0)
 
     def at_cells(self, feature: np.ndarray, code: np.ndarray) -> np.ndarray:
-        """g_j at pairs of a feature and a code, of shape (n_pairs, n_outputs)."""
+        """Return g_j at pairs of a feature and a code, of shape (n_pairs, n_outputs)."""
         out = np.empty((len(code), self.n_outputs))
         for begin in range(0, len(code), _CELLS_AT_ONCE):
             part = slice(begin, begin + _CELLS_AT_ONCE)
@@ -163,13 +163,13 @@ class AdditiveModel:
 
     @cached_property
     def centre(self) -> np.ndarray:
-        """(n_features, n_outputs): the mean of g_j over the training data."""
+        """Mean of g_j over the training data, (n_features, n_outputs)."""
         return self.shares.mean(self.at_cells(self.shares.feature, self.shares.code))
 
     def shape(self, feature: int) -> tuple[np.ndarray, np.ndarray]:
-        """Codes of the values that a feature can have, and g_j less its mean at each of them.
+        """Return the codes of a feature's values, and the centred g_j at each.
 
-        Values that count as absent are the first, where the kernel has such.
+        Values that count as absent come first, if the kernel has any.
         """
         codes = np.arange(0 if self.encoder.zero_is_absent else 1, self.encoder.n_codes)
         if self.encoder.is_constant(feature):
@@ -179,8 +179,9 @@ class AdditiveModel:
     def contributions(
         self, values: Values, outputs: np.ndarray, marks: Indicators | None = None
     ) -> np.ndarray:
-        """Per feature g_j(x_j) less its mean over the training data, and the intercept, which has
-        the means, last: (n_rows, n_features + 1, len(outputs))."""
+        """Return the centred g_j(x_j) of every feature and, last, the intercept plus their means.
+
+        The shape is (n_rows, n_features + 1, len(outputs))."""
         codes, table = self.lookup.read(values, marks)
         dense = codes.toarray()
         out = np.empty((codes.n_rows, self.n_features + 1, len(outputs)))

@@ -1,8 +1,8 @@
-"""The dual problems of a fit, as the core sees them.
+"""The dual problems of a fit, in the form that the core needs.
 
-`SharedProblem` is what all classes have in common; `BoxProblem` (one-vs-rest, up to 16 classes in
+`SharedProblem` is what all classes share; `BoxProblem` (one-vs-rest, up to 16 classes in
 SIMD lanes, or one class) and `SimplexProblem` (Crammer-Singer) add labels, variables and weights.
-The solver asks them for sweeps and certificates, and knows nothing of tables.
+The solver requests sweeps and certificates and is independent of tables.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ROWS_PER_SLICE = 4096
 
 
 def aligned(shape: tuple[int, ...], dtype) -> np.ndarray:
-    """Zeros that start on a cache line: a vector across two lines costs twice."""
+    """Return zeros aligned to a cache line: a vector across two lines costs twice."""
     n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
     buffer = np.zeros(n_bytes + 64, dtype=np.uint8)
     offset = -buffer.__array_interface__["data"][0] % 64
@@ -46,16 +46,16 @@ def aligned_copy(a: np.ndarray, dtype) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which of the core's loops: classes at a time, precision, and the kind of dual."""
+    """Selects a loop of the core: classes at a time, precision, kind of dual."""
 
     lanes: int
     dtype: type
     simplex: bool = False
 
     def padded_rank(self, rank: int) -> int:
-        """The next rank that has an unrolled loop; the numbers added are zero.
+        """Return the next rank with an unrolled loop; the padding is zero.
 
-        Ranks up to 4 have loops of their own, except for Crammer-Singer.
+        Ranks up to 4 have their own loops, except for Crammer-Singer.
         """
         has_own_loop = rank <= 4 and not self.simplex
         if self.lanes == 1:
@@ -65,7 +65,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class CoreTables:
-    """Tables in the precision and padding of the loops, and the shape of weights they need."""
+    """Tables in the precision and padding of the loops, and the shape of their weights."""
 
     left: np.ndarray | None
     right: np.ndarray
@@ -88,26 +88,26 @@ class CoreTables:
         return cls(left, right, None, (codes.n_features, rank), layout)
 
     def in_double(self) -> CoreTables:
-        """The very numbers of these tables, for the loops in double precision."""
+        """Return the same numbers for the loops in double precision."""
         layout = replace(self.layout, dtype=np.float64)
         return _realigned(self.left, self.right, self.offset, self.cell_shape, layout)
 
     @cached_property
     def core(self) -> _core.Tables:
-        """The checked pair that the core's loops take."""
+        """Return the checked pair of tables for the core's loops."""
         return _core.Tables(self.left, self.right, self.offset, self.layout.lanes)
 
     @property
     def block_shape(self) -> tuple[int, ...]:
-        """The shape of as many classes' weights as there are lanes."""
+        """Shape of the weights of one block of lanes."""
         return (*self.cell_shape, self.layout.lanes)
 
     def weights(self, n_outputs: int) -> np.ndarray:
-        """Zero weights, of shape (n_blocks, *block_shape)."""
+        """Return zero weights, of shape (n_blocks, *block_shape)."""
         return aligned((-(-n_outputs // self.layout.lanes), *self.block_shape), self.layout.dtype)
 
     def __reduce__(self):
-        """In another process the arrays must be aligned again."""
+        """Rebuild on unpickling, because arrays must be aligned again."""
         return _realigned, (self.left, self.right, self.offset, self.cell_shape, self.layout)
 
 
@@ -119,7 +119,7 @@ def _realigned(left, right, offset, cell_shape, layout: Layout) -> CoreTables:
 
 
 def _unary_offsets(tables: Tables, codes: CodedRows) -> np.ndarray:
-    """Where each feature's table begins; ICD's footnote 1 where the kernel saturates."""
+    """Return each feature's start in the table; shorter if the kernel saturates (ICD, note 1)."""
     if tables.kernel.saturates:
         size = codes.largest() + 1
     else:
@@ -132,7 +132,7 @@ def _unary_offsets(tables: Tables, codes: CodedRows) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SharedProblem:
-    """What every class of a fit shares: codes, labels, tables, loss, the constant feature."""
+    """What all classes of a fit share: codes, labels, tables, loss, the constant feature."""
 
     codes: CodedRows
     tables: CoreTables
@@ -142,7 +142,7 @@ class SharedProblem:
     bias_value: float
     loss: Loss
     symmetric: bool
-    exact: SharedProblem | None = None  # the same in double precision, to certify with
+    exact: SharedProblem | None = None  # this in double precision, for certificates
 
     @classmethod
     def of(
@@ -170,25 +170,25 @@ class SharedProblem:
         return exact.rounded(tables)
 
     def rounded(self, tables: CoreTables) -> SharedProblem:
-        """In the precision of its tables; this one is what it is certified by."""
+        """Return the problem in the tables' precision, with this one for its certificate."""
         dtype = tables.layout.dtype
         c: np.ndarray = _rounded_down(self.c, dtype)
         diagonal: np.ndarray = self.diagonal.astype(dtype)
         return replace(self, tables=tables, c=c, diagonal=diagonal, exact=self)
 
     def slices(self) -> Iterator[tuple[slice, SharedProblem]]:
-        """The same of a few rows at a time."""
+        """Yield the problem restricted to a few rows at a time."""
         for rows, codes in self.codes.slices(_ROWS_PER_SLICE):
             yield rows, self.of_rows(rows, codes)
 
     def of_rows(self, rows: slice, codes: CodedRows) -> SharedProblem:
-        """The same of some rows, which have these codes."""
+        """Return the problem restricted to some rows with these codes."""
         own = {name: getattr(self, name)[rows] for name in ("label", "c", "diagonal")}
         exact = None if self.exact is None else self.exact.of_rows(rows, codes)
         return replace(self, codes=codes, **own, exact=exact)
 
     def core(self, rows: list[slice], codes: Codes) -> _core.SharedProblem:
-        """What the duals of some rows have in common, checked."""
+        """Return the core's checked data shared by the duals of some rows."""
         return _core.SharedProblem(
             codes.core,
             self.tables.core,
@@ -205,30 +205,30 @@ class SharedProblem:
 
 
 def _rounded_down(c: np.ndarray, dtype: type) -> np.ndarray:
-    """So that what is feasible in less precision is feasible."""
+    """Round down, so that feasible in less precision implies feasible."""
     near: np.ndarray = c.astype(dtype)
     return np.where(near > c, np.nextafter(near, dtype(0)), near)
 
 
 @dataclass(frozen=True)
 class CoreDual:
-    """The core's dual of some blocks of rows: a `solver.BlockDual`."""
+    """A `solver.BlockDual` of some blocks of rows, in the core."""
 
     group: tuple[int, ...]
     n_rows: int
     core: _core.BoxDual | _core.SimplexDual
 
-    def sweep(self, order, begin: int, bounds, fate, account) -> int:
-        """Coordinate descent along ``order`` from ``begin``, for a while; where to go on."""
-        return self.core.sweep(order, begin, SLICE_SECONDS, bounds, fate, account)
+    def sweep(self, order, begin: int, bounds, status, account) -> int:
+        """Descend along ``order`` from ``begin`` for a while; return where to continue."""
+        return self.core.sweep(order, begin, SLICE_SECONDS, bounds, status, account)
 
     def certify(self, begin: int, account) -> int:
-        """Add up what all samples from ``begin`` say at fixed weights, for a while; likewise."""
+        """Add up the sums of samples from ``begin`` at fixed weights; return where to continue."""
         return self.core.certify(begin, SLICE_SECONDS, account)
 
 
 def _taken(array: np.ndarray, rows: list[slice]) -> np.ndarray:
-    """Some rows: of one slice the very memory, of several a copy."""
+    """Return some rows: a view for one slice, else a copy."""
     if len(rows) == 1:
         return array[rows[0]]
     out = aligned((sum(r.stop - r.start for r in rows), *array.shape[1:]), array.dtype)
@@ -243,12 +243,12 @@ def _put_back(taken: np.ndarray, array: np.ndarray, rows: list[slice]) -> None:
 
 
 class _DualProblem(ABC):
-    """A problem that is swept some blocks of rows at a time."""
+    """Base class: a problem that is swept some blocks of rows at a time."""
 
     shared: SharedProblem
     weights: np.ndarray
     bias: np.ndarray
-    coef: np.ndarray  # what is used of the core's own
+    coef: np.ndarray  # view of the core's variables without padding
     _lane_coef: np.ndarray
     _last: CoreDual | None = None
 
@@ -256,11 +256,11 @@ class _DualProblem(ABC):
     def _dual(
         self, core: _core.SharedProblem, coef: np.ndarray
     ) -> _core.BoxDual | _core.SimplexDual:
-        """The core's dual of some rows, which have these variables."""
+        """Return the core's dual of some rows with these variables."""
 
     @abstractmethod
     def _feasible(self, coef: np.ndarray, rows: slice) -> np.ndarray:
-        """Variables of these rows, brought to where the dual allows them."""
+        """Project variables of these rows to the feasible set."""
 
     @property
     def n_rows(self) -> int:
@@ -283,23 +283,23 @@ class _DualProblem(ABC):
         return bool(np.any(self.coef))
 
     def start(self, coef: np.ndarray, control: Control) -> None:
-        """Begin at these variables: add them to the weights, in slices that can be interrupted."""
-        self.place(coef)
+        """Start from these variables: add them to the weights, in interruptible slices."""
+        self.assign(coef)
         for dual in self.duals([(k,) for k in range(len(self.cuts) - 1)]):
             for begin in range(0, dual.n_rows, _ROWS_PER_SLICE):
                 control.check()
                 dual.core.accumulate(begin, min(begin + _ROWS_PER_SLICE, dual.n_rows))
 
-    def place(self, coef: np.ndarray) -> None:
+    def assign(self, coef: np.ndarray) -> None:
         """Set the dual variables; the weights already match them."""
         for begin in range(0, self.n_rows, _ROWS_PER_SLICE):
             rows = slice(begin, begin + _ROWS_PER_SLICE)
             self.coef[rows] = self._feasible(coef[rows], rows)
 
     def duals(self, groups: Sequence[Sequence[int]]) -> Iterator[CoreDual]:
-        """The duals of some blocks at a time; variables of several are put back after each.
+        """Yield the duals of groups of blocks; copy the variables of several blocks back.
 
-        A single block that was met last is kept: data in memory has no other.
+        Keeps the last single block, because data in memory has only one.
         """
         if self._last is not None and groups and self._last.group == tuple(groups[0]):
             yield self._last
@@ -318,7 +318,7 @@ class _DualProblem(ABC):
 class BoxProblem(_DualProblem):
     """One-vs-rest duals of one batch of classes, in signed coefficients (see losses.py)."""
 
-    damping = 1.0  # of its steps, where other rows are swept elsewhere at the same time
+    damping = 1.0  # of steps, when other shards move at the same time
 
     def __init__(
         self, shared: SharedProblem, targets: np.ndarray, weights: np.ndarray, n_threads: int = 1
@@ -338,7 +338,7 @@ class BoxProblem(_DualProblem):
         return dual
 
     def _feasible(self, coef: np.ndarray, rows: slice) -> np.ndarray:
-        """Into the box."""
+        """Clip to the box."""
         label, c = self.shared.label[rows], self.shared.c[rows]
         return np.clip(coef, *self.shared.loss.bounds(self.targets[label], c[:, None]))
 
@@ -363,7 +363,7 @@ class SimplexProblem(_DualProblem):
         return _core.SimplexDual(core, self._n_classes, self.weights, coef, *more)
 
     def _feasible(self, coef: np.ndarray, rows: slice) -> np.ndarray:
-        """Into the simplex of each sample, or to zero."""
+        """Project to the simplex of each sample, or to zero."""
         each, label = np.arange(len(coef)), self.shared.label[rows]
         others = coef.astype(np.float64)
         others[each, label] = 0
@@ -374,5 +374,5 @@ class SimplexProblem(_DualProblem):
         above = total > largest
         share = np.where(bad, 0.0, np.where(above, largest / np.where(above, total, 1.0), 1.0))
         feasible = others * share[:, None]
-        feasible[each, label] = -feasible.sum(axis=1)  # of zero sum, to the last bit or so
+        feasible[each, label] = -feasible.sum(axis=1)  # zero sum up to rounding
         return feasible

@@ -1,12 +1,13 @@
-"""Chunks of rows, as they come, in blocks of one size with checked values and numbered labels."""
+"""Regroup chunks of rows into blocks of one size, with checked values and numbered labels."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,11 +16,12 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from widemargin.additive.block_files import Stacked
+from widemargin.additive.block_files import Entry, Stacked, map_arrays, read_ahead
 from widemargin.additive.growing_columns import GrowingColumns
 from widemargin.additive.manifest import Manifest
 from widemargin.additive.source import Ranges, Values, united
 from widemargin.errors import Feature, not_finite
+from widemargin.files import Folder, checking
 from widemargin.sklearn_private import check_sample_weight, get_feature_names
 from widemargin.validation import canonical, check_sparse
 
@@ -31,7 +33,7 @@ _KIND = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "text"}
 
 @dataclass(frozen=True)
 class _Piece:
-    """Rows of one chunk, or a part of them."""
+    """Some rows of one chunk."""
 
     values: Values
     label: np.ndarray
@@ -43,7 +45,7 @@ class _Piece:
 
     @property
     def ends(self) -> np.ndarray:
-        """Values up to the end of each row."""
+        """Number of values up to the end of each row."""
         if self.values.start is not None:
             return self.values.start[1:]
         return self.values.n_features * np.arange(1, self.values.n_rows + 1)
@@ -51,15 +53,15 @@ class _Piece:
 
 @dataclass(frozen=True)
 class RawBlock:
-    """Some rows, and what is known of the data by now."""
+    """A block of rows, and the facts about the data so far."""
 
     pieces: list[_Piece]
     known: dict[str, Any]
-    lasting: bool = False  # as SciPy takes it
+    lasting: bool = False  # whether the arrays outlive the chunk
 
     @property
     def index_type(self) -> np.dtype | None:
-        """Of the columns of sparse values: two bytes that are enough, or what they have."""
+        """Type of sparse columns: two bytes if enough, else the chunk's."""
         narrow = self.known["n_features"] <= _COLUMNS_IN_TWO_BYTES and not self.lasting
         return np.dtype(np.uint16) if narrow else None
 
@@ -68,7 +70,7 @@ class RawBlock:
         return sum(piece.values.n_rows for piece in self.pieces)
 
     def arrays(self) -> dict[str, np.ndarray | Stacked]:
-        """Values, in as few bytes as they need, labels and weights."""
+        """Return values (in the smallest exact type), labels and weights."""
         values = [piece.values for piece in self.pieces]
         arrays: dict[str, np.ndarray | Stacked] = {"data": narrowed([v.data for v in values])}
         if self.known["sparse"]:
@@ -78,7 +80,7 @@ class RawBlock:
         return arrays if np.all(weight == 1) else arrays | {"weight": weight}
 
     def _places(self, values: list[Values]) -> dict[str, np.ndarray]:
-        """Where sparse values stand."""
+        """Return the positions of sparse values."""
         ends, n_stored = [np.zeros(1, np.int64)], 0
         for v in values:
             assert v.start is not None
@@ -90,12 +92,12 @@ class RawBlock:
         return {"index": columns, "start": start}
 
     def ranges(self) -> Ranges:
-        """Smallest and largest value of each column."""
+        """Return the smallest and largest value of each column."""
         return reduce(united, (piece.values.ranges() for piece in self.pieces))
 
 
 def narrowed(parts: list[np.ndarray]) -> np.ndarray | Stacked:
-    """All parts as one, of the smallest of some types that has their very numbers.
+    """Concatenate the parts in the smallest type that represents them exactly.
 
     >>> narrowed([np.array([3.0, 200.0]), np.array([7.0])])
     array([  3, 200,   7], dtype=uint8)
@@ -108,7 +110,7 @@ def narrowed(parts: list[np.ndarray]) -> np.ndarray | Stacked:
 
 
 def _exactly(parts: list[np.ndarray], kind: np.dtype) -> np.ndarray | None:
-    """All parts in a type, if it has their numbers; some at a time, which stay in the cache."""
+    """Return all parts in a type, or None if it cannot represent them, in cache-sized steps."""
     step = max(1, _TOGETHER // max(math.prod(parts[0].shape[1:]), 1))
     out, at = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), kind), 0
     pieces = (part[k : k + step] for part in parts for k in range(0, len(part), step))
@@ -123,10 +125,10 @@ def _exactly(parts: list[np.ndarray], kind: np.dtype) -> np.ndarray | None:
 
 
 def raw_blocks(chunks: Iterable, n_values: int, before: Manifest) -> Iterator[RawBlock]:
-    """Blocks that end with the first row at which they have ``n_values`` values or more.
+    """Yield blocks that end with the row at which they reach ``n_values`` values.
 
-    So they do not depend on how the rows are cut into chunks.  ``before`` is a store that they are
-    to follow, or an empty one.
+    So they do not depend on the chunks.  ``before`` is the store that they extend, or an empty
+    one.
     """
     reader = _Reader(before)
     held: list[_Piece] = []
@@ -148,13 +150,13 @@ def raw_blocks(chunks: Iterable, n_values: int, before: Manifest) -> Iterator[Ra
 
 
 class _Reader:
-    """Checks chunks, and knows what those before had in common."""
+    """Checks chunks for consistency with earlier chunks."""
 
     def __init__(self, before: Manifest):
         self._fixed = follows = before.complete
         self._n_features, self.names = before.n_features if follows else 0, before.names
         self._sparse: bool | None = before.sparse if follows else None
-        # Blocks that are there already are made again, so their labels are numbered anew.
+        # Existing blocks are made again, so labels are numbered from the start.
         self._classes: dict = {c: k for k, c in enumerate(before.classes)} if follows else {}
         self._kinds = {before.kind} if follows else set()
         self._notes = dict(before.notes)
@@ -179,7 +181,7 @@ class _Reader:
         weight = check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         label = self._numbered(y)
         self._n_rows += n
-        if not np.all(weight > 0):  # rows of weight 0 are as good as absent
+        if not np.all(weight > 0):  # rows of weight 0 count as absent
             present = np.flatnonzero(weight > 0)
             X, label, weight = X[present], label[present], weight[present]
         if gaps:
@@ -208,7 +210,7 @@ class _Reader:
         self._n_features = max(d, self._n_features)
 
     def _check_finite(self, X) -> bool:
-        """Whether there are gaps; codes have a place for them, infinity has none anywhere."""
+        """Return whether values are missing, which codes can represent; refuse infinity."""
         if X.dtype.kind != "f":
             return False
         values = Values.of(X)
@@ -224,7 +226,7 @@ class _Reader:
         raise ValueError(not_finite(X[place], row, called))
 
     def _numbered(self, y: np.ndarray) -> np.ndarray:
-        """Labels by the order in which each is first met."""
+        """Number the labels in the order of first occurrence."""
         kind = _KIND.get(y.dtype.kind, "")
         if y.dtype == object:
             kind = "text" if all(isinstance(label, str) for label in y) else ""
@@ -258,7 +260,7 @@ class _Reader:
 
 
 def _notes(chunk) -> dict[str, Any]:
-    """What a model has to remember of the file that a chunk was read from."""
+    """Return what a model has to remember about a chunk's file."""
     notes = {name: getattr(chunk, name, None) for name in ("zero_based", "label_name")}
     columns = getattr(chunk, "columns", None)
     notes["na"] = list(getattr(chunk, "na", ())) or None
@@ -267,7 +269,7 @@ def _notes(chunk) -> dict[str, Any]:
 
 
 def _taken_apart(chunk) -> tuple[Any, Any, Any, list[str] | None]:
-    """X, y, weights and names of a chunk."""
+    """Split a chunk into X, y, weights and names."""
     if hasattr(chunk, "X") and hasattr(chunk, "y"):
         X, y, weight, names = chunk.X, chunk.y, None, chunk.feature_names
     elif isinstance(chunk, tuple) and len(chunk) in (2, 3):
@@ -282,9 +284,84 @@ def _taken_apart(chunk) -> tuple[Any, Any, Any, list[str] | None]:
 
 
 def _checked(X) -> Any:
-    """A matrix of numbers."""
+    """Check that X is a matrix of numbers."""
     check_sparse(X)
     X = check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X must hold numbers, not {X.dtype}.")
     return canonical(X)
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RawSource:
+    """The raw blocks of a store under construction.
+
+    ``known_ranges`` are the ranges of all columns, if known; each of ``n_threads`` holds a block
+    in memory.
+    """
+
+    folder: Folder
+    manifest: Manifest
+    known_ranges: Ranges | None = None
+    n_threads: int = 1
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self._sizes)
+
+    @property
+    def n_features(self) -> int:
+        return self.manifest.columns.n_numbers
+
+    @property
+    def sparse(self) -> bool:
+        return self.manifest.sparse
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.result_type(*(entry.arrays["data"][0] for entry in self.manifest.raw))
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [entry.arrays["label"][1][0] for entry in self.manifest.raw]
+
+    def block(self, number: int) -> Values:
+        """Return the numeric columns of a block, which alone determine scale and bins."""
+        entry, manifest = self.manifest.raw[number], self.manifest
+        values = values_of(read_raw(self.folder, entry, check=False), manifest.n_features)
+        with checking(self.folder / entry.file):
+            assert values.core is not None
+        if not manifest.categories:
+            return values
+        return Values.of(values.data[:, manifest.columns.numbers])
+
+    def blocks(self) -> Iterator[Values]:
+        return self.each(lambda _, block: block)
+
+    def each(self, look: Callable[[slice, Values], T]) -> Iterator[T]:
+        cuts = np.cumsum([0, *self._sizes]).tolist()
+        rows = [slice(*pair) for pair in pairwise(cuts)]
+        numbers = range(len(rows))
+        return read_ahead(lambda k: look(rows[k], self.block(k)), numbers, self.n_threads)
+
+    def ranges(self) -> Ranges:
+        if self.known_ranges is not None:
+            low, high = self.known_ranges
+            numbers = self.manifest.columns.numbers
+            return low[numbers], high[numbers]
+        return reduce(united, self.each(lambda _, block: block.ranges()))
+
+
+def read_raw(folder: Folder, entry: Entry, *, check: bool) -> dict[str, np.ndarray]:
+    """Map the arrays of a raw block; safe, because the builder holds the folder's lock."""
+    return map_arrays(folder, entry, check=check)
+
+
+def values_of(arrays: dict[str, np.ndarray], n_features: int) -> Values:
+    """Return the values of a raw block from its file's arrays."""
+    data, index, start = (arrays.get(name) for name in ("data", "index", "start"))
+    assert data is not None
+    return Values(data, index, start, len(arrays["label"]), n_features)

@@ -1,14 +1,13 @@
 """One fit on shards of the rows that share no memory (CoCoA+, Ma et al. 2015).
 
-Each shard descends on its own rows from common weights, and what the shards have found is added.
-They all correct the same errors; so that their sum does not go too far, each takes every step of
-its own for several: its curvature, and the move of the weights that it sees, are multiplied.  By
-the number of shards, as CoCoA+ has it, the dual objective grows in every round whatever the rows
-are.  Shards of most data agree on less than that, so rounds begin with ``BOLD`` of it, which saves
-a quarter of them (benchmarks/results/parts.md); one in which the dual objective falls is taken
-back, and those that follow are CoCoA+'s.
+Each shard descends on its rows from common weights, and the moves of all shards are added.  As all
+correct the same errors, the sum would overshoot; so each shard multiplies its curvature, and the
+move of the weights that it sees, by a damping.  With the number of shards as damping (CoCoA+) the
+dual objective grows in every round.  Most data needs less, so rounds begin with ``BOLD`` of it,
+which saves a quarter of them (benchmarks/results/parts.md).  A round in which the dual objective
+falls is undone, and later rounds use CoCoA+'s damping.
 
-Per round, weights travel to every shard and back, and nothing else that grows with the data.
+A round sends weights to every shard and back, and nothing else that grows with the data.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ import numpy as np
 
 from widemargin.additive.problem import BoxProblem, SharedProblem
 from widemargin.additive.solver import ActiveSamples, Outcome, Stopping, measured_sums
-from widemargin.duality import N_SUMS, PG_MAX, PG_MIN, Certificate
 from widemargin.engine import Control
+from widemargin.losses import N_SUMS, PG_MAX, PG_MIN, Certificate
 
-BOLD = 0.7  # of the damping that is safe
-_ROUNDING = 1e-5  # of the terms of a sum in single precision
-_REOPEN = 20  # rounds after which shrunk samples are looked at again
+BOLD = 0.7  # share of the safe damping
+_ROUNDING = 1e-5  # relative rounding of a sum's terms in single precision
+_REOPEN = 20  # rounds between visits of shrunk samples
 
 
 class Weights(NamedTuple):
-    """Of all outputs, in blocks of 16, and of the constant feature."""
+    """Weights of all outputs, in blocks of 16, and of the constant feature."""
 
     cells: np.ndarray  # (n_blocks, *block_shape)
     bias: np.ndarray  # (n_blocks, lanes)
@@ -41,21 +40,21 @@ class Weights(NamedTuple):
         return cls(cells, np.zeros((len(cells), shared.layout.lanes), cells.dtype))
 
     def like(self, other: Weights) -> Weights:
-        """In another's precision."""
+        """Return the weights in the precision of ``other``."""
         return Weights(self.cells.astype(other.cells.dtype), self.bias.astype(other.bias.dtype))
 
 
 def added(moves: Sequence[Weights]) -> Weights:
-    """The sum, always in the same order."""
+    """Add the moves, in a fixed order."""
     return Weights(sum(m.cells for m in moves), sum(m.bias for m in moves))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Some rows of a fit, which stay where they are."""
+    """Some rows of a fit, which never travel."""
 
     shared: SharedProblem
-    targets: np.ndarray  # of each class, in every output
+    targets: np.ndarray  # (n_classes, n_outputs)
 
     @property
     def first_state(self) -> ShardState:
@@ -68,7 +67,7 @@ class Shard:
         return replace(self, shared=self.shared.exact)
 
     def linear_terms(self, coef: np.ndarray) -> np.ndarray:
-        """t'b - 1/2 sum_i rho_i b_i^2 of every output (see losses.py)."""
+        """Return t'b - 1/2 sum_i rho_i b_i^2 of every output (see losses.py)."""
         ridge = self.shared.loss.ridge(self.shared.c)
         linear = np.einsum("ij,ij->j", coef, self.targets[self.shared.label], dtype=np.float64)
         return linear - 0.5 * (ridge @ np.square(coef, dtype=np.float64))
@@ -76,7 +75,7 @@ class Shard:
     def problems(
         self, coef: np.ndarray, weights: Weights, damping: float = 1.0
     ) -> Iterator[tuple[slice, BoxProblem]]:
-        """A `BoxProblem` for every 16 outputs, at common weights and these rows' variables."""
+        """Yield a `BoxProblem` per 16 outputs, at common weights and this shard's variables."""
         lanes = self.shared.layout.lanes
         for block in range(len(weights.bias)):
             mine = slice(block * lanes, (block + 1) * lanes)
@@ -88,37 +87,37 @@ class Shard:
 
 @dataclass(frozen=True)
 class ShardState:
-    """Where a shard stands."""
+    """Dual variables and active samples of a shard."""
 
-    coef: np.ndarray  # its dual variables, (n_rows, n_outputs)
+    coef: np.ndarray  # dual variables, (n_rows, n_outputs)
     samples: list[tuple[np.ndarray, np.ndarray]]  # `ActiveSamples` of every block
 
 
 class Round(NamedTuple):
-    """What every shard is told."""
+    """What a round sends to every shard."""
 
     weights: Weights
-    damping: float  # how many steps each one stands for
+    damping: float  # factor of curvature and moves
     seed: int
-    reopen: bool  # look at all samples again
+    reopen: bool  # visit all samples again
 
 
 class Move(NamedTuple):
-    """What a shard adds to the weights, and the sums that its sweep has met.
+    """A shard's move of the weights, and the sums of its sweep.
 
-    ``gains`` are of the dual objectives, but for 1/2 |w|^2, which shards have in common.
+    ``gains`` are those of the dual objectives without 1/2 |w|^2, which the shards share.
     """
 
     weights: Weights
     accounts: np.ndarray  # (n_blocks, N_SUMS, LANES)
-    gains: np.ndarray  # of every output
+    gains: np.ndarray  # (n_outputs,)
 
 
 # ------------------------------------------------------------------ what is done where rows are
 
 
 def descend(shard: Shard, state: ShardState, told: Round) -> tuple[ShardState, Move]:
-    """One sweep over the active rows of a shard."""
+    """Sweep once over the active rows of a shard."""
     coef, weights, control = state.coef.copy(), told.weights, Control()
     move = Weights.zeros(shard.shared, coef.shape[1])
     rng, accounts, left = np.random.default_rng(told.seed), [], []
@@ -137,7 +136,7 @@ def descend(shard: Shard, state: ShardState, told: Round) -> tuple[ShardState, M
 
 
 def refresh(shard: Shard, state: ShardState) -> tuple[ShardState, Weights]:
-    """The share of these rows in the weights, made afresh in double precision."""
+    """Recompute this shard's share of the weights in double precision."""
     exact, coef = shard.in_double(), state.coef
     fresh = Weights.zeros(exact.shared, coef.shape[1])
     for block, (mine, problem) in enumerate(exact.problems(np.zeros_like(coef), fresh)):
@@ -147,7 +146,7 @@ def refresh(shard: Shard, state: ShardState) -> tuple[ShardState, Weights]:
 
 
 def certify(shard: Shard, state: ShardState, weights: Weights) -> tuple[ShardState, np.ndarray]:
-    """These rows' sums of a certificate, in double precision."""
+    """Return this shard's sums for a certificate, in double precision."""
     problems = shard.in_double().problems(state.coef, weights)
     return state, np.stack([measured_sums([problem], Control()) for _, problem in problems])
 
@@ -156,16 +155,16 @@ def certify(shard: Shard, state: ShardState, weights: Weights) -> tuple[ShardSta
 
 
 class Shards(Protocol):
-    """Rows in shards, wherever they are, and where each of them stands."""
+    """All shards and their states, local or remote."""
 
     def __len__(self) -> int: ...
 
     def each(self, function: Callable, *told: Any) -> list:
-        """``function(shard, state, *told)`` for every shard: states are kept, results returned."""
+        """Run ``function(shard, state, *told)`` on every shard; keep states, return results."""
         ...
 
     def take_back(self) -> None:
-        """Be in the states before the last call of `each`."""
+        """Restore the states before the last call of `each`."""
         ...
 
 
@@ -177,9 +176,9 @@ def minimise_in_rounds(
     seed: int,
     control: Control,
 ) -> tuple[Weights, Outcome]:
-    """Rounds until every output is within ``tol``; the weights, in double precision, and how.
+    """Run rounds until every output is within ``tol``; return weights in double, and the outcome.
 
-    The sweeps' own sums say when a certificate is worth its time, as in `solver.minimise`.
+    The sums of the sweeps tell when to compute a certificate, as in `solver.minimise`.
     """
     seeds = np.random.default_rng(seed)
     start = weights = Weights.zeros(shared, n_outputs)
@@ -214,10 +213,10 @@ def minimise_in_rounds(
 
 
 def _is_too_far(weights: Weights, moves: Sequence[Move]) -> bool:
-    """Whether a dual objective falls when all shards have moved, by more than rounding."""
+    """Whether the sum of all moves lowers a dual objective by more than rounding."""
     gain = np.sum([move.gains for move in moves], axis=0)
     step = added([move.weights for move in moves])
-    paid = np.zeros(step.bias.shape)  # 1/2 |w|^2 after the step, less that before
+    paid = np.zeros(step.bias.shape)  # increase of 1/2 |w|^2
     for w, d in zip(weights, step, strict=True):
         rows = (len(w), -1, w.shape[-1])
         middle = (w + 0.5 * d).reshape(rows)
@@ -227,7 +226,7 @@ def _is_too_far(weights: Weights, moves: Sequence[Move]) -> bool:
 
 
 def _certificate(accounts: Sequence[np.ndarray], n_outputs: int) -> Certificate:
-    """Of all shards together."""
+    """Return the certificate of all shards together."""
     total = np.sum(accounts, axis=0)
     total[:, PG_MAX] = np.max([a[:, PG_MAX] for a in accounts], axis=0)
     total[:, PG_MIN] = np.min([a[:, PG_MIN] for a in accounts], axis=0)

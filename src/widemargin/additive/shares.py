@@ -1,4 +1,4 @@
-"""How often each feature has each code in the training data: what a model remembers of it."""
+"""Share of each code of each feature in the training data, kept in the model."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from widemargin import _core
 from widemargin.additive.codes import CodedRows
 
 ROUNDING = 1e-7
-"""By how much the shares of a feature, which are float32, may miss 1."""
+"""Rounding tolerance for the sum of a feature's float32 shares."""
 
 
 @dataclass(frozen=True)
 class BinShares:
-    """Shares of the codes of every feature in the rows, but for 0 (absent), which has the rest.
+    """Shares of the codes of every feature; code 0 (absent) has the remainder.
 
-    Rows count by their weights in the fit.  Only codes that occur are held.
+    Rows count with their sample weights.  Only codes that occur are stored.
 
     Attributes
     ----------
     start : ndarray of shape (n_features + 1,), dtype int64
-        Where the codes of each feature begin.
+        Start of each feature's codes.
     code : ndarray of shape (n_cells,)
-        Ascending within a feature; of the smallest type that holds them.
+        Ascending within a feature, in the smallest sufficient type.
     share : ndarray of shape (n_cells,), dtype float32
     """
 
@@ -36,7 +36,7 @@ class BinShares:
 
     @classmethod
     def of(cls, codes: CodedRows, row_weight: np.ndarray) -> BinShares:
-        """Of all rows; cells of several blocks are added up block by block."""
+        """Count the codes of all rows, block by block."""
         n, key = codes.n_codes, np.zeros(0, np.int64)
         total: np.ndarray = np.zeros(0)
         for rows, block in codes.blocks():
@@ -59,28 +59,28 @@ class BinShares:
 
     @cached_property
     def feature(self) -> np.ndarray:
-        """The feature of every cell."""
+        """Feature of every cell."""
         return np.repeat(np.arange(self.n_features), np.diff(self.start))
 
     @cached_property
     def _by_feature(self) -> sp.csr_array:
-        """(n_features, n_cells): times values of cells, their means where absent counts as 0."""
+        """Matrix (n_features, n_cells) that maps cell values to means, counting absent as 0."""
         content = (self.share.astype(np.float64), np.arange(len(self.code)), self.start)
         return sp.csr_array(content, shape=(self.n_features, len(self.code)))
 
     @property
     def present(self) -> np.ndarray:
-        """(n_features,): the share of the rows in which a feature has another code than 0."""
+        """Share of rows with a code other than 0, (n_features,)."""
         return self._by_feature @ np.ones(len(self.code))
 
     @cached_property
     def absent(self) -> np.ndarray:
-        """(n_features,): the share of the rows in which a feature has code 0."""
+        """Share of rows with code 0, (n_features,)."""
         rest = 1 - self.present
         return np.where(rest > ROUNDING, rest, 0.0)
 
     def of_feature(self, feature: int, n_codes: int) -> np.ndarray:
-        """(n_codes,): the share of every code, 0 among them."""
+        """Return the share of every code, 0 included, (n_codes,)."""
         own = slice(*self.start[feature : feature + 2])
         shares = np.zeros(n_codes)
         shares[self.code[own]] = self.share[own]
@@ -88,16 +88,16 @@ class BinShares:
         return shares
 
     def mean(self, values: np.ndarray) -> np.ndarray:
-        """(n_features, k): the mean over the rows of (n_cells, k), where absent counts as 0."""
+        """Return the mean over rows of (n_cells, k) values, absent as 0: (n_features, k)."""
         return self._by_feature @ values
 
     def mean_distance(self, values: np.ndarray, centre: np.ndarray) -> np.ndarray:
-        """Likewise the mean of |value - centre of its feature|."""
+        """Return the mean of |value - centre of its feature| in the same way."""
         absent = self.absent[:, None] * np.abs(centre)
         return self._by_feature @ np.abs(values - centre[self.feature]) + absent
 
     def recoded(self, code: np.ndarray, n_codes: int) -> BinShares:
-        """In the codes of a coarser table: ``code[c]`` instead of c."""
+        """Return the shares with code c replaced by ``code[c]`` of a coarser table."""
         key = self.feature * n_codes + code[self.code]
         cells, number = np.unique(key, return_inverse=True)
         share = np.bincount(number, self.share, len(cells))
@@ -106,5 +106,5 @@ class BinShares:
 
 
 def code_type(n_codes: int) -> np.dtype:
-    """The smallest type for so many codes."""
+    """Return the smallest integer type for n_codes codes."""
     return np.min_scalar_type(max(n_codes - 1, 0))

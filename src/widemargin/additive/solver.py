@@ -1,17 +1,17 @@
 """Dual coordinate descent (Algorithm 1 of ICD, PmSVM and PmSVM-LUT): the outer loop.
 
-A random sweep over the active samples, shrinking, and a stop that is only believed after a pass
-over every sample at fixed weights.  What a sweep is belongs to the problem.
+Sweeps in random order over the active samples, with shrinking; a stop is confirmed by a pass over
+all samples at fixed weights.  The problem defines the sweep.
 
-A few samples have far to go while the others wait.  So after a sweep those that moved are visited
-again, and of them those that moved again, which saves nearly a fifth of all visits
+A few samples have far to go while the others wait.  So after a sweep the samples that moved are
+visited again, and again those that moved again, which saves nearly a fifth of all visits
 (benchmarks/results/fewer_visits.md).
 
-Samples may come in blocks of which few are in memory at once.  A sweep then takes some of them at
-a time, chosen anew in every sweep, and their samples in random order.  One block at a time (Yu,
-Hsieh, Chang and Lin, KDD 2010) takes ten times as many sweeps, since samples that always come
-together hide from each other; of four blocks it takes about as many as in memory without second
-visits, which several blocks do not get (benchmarks/results/out_of_core.md).
+Samples may come in blocks, of which only a few fit in memory.  A sweep then draws groups of blocks,
+different in every sweep, and visits a group's samples in random order.  One block at a time (Yu,
+Hsieh, Chang and Lin, KDD 2010) takes ten times as many sweeps; groups of four take about as many as
+in memory without second visits, which several blocks do not get
+(benchmarks/results/out_of_core.md).
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from typing import Protocol
 import numpy as np
 
 from widemargin import _core
-from widemargin.duality import N_SUMS, PG_MAX, PG_MIN, Certificate
 from widemargin.engine import Control
+from widemargin.losses import N_SUMS, PG_MAX, PG_MIN, Certificate
 
-_REOPEN = 20  # sweeps after which shrunk samples are looked at again
-_AGAIN = 3  # times that samples are visited again after a sweep, if they go on moving
-_FEWER = 0.9  # of the active samples: where more have moved, the next sweep does as well
+_REOPEN = 20  # sweeps between visits of shrunk samples
+_AGAIN = 3  # most further visits of samples that keep moving after a sweep
+_FEWER = 0.9  # if more than this share of the active samples moved, sweep over all instead
 _LANES: int = _core.LANES
 
 
 class BlockDual(Protocol):
     """The samples of some blocks, numbered from 0.
 
-    Both passes work for about 0.1 s and return where to go on, so that they can be interrupted;
-    they add to an ``account`` of `N_SUMS` rows, of which a `Certificate` is made.
+    Both passes work for about 0.1 s and return where to continue, so that they can be interrupted.
+    They add to an ``account`` of `N_SUMS` rows, from which a `Certificate` is made.
     """
 
     @property
     def n_rows(self) -> int: ...
-    def sweep(self, order, begin: int, bounds, fate, account) -> int: ...
+    def sweep(self, order, begin: int, bounds, status, account) -> int: ...
     def certify(self, begin: int, account) -> int: ...
 
 
@@ -56,32 +56,32 @@ class Problem(Protocol):
     def n_problems(self) -> int: ...
     @property
     def cuts(self) -> np.ndarray:
-        """Where each block of samples begins, and where the last one ends."""
+        """Start of each block of samples, and the end of the last one."""
         ...
 
     @property
     def symmetric(self) -> bool:
-        """Whether there is an objective, and so a gap."""
+        """Whether there is an objective, and so a duality gap."""
         ...
 
     @property
     def started(self) -> bool:
-        """Whether the variables are those of another fit."""
+        """Whether the variables come from another fit."""
         ...
 
     @property
     def at_once(self) -> int:
-        """Blocks that a sweep may have at a time."""
+        """Most blocks that a sweep may load at a time."""
         ...
 
     def duals(self, groups: Sequence[Sequence[int]]) -> Iterator[BlockDual]:
-        """Groups of blocks by their numbers, each there until the next one is asked for."""
+        """Yield groups of blocks; each is valid until the next is requested."""
         ...
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """When to stop: at a distance to the optimum, or after so many sweeps."""
+    """When to stop: at a tolerance or after a number of sweeps."""
 
     tol: float
     max_iter: int
@@ -91,8 +91,8 @@ class Stopping:
 class Outcome:
     """How a minimisation ended: the certificate, and a record of every sweep.
 
-    ``needs_double``: by the problem's own sums it is solved, by the judge's certificate it is not,
-    so that only the same problem in double precision can get further.
+    ``needs_double``: the problem's sums say it is solved and the judge's certificate says it is
+    not, so only double precision can improve it.
     """
 
     certificate: Certificate
@@ -115,15 +115,15 @@ def minimise(
     gradient.  Both are first estimated from the values met during a sweep and then measured at
     fixed weights over all samples, shrunk ones included.
 
-    A ``judge`` measures in double precision what the problem measures in single precision.  Where
-    the problem's own measure is within ``tol`` and the judge's is not, the outcome `needs_double`.
+    A ``judge`` measures in double precision what the problem measures in single precision.  If
+    only the problem's measure is within ``tol``, the outcome says `needs_double`.
     """
     samples, tol, started = ActiveSamples(problem), stopping.tol, time.perf_counter()
-    worthwhile = tol  # the estimate at which a measurement is worth its time
+    worthwhile = tol  # measure when the estimate is below this
     last = np.inf  # estimate
     history: list[dict] = []
     certificate = None
-    if problem.started:  # it may be there already
+    if problem.started:  # it may be optimal already
         certificate = measure(problem, control)
         if _distance(certificate, problem) <= tol:
             certificate = judge() if judge else certificate
@@ -149,7 +149,7 @@ def minimise(
                 return Outcome(certificate, epoch, measured <= tol, history)
             if judge and _distance(measure(problem, control), problem) <= tol:
                 return Outcome(certificate, epoch, False, history, needs_double=True)
-            # The estimate was too good: ask for more before the next measurement.
+            # The estimate was optimistic: require a smaller one before the next measurement.
             worthwhile = 0.8 * min(worthwhile, estimate)
             samples.reopen()
         elif epoch % _REOPEN == 0:
@@ -157,7 +157,7 @@ def minimise(
         else:
             samples.shrink(account)
         if problem.symmetric and epoch < stopping.max_iter:
-            # The next sweep may be the last if the estimate goes on falling as it does.
+            # The next sweep may be the last if the estimate keeps falling at this rate.
             ends = estimate * min(estimate, last) <= worthwhile * last
             record["again"] = samples.visit_again(1 if ends else _AGAIN, rng, control)
         last = estimate
@@ -166,12 +166,12 @@ def minimise(
 
 
 def measure(problem: Problem, control: Control) -> Certificate:
-    """A pass over all samples at fixed weights."""
+    """Pass over all samples at fixed weights."""
     return Certificate.from_account(measured_sums([problem], control), problem.n_problems)
 
 
 def measured_sums(problems: Iterable[Problem], control: Control) -> np.ndarray:
-    """What such a pass adds up, over the samples of one problem after the other."""
+    """Return the sums of such a pass, over one problem after another."""
     account = np.zeros((N_SUMS, _LANES))
     for problem in problems:
         _add_sums(problem, account, control)
@@ -187,43 +187,45 @@ def _add_sums(problem: Problem, account: np.ndarray, control: Control) -> None:
 
 
 class ActiveSamples:
-    """The samples that sweeps visit, and LIBLINEAR's bounds on who leaves (shrinking)."""
+    """The samples that sweeps visit, and LIBLINEAR's bounds for shrinking."""
 
     def __init__(self, problem: Problem):
         self._problem = problem
-        self._fate = np.zeros(problem.n_rows, dtype=np.uint8)  # of each sample in the last visit
-        self._moved = np.zeros(0, dtype=np.int32)  # samples, in the last sweep
+        self._status = np.zeros(
+            problem.n_rows, dtype=np.uint8
+        )  # outcome of each sample's last visit
+        self._moved = np.zeros(0, dtype=np.int32)  # samples that moved in the last sweep
         self.reopen()
 
     def reopen(self) -> None:
-        """All samples, none of which may leave in the next sweep."""
+        """Activate all samples; none may leave in the next sweep."""
         self.active = np.arange(self._problem.n_rows, dtype=np.int32)
-        self._fate[:] = 0
+        self._status[:] = 0
         self._bounds = self._no_bounds()
 
     @property
     def state(self) -> tuple[np.ndarray, np.ndarray]:
-        """Who is active, and the bounds on who stays so: what `resume` needs."""
+        """Return the active samples and the bounds, for `resume`."""
         return self.active, self._bounds
 
     def resume(self, state: tuple[np.ndarray, np.ndarray]) -> None:
-        """Go on as the object would that was in this state."""
+        """Continue from this state."""
         self.active, self._bounds = state
 
     def sweep(self, rng: np.random.Generator, control: Control) -> np.ndarray:
-        """Visit the active samples in random order; what they add up."""
+        """Visit the active samples in random order; return the sums."""
         account = self._visit(self.active, self._bounds, rng, control)
-        self._moved = self._who_moved()
+        self._moved = self._moved_samples()
         return account
 
-    def _who_moved(self) -> np.ndarray:
-        """In the last visit: nobody else has a fate."""
-        return np.flatnonzero(self._fate == _core.MOVED).astype(np.int32)
+    def _moved_samples(self) -> np.ndarray:
+        """Return the samples that moved in the last visit."""
+        return np.flatnonzero(self._status == _core.MOVED).astype(np.int32)
 
     def visit_again(self, times: int, rng: np.random.Generator, control: Control) -> int:
-        """Those that the last sweep moved, as often as they go on moving; returns the visits.
+        """Visit the samples that moved again, while they keep moving; return the number of visits.
 
-        Not of several blocks: those would be read again.
+        Does nothing with several blocks, which would be read again.
         """
         samples, visits = self._moved, 0
         if len(self._problem.cuts) > 2 or len(samples) > _FEWER * len(self.active):
@@ -231,16 +233,16 @@ class ActiveSamples:
         for _ in range(times):
             self._visit(samples, self._no_bounds(), rng, control)
             visits += len(samples)
-            samples = self._who_moved()
-        self._fate[:] = 0
+            samples = self._moved_samples()
+        self._status[:] = 0
         return visits
 
     def _visit(
         self, samples: np.ndarray, bounds: np.ndarray, rng: np.random.Generator, control: Control
     ) -> np.ndarray:
-        """Some samples in random order, in slices that can be interrupted.
+        """Visit samples in random order, in slices that can be interrupted.
 
-        Blocks without one of them are not asked for.
+        Does not load blocks without any of them.
         """
         account = np.zeros((N_SUMS, _LANES))
         ends = samples.searchsorted(self._problem.cuts.astype(samples.dtype)).tolist()
@@ -251,42 +253,42 @@ class ActiveSamples:
         for group, dual in zip(groups, self._problem.duals(groups), strict=True):
             first = list(accumulate((cuts[k + 1] - cuts[k] for k in group), initial=0))
             chosen = [
-                samples[ends[k] : ends[k + 1]] + np.int32(at - cuts[k])  # as they are numbered here
+                samples[ends[k] : ends[k + 1]] + np.int32(at - cuts[k])  # numbers within the group
                 for k, at in zip(group, first, strict=False)
             ]
             rows = np.concatenate(chosen)
             order, begin = _core.shuffled(rows, int(rng.integers(1 << 63))), 0
-            fate = np.zeros(dual.n_rows, dtype=np.uint8)
+            status = np.zeros(dual.n_rows, dtype=np.uint8)
             while begin < len(order):
                 control.check()
-                begin = dual.sweep(order, begin, bounds, fate, account)
+                begin = dual.sweep(order, begin, bounds, status, account)
             for k, at in zip(group, first, strict=False):
-                self._fate[cuts[k] : cuts[k + 1]] = fate[at : at + cuts[k + 1] - cuts[k]]
+                self._status[cuts[k] : cuts[k + 1]] = status[at : at + cuts[k + 1] - cuts[k]]
         return account
 
     def shrink(self, account: np.ndarray) -> None:
-        """Without those that the last sweep found at rest; its extremes bound the next one."""
-        left = self.active.compress(self._fate.take(self.active) != _core.RESTS)
-        if len(left) == 0:  # none would move: look at all of them again
+        """Drop the samples at rest in the last sweep; its extremes bound the next sweep."""
+        left = self.active.compress(self._status.take(self.active) != _core.RESTS)
+        if len(left) == 0:  # none would move: visit all again
             left = np.arange(self._problem.n_rows, dtype=np.int32)
         self.active = left
-        self._fate[:] = 0
+        self._status[:] = 0
         n = self._problem.n_problems
         high, low = account[PG_MAX, :n], account[PG_MIN, :n]
         self._bounds = self._no_bounds()
-        # An extreme on the wrong side of 0 says nothing about who rests.
+        # An extreme on the wrong side of 0 bounds nothing.
         self._bounds[0, :n] = np.where(high > 0, high, np.inf)
         self._bounds[1, :n] = np.where(low < 0, low, -np.inf)
 
     def _no_bounds(self) -> np.ndarray:
-        """Bounds that no gradient passes; an empty lane (gradient 0) always counts as at rest."""
+        """Return bounds that no gradient passes; empty lanes (gradient 0) always rest."""
         bounds = np.full((2, _LANES), -np.inf)
         bounds[0, : self._problem.n_problems] = np.inf
         return bounds
 
 
 def _distance(certificate: Certificate, problem: Problem, last: Certificate | None = None) -> float:
-    """The worst problem's relative gap or violation.
+    """Return the largest relative gap or violation.
 
     A sweep over a shrunk set misses the losses of samples that rest at their upper bound, so the
     gap is also measured against the last full objective.

@@ -1,8 +1,8 @@
-"""Raw data as the core reads it, in one block of rows or in several.
+"""Raw data for the core, in one or several blocks of rows.
 
-What an encoder asks of its training data (`ranges`, `distinct`, `histogram`) are folds: each
-block is read on its own, and the answers are added or united.  So data that is never in memory
-at once is a `Source` like any other.  Only `gathered` needs all of it.
+The statistics that an encoder needs (`ranges`, `distinct`, `histogram`) are folds: each block is
+read separately, and the results are merged.  So data larger than memory is a `Source` too.  Only
+`gathered` needs all rows at once.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from widemargin.validation import canonical
 
 _NATIVE = tuple(np.dtype(c) for c in "fdBbHhiIlLqQ")
 _DENSIFY_BYTES = 4 << 30
-_PIECE = 1 << 16  # values looked at together
+_PIECE = 1 << 16  # values per step of a search
 T = TypeVar("T")
 Ranges = tuple[np.ndarray, np.ndarray]
 """Smallest and largest value of each column, absent zeros included."""
 
 
 class Scale(NamedTuple):
-    """How a raw value reaches the kernel's domain: t = (value - shift) * factor.
+    """Maps a raw value to the kernel's domain: t = (value - shift) * factor.
 
-    One number each, or one per feature; a factor of 0 belongs to a column without any spread.
+    One number each, or one per feature; a constant column has a factor of 0.
     """
 
     shift: np.ndarray
@@ -41,12 +41,12 @@ class Scale(NamedTuple):
 
     @property
     def moves_zero(self) -> bool:
-        """Whether an absent entry, which is a zero, would have a value."""
+        """Whether zero, the value of absent entries, is scaled to another value."""
         return bool(np.any(self.shift * self.factor < 0))
 
 
 class Source(Protocol):
-    """Rows of raw values that can be read block after block, as often as needed."""
+    """Rows of raw values that can be read block by block, repeatedly."""
 
     @property
     def n_rows(self) -> int: ...
@@ -57,15 +57,15 @@ class Source(Protocol):
     @property
     def dtype(self) -> np.dtype: ...
     def blocks(self) -> Iterator[Values]:
-        """The rows in order, in blocks of at least one."""
+        """Yield the rows in order, in nonempty blocks."""
         ...
 
     def each(self, look: Callable[[slice, Values], T]) -> Iterator[T]:
-        """``look`` at the rows of every block, in their order."""
+        """Call ``look`` on every block, in order, and yield the results."""
         ...
 
     def ranges(self) -> Ranges:
-        """Smallest and largest value of each column, as `Values.ranges` has them."""
+        """Return the smallest and largest value of each column, like `Values.ranges`."""
         ...
 
 
@@ -105,7 +105,7 @@ class Values:
         yield look(slice(0, self.n_rows), self)
 
     def rows(self, begin: int, end: int) -> Values:
-        """Some rows that follow each other, which are not copied."""
+        """Return a view of consecutive rows."""
         size = (end - begin, self.n_features)
         if self.index is None or self.start is None:
             return Values(self.data[begin:end], None, None, *size)
@@ -119,19 +119,19 @@ class Values:
         return _core.Values(self.data, self.index, self.start, self.n_features)
 
     def csr(self) -> sp.csr_array:
-        """Sparse values as SciPy has them."""
+        """Return sparse values as a SciPy array."""
         return sp.csr_array(
             (self.data, self.index, self.start), shape=(self.n_rows, self.n_features)
         )
 
     def filled_in(self) -> Values:
-        """Sparse values as dense ones."""
+        """Return sparse values as dense ones."""
         return Values(self.csr().toarray(), None, None, self.n_rows, self.n_features)
 
     def ranges(self) -> Ranges:
-        """Smallest and largest value of each column, absent zeros included.
+        """Return the smallest and largest value of each column, absent zeros included.
 
-        Of a column where all is missing they are NaN, or infinite and the wrong way round.
+        For a column without values they are NaN, or infinite with the smallest above the largest.
         """
         if not self.sparse:
             low, high = self.data.min(axis=0), self.data.max(axis=0)
@@ -165,7 +165,7 @@ def filled_in(source: Values, scale: Scale) -> Values: ...
 @overload
 def filled_in(source: Source, scale: Scale) -> Source: ...
 def filled_in(source: Source, scale: Scale) -> Source:
-    """The source; dense if the scale moves zero, so that absent entries have a value."""
+    """Return the source, densified if the scale moves zero."""
     if not source.sparse or not scale.moves_zero:
         return source
     if source.n_rows * source.n_features * source.dtype.itemsize > _DENSIFY_BYTES:
@@ -182,7 +182,7 @@ def filled_in(source: Source, scale: Scale) -> Source:
 
 @dataclass(frozen=True)
 class _FilledIn:
-    """A sparse source whose blocks are made dense one at a time."""
+    """A sparse source that densifies one block at a time."""
 
     source: Source
     n_rows: int
@@ -201,7 +201,7 @@ class _FilledIn:
 
 
 def united(one: Ranges, other: Ranges) -> Ranges:
-    """The ranges of two blocks; columns that one of them is too narrow for are 0 in it."""
+    """Merge the ranges of two blocks; columns that a block lacks are 0 in it."""
     width = max(len(one[0]), len(other[0]))
     low, high = (
         [np.pad(ranges[side], (0, width - len(ranges[side]))) for ranges in (one, other)]
@@ -211,14 +211,14 @@ def united(one: Ranges, other: Ranges) -> Ranges:
 
 
 def ranges(source: Source) -> Ranges:
-    """Smallest and largest value of each column, absent zeros included; 0 where all is missing."""
+    """Return smallest and largest value of each column, zeros included; 0 if all are missing."""
     low, high = source.ranges()
     known = low <= high
     return np.where(known, low, 0.0), np.where(known, high, 0.0)
 
 
 def distinct(source: Source, scale: Scale, limit: int) -> np.ndarray:
-    """The distinct scaled values in order; more than ``limit`` of them, if there are more."""
+    """Return the sorted distinct scaled values; stop when they exceed ``limit``."""
     seen: np.ndarray | None = None
     for found in source.each(lambda _, b: _core.distinct_values(b.core, scale.core, limit)):
         values = np.asarray(found)
@@ -230,7 +230,7 @@ def distinct(source: Source, scale: Scale, limit: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Weight and sum of the scaled values in cells that are even in sqrt(t / top)."""
+    """Weight and sum of the scaled values in cells that are equidistant in sqrt(t / top)."""
 
     weight: np.ndarray
     total: np.ndarray
@@ -246,7 +246,7 @@ def histogram(
     n_cells: int,
     skip_zeros: bool,
 ) -> Histogram:
-    """Count the scaled values, from 0 to ``top``, each by the weight of its row."""
+    """Histogram the scaled values from 0 to ``top``, weighted by row."""
 
     def counted(rows: slice, block: Values) -> np.ndarray:
         how = (row_weight[rows], top, skip_zeros, n_cells)
@@ -270,7 +270,7 @@ def first(source: Source, condition: Callable) -> tuple[int, int]:
 
 
 def any_value(source: Source, condition: Callable) -> bool:
-    """Whether ``condition(values)`` holds for any stored value; found without large arrays."""
+    """Whether ``condition(values)`` holds for any stored value, without large temporaries."""
     for block in source.blocks():
         step = max(_PIECE // (1 if block.sparse else block.n_features), 1)
         pieces = (block.data[i : i + step] for i in range(0, len(block.data), step))
@@ -280,7 +280,7 @@ def any_value(source: Source, condition: Callable) -> bool:
 
 
 def gathered(source: Source) -> Values:
-    """All rows in one block, for what is no fold; a single block is not copied."""
+    """Return all rows in one block; a single block is not copied."""
     blocks = list(source.blocks())
     if len(blocks) == 1:
         return blocks[0]

@@ -1,4 +1,4 @@
-"""`BlockStore`: training data on disk, as blocks that a fit reads one after the other."""
+"""`BlockStore`: training data on disk, in blocks that a fit reads one after another."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ VALUES_PER_BLOCK = 1 << 22
 KEPT = ("codes", "values")
 
 Told = Callable[[str, int, int], None]
-"""Who hears of progress: what is done, rows done so far, rows in all (0 where not known)."""
+"""Progress callback: step, rows done, rows in total (0 if unknown)."""
 
 
 class Bins(TypedDict, total=False):
-    """How values become codes; each is "auto" where it is not given."""
+    """Parameters of the encoding; "auto" by default."""
 
     scaling: str | None
     n_bins: int | str
@@ -51,7 +51,7 @@ class BlockStore(Store):
     folder : path
         A finished store; `build` makes one.
     max_bytes : int, default=None
-        The most memory that its contents may ask for: blocks, and sums for each of its features.
+        Limit on the memory for its contents: blocks, and sums for each of its features.
         By default 1 GiB or 64 times the size of its files, whichever is more, and at most 80 % of
         the memory that is free.
 
@@ -60,11 +60,11 @@ class BlockStore(Store):
     folder : Path
     shape : tuple of (n_rows, n_features)
     classes : ndarray
-        The labels there are, in the order of their first row.
+        The labels, in the order of their first row.
     columns : Columns
         Which columns have categories or missing values.
     nbytes : int
-        Of all blocks on disk.
+        Size of all blocks on disk.
     settings : dict
         ``scaling``, ``n_bins`` and ``binning`` that it was built with, or ``keep="values"``.
 
@@ -85,7 +85,7 @@ class BlockStore(Store):
     """
 
     def __init__(self, folder: str | os.PathLike, *, max_bytes: int | None = None):
-        self.folder = Path(folder).absolute()  # of a worker's own, too
+        self.folder = Path(folder).absolute()  # for workers in other folders
         self._files = Folder(self.folder)
         self._manifest = Manifest.read(self._files, max_bytes)
         if not self._manifest.complete:
@@ -110,34 +110,32 @@ class BlockStore(Store):
         told: Told | None = None,
         **bins: Unpack[Bins],
     ) -> BlockStore:
-        """Make a store of chunks of rows, or go on with one that was interrupted.
+        """Build a store from chunks of rows, or continue an interrupted build.
 
-        Every chunk is read once and kept as raw values in the folder.  For codes, ranges and bins
-        are learned from those, and each raw block is deleted when its codes are there; so the
-        folder needs room for the raw values too, until the end.  Memory is needed for one chunk
-        and a few blocks.
+        Every chunk is read once and written as raw values to the folder.  For codes, ranges and
+        bins are learned from the raw blocks, and each raw block is deleted once it is coded; so
+        the folder also needs room for the raw values.  Memory holds one chunk and a few blocks.
 
         Parameters
         ----------
         folder : path
-            Created where it does not exist.  One that holds an unfinished store of the same data
-            and settings is finished: blocks that are there are compared, not written again.
+            Created if it does not exist.  An unfinished store of the same data and settings is
+            continued: existing blocks are compared, not written again.
         chunks : iterable
-            Of pairs (X, y), triples (X, y, sample_weight), or what `widemargin.stream` reads.  X
-            is dense or sparse in all of them; sparse ones may grow wider.  Codes have a place for
-            columns of categories, which data frames have, and for missing values, from which
-            ``AdditiveSVC(missing="learn")`` learns.
+            Pairs (X, y), triples (X, y, sample_weight), or chunks of `widemargin.stream`.  X is
+            dense in all of them or sparse in all; sparse ones may grow wider.  Codes can represent
+            categories of data frames, and missing values for ``AdditiveSVC(missing="learn")``.
         keep : {"codes", "values"}, default="codes"
-            What the store is to hold: codes, for `AdditiveSVC`, or the values themselves, for
-            `KernelSVC`, in the type that they have.
+            Contents of the store: codes for `AdditiveSVC`, or values for `KernelSVC`, in their
+            original type.
         values_per_block : int
-            Values that a block holds.  A fit has up to a dozen blocks in memory: it works on four
+            Values per block.  A fit has up to a dozen blocks in memory: it works on four
             at a time, while the next four are read.
         n_jobs : int, default=None
-            Threads, each with a block of its own; -1 is all cores.  The store is the same.
+            Threads, each with its own block; -1 is all cores.  The store does not depend on it.
         told : callable, default=None
-            Called after every block with what is done ("reading" or "coding"), the rows done so
-            far and the rows in all, or 0 where that is not known.
+            Called after every block with the step ("reading" or "coding"), the rows done so far
+            and the total number of rows, or 0 if unknown.
         **bins
             ``scaling``, ``n_bins`` and ``binning`` of codes, as in `AdditiveSVC`, but for
             ``scaling="percentile"``, which needs all values at once.
@@ -158,7 +156,7 @@ class BlockStore(Store):
                 raise ParameterError(name, value, "is for {codes} only.", codes=codes)
         settings = {"keep": keep} if keep == "values" else settings | dict(bins)
         build(Path(folder), chunks, settings, Steps(values_per_block, n_jobs, told))
-        return cls(folder, max_bytes=sys.maxsize)  # whoever has the data knows its size
+        return cls(folder, max_bytes=sys.maxsize)  # the caller has the data, so no limit
 
     def append(
         self,
@@ -168,12 +166,12 @@ class BlockStore(Store):
         n_jobs: int | None = None,
         told: Told | None = None,
     ) -> BlockStore:
-        """The store with more rows, which are new blocks; parameters are those of `build`.
+        """Append rows as new blocks; parameters are those of `build`.
 
-        Scale and bins stay as they are: values outside the range that the store was built from
-        fall in the first or last bin, as they do at prediction; new categories, and missing values
-        in columns that had none, contribute nothing, with a warning.  Labels may be new.  An append
-        that is interrupted leaves the store as it was, and goes on when it is called again.
+        Scale and bins do not change: values outside the original range fall in the first or last
+        bin, as at prediction; new categories, and missing values in columns that had none,
+        contribute nothing, with a warning.  Labels may be new.  An interrupted append leaves the
+        store unchanged; the same call continues it.
         """
         from widemargin.additive.store_building import Steps, append
 
@@ -188,7 +186,7 @@ class BlockStore(Store):
 
     @property
     def codes(self) -> StoredCodes:
-        """Rows of codes, for an additive machine."""
+        """Return rows of codes, for an additive machine."""
         if self._codes is None:
             message = Message(
                 "The store {folder!r} holds values, for general kernels. Build one with {codes}.",
@@ -199,7 +197,7 @@ class BlockStore(Store):
         return self._codes
 
     def matrix(self) -> StoredMatrix:
-        """Raw values by row, for a kernel machine; every block is held against its checksum."""
+        """Return raw values by row, for a kernel machine; checks every block's checksum."""
         if self._codes is not None:
             message = Message(
                 "The store {folder!r} holds codes, for additive kernels. Train with such a kernel "
@@ -218,7 +216,7 @@ class BlockStore(Store):
         return StoredMatrix(self.folder, blocks, cuts, self.shape[1], dtype, name)
 
     def _spans(self, entry: Entry) -> dict[str, ArrayInFile]:
-        """Where the values of a block lie; row pointers stay within them."""
+        """Return where the values of a block lie; check that row pointers stay within."""
         path = self.folder / entry.file
         if "start" in entry.arrays:
             start = read_array(self._files, entry, "start")
@@ -243,7 +241,7 @@ class BlockStore(Store):
 
     @property
     def columns(self) -> Columns:
-        """Which columns of the data have categories or missing values."""
+        """Columns of the data with categories or missing values."""
         return self._manifest.columns
 
     @property
@@ -252,17 +250,17 @@ class BlockStore(Store):
 
     @property
     def notes(self) -> dict[str, Any]:
-        """Of the file that it was built from: ``zero_based``, ``label_name``, ``na``, ``drop``."""
+        """Facts about the original file: ``zero_based``, ``label_name``, ``na``, ``drop``."""
         return dict(self._manifest.notes)
 
     @property
     def kernel(self) -> str:
-        """The kernel that ``kernel="auto"`` is for this data."""
+        """Kernel of ``kernel="auto"`` for this data."""
         return self._manifest.kernel
 
     @property
     def sparse(self) -> bool:
-        """Whether the raw data was."""
+        """Whether the raw data was sparse."""
         return self._manifest.sparse
 
     @property
@@ -275,18 +273,18 @@ class BlockStore(Store):
 
     @property
     def n_values(self) -> int:
-        """Codes that are stored: all, or where rows are compressed those other than 0."""
+        """Number of stored codes: all, or the nonzero ones of compressed rows."""
         return sum(int(np.prod(entry.arrays["data"][1])) for entry in self._entries)
 
     def labels(self) -> np.ndarray:
-        """The number of each row's class in ``classes``."""
+        """Index of each row's class in ``classes``."""
         label = np.concatenate([read_array(self._files, entry, "label") for entry in self._entries])
         if label.min() < 0 or label.max() >= len(self.classes):
-            raise ValueError(f"The store {str(self.folder)!r} is damaged: a label is no class.")
+            raise ValueError(f"The store {str(self.folder)!r} is damaged: a label is not a class.")
         return label
 
     def weights(self) -> np.ndarray:
-        """The sample weight of each row."""
+        """Sample weight of each row."""
         found = [
             read_array(self._files, entry, "weight")
             if "weight" in entry.arrays
@@ -301,7 +299,7 @@ class BlockStore(Store):
         return weight
 
     def verify(self) -> None:
-        """Read all of it and compare checksums, as a fit does when it first reads a block."""
+        """Read all blocks and compare checksums, as a fit does when it first reads a block."""
         for entry in self._entries:
             read_arrays(self._files, entry, check=True)
 
@@ -315,7 +313,7 @@ class BlockStore(Store):
         )
 
     def check_settings(self, asked: dict[str, Any]) -> None:
-        """An estimator may ask for what the store has, or leave it to the store ("auto")."""
+        """Refuse settings of an estimator that differ from the store's."""
         for name, value in asked.items():
             own = self._manifest.settings[name]
             if value not in ("auto", own):
@@ -331,7 +329,7 @@ class BlockStore(Store):
 
 @dataclass(frozen=True)
 class StoredCodes(CodedRows):
-    """The blocks of a store as a fit reads them: the next ones while these are worked on."""
+    """Reads the blocks of a store for a fit, loading the next ones ahead."""
 
     at_once = 4
     folder: Folder
@@ -360,7 +358,7 @@ class StoredCodes(CodedRows):
         return [slice(*pair) for pair in pairwise(cuts)]
 
     def of_blocks(self, begin: int, end: int) -> tuple[slice, StoredCodes]:
-        """The rows of some blocks that follow each other, and their codes."""
+        """Return the rows of consecutive blocks, and their codes."""
         rows = slice(*self.cuts[[begin, end]].tolist())
         size = {"entries": self.entries[begin:end], "n_rows": rows.stop - rows.start}
         return rows, replace(self, **size, _checked=set())
@@ -369,7 +367,7 @@ class StoredCodes(CodedRows):
         return read_ahead(self._load, groups)
 
     def _load(self, group: Sequence[int]) -> Codes:
-        """Blocks whose bytes have been checked: their sums once, their codes whenever read."""
+        """Load blocks; check checksums on the first read, codes on every read."""
         codes = self._merged(group)
         try:
             assert codes.core is not None
@@ -380,7 +378,7 @@ class StoredCodes(CodedRows):
         return codes
 
     def _merged(self, group: Sequence[int]) -> Codes:
-        """Blocks as one: each is read to its place."""
+        """Load several blocks into one."""
         entries = [self.entries[number] for number in group]
         announce(self.folder, entries)
         room = {
@@ -407,9 +405,9 @@ def _length(entries: list[Entry], name: str) -> int:
 
 
 def read_encoder(folder: Folder, entry: Entry) -> Encoder:
-    """Scale and bins, in the order that encoding relies on."""
+    """Read scale and bins; check their order, which encoding relies on."""
     encoder = Encoder(**read_arrays(folder, entry, check=True))
     finite = all(np.isfinite(a).all() for name, a in vars(encoder).items() if name != "thresholds")
     if not finite or not np.all(encoder.thresholds[1:] >= encoder.thresholds[:-1]):
-        raise ValueError(f"{str(folder / entry.file)!r} is damaged: it holds no bins.")
+        raise ValueError(f"{str(folder / entry.file)!r} is damaged: its bins are invalid.")
     return encoder

@@ -1,7 +1,6 @@
-"""How a store comes to be: chunks to raw blocks, raw blocks to bins, and to blocks of codes.
+"""Build a store: chunks to raw blocks, raw blocks to bins, raw blocks to blocks of codes.
 
-Each step ends with a new manifest, and begins with what the last one says; so a build that was
-killed goes on where it was.
+Each step starts from the manifest and ends with a new one, so a killed build can continue.
 """
 
 from __future__ import annotations
@@ -25,14 +24,13 @@ from widemargin.additive.block_files import (
     read_array,
     write_arrays,
 )
-from widemargin.additive.choice import SAMPLE, choose_kernel
 from widemargin.additive.codes import Codes, encode
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
 from widemargin.additive.growing_columns import in_order
 from widemargin.additive.indicators import beside
+from widemargin.additive.learn import SAMPLE, choose_kernel
 from widemargin.additive.manifest import MANIFEST, Manifest
-from widemargin.additive.raw_blocks import RawBlock, raw_blocks
-from widemargin.additive.raw_source import RawSource, read_raw, values_of
+from widemargin.additive.raw_blocks import RawBlock, RawSource, raw_blocks, read_raw, values_of
 from widemargin.additive.source import Ranges, Values, united
 from widemargin.additive.store import Told, read_encoder
 from widemargin.errors import ParameterError
@@ -44,13 +42,13 @@ from widemargin.validation import (
     check_number_or_auto,
 )
 
-_SECONDS_BETWEEN = 1.0  # manifests: a kill costs no more than the work since the last one
+_SECONDS_BETWEEN = 1.0  # between manifests: a kill loses the work since the last one
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
 class Steps:
-    """How a build goes about it: values in a block, blocks at a time, and who hears of it."""
+    """Settings of a build: values per block, threads, progress callback."""
 
     values_per_block: int
     n_jobs: int | None = None
@@ -70,14 +68,16 @@ class Steps:
 
 
 def build(path: Path, chunks: Iterable, settings: dict, steps: Steps) -> None:
-    """A finished store in the folder, whatever of it was there before."""
+    """Build or complete a store in the folder."""
     _check_settings(settings)
     steps.check()
     with Folder(path, make=True) as folder:
         _refuse_other_files(folder)
         _claim(folder)
         if not folder.has(MANIFEST) or Manifest.read(folder).empty:
-            Manifest(settings).write(folder)  # before blocks, which nobody would know otherwise
+            Manifest(settings).write(
+                folder
+            )  # before any block, so that blocks always have a manifest
         manifest = Manifest.read(folder)
         _remove_left_overs(folder, manifest)
         _check_same(folder, manifest, settings)
@@ -85,7 +85,7 @@ def build(path: Path, chunks: Iterable, settings: dict, steps: Steps) -> None:
 
 
 def append(path: Path, chunks: Iterable, steps: Steps) -> None:
-    """The same with chunks that come after those of a finished store."""
+    """Append chunks to a finished store."""
     steps.check()
     with Folder(path) as folder:
         _claim(folder)
@@ -99,7 +99,7 @@ def _claim(folder: Folder) -> None:
 
 
 def _check_settings(settings: dict[str, Any]) -> None:
-    if "keep" in settings:  # values, which have no bins
+    if "keep" in settings:  # values have no bins
         return
     check_choice("scaling", settings["scaling"], SCALINGS)
     check_number_or_auto("n_bins", settings["n_bins"], low=1, high=MAX_BINS, integer=True)
@@ -110,17 +110,17 @@ def _check_settings(settings: dict[str, Any]) -> None:
 
 
 def _refuse_other_files(folder: Folder) -> None:
-    """Before anything is written."""
+    """Refuse a folder with other files, before writing."""
     names = folder.names()
     if names and MANIFEST not in names:
         raise ValueError(f"{str(folder)!r} is a folder with other files in it. Use an empty one.")
 
 
 def _remove_left_overs(folder: Folder, manifest: Manifest) -> None:
-    """Raw blocks of a build that was killed when all was done but to delete them."""
+    """Delete raw blocks that a killed build did not delete."""
     if manifest.raw:
         return
-    kept = {entry.file for entry in manifest.blocks}  # which are raw ones where values are
+    kept = {entry.file for entry in manifest.blocks}  # stores of values keep raw blocks
     for name in folder.names() - kept:
         if fnmatch(name, "raw-*.bin"):
             folder.remove(name)
@@ -155,16 +155,18 @@ def _keeping_what_is_there(folder: Folder) -> Iterator[None]:
 
 
 class _OtherDataError(Exception):
-    """A raw block that is there is not the one that its rows make now."""
+    """An existing raw block does not match the rows given now."""
 
 
 class _Building:
-    """A store on its way, and what the next step needs of it."""
+    """A store under construction, and what its next step needs."""
 
     def __init__(self, folder: Folder, manifest: Manifest, steps: Steps):
         self.folder, self.manifest, self.steps = folder, manifest, steps
-        self._ranges: Ranges | None = None  # of raw blocks that were seen
-        self._fresh: set[str] = set()  # raw blocks of this process, whose checksum it just made
+        self._ranges: Ranges | None = None  # of the raw blocks so far
+        self._fresh: set[str] = (
+            set()
+        )  # raw blocks that this process wrote, so their checksums are right
         self._written = -np.inf
 
     def run(self, chunks: Iterable) -> None:
@@ -179,7 +181,7 @@ class _Building:
             self.encode()
 
     def update(self, *, at_once: bool = True, **changes) -> bool:
-        """A step is done; the folder says so, at once or when the last time was a while ago."""
+        """Write the manifest after a step, at once or if the last one is old."""
         self.manifest = self.manifest.with_(**changes)
         written = at_once or time.monotonic() > self._written + _SECONDS_BETWEEN
         if written:
@@ -190,7 +192,7 @@ class _Building:
     # ---------------------------------------------------------------- chunks to raw blocks
 
     def gather(self, chunks: Iterable) -> None:
-        """Each block is written while rows of the next ones are read."""
+        """Write raw blocks while reading the rows of the next ones."""
         n_rows, n_blocks, there = 0, 0, list(self.manifest.raw)
         before = len(self.manifest.blocks)
 
@@ -228,7 +230,7 @@ class _Building:
         self.update(gathered=True)
 
     def keep_values(self) -> None:
-        """Raw blocks as they are."""
+        """Keep the raw blocks as the store's blocks."""
         blocks = [*self.manifest.blocks, *self.manifest.raw]
         self.update(blocks=blocks, raw=[], gathered=False, n_finished=len(blocks))
 
@@ -290,13 +292,13 @@ class _Building:
         self._forget(raw)
 
     def _forget(self, raw: list[Entry]) -> None:
-        """Raw blocks whose codes the manifest has."""
+        """Delete raw blocks whose codes are in the manifest."""
         for entry in raw:
             self.folder.remove(entry.file)
 
 
 def _coded(arrays: dict, encoder: Encoder, manifest: Manifest) -> dict[str, np.ndarray]:
-    """The arrays of a block of codes, of those of a raw one."""
+    """Return the arrays of a block of codes for those of a raw block."""
     values = values_of(arrays, manifest.n_features)
     codes = _encoded(values, encoder, manifest, manifest.compressed)
     coded: dict[str, np.ndarray | None] = {
@@ -312,7 +314,7 @@ def _coded(arrays: dict, encoder: Encoder, manifest: Manifest) -> dict[str, np.n
 def _encoded(
     values: Values, encoder: Encoder, manifest: Manifest, compressed: bool | None
 ) -> Codes:
-    """Codes of some rows: of numbers, of categories, and of what is missing."""
+    """Encode rows: numbers, categories and missing values."""
     if manifest.categories:
         values = Values.of(in_order(values.data, manifest.categories))
     values, marks = manifest.columns.parts_of(values)

@@ -21,8 +21,8 @@ import numpy as np
 import scipy.linalg
 
 from widemargin.additive.kernels import PowerMean, ScalarKernel, UserKernel, checked_gram
+from widemargin.errors import warn_user
 from widemargin.resources import one_blas_thread
-from widemargin.warning import warn_user
 
 APPROXIMATIONS = ("spectral", "chebyshev", "pmsvm", "unary", "fourier")
 AUTO_ERROR = 0.001
@@ -34,13 +34,13 @@ _MAX_EIGEN = 512
 
 @dataclass(frozen=True)
 class ApproximationError:
-    """How far a table is from its kernel, or a g_j from the true one: absolute and relative.
+    """Errors of a table against its kernel, or of a g_j against the exact one.
 
     ``max`` and ``mean`` are over all pairs of bins (or all bins), ``weighted`` is the root of the
     mean square error with every pair weighted by how often its bins occur.  ``relative_`` divides
-    each by the same of the true values, so that a peak error is compared with the peak.
-    ``pointwise_`` are maximum and mean of |error / true value|, where that is not zero: the
-    relative errors of PmSVM-LUT's Tables 1 and 2.
+    each by the same norm of the true values, so it compares a peak error with the peak.
+    ``pointwise_`` are maximum and mean of |error / true value| over nonzero values: the relative
+    errors of PmSVM-LUT's Tables 1 and 2.
     """
 
     max: float
@@ -72,11 +72,11 @@ class Tables:
         return 0 if self.left is None else self.left.shape[1]
 
     def gram(self) -> np.ndarray:
-        """The kernel that the tables stand for, on all pairs of bins."""
+        """Return the kernel that the tables represent, on all pairs of bins."""
         return self.right if self.left is None else self.left @ self.right.T
 
     def thinned(self, codes: np.ndarray) -> Tables:
-        """Only these bins, code 0 among them."""
+        """Return the tables of these bins only, code 0 among them."""
         left = None if self.left is None else self.left[codes]
         right = self.right[np.ix_(codes, codes)] if self.left is None else self.right[codes]
         return replace(
@@ -88,7 +88,7 @@ class Tables:
         )
 
     def error(self, weight: np.ndarray | None = None) -> ApproximationError:
-        """Against the kernel, on all pairs of bins (of 2,048 at most), weighted by occurrence."""
+        """Return the error on all pairs of bins (of 2,048 at most), weighted by occurrence."""
         codes = evenly_picked(len(self.representatives), 2048)
         tables = self.thinned(codes)
         t = tables.representatives[1:]
@@ -98,13 +98,13 @@ class Tables:
 
 
 def evenly_picked(n_codes: int, most: int) -> np.ndarray:
-    """Code 0 and at most so many others, the first and the last among them."""
+    """Return code 0 and at most ``most`` others, the first and the last among them."""
     picked = np.linspace(1, n_codes - 1, min(most, n_codes - 1)).astype(int)
     return np.append(0, np.unique(picked))
 
 
 def compare(approximate: np.ndarray, exact: np.ndarray, weight: np.ndarray) -> ApproximationError:
-    """Errors of an approximation, each absolute and relative."""
+    """Return the errors of an approximation, absolute and relative."""
     error = np.abs(approximate - exact)
     total = max(weight.sum(), np.finfo(float).tiny)
     root = float(np.sqrt((weight * error**2).sum() / total))
@@ -164,7 +164,7 @@ def make_tables(
         left = right = _fourier(kernel, t, nodes, rank)
     else:
         left, right = _polynomial(kernel, t, approximation, 3 if rank == "auto" else int(rank))
-    if isinstance(kernel, UserKernel) and approximation != "spectral":  # which warns by itself
+    if isinstance(kernel, UserKernel) and approximation != "spectral":  # warns by itself
         _warn_if_indefinite(kernel, scipy.linalg.eigvalsh(nodes.gram))
     for table in (left, right):
         if not np.all(np.isfinite(table)):
@@ -182,7 +182,7 @@ def make_tables(
 
 @dataclass(frozen=True)
 class _Nodes:
-    """At most `_MAX_EIGEN` weighted values that stand for all bins, and the kernel on them."""
+    """At most `_MAX_EIGEN` weighted values that represent all bins, and the kernel on them."""
 
     t: np.ndarray
     mass: np.ndarray
@@ -197,7 +197,7 @@ class _Nodes:
 
 
 def _aggregate(t: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The mean value and the weight of groups of neighbours."""
+    """Return the mean value and the weight of groups of neighbours."""
     groups = np.array_split(np.arange(len(t)), _MAX_EIGEN)
     mass = np.array([weight[g].sum() for g in groups])
     means = [
@@ -207,10 +207,10 @@ def _aggregate(t: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _spectral(kernel: ScalarKernel, t: np.ndarray, nodes: _Nodes, rank) -> np.ndarray:
-    """Best factor in the norm weighted by bin frequency, extended to bins never seen.
+    """Return the best factor in the norm weighted by bin frequency, extended to unseen bins.
 
-    This is kernel PCA of each feature, whose use for additive kernels is that of Perronnin,
-    Sanchez and Liu (CVPR 2010); here it is computed once, on bins, for all features together.
+    This is kernel PCA per feature, as Perronnin, Sanchez and Liu (CVPR 2010) use it for additive
+    kernels; here it is computed once, on bins, for all features together.
     With D = diag(weight) and D^1/2 K D^1/2 = U S U', the best rank-r factor is
     D^-1/2 U_r S_r^1/2, which equals K D^1/2 U_r S_r^-1/2: the second form needs no division by
     the weights and is Nystrom's extension where a weight is zero.
@@ -246,7 +246,7 @@ def _warn_if_indefinite(kernel, eigenvalues: np.ndarray) -> None:
 
 
 def log_polynomials(t: np.ndarray, degree: int) -> np.ndarray:
-    """Chebyshev polynomials T_0..T_degree of u = ln(t + 0.05), u scaled to [-1, 1].
+    """Return Chebyshev polynomials T_0..T_degree of u = ln(t + 0.05), u scaled to [-1, 1].
 
     They span the same polynomials as the papers' powers of u, whose Vandermonde matrix is
     ill-conditioned from degree 3 on.
@@ -265,7 +265,7 @@ def chebyshev_nodes(degree: int) -> np.ndarray:
 
 
 def _polynomial(kernel, t, approximation, rank) -> tuple[np.ndarray, np.ndarray]:
-    """g_j(t) as the polynomial in ln(t + 0.05) through its values at the nodes c.
+    """Interpolate g_j(t) by the polynomial in ln(t + 0.05) through its values at the nodes c.
 
     a_j = X^-1 g_j(c) (PmSVM eq. 7), so one sample adds X^-1 k(c, x) to it (eq. 11).
     """

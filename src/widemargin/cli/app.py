@@ -44,7 +44,7 @@ from widemargin.cli.words import UsageError, begin, read_config, with_long_optio
 
 
 class Program(TyperGroup):
-    """The commands; notes the command line for the model file."""
+    """The group of commands; records the command line for the model file."""
 
     def parse_args(self, ctx, args: list[str]) -> list[str]:
         output.command_line = shlex.join(["widemargin", *args])
@@ -140,7 +140,7 @@ def store(
     source: TrainingSource,
     output: Output,
 ) -> None:
-    """Put DATA in FOLDER as blocks of rows, to train on more than fits in memory.
+    """Write DATA to FOLDER as blocks of rows, to train on data larger than memory.
 
     The same command continues an interrupted one.
     """
@@ -175,7 +175,7 @@ def predict(
     if what not in ("labels", "decision", "contributions"):
         raise UsageError(f"--output {what}: not one of labels, decision, contributions.")
     if probability and what != "labels":
-        raise UsageError(f"--probability has no meaning with --output {what}.")
+        raise UsageError(f"--probability cannot be combined with --output {what}.")
     what = "probability" if probability else what
     commands.predict(data, model, out, what, class_label, source, output)
 

@@ -1,4 +1,4 @@
-"""tune, easy."""
+"""The commands tune and easy."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ from widemargin.cli.trials import (
 from widemargin.cli.words import UsageError, numbers, said
 from widemargin.easy import ROWS as EASY_ROWS
 from widemargin.easy import SEARCH_SHARE, Deadline, Easy
+from widemargin.errors import warn_user
 from widemargin.persistence import read_header
 from widemargin.selection import (
     Candidate,
@@ -58,14 +59,13 @@ from widemargin.selection import (
     tune,
 )
 from widemargin.table_encoder import encoding
-from widemargin.warning import warn_user
 
-Trials = Generator[list[Trial]]  # of one candidate after the other
+Trials = Generator[list[Trial]]  # yields the trials of one candidate at a time
 
 
 @dataclass(frozen=True)
 class _Comparison:
-    """How candidates are compared: by what, along which C, on how many folds, drawn how."""
+    """Settings of a comparison: score, values of C, folds, drawing."""
 
     scoring: str
     Cs: Sequence[float]
@@ -111,7 +111,7 @@ def tune_models(
 
 
 def _end(found: _Found) -> None:
-    """A search that was cut short has another exit status, whatever it has written."""
+    """Exit with status 130 if Ctrl-C cut the search short."""
     if found.interrupted or found.cut_short:
         raise typer.Exit(INTERRUPTED)
 
@@ -119,14 +119,14 @@ def _end(found: _Found) -> None:
 def _candidates(
     kernels: list[str], search: Search, Cs: Sequence[float], jobs: int | None
 ) -> Iterator[Candidate]:
-    """Every kernel with every value of its own parameter."""
+    """Combine every kernel with every value of its parameter."""
     listed = ",".join(kernels)
     gammas = numbers(search.gammas, "--gammas") if search.gammas else None
     powers = numbers(search.powers, "--powers") if search.powers else None
     if gammas and not set(kernels) & set(WITH_GAMMA):
-        raise UsageError(f"--gammas has no meaning with --kernels {listed}.")
+        raise UsageError(f"--gammas cannot be combined with --kernels {listed}.")
     if powers and "power_mean" not in kernels:
-        raise UsageError(f"--powers has no meaning with --kernels {listed}.")
+        raise UsageError(f"--powers cannot be combined with --kernels {listed}.")
     if "precomputed" in kernels and len(kernels) > 1:
         raise UsageError(f"--kernels {listed}: data are features, or they are kernel values.")
     common = search.common() | {"n_jobs": jobs}
@@ -150,9 +150,9 @@ def _densified(candidate: Candidate, X):
 
 @dataclass(frozen=True)
 class _Found:
-    """What a search has found, the choice first; all of it, or until Ctrl-C.
+    """Trials of a search, the best first; incomplete after Ctrl-C.
 
-    ``cut_short`` is a last fit that Ctrl-C ended.
+    ``cut_short`` tells whether Ctrl-C ended the last fit.
     """
 
     trials: list[Trial]
@@ -179,7 +179,7 @@ def _search(
     *,
     quiet: bool,
 ) -> _Found:
-    """Tune on some rows; a candidate that cannot take them is left out, with a word of why."""
+    """Tune on some rows; print why a candidate that rejects the data is left out."""
 
     def tried() -> Trials:
         with line(quiet) as shown:
@@ -202,9 +202,9 @@ def _collected(
     *,
     quiet: bool,
 ) -> _Found:
-    """Trials as they end, told one candidate after the other; then in their order.
+    """Collect the trials, print them candidate by candidate, and return them sorted.
 
-    Ctrl-C can be lost within NumPy, or come out as another error, so it is remembered: fits end
+    NumPy may lose Ctrl-C or turn it into another error, so it is remembered: fits end
     soon after, and what they have left is no trial.  From the end of the search on it is a wish.
     """
     trials: list[Trial] = []
@@ -243,7 +243,7 @@ def _collected(
 def _tried(
     candidate: Candidate, X, y, rows: np.ndarray, compared: _Comparison, bar: SearchBar
 ) -> list[Trial]:
-    """The trials of one candidate; none if it does not take the data."""
+    """Return the trials of one candidate; none if it rejects the data."""
     try:
         part = candidate.part(_densified(candidate, X), rows)
         return tune(
@@ -262,7 +262,7 @@ def _tried(
 
 
 def _trained(found: _Found, X, y, interrupt: Interrupt, output: Output):
-    """What was found, and the winner trained on all rows."""
+    """Train the winner on all rows and return it with the trials."""
     best = found.trials[0].candidate
     rows = _densified(best, X)
     found, fitted = _fitted(found, best, rows, y, output, interrupt)
@@ -272,7 +272,7 @@ def _trained(found: _Found, X, y, interrupt: Interrupt, output: Output):
 
 
 def _fitted(found: _Found, candidate: Candidate, X, y, output: Output, interrupt: Interrupt, *also):
-    """A candidate at the C that was found best, in sight of the user and of other callbacks.
+    """Fit a candidate at its best C, with progress and other callbacks.
 
     The first Ctrl-C of a command keeps a model: of this fit that as far as it came.
     """
@@ -282,7 +282,7 @@ def _fitted(found: _Found, candidate: Candidate, X, y, output: Output, interrupt
             return found, fit_with_progress(*own, X, y, *also, quiet=output.quiet)
         fitted = fit_with_progress(*own, X, y, interrupt, *also, quiet=output.quiet)
         return replace(found, cut_short=interrupt.asked), fitted
-    except KeyboardInterrupt:  # what has been found is worth keeping
+    except KeyboardInterrupt:  # keep the results so far
         if not (output.quiet or output.as_json):
             print_trials(found.trials)
         raise
@@ -299,14 +299,14 @@ def easy(
 ) -> None:
     """Scale, choose machine and parameters on a sample, train on all, report.
 
-    The time has begun with the command, which may have waited long for imports.
+    The time limit counts from ``began``, the start of the command, imports included.
     """
     clock = Deadline(began + 60 * wanted.minutes - time.monotonic())
     check_score(wanted.scoring)
-    class_weights(wanted.weight)  # refused before anything is read
+    class_weights(wanted.weight)  # fail before reading data
     path = check_folder(model or default_model(train_path))
     if test_path is not None:
-        test_path.stat()  # better missed now than after the training
+        test_path.stat()  # a missing test file fails before the training
     dataset, memory = read_training(train_path, source, output)
     y = labels_of(dataset)
     check_score(wanted.scoring, np.unique(y))

@@ -1,4 +1,4 @@
-"""Data and models as the commands see them."""
+"""Read data and models for the commands."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from widemargin.cli.words import UsageError, call_features
 from widemargin.data import Dataset, Layout, stream
 from widemargin.data.columns import matrix, of_model
 from widemargin.data.ranges import is_range_file
+from widemargin.errors import warn_user
 from widemargin.persistence import Header, read_header
 from widemargin.resources import free_memory
-from widemargin.warning import warn_user
 
 _MOST_DENSE = 4 << 30  # bytes
 ENCODER = "encoder.safetensors"  # in the folder of a store
 
 
 def read_training(path: Path, source: Source, output: Output, *, kernel_values=False):
-    """Data with labels, and what a model has to remember of them."""
+    """Read data with labels, and the memory that a model keeps of them."""
     data = source.read(path, **source.rule())
     if data.y is None:
         raise no_labels(path)
@@ -52,7 +52,7 @@ def read_training(path: Path, source: Source, output: Output, *, kernel_values=F
 
 
 def read_like_training(path: Path, source: Source, header: Header) -> Dataset:
-    """New data with the features that a model knows, in their order."""
+    """Read new data; return the model's features in the model's order."""
     if is_store(path):
         raise UsageError(f"{path}: a store; this command takes a file.")
     memory = Memory.recalled(header)
@@ -62,12 +62,12 @@ def read_like_training(path: Path, source: Source, header: Header) -> Dataset:
 
 
 def stream_of(source: Source, path: Path, **more) -> Iterator[Dataset]:
-    """What the source reads, in chunks."""
+    """Read the source in chunks."""
     return stream(path, **source.read_options, **more)
 
 
 def stream_like_training(path: Path, source: Source, header: Header) -> Iterator[Dataset]:
-    """The same in chunks, as they are read; of a store, block by block."""
+    """Read new data like `read_like_training`, in chunks; a store block by block."""
     memory = Memory.recalled(header)
     call_features(memory.called)
     if is_store(path):
@@ -80,13 +80,13 @@ def is_store(path: Path) -> bool:
 
 
 def encoder_of(store: BlockStore) -> TableEncoder | None:
-    """What made the values of a store of the columns of a table."""
+    """Load the encoder that turned a table's columns into the store's values."""
     path = Path(store.folder) / ENCODER
     return load(path) if path.exists() else None
 
 
 def _stored(path: Path, memory: Memory, header: Header) -> Iterator[Dataset]:
-    """The rows of a store; of one of codes as they are, which a machine of the same bins takes."""
+    """Yield the rows of a store; codes stay codes, for a model with the same bins."""
     store = BlockStore(path)
     label = store.classes[store.labels()]
     if store.settings.get("keep") != "values":
@@ -112,7 +112,7 @@ def _stored(path: Path, memory: Memory, header: Header) -> Iterator[Dataset]:
 
 
 def _order_in(store: BlockStore, layout: Layout) -> list[int] | None:
-    """Where a store of values has the features of a model; None where they are in their order."""
+    """Return the positions of a model's features in a store; None if the order is the same."""
     way_out = "Give the file that it was built from."
     base = {store.notes.get("zero_based"), layout.zero_based}
     if base == {True, False}:
@@ -148,7 +148,7 @@ def _like_training(
             X = with_width(X, d)
         yield replace(data, X=X)
     if not n_rows:
-        raise ValueError(f"{path}: no rows in it, it is empty.")
+        raise ValueError(f"{path}: the file has no rows.")
     if extra:
         warn_user(
             f"{path}: {extra} values of features above {memory.called(d - 1)}, which the model has "
@@ -157,14 +157,14 @@ def _like_training(
 
 
 def no_labels(path: Path) -> ValueError:
-    """The error to raise, which says where labels could be."""
+    """Return the error for missing labels, which says where to put them."""
     npz = path.suffix.lower() == ".npz"
     way_out = "Save them in it as y" if npz else "Name their column with --label"
-    return ValueError(f"{path}: no labels in it. {way_out}.")
+    return ValueError(f"{path}: no labels found. {way_out}.")
 
 
 def has_serial_numbers(data: Dataset) -> bool:
-    """Whether rows begin with 0:1, 0:2, ..., as LIBSVM writes the values of a kernel."""
+    """Whether rows begin with 0:1, 0:2, ..., as in LIBSVM's files of kernel values."""
     X: Any = data.X
     n = X.shape[0]
     if not (sp.issparse(X) and data.zero_based and X.shape[1] <= n + 1):
@@ -173,14 +173,14 @@ def has_serial_numbers(data: Dataset) -> bool:
 
 
 def with_width(X, d: int):
-    """Compressed rows with so many columns."""
+    """Return sparse rows widened or cut to d columns."""
     if X.shape[1] >= d:
         return X if X.shape[1] == d else X[:, :d]
     return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
 
 
 def densified_for(model, X):
-    """Sparse data filled in for a model (or a scaler) that takes no other."""
+    """Return dense data for a model or scaler that rejects sparse data."""
     if not sp.issparse(X) or get_tags(model).input_tags.sparse:
         return X
     if X.shape[0] * X.shape[1] * 8 > min(_MOST_DENSE, free_memory()):
@@ -193,9 +193,9 @@ def densified_for(model, X):
 
 
 def load_model(path: Path, source: Source, *, calibrated: bool = False):
-    """Header and model; no mere scaler, and with as many threads as asked for.
+    """Load header and model, and set its number of threads; refuse a scaler.
 
-    With its probabilities, where it has some, if these are wanted.
+    The model keeps its probabilities only if they are requested.
     """
     path = existing_model(path)
     if is_range_file(path):
@@ -211,7 +211,7 @@ def load_model(path: Path, source: Source, *, calibrated: bool = False):
 
 
 def labels_of(data: Dataset) -> np.ndarray:
-    """Labels; numbers without a fraction are whole numbers, as LIBSVM prints them."""
+    """Return the labels, with whole numbers as integers, as LIBSVM prints them."""
     y = np.asarray(data.y)
     if y.dtype.kind == "f" and np.all(y == np.round(y)) and np.all(np.abs(y) < 2**53):
         return y.astype(np.int64)
@@ -219,22 +219,24 @@ def labels_of(data: Dataset) -> np.ndarray:
 
 
 def labels_like(data: Dataset, classes: np.ndarray) -> np.ndarray | None:
-    """Labels of the kind that a model has; None where there are none that could be compared."""
+    """Convert labels to the type of the model's classes; None if they cannot be compared."""
     if data.y is None:
         return None
     y = labels_of(data)
-    if classes.dtype.kind in "UO" and y.dtype.kind not in "UO":  # all happen to be numbers here
+    if (
+        classes.dtype.kind in "UO" and y.dtype.kind not in "UO"
+    ):  # text that looks like numbers in this file
         return np.array([str(label) for label in y.tolist()])
     return y if (classes.dtype.kind in "UO") == (y.dtype.kind in "UO") else None
 
 
 def labels_for(path: Path, data: Dataset, model) -> np.ndarray:
-    """Labels to compare a model with, or the reason why there are none."""
+    """Return labels to compare predictions with, or raise an error that says why there are none."""
     if data.y is None:
         raise no_labels(path)
     y = labels_like(data, model.classes_)
     if y is None:
-        raise ValueError(f"{path}: its labels are text, those of the model numbers.")
+        raise ValueError(f"{path}: the labels are text, but those of the model are numbers.")
     return y
 
 
@@ -244,12 +246,12 @@ def machine_of(model):
 
 
 def cell(value) -> str:
-    """A label or a number as the commands print it."""
+    """Format a label or a number for printing."""
     return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
 def class_named(machine, word: str):
-    """The class that is printed so."""
+    """Return the class with this printed name."""
     known = {cell(label): label for label in machine.classes_.tolist()}
     if word not in known:
         raise UsageError(f"--class {word}: not one of {', '.join(known)}.")
@@ -257,7 +259,7 @@ def class_named(machine, word: str):
 
 
 def check_folder(path: Path) -> Path:
-    """The path, if its folder can be written: better said before a long training than after."""
+    """Return the path if its folder is writable, so that an error precedes a long training."""
     problem = 0 if path.parent.is_dir() else errno.ENOENT
     if not problem and not os.access(path.parent, os.W_OK):
         problem = errno.EACCES

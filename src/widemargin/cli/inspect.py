@@ -1,4 +1,4 @@
-"""info, plot, report, export."""
+"""The commands info, plot, report and export."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def info(model: Path, as_json: bool, max_bytes: int | None) -> None:
         return
     try:
         fitted = load(model, max_bytes=max_bytes)
-    except MissingKernelError:  # all but its vectors is checked
+    except MissingKernelError:  # everything but its vectors is checked
         fitted = None
     header = read_header(model, max_bytes=max_bytes)
     if as_json:
@@ -64,7 +64,7 @@ def _of_file(path: Path, header: Header) -> dict[str, Any]:
 
 
 def _of_training(header: Header) -> dict[str, Any]:
-    """Facts of the fit; none for a scaler."""
+    """Return facts about the fit; none for a scaler."""
     if header.record is None:
         return {}
     record, labels = header.record, header.classes or []
@@ -78,7 +78,7 @@ def _of_training(header: Header) -> dict[str, Any]:
 
 
 def _of_machine(machine) -> dict[str, Any]:
-    """What a fitted machine has found, and its parameters."""
+    """Return results and parameters of a fitted machine."""
     if machine is None:
         return {}
     facts: dict[str, Any] = {}
@@ -94,7 +94,7 @@ def _of_machine(machine) -> dict[str, Any]:
 
 
 def _words(content: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a header for people."""
+    """Format fields of a header for people."""
     return {
         name.replace("_", " "): ", ".join(map(str, v)) if isinstance(v, list) else v
         for name, v in content.items()
@@ -109,7 +109,7 @@ def _info_of_range(path: Path, as_json: bool, max_bytes: int | None) -> None:
 
 
 def _remembered(header: Header) -> dict[str, str]:
-    """What a model knows about its data, and the command that made it."""
+    """Return what a model file says about its data, and the command that made it."""
     layout = Memory.recalled(header).layout
     facts: dict[str, str] = {}
     if isinstance(layout.columns, list):
@@ -138,7 +138,7 @@ def plot(model: Path, out: Path | None, drawing: Drawing, source: Source) -> Non
         ("--data", drawing.data, ("shapes", "importance", "pairs")),
     ):
         if value is not None and what not in wanted:
-            raise UsageError(f"{option} has no meaning with --what {what}.")
+            raise UsageError(f"{option} cannot be combined with --what {what}.")
     data = None
     if drawing.data is not None:
         data = read_like_training(drawing.data, source, header)
@@ -169,10 +169,10 @@ def _figure(what: str, fitted, memory: Memory, drawing: Drawing, data: Dataset |
 
 
 def _pairs(fitted, memory: Memory, drawing: Drawing, data: Dataset | None) -> list[Pair]:
-    """The pairs to draw; prints their order and strengths too."""
+    """Print the pairs with their strengths and return those to draw."""
     if data is None or drawing.data is None:
         raise UsageError(
-            "--what pairs needs rows with labels, best new ones: name them with --data."
+            "--what pairs needs rows with labels, preferably new ones: name them with --data."
         )
     y = labels_for(drawing.data, data, fitted)
     pairs = missed_pairs(fitted, densified_for(fitted, data.X), y, names=memory.names)
@@ -186,7 +186,7 @@ def _pairs(fitted, memory: Memory, drawing: Drawing, data: Dataset | None) -> li
 
 
 def _term(fitted, memory: Memory, word: str) -> str:
-    """A term by the name of its column, or by the name or number of one of its features."""
+    """Find a term by its column's name, or by the name or number of one of its features."""
     explained, position = explain(fitted, memory.names), memory.position(word)
     try:
         return explained.term(word if position is None else position).name
@@ -243,7 +243,7 @@ def report(
 
 
 def _check_bands(machine) -> None:
-    """Refuse 20 refits whose bands would not be drawn."""
+    """Refuse --training if the report could not draw the bands."""
     from widemargin.drawing.shapes import MOST_BANDS
 
     if not isinstance(machine, AdditiveSVC):

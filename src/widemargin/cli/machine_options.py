@@ -1,4 +1,4 @@
-"""The options of train, tune and easy: machines and how they are compared."""
+"""The options of train, tune and easy: machines and their comparison."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Seed = Annotated[int | None, option("--seed", "Seed of all random choices")]
 
 @dataclass(frozen=True)
 class Machine:
-    """A kernel, a scaling, and by their names in Python the parameters of a machine."""
+    """A kernel, a scaling, and parameters of a machine by their Python names."""
 
     preset: Annotated[
         str | None,
@@ -97,7 +97,7 @@ class Machine:
     ] = None
     checkpoint: Annotated[
         Path | None,
-        general_option("--checkpoint", "Folder that lets a stopped fit go on"),
+        general_option("--checkpoint", "Folder to resume a stopped fit from"),
     ] = None
     early: Annotated[
         str | None,
@@ -122,7 +122,7 @@ _LIBSVM_TYPES = {1: "nu-SVC", 2: "one-class SVM", 3: "epsilon-SVR", 4: "nu-SVR"}
 
 @dataclass(frozen=True)
 class LibsvmOptions:
-    """LIBSVM's -s, -n and -h: accepted at the one value that is supported, else refused."""
+    """LIBSVM's -s, -n and -h: accepted at the one supported value, otherwise refused."""
 
     svm_type: Annotated[int, option("-s", "--svm-type", "LIBSVM's", hidden=True)] = 0
     nu: Annotated[float | None, option("-n", "--nu", "LIBSVM's", hidden=True)] = None
@@ -145,7 +145,7 @@ class LibsvmOptions:
 
 @dataclass(frozen=True)
 class Validation:
-    """Cross-validation instead of a model."""
+    """Options of cross-validation."""
 
     folds: Annotated[
         int | None,
@@ -160,7 +160,7 @@ class Validation:
 
     def __post_init__(self) -> None:
         if self.scoring is not None and self.folds is None:
-            raise UsageError("--scoring has no meaning without --folds.")
+            raise UsageError("--scoring needs --folds.")
 
 
 Scoring = Annotated[
@@ -171,7 +171,7 @@ Scoring = Annotated[
 
 @dataclass(frozen=True)
 class Search:
-    """What `tune` tries, on which rows, and the parameters that all candidates share."""
+    """What `tune` tries, on which rows, with the parameters that all candidates share."""
 
     kernels: Annotated[str, machine_option("-t", "--kernels", "Kernels, separated by commas")] = (
         "rbf,chi2,intersection"
@@ -200,14 +200,14 @@ class Search:
     plot: Annotated[Path | None, output_option("--plot", "Draw the score against C")] = None
 
     def common(self) -> dict:
-        """Parameters of every machine."""
+        """Return the parameters that every machine shares."""
         names = ("tol", "max_iter", "weight", "multi_class", "fit_intercept", "random_state")
         return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The options of `easy`, which chooses the rest."""
+    """The options of `easy`."""
 
     scoring: Scoring = "accuracy"
     weight: Weight = None

@@ -1,4 +1,4 @@
-"""What a model file remembers of its training: columns, label, the command that made it."""
+"""Facts about the training in a model file: columns, label, command line."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from widemargin.machine import Machine
 from widemargin.persistence import Header
 
 MODEL_SUFFIX = ".safetensors"
-# Endings of LIBSVM's text and of compressed files: the rest is the data's name. Those of tables and
-# arrays stay, so that s.csv and s.txt have models of their own.
+# Endings that a model's default name drops: LIBSVM's text and compression.  Endings of tables and
+# arrays stay, so that the models of s.csv and s.txt have different names.
 _LEFT_OFF = {".txt", ".svm", ".libsvm", ".svmlight", ".gz", ".bz2", ".xz", ".zst", ".zip"}
 
 
@@ -26,8 +26,8 @@ _LEFT_OFF = {".txt", ".svm", ".libsvm", ".svmlight", ".gz", ".bz2", ".xz", ".zst
 class Memory:
     """How to read new data like the training data, and what to call its features.
 
-    Names of columns and of the label are the model's own (``feature_names_in_``, ``label_name_``);
-    what has no place there is in the notes of its file.
+    The model has the names of columns and label (``feature_names_in_``, ``label_name_``); the
+    notes of its file have the rest.
     """
 
     layout: Layout
@@ -39,7 +39,7 @@ class Memory:
 
     @classmethod
     def recalled(cls, header: Header) -> Memory:
-        """From the header of a model file; a scaling has the name of the label in its notes."""
+        """Read the header of a model file; a scaling has the label's name in its notes."""
         notes = header.notes
         label = header.label_name or notes.get("label")
         layout = Layout(
@@ -56,24 +56,24 @@ class Memory:
 
     @property
     def numbers_are_positions(self) -> bool:
-        """Whether features have neither names nor numbers of their own."""
+        """Whether features are known by position only."""
         return not isinstance(self.layout.columns, list) and self.layout.zero_based is None
 
     @property
     def names(self) -> list[str]:
-        """Features by name, or by the number that they have in the data."""
+        """Return the names of features, or their numbers in the data."""
         columns = self.layout.columns
         if isinstance(columns, list):
             return columns
         return [f"feature {self._number(j)}" for j in range(columns or 0)]
 
     def called(self, feature: int) -> str:
-        """What a message calls a feature."""
+        """Return the name of a feature for messages."""
         columns = self.layout.columns
         return repr(columns[feature]) if isinstance(columns, list) else str(self._number(feature))
 
     def position(self, word: str) -> int | None:
-        """Of a feature by its name, or by the number that it has in the data."""
+        """Return the position of a feature, given by its name or its number in the data."""
         names = self.names
         if word in names:
             return names.index(word)
@@ -97,10 +97,10 @@ class Memory:
 
 
 def _texts(notes: dict[str, Any], name: str) -> tuple[str, ...]:
-    """Texts from the notes of a file, which may hold anything."""
+    """Return texts from the notes of a file, which may hold anything."""
     value = notes.get(name, [])
     if not (isinstance(value, list) and all(isinstance(text, str) for text in value)):
-        raise ValueError(f"The notes of the model are damaged: {name} is no list of texts.")
+        raise ValueError(f"The notes of the model are damaged: {name} is not a list of texts.")
     return tuple(value)
 
 
@@ -112,7 +112,7 @@ def _flag(notes: dict[str, Any], name: str) -> bool | None:
 
 
 def save_model(model, path: Path, memory: Memory) -> None:
-    """Write a model that knows its columns and its label, as one fitted on a frame does."""
+    """Write a model with the names of its columns and label, as if fitted on a frame."""
     own = uncalibrated(model)
     first, last = (own[0], own[-1]) if isinstance(own, Pipeline) else (own, own)
     layout, notes = memory.layout, memory.notes()
@@ -126,7 +126,7 @@ def save_model(model, path: Path, memory: Memory) -> None:
 
 
 def default_model(data: Path) -> Path:
-    """The data's name in the current folder, less endings of LIBSVM's text and of compression.
+    """Return the data's name in the current folder, without endings of text and compression.
 
     >>> [str(default_model(Path(name))) for name in ("s.txt", "s.t", "a/a9a.t.bz2", "s.csv")]
     ['s.safetensors', 's.t.safetensors', 'a9a.t.safetensors', 's.csv.safetensors']
@@ -138,7 +138,7 @@ def default_model(data: Path) -> Path:
 
 
 def existing_model(path: Path) -> Path:
-    """The path; or, where svm-train would have written it and `train` did, the file of `train`.
+    """Return the path, or the file that `train` wrote in place of svm-train's.
 
     ``svm-train data`` writes data.model, ``widemargin train data`` data.safetensors.
     """

@@ -1,6 +1,6 @@
-"""The options of the commands, in groups: a command takes a dataclass, the terminal its fields.
+"""The options of the commands, grouped in dataclasses: every field is an option.
 
-Nothing heavy is imported before an option is used, so that help and completion answer at once.
+Heavy imports wait until an option is used, so that help and completion answer at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def grouped(command: Callable) -> Callable:
-    """The command as typer needs it: a parameter that is a dataclass is replaced by its fields."""
+    """Replace a command's dataclass parameters by their fields, as typer needs them."""
     signature = inspect.signature(command, eval_str=True)
     given = signature.parameters.values()
     groups: dict[str, Any] = {p.name: p.annotation for p in given if is_dataclass(p.annotation)}
@@ -37,7 +37,7 @@ def grouped(command: Callable) -> Callable:
             values[name] = group(**{o.name: values.pop(o.name) for o in _options(group)})
         command(**values)
 
-    # By keyword only: an option with a default may come before an argument without one.
+    # Keyword only, because an option with a default may precede an argument without one.
     options = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in options]
     spread.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]
     spread.__annotations__ = {option.name: option.annotation for option in options}
@@ -45,7 +45,7 @@ def grouped(command: Callable) -> Callable:
 
 
 def _options(group: type) -> list[Parameter]:
-    """The fields that have an option; others keep their default."""
+    """Return the fields with an option; other fields keep their default."""
     hints = get_type_hints(group, include_extras=True)
     return [
         Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
@@ -55,7 +55,7 @@ def _options(group: type) -> list[Parameter]:
 
 
 def option(*words: str, panel: str | None = None, **more):
-    """An option by its names and, last, its help."""
+    """Declare an option: its names and, last, its help."""
     *names, said = words
     return typer.Option(*names, help=said, rich_help_panel=panel, **more)
 
@@ -134,7 +134,7 @@ class Source:
             raise UsageError("--jobs 0: write a positive number, or -1 for all.")
 
     def rule(self) -> dict[str, list[str]]:
-        """What the options say about columns of a table; a model remembers its own."""
+        """Return what the options say about columns; a model file remembers it."""
         return {}
 
     def read(self, path: Path, **more) -> Dataset:
@@ -144,7 +144,7 @@ class Source:
 
     @property
     def read_options(self) -> dict[str, Any]:
-        """Arguments of `widemargin.read` and `stream`."""
+        """Return the arguments of `widemargin.read` and `stream`."""
         label = False if self.label == "none" else self.label
         options = {"format": self.format, "split": self.split, "n_jobs": self.jobs}
         return {**options, "label": label, "max_bytes": self.max_bytes}
@@ -180,7 +180,7 @@ class TableSource(Source):
 
 @dataclass(frozen=True)
 class TrainingSource(TableSource, ThreadedSource):
-    """Likewise, with threads."""
+    """A `TableSource` with an option for the number of threads."""
 
 
 # ------------------------------------------------------------------ what is printed
@@ -205,7 +205,7 @@ PICTURES = ("shapes", "importance", "pairs", "convergence")
 
 @dataclass(frozen=True)
 class Drawing:
-    """What to draw, and of what."""
+    """What to draw, and from which data."""
 
     what: Annotated[str | None, option("--what", "shapes, importance, pairs or convergence")] = None
     data: Annotated[
@@ -223,7 +223,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Scaling:
-    """Factors to learn, and where to keep them; or where to find them."""
+    """Which factors to learn and where to save them, or where to restore them from."""
 
     method: Annotated[
         str | None, option("--method", "minmax, maxabs or standard (default: minmax)")

@@ -21,8 +21,8 @@ import typer
 
 from widemargin.cli.options import Output
 from widemargin.cli.words import UsageError, said
+from widemargin.errors import IdentifierWarning, RareClassWarning, UnscaledWarning
 from widemargin.files import replacing
-from widemargin.warning import IdentifierWarning, RareClassWarning, UnscaledWarning
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 _LOST = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
@@ -34,7 +34,7 @@ _EXPECTED = (
     MemoryError,
     ArithmeticError,
     RuntimeError,
-    SystemError,  # of compiled modules that find no memory
+    SystemError,  # raised by compiled modules without memory
 )
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 show_traceback = False
@@ -42,7 +42,7 @@ command_line = ""  # of this run
 
 
 def exit_status_on_error(command: Callable) -> Callable:
-    """A command whose errors become one line and an exit status."""
+    """Wrap a command: its errors become one line and an exit status."""
 
     @functools.wraps(command)
     def run(*args, **kwargs):
@@ -56,7 +56,7 @@ def exit_status_on_error(command: Callable) -> Callable:
                 sys.stdout.flush()
             except typer.Exit:
                 raise
-            except BrokenPipeError:  # the reader of our output has closed it
+            except BrokenPipeError:  # the reader closed the pipe
                 _give_up_output()
                 raise typer.Exit(FAILED) from None
             except KeyboardInterrupt:
@@ -74,13 +74,13 @@ def exit_status_on_error(command: Callable) -> Callable:
 
 
 def _give_up_output() -> None:
-    """Nothing more can be printed: what is left of it must not fail once more at the end."""
+    """Discard pending output, so that Python does not fail again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
-        # Errors of files name them, so what is full without a name is the standard output.
+        # Errors of files have a name; without one, the full device is the standard output.
         nameless = "standard output" if error.errno in _LOST else "file"
         return f"{os.fsdecode(error.filename or nameless)}: {error.strerror}."
     if isinstance(error, MemoryError):
@@ -91,7 +91,7 @@ def _message(error: BaseException) -> str:
 
 
 class _Messages(io.TextIOWrapper):
-    """The standard error, where what cannot be written is no reason to end."""
+    """The standard error; ignores text that cannot be written."""
 
     def write(self, text: str) -> int:
         with suppress(OSError):
@@ -104,7 +104,7 @@ class _Messages(io.TextIOWrapper):
 
 
 def open_standard_streams() -> None:
-    """Let a command work whatever its three streams are.
+    """Make closed or odd standard streams usable.
 
     One that is closed is opened, so that no other file has its number; using it is an error, but
     for messages, which are lost.  File names that are not text are printed as the bytes they are.
@@ -142,7 +142,7 @@ def _say(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    r"""The text with control characters escaped: names in files must not command the terminal.
+    r"""Escape control characters, so that names in files cannot control the terminal.
 
     >>> printable("\x1b[2Jage\n")
     '\\x1b[2Jage\\n'
@@ -155,7 +155,7 @@ def print_json(content: dict) -> None:
 
 
 def _strict(value: Any):
-    """The value as strict JSON, which has no NaN or infinity: they become null."""
+    """Replace NaN and infinity, which strict JSON lacks, by null."""
     if isinstance(value, dict):
         return {str(k): _strict(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -168,7 +168,7 @@ def _strict(value: Any):
 
 
 def print_result(facts: dict[str, Any], output: Output) -> None:
-    """The facts as JSON, as lines, or not at all."""
+    """Print the facts as JSON or as lines; nothing with --quiet."""
     if output.as_json:
         print_json({name.replace(" ", "_"): value for name, value in facts.items()})
     elif not output.quiet:
@@ -176,7 +176,7 @@ def print_result(facts: dict[str, Any], output: Output) -> None:
 
 
 def print_facts(facts: dict[str, Any]) -> None:
-    """Names and values, one per line."""
+    """Print names and values, one per line."""
     width = max(map(len, facts))
     for name, value in facts.items():
         print(f"{name:{width}}  {shown(value)}")
@@ -210,7 +210,7 @@ def shown(value: Any) -> str:
 
 
 def or_stdout(out: Path | None):
-    """Where to write: the standard output without a name or with -."""
+    """Return the output to write to: the standard output without a name or for -."""
     return sys.stdout if out is None or str(out) == "-" else out
 
 

@@ -1,4 +1,4 @@
-"""predict, evaluate."""
+"""The commands predict and evaluate."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def predict(
     if as_json and or_stdout(out) is sys.stdout:
         raise UsageError("--json prints a summary; name a file OUT for the predictions.")
     if class_label is not None and what != "contributions":
-        raise UsageError("--class has no meaning without --output contributions.")
+        raise UsageError("--class needs --output contributions.")
     probable = what == "probability"
     header, fitted = load_model(model, source, calibrated=probable)
     if probable and not hasattr(fitted, "predict_proba"):
@@ -88,7 +88,7 @@ def predict(
 
 
 def _has_blanks(classes: np.ndarray) -> bool:
-    """Whether a class has a blank, svm-predict's separator of columns."""
+    """Whether a class contains a blank, which separates svm-predict's columns."""
     return any(" " in str(label) for label in classes.tolist())
 
 
@@ -100,12 +100,12 @@ def _write_rows(file: TextIO, values: np.ndarray, between: str) -> None:
 
 
 def _labels(model, X, values: np.ndarray, probable: bool) -> np.ndarray:
-    """The predicted labels; in the first column of probabilities."""
+    """Return the predicted labels; those of probabilities are the first column."""
     return np.array(values[:, 0].tolist()) if probable else model.predict(X)
 
 
 def _probabilities(model, X) -> tuple[list[str], np.ndarray]:
-    """Names and values of the columns of svm-predict -b 1; labels in a LIBSVM model's own order."""
+    """Return names and values of svm-predict -b 1's columns, in a LIBSVM model's label order."""
     probability = model.predict_proba(X)
     labels = getattr(model, "labels_", model.classes_)
     order = np.searchsorted(model.classes_, labels)
@@ -116,7 +116,7 @@ def _probabilities(model, X) -> tuple[list[str], np.ndarray]:
 
 
 def _predicted(model, X, what: str, class_label: str | None, header: Header):
-    """Names of columns (none for labels) and an array of predictions."""
+    """Return names of columns (none for labels) and an array of predictions."""
     if what == "probability":
         return _probabilities(model, X)
     machine = machine_of(model)

@@ -1,8 +1,7 @@
-"""Progress on a terminal: how far a fit is by its duality gap, a search by its folds; and Ctrl-C.
+"""Progress on a terminal (duality gap of a fit, folds of a search), and Ctrl-C.
 
-A fit ends when its gap is small enough, after an unknown number of epochs; but gaps shrink by
-factors, so progress is measured on a logarithmic scale.  A time left is shown only where the number
-of tasks is fixed and some of them are done.
+The number of epochs of a fit is unknown, but gaps shrink by factors, so progress is measured on
+a logarithmic scale.  The time left is shown only where the number of tasks is fixed.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _ENOUGH = 4  # finished tasks before a time left is estimated
 
 
 def way(gap: float, first: float, tol: float) -> float:
-    """Progress from the first gap to the tolerance, on a logarithmic scale, from 0 to 1.
+    """Return progress from 0 (the first gap) to 1 (the tolerance), on a logarithmic scale.
 
     >>> [round(way(gap, 1.0, 1e-4), 2) for gap in (1.0, 0.1, 1e-3, 1e-4, 1e-5)]
     [0.0, 0.25, 0.75, 1.0, 1.0]
@@ -35,7 +34,7 @@ def way(gap: float, first: float, tol: float) -> float:
 
 @dataclass
 class Share:
-    """Progress of one task of a part of a fit: a batch, a cluster or a problem."""
+    """Progress of one task: a batch, a cluster or a problem."""
 
     first: float | None = None
     gap: float | None = None
@@ -80,13 +79,13 @@ class Part:
 
     @property
     def way(self) -> float:
-        """Progress of all tasks; it never decreases, though gaps may grow."""
+        """Return the progress of all tasks; never decreases, though gaps may grow."""
         now = sum(share.way(self.tol) for share in self._shares.values()) / max(self.n, 1)
         self._furthest = max(self._furthest, now)
         return self._furthest
 
     def said(self, now: float) -> str:
-        """Tasks, gap, and the time left or, where unknown, spent."""
+        """Return tasks, gap, and the time left or, if unknown, spent."""
         several = "batches" if self.kind == "batch" else f"{self.kind}s"
         words = [f"{self.n_done} of {self.n} {several}"] if self.n > 1 else []
         gaps = [s.gap for s in self._shares.values() if s.gap is not None and not s.done]
@@ -96,7 +95,7 @@ class Part:
 
 
 def spent_or_left(seconds: float, done: int, n: int) -> str:
-    """The time left for n tasks, estimated from those done; else the time so far."""
+    """Return the estimated time left for n tasks, or the time spent if too few are done."""
     if done < _ENOUGH or done == n:
         return f"{clock(seconds)} so far"
     return f"about {clock(seconds / done * (n - done))} left"
@@ -114,14 +113,14 @@ def clock(seconds: float) -> str:
     return f"{minutes}:{rest:02d} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02d} h"
 
 
-_TASKS = ("batch", "cluster", "problem")  # tasks of AdditiveSVC and KernelSVC that have epochs
+_TASKS = ("batch", "cluster", "problem")  # tasks with epochs
 
 
 class FitBar:
     """A callback that draws a line for the running part of a fit.
 
-    A fit of `AdditiveSVC` is one part, of batches; one of `KernelSVC` has a part for each level, of
-    clusters, and one for all rows, of problems.
+    A fit of `AdditiveSVC` has one part, made of batches; a fit of `KernelSVC` has a part of
+    clusters for each level and a part of problems for all rows.
     """
 
     def __init__(self, line: Line | NoLine):
@@ -158,7 +157,7 @@ class FitBar:
 
 
 class SearchBar:
-    """Draws a line for a search, whose number of folds is fixed: it has a time left."""
+    """Draws a line for a search, with the time left, as the number of folds is fixed."""
 
     def __init__(self, line: Line | NoLine, n: int, unit: str = "folds"):
         self.name, self._n, self._done, self._unit = "", n, 0, unit
@@ -178,7 +177,7 @@ class SearchBar:
         self._ends.append(time.monotonic())
 
     def said(self, now: float) -> str:
-        """Folds, and the time left at the pace of the last ones."""
+        """Return the folds done, and the time left at the pace of the last ones."""
         recent = self._ends[-_ENOUGH - 1 :]
         if len(recent) <= _ENOUGH:
             seen = spent_or_left(now - self._ends[0], 0, self._n)
@@ -188,7 +187,7 @@ class SearchBar:
 
 
 class TimeBar:
-    """Draws a line for work with a deadline: how much of its time is spent."""
+    """Draws a line that shows how much of a time limit is spent."""
 
     def __init__(self, line: Line | NoLine, name: str, seconds: float):
         self.name, self._seconds, self._started = name, seconds, time.monotonic()
@@ -203,7 +202,7 @@ class TimeBar:
 
 
 class View(Protocol):
-    """What a line shows."""
+    """Something that a line can show."""
 
     @property
     def name(self) -> str: ...
@@ -213,7 +212,7 @@ class View(Protocol):
 
 
 class Line:
-    """One line of a terminal, redrawn as time passes: a name, a bar, words."""
+    """One line of a terminal (name, bar, text), redrawn as time passes."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -260,7 +259,7 @@ class NoLine:
 
 @contextmanager
 def line(quiet: bool) -> Iterator[Line | NoLine]:
-    """A line of standard error if that is a terminal."""
+    """Return a line on standard error, which shows nothing unless that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield NoLine()
         return
@@ -270,7 +269,7 @@ def line(quiet: bool) -> Iterator[Line | NoLine]:
 
 @contextmanager
 def progress_on(machine, quiet: bool, *also) -> Iterator[None]:
-    """Set the callbacks of a machine for a fit: progress on a terminal, and ``also``."""
+    """Set a machine's callbacks for a fit: ``also``, and progress on a terminal."""
     with line(quiet) as shown:
         machine.set_callbacks(*also, *([FitBar(shown)] if isinstance(shown, Line) else []))
         try:
@@ -306,7 +305,7 @@ class Interrupt(FitStopper):
 
 @contextmanager
 def stopping_on_ctrl_c() -> Iterator[Interrupt]:
-    """The first Ctrl-C stops the fit; another one, or one outside the block, ends the command."""
+    """In this block the first Ctrl-C stops the fit; another one ends the command."""
     found = Interrupt(raises=False)
     with _on_ctrl_c(found.hear):
         yield found
@@ -314,7 +313,7 @@ def stopping_on_ctrl_c() -> Iterator[Interrupt]:
 
 @contextmanager
 def noticing_ctrl_c() -> Iterator[Interrupt]:
-    """Ctrl-C is raised and remembered: within its buffers NumPy turns it into other errors."""
+    """Raise and remember Ctrl-C, because NumPy may turn it into other errors."""
     found = Interrupt(raises=True)
     with _on_ctrl_c(found.hear):
         yield found
@@ -322,7 +321,7 @@ def noticing_ctrl_c() -> Iterator[Interrupt]:
 
 @contextmanager
 def _on_ctrl_c(handler: Callable) -> Iterator[None]:
-    """Handle Ctrl-C in the main thread, the only one that gets signals."""
+    """Install a handler for Ctrl-C, in the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""scale: as svm-scale does, or with scikit-learn's scalers."""
+"""The command scale: as svm-scale does, or with scikit-learn's scalers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from widemargin.cli.train import make_scaler
 from widemargin.cli.words import UsageError
 from widemargin.data import Dataset, write_svmlight
 from widemargin.data.ranges import Range, Span, is_range_file, read_range
+from widemargin.errors import warn_user
 from widemargin.files import text_output
 from widemargin.persistence import read_header
 from widemargin.table_encoder import encoding
-from widemargin.warning import warn_user
 
 _AT_ONCE = 1 << 23  # values in a block of rows with zeros filled in
 
@@ -27,7 +27,9 @@ _AT_ONCE = 1 << 23  # values in a block of rows with zeros filled in
 def scale(data: Path, out: Path | None, scaling: Scaling, source: Source) -> None:
     if scaling.restore is not None:
         if scaling != Scaling(restore=scaling.restore) or source.rule():
-            raise UsageError("--restore has its own factors: only DATA and OUT go with it.")
+            raise UsageError(
+                "--restore reads the factors from a file: combine it with DATA and OUT only."
+            )
         if is_range_file(scaling.restore):
             _restore_range(data, out, scaling.restore, source)
         else:
@@ -58,7 +60,7 @@ def _scaler(method: str, lower: float | None, upper: float | None):
             raise UsageError(f"--lower {bounds[0]:g} must be below --upper {bounds[1]:g}.")
         return scaler.set_params(feature_range=bounds)
     if lower is not None or upper is not None:
-        raise UsageError(f"--lower and --upper have no meaning with --method {method}.")
+        raise UsageError(f"--lower and --upper cannot be combined with --method {method}.")
     return scaler
 
 
@@ -91,12 +93,12 @@ def _restore_range(data: Path, out: Path | None, path: Path, source: Source) -> 
     new = found.not_seen(dataset.X, _first(dataset))
     if len(new):
         some = ", ".join(map(str, new[:5])) + ", ..." * (len(new) > 5)
-        warn_user(f"{data}: the features {some} are not in {path}, and are left out.")
+        warn_user(f"{data}: the features {some} are not in {path} and are left out.")
     _write_scaled(out, dataset, found)
 
 
 def _write_scaled(out: Path | None, dataset: Dataset, found: Range) -> None:
-    """Write in blocks of rows: memory need not hold all zeros filled in."""
+    """Write in blocks of rows, so that memory never holds all filled-in zeros."""
     y = dataset.y if found.labels is None else found.scaled_labels(_numbers(dataset))
     first, n = _first(dataset), dataset.X.shape[0]
     rows = max(1, _AT_ONCE // dataset.X.shape[1])
@@ -130,7 +132,7 @@ def _checked(labels: tuple[float, float]) -> Span:
 
 
 def _write(out, dataset: Dataset) -> None:
-    """Write to a path, the standard output or an open file."""
+    """Write the rows to a path, the standard output or an open file."""
     y = None if dataset.y is None else labels_of(dataset)
     base = bool(dataset.zero_based)
     out = or_stdout(out) if out is None or isinstance(out, Path) else out

@@ -41,11 +41,11 @@ from widemargin.kernel.lazy_rows import PREPARED
 from widemargin.resources import free_memory, used_memory
 
 _UNITS = {"": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
-_SHARE = 0.5  # of the free memory that data may take by default
-# Bytes in memory per byte of a file, about; tables are in memory twice, as columns and as rows.
+_SHARE = 0.5  # share of the free memory that data may take by default
+# Approximate bytes in memory per byte of a file; tables take twice, as columns and as rows.
 _PACKED = 6.0
 _TEXT = {"svmlight": 1.5, "npy": 1.0, "csv": 3.0, "tsv": 3.0, "parquet": _PACKED, "arrow": _PACKED}
-_COPIES = 3.0  # copies of the data in a fit of KernelSVC, about, beside kernel rows
+_COPIES = 3.0  # approximate copies of the data in a fit of KernelSVC, without kernel rows
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
 
@@ -54,7 +54,7 @@ def store(
 ) -> None:
     started = time.perf_counter()
     if append and keep is not None:
-        raise UsageError("--keep has no meaning with --append, which keeps what the store has.")
+        raise UsageError("--keep cannot be combined with --append, which keeps what the store has.")
     with _told(output) as told:
         if append:
             there = BlockStore(folder)
@@ -79,7 +79,7 @@ def store(
 def store_for(
     data: Path, model: Path, keep: str, source: Source, output: Output
 ) -> Iterator[BlockStore]:
-    """The store that DATA is, or a temporary one of DATA beside the model."""
+    """Yield DATA if it is a store, or a temporary store of DATA beside the model."""
     if is_store(data):
         yield BlockStore(data)
         return
@@ -95,9 +95,9 @@ def store_for(
 
 @contextmanager
 def _folder_beside(model: Path) -> Iterator[Path]:
-    """A folder for a store until the model is trained, always the same.
+    """Return the folder of the temporary store.
 
-    So what a training that was killed has left behind is found by the next one, and removed.
+    Its name is fixed, so that the next training finds and removes what a killed one left.
     """
     path = model.with_name(f".{model.name[:40]}.store")
     with Folder(path, make=True) as folder:
@@ -113,7 +113,7 @@ def _folder_beside(model: Path) -> Iterator[Path]:
 
 
 def _built(folder: Path, data: Path, keep: str, source: Source, told) -> BlockStore:
-    """A store, with the encoder of its values beside them."""
+    """Build a store, and save the encoder of its values beside it."""
     with _chunks(data, source, keep) as (chunks, encoder):
         made = BlockStore.build(folder, chunks, keep=keep, n_jobs=source.jobs, told=told)
     if encoder is not None:
@@ -122,7 +122,7 @@ def _built(folder: Path, data: Path, keep: str, source: Source, told) -> BlockSt
 
 
 def memory_of(store: BlockStore) -> Memory:
-    """What a model remembers of the data that a store was built from."""
+    """Return what a model has to remember of the data that a store was built from."""
     columns: Any = store.shape[1] if store.feature_names is None else store.feature_names
     encoder, notes = encoder_of(store), store.notes
     if encoder is not None:
@@ -141,7 +141,7 @@ def memory_of(store: BlockStore) -> Memory:
 
 
 def goes_to_disk(data: Path, limit: str | None, machine, *, possible: bool) -> bool:
-    """Whether to train from disk: DATA is a store or exceeds the limit, and it is ``possible``."""
+    """Whether to train from disk: DATA is a store or exceeds the limit, and ``possible``."""
     without = "without --scale, --folds and --probability."
     if is_store(data) and not possible:
         raise UsageError(f"{data}: a store can be trained {without}")
@@ -158,7 +158,7 @@ def _is_pipe(path: Path) -> bool:
 
 
 def bytes_of(limit: str | None) -> float:
-    """A number of bytes, or a share of the free memory.
+    """Parse a number of bytes or a share of the free memory.
 
     >>> bytes_of("2GB"), bytes_of("500 MB"), bytes_of("1000")
     (2000000000.0, 500000000.0, 1000.0)
@@ -173,7 +173,7 @@ def bytes_of(limit: str | None) -> float:
 
 
 def _expected_bytes(path: Path) -> float:
-    """Memory for the rows of a file, about; 0 if unknown."""
+    """Estimate the memory for the rows of a file; 0 if unknown."""
     size = path.stat().st_size if path.is_file() else 0
     if not size:
         return 0
@@ -190,13 +190,13 @@ def _expected_bytes(path: Path) -> float:
 
 @contextmanager
 def _chunks(data: Path, source: Source, keep: str, encoder: TableEncoder | None = None):
-    """Chunks of rows with labels, and the encoder of their columns where these are of a table.
+    """Return chunks of rows with labels and, for a table, the encoder of its columns.
 
-    Codes have a place for categories and gaps; values have one for numbers alone.
+    Codes can represent categories and gaps; values are numbers only, so they need the encoder.
     """
     with ExitStack() as copies:
         if keep == "values" and encoder is None:
-            if _is_pipe(data):  # which is read twice
+            if _is_pipe(data):  # the encoder needs a pass before the rows do
                 copy = copies.enter_context(NamedTemporaryFile())
                 with open(data, "rb") as file:
                     shutil.copyfileobj(file, copy)
@@ -221,7 +221,7 @@ def _labelled(data: Path, source: Source, encoder: TableEncoder | None) -> Itera
 
 @contextmanager
 def _told(output: Output) -> Iterator:
-    """A function that shows progress in one line of the terminal, cleared at the end."""
+    """Yield a function that shows progress in one line of the terminal, cleared at the end."""
     shown = not output.quiet and os.isatty(2)
 
     def told(step: str, rows: int, of: int) -> None:
@@ -235,13 +235,13 @@ def _told(output: Output) -> Iterator:
 
 
 # Measured (benchmarks/kernel_memory.py), rounded up.
-_PER_ROW = 200  # bytes of variables, gradients, bounds, labels and places
-_LEAST_ROWS = 2  # times the least rows of a cache: a step needs as many again
-_WORK = 64e6  # bytes of blocks of kernel values in use
+_PER_ROW = 200  # bytes of variables, gradients, bounds, labels and indices
+_LEAST_ROWS = 2  # multiple of the cache's minimum: a step needs as many rows again
+_WORK = 64e6  # bytes of working blocks of kernel values
 
 
 def keep_within(limit: str | None, machine, data) -> None:
-    """Set ``cache_size`` so that all of the training stays within the limit, if there is one."""
+    """Set ``cache_size`` so that the whole training stays within the limit, if any."""
     if limit is None or not isinstance(machine, KernelSVC) or machine.cache_size != "auto":
         return
     allowed, needed = bytes_of(limit), used_memory() + _beside_kernel_rows(data)
@@ -255,7 +255,7 @@ def keep_within(limit: str | None, machine, data) -> None:
 
 
 def _beside_kernel_rows(data) -> float:
-    """Memory of a fit beside its data and the cache."""
+    """Return the bytes of a fit without its data and the cache."""
     own = _WORK + _PER_ROW * data.shape[0]
     if isinstance(data, BlockStore):
         return own + 3 * PREPARED

@@ -1,4 +1,4 @@
-"""train."""
+"""The command train."""
 
 from __future__ import annotations
 
@@ -39,12 +39,11 @@ from widemargin.cli.progress import progress_on, stopping_on_ctrl_c
 from widemargin.cli.store import goes_to_disk, keep_within, memory_of, store_for
 from widemargin.cli.trials import check_score, folds_unconverged
 from widemargin.cli.words import UsageError, call_features, number_or_text, option, said, spelled
-from widemargin.errors import CONVERGING
+from widemargin.errors import CONVERGING, warn_user
 from widemargin.kernel import kernels as general_kernels
 from widemargin.kernel.checkpoint import found_in
 from widemargin.selection import Candidate, behind_scaler, tune
 from widemargin.table_encoder import encoding
-from widemargin.warning import warn_user
 
 
 def train(
@@ -77,7 +76,7 @@ def train(
         replace(fit, scaler=scaler).run(X, y, y, memory)
         return
     if options.checkpoint is not None:
-        raise UsageError("--checkpoint has no meaning with --folds: it is for one fit.")
+        raise UsageError("--checkpoint cannot be combined with --folds: it resumes a single fit.")
     match_weights(machine, y)
     keep_within(memory_limit, machine, X)
     candidate = Candidate({"kernel": kernel}, machine, scaler, options.probability)
@@ -86,7 +85,7 @@ def train(
 
 @dataclass(frozen=True)
 class _Fit:
-    """One fit of a machine, from data in memory or on disk to a model file."""
+    """One fit, from data in memory or on disk to a model file."""
 
     path: Path
     machine: Any
@@ -137,7 +136,7 @@ class _Fit:
 
 @contextmanager
 def _hint_at(folder: Path | None) -> Iterator[None]:
-    """Say after Ctrl-C that the fit can go on from a checkpoint."""
+    """After Ctrl-C, say that the fit can continue from a checkpoint."""
     try:
         yield
     except KeyboardInterrupt:
@@ -176,18 +175,18 @@ def _cross_validate(
 
 
 def fit_with_progress(scaler, machine, X, y, *also, quiet: bool):
-    """Fit a machine, after a scaler if there is one, with a progress line and other callbacks."""
+    """Fit a machine, behind a scaler if any, with a progress line and other callbacks."""
     rows = X if scaler is None else scaler.fit_transform(X)
     if isinstance(scaler, Pipeline):
         names = scaler[0].get_feature_names_out()
         call_features(lambda j: repr(names[j]))
-    with progress_on(machine, quiet, *also):  # scikit-learn takes no callbacks within a pipeline
+    with progress_on(machine, quiet, *also):  # scikit-learn has no callbacks within a pipeline
         machine.fit(rows, y)
     return behind_scaler(scaler, machine)
 
 
 def calibrated(fitted, X, y, *, quiet: bool):
-    """The model with probabilities, which take another fit per fold."""
+    """Return the model with probabilities, which take one more fit per fold."""
     if not quiet:
         print(f"probabilities: cross-validation of {FOLDS} folds", file=sys.stderr)
     return with_probabilities(fitted, X, y)
@@ -196,7 +195,7 @@ def calibrated(fitted, X, y, *, quiet: bool):
 # ------------------------------------------------------------------ from options to machines
 
 ADDITIVE = (*additive_kernels.KERNELS, "power_mean", "auto")
-# Of a name that both machines have, KernelSVC's kernel gets the prefix "exp_".
+# A name that both machines have gets the prefix "exp_" for KernelSVC.
 _OTHER_NAMES = {"chi2": "exp_chi2", "linear": "libsvm_linear"}
 _GENERAL = {_OTHER_NAMES.get(k, k): k for k in general_kernels.KERNELS}
 GENERAL = tuple(_GENERAL)
@@ -221,12 +220,12 @@ SCALERS = {"minmax": MinMaxScaler, "maxabs": MaxAbsScaler, "standard": StandardS
 
 
 def _with(parameter: str) -> tuple[str, ...]:
-    """The general kernels that have a parameter."""
+    """Return the general kernels that have a parameter."""
     traits = general_kernels.KERNELS
     return tuple(name for name, own in _GENERAL.items() if parameter in traits[own].parameters)
 
 
-# The kernels of an option that is not for all, by its name in Python.
+# Options that only some kernels have, by their Python names.
 WITH_GAMMA = _with("gamma")
 _KERNELS_OF = {
     "power": ("power_mean",),
@@ -242,7 +241,7 @@ _KERNELS_OF = {
 
 
 def kernel_name(word: str) -> str:
-    """A kernel by name (hyphens allowed) or by LIBSVM's number."""
+    """Return a kernel's name, given by name (hyphens allowed) or by LIBSVM's number."""
     name = LIBSVM_KERNELS.get(word, word.replace("-", "_"))
     if name not in KERNELS:
         raise UsageError(
@@ -253,7 +252,7 @@ def kernel_name(word: str) -> str:
 
 
 def chosen_kernel(word: str | None, preset: str | None) -> str:
-    """The named kernel, or that of the preset, or rbf."""
+    """Return the named kernel, the preset's kernel, or rbf."""
     if preset is None:
         return kernel_name("rbf" if word is None else word)
     if preset not in PRESETS:
@@ -267,21 +266,21 @@ def chosen_kernel(word: str | None, preset: str | None) -> str:
 
 
 def make_estimator(kernel: str, options: dict[str, Any], preset: str | None = None):
-    """An unfitted machine; None means its default, options that it does not have are refused.
+    """Return an unfitted machine; None means its default, and unknown options are refused.
 
     Class weights have the labels' text as keys until the data is read (`match_weights`).
     """
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if kernel not in _KERNELS_OF.get(name, KERNELS):
-            raise UsageError(f"{option(name)} has no meaning with {option('kernel', kernel)}.")
+            raise UsageError(f"{option(name)} cannot be combined with {option('kernel', kernel)}.")
     if weights := given.pop("weight", None):
         given["class_weight"] = class_weights(weights)
     if "early" in given:
         given["early"] = _early(given["early"])
     try:
         machine = _make(kernel, given, preset)
-        with warnings.catch_warnings():  # the fit repeats them
+        with warnings.catch_warnings():  # the fit repeats the warnings
             warnings.simplefilter("ignore")
             machine._check_params()
     except (ValueError, TypeError) as error:
@@ -290,7 +289,7 @@ def make_estimator(kernel: str, options: dict[str, Any], preset: str | None = No
 
 
 def class_weights(words: list[str] | None) -> dict | str | None:
-    """The parameter ``class_weight`` of --weight, with the labels' text as keys."""
+    """Return the parameter ``class_weight`` for --weight, with the labels' text as keys."""
     if not words:
         return None
     return "balanced" if words == ["balanced"] else dict(map(_weight, words))
@@ -344,11 +343,13 @@ def match_weights(machine, y) -> None:
 
 
 def make_scaler(name: str | None, kernel: str | None = None):
-    """A scikit-learn scaler by its short name, or None."""
+    """Return a scikit-learn scaler by its short name, or None."""
     if name in (None, "none"):
         return None
     if kernel == "precomputed":
-        raise UsageError(f"{option('scale', name)} has no meaning with {option('kernel', kernel)}.")
+        raise UsageError(
+            f"{option('scale', name)} cannot be combined with {option('kernel', kernel)}."
+        )
     if name not in SCALERS:
         raise UsageError(f"{option('scale', name)}: not one of none, {', '.join(SCALERS)}.")
     return SCALERS[name]()

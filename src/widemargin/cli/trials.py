@@ -1,4 +1,4 @@
-"""Results of a search as text, tables and JSON."""
+"""Format the results of a search as text, tables and JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STAR = "* in some folds the fit did not converge: the score is unreliable."
 def check_score(
     name: str, classes: np.ndarray | None = None, *, probabilities: bool = False
 ) -> None:
-    """Refuse an unknown score, or one that does not suit the classes."""
+    """Refuse a score that is unknown or does not fit the classes."""
     try:
         check_scoring(name, classes, probabilities=probabilities)
     except ParameterError as error:
@@ -26,7 +26,7 @@ def check_score(
 
 
 def shown_score(trial: Trial) -> str:
-    """An accuracy in per cent, another score as it is; a star if a fold did not converge."""
+    """Format a score, accuracies in per cent, with a star if a fold did not converge."""
     star = "*" if trial.unconverged else ""
     if trial.scoring.endswith("accuracy"):
         return f"{100 * trial.score:.2f} %{star}"
@@ -38,7 +38,7 @@ def described(trial: Trial) -> str:
 
 
 def progress_line(own: Sequence[Trial]) -> str:
-    """The scores of one candidate at every C."""
+    """Format the scores of one candidate at every C."""
     by_C = sorted(own, key=lambda trial: trial.C)
     scores = ", ".join(f"{shown_score(trial)} at C {trial.C:g}" for trial in by_C)
     return f"{own[0].candidate.name}: {scores}; {own[0].folds} folds, {own[0].seconds:.1f} s"
@@ -76,7 +76,7 @@ def _numbers(trial: Trial) -> tuple[str, str]:
 
 
 def reservation(trials: Sequence[Trial]) -> str | None:
-    """A warning about a choice that depended on convergence, if it did."""
+    """Return a warning if convergence decided the choice, else an empty text."""
     chosen = trials[0]
     if chosen.unconverged:
         return (

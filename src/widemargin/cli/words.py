@@ -1,4 +1,4 @@
-"""Words of the command line: LIBSVM's flags, lists, the config file, parameters in messages."""
+"""Parse and spell the command line: LIBSVM's flags, lists, the config file, option names."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CONFIG = "widemargin.toml"
 
 
 class UsageError(ValueError):
-    """The command itself is wrong: exit status 2."""
+    """The command line is wrong: exit status 2."""
 
 
-# LIBSVM's switches with a value; alone, -h is help.
+# LIBSVM's switches, which take a value; -h without one is help.
 LIBSVM_SWITCHES = {"-b": "probability", "-h": "shrinking"}
 
 
@@ -50,7 +50,7 @@ def with_long_options(words: list[str]) -> list[str]:
 
 
 def names(words: str, option: str) -> list[str]:
-    """Names separated by commas; a name with a comma, or an empty one, is quoted as in CSV files.
+    """Parse names separated by commas, quoted as in CSV files if empty or with a comma.
 
     >>> names('id, "a,b", ""', "--drop")
     ['id', 'a,b', '']
@@ -62,7 +62,7 @@ def names(words: str, option: str) -> list[str]:
 
 
 def joined(words: Iterable[str], between: str = ",") -> str:
-    """The inverse of `names`.
+    """Join names so that `names` can parse them.
 
     >>> joined(["age", "town, region"], ", ")
     'age, "town, region"'
@@ -77,12 +77,12 @@ def _quoted(word: str) -> str:
 
 
 def number_or_text(word: str) -> int | float | str:
-    """A label as a number if it is one, else as text.
+    """Parse a label as a number if possible, else keep it as text.
 
     >>> number_or_text("10"), number_or_text("1_0")
     (10, '1_0')
     """
-    for kind in () if "_" in word else (int, float):  # which Python's numbers may have
+    for kind in () if "_" in word else (int, float):  # Python allows 1_0
         try:
             return kind(word)
         except ValueError:
@@ -91,7 +91,7 @@ def number_or_text(word: str) -> int | float | str:
 
 
 def numbers(words: str, option: str) -> list[float]:
-    """Numbers separated by commas, or a range ``low:high:count`` in even ratios.
+    """Parse numbers separated by commas, or a geometric range ``low:high:count``.
 
     >>> numbers("0.1,1", "--Cs"), numbers("1:100:3", "--Cs")
     ([0.1, 1.0], [1.0, 10.0, 100.0])
@@ -112,10 +112,10 @@ def numbers(words: str, option: str) -> list[float]:
 
 
 def read_config(path: Path | None, commands: Mapping[str, Mapping[str, Any]]) -> dict[str, dict]:
-    """Defaults of options from a TOML file, a table per command; unknown names are refused.
+    """Read defaults of options from a TOML file, a table per command; refuse unknown names.
 
-    Without a path, ``widemargin.toml`` in the current folder if it is there.  ``commands`` has the
-    options of each command, by their long names.
+    Without a path, read ``widemargin.toml`` in the current folder if it exists.  ``commands``
+    maps commands to the long names of their options.
     """
     if path is None:
         path = Path(CONFIG)
@@ -143,12 +143,12 @@ def read_config(path: Path | None, commands: Mapping[str, Mapping[str, Any]]) ->
 
 
 def _as_words(value: Any, option: Any):
-    """A value of TOML as words of the command line; a list is repeated, or joined by commas."""
+    """Convert a TOML value to command-line words; a list is repeated or joined by commas."""
     if option.multiple or option.nargs > 1:
         return [str(v) for v in value] if isinstance(value, list) else [str(value)]
     if isinstance(value, list):
         return joined(map(str, value))
-    # As text: some versions of click truncate numbers that are not whole.
+    # Text, because some versions of click truncate fractions.
     return value if isinstance(value, bool) else str(value)
 
 
@@ -189,7 +189,7 @@ class Terminal:
         self._running, self._options = running, options or {}
 
     def said(self, error: BaseException) -> str:
-        """The message of an error or a warning."""
+        """Return the message of an error or a warning, with the options' names."""
         return self.spelled(message_of(error))
 
     def spelled(self, text: str) -> str:
@@ -207,7 +207,7 @@ class Terminal:
         return self.option(part.name, part.value)
 
     def option(self, name: str, value: Any = ...) -> str:
-        """A parameter by its name, with a value or without one."""
+        """Spell a parameter, with or without a value."""
         own = _OPTIONS.get(name, name)
         said = self._option(own)
         if said is None:
@@ -215,7 +215,7 @@ class Terminal:
         if value is ...:
             return said
         if isinstance(value, bool) and own in _FLAGS:
-            if value or own == "early":  # which is no flag
+            if value or own == "early":  # early is not a flag
                 return said if value else f"no {said}"
             return said.replace("--", "--no-")
         if isinstance(value, (list, tuple)):
@@ -223,7 +223,7 @@ class Terminal:
         return f"{said} {shlex.quote('none' if value is False else str(value))}"
 
     def _option(self, name: str) -> str | None:
-        """As the running command has it, or else the first command that has it."""
+        """Spell it as the running command does, or else the first command that has it."""
         word = name.replace("_", "-")
         for own in (word, _ELSEWHERE.get(name)):
             if own in self._options.get(self._running or "", ()):
@@ -234,11 +234,11 @@ class Terminal:
         return None
 
 
-terminal = Terminal()  # of the command that runs
+terminal = Terminal()  # the running command's
 
 
 def begin(running: str | None, options: Mapping[str, Container[str]]) -> None:
-    """Messages name the options of this command from here on."""
+    """Set the command whose options messages name from now on."""
     global terminal
     terminal = Terminal(running, options)
 
@@ -256,5 +256,5 @@ def option(name: str, value: Any = ...) -> str:
 
 
 def call_features(name: Callable[[int], str]) -> None:
-    """Messages call features by these names from here on."""
+    """Set the names of features in messages from now on."""
     terminal.feature = name

@@ -1,12 +1,13 @@
-"""Data sets in files: `read` for every format, `write_svmlight`."""
+"""Read data sets in all formats with `read`; write svmlight text with `write_svmlight`."""
 
-from widemargin.data.dataset import Dataset, Layout
+from widemargin.data.dataset import Columns, Dataset, Layout
 from widemargin.data.reading import read
 from widemargin.data.streaming import stream
 from widemargin.data.svmlight import read_svmlight, stream_svmlight
 from widemargin.data.svmlight_writing import write_svmlight
 
 __all__ = [
+    "Columns",
     "Dataset",
     "Layout",
     "read",

@@ -1,4 +1,4 @@
-"""NumPy's own files: .npz with X and y, .npy with one matrix."""
+"""Read NumPy's files: .npz with X and y, .npy with one matrix."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.lib import format as npy
 
-from widemargin.budget import Budget, TooLargeError
+from widemargin.budget import Budget
 from widemargin.data.dataset import Dataset, Layout
 from widemargin.data.streams import fill, one_line
-from widemargin.errors import Message, Parameter
-from widemargin.warning import warn_user
+from widemargin.errors import Message, Parameter, TooLargeError, warn_user
 
 _SPARSE = ("data", "indices", "indptr", "shape")
 _LAYOUTS = {"csr": sp.csr_array, "csc": sp.csc_array}
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # used by NumPy
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the methods that NumPy uses
 
 
 def stream_npz(
@@ -35,13 +34,12 @@ def stream_npz(
     max_bytes: int | Budget | None = None,
     chunk_bytes: int | None = None,
 ) -> Iterator[Dataset]:
-    """Chunks of X and y of an .npz file, or of X_train and y_train (``split="train"`` or "test").
+    """Yield chunks of X and y, or of X_train and y_train (``split``), from an .npz file.
 
-    X may be sparse, as the arrays that `scipy.sparse.save_npz` writes of compressed rows or
-    columns, with or without y.  Other arrays are ignored.  Without ``split``, X_train is read
-    where there is no X, with a warning if the file also has X_test and the data must be ``like``
-    that of a model.  Without ``chunk_bytes`` there is one chunk, of all rows; y and a sparse X are
-    always read whole.  ``max_bytes`` is checked before an array is unpacked.
+    X may be sparse, in the arrays of `scipy.sparse.save_npz`, with or without y.  Other arrays are
+    ignored.  Without ``split`` and X, X_train is read, with a warning if the file also has X_test
+    and a model reads it (``like``).  Without ``chunk_bytes`` there is one chunk; y and a sparse X
+    are always read whole.  ``max_bytes`` is checked before an array is unpacked.
 
     Examples
     --------
@@ -78,9 +76,9 @@ def stream_npz(
 
 
 def _npz_split(members: Collection[str], split: str | None, new: str | None = None) -> str:
-    """The suffix of X and y in the names of the arrays to read.
+    """Return the suffix of X and y in the names of the arrays to read.
 
-    ``new`` is the name of a file that is read for a model; reading its training split warns.
+    ``new`` is the name of a file read for a model; reading its training split warns.
     """
     if split is None and "X" not in members and "X_train" in members:
         split = "train"
@@ -99,10 +97,10 @@ def stream_npy(
     max_bytes: int | Budget | None = None,
     chunk_bytes: int | None = None,
 ) -> Iterator[Dataset]:
-    """Chunks of the matrix in an .npy file; ``label`` is the position of the label column, if any.
+    """Yield chunks of the matrix in an .npy file; ``label`` is the position of the label's column.
 
     By default that of ``like``, if there is one column more than it has features.  Without
-    ``chunk_bytes`` there is one chunk, of all rows.
+    ``chunk_bytes`` there is one chunk.
 
     Examples
     --------
@@ -119,7 +117,7 @@ def stream_npy(
 
 
 def _with_label(table: np.ndarray, label, like: Layout | None, budget: Budget) -> Dataset:
-    """A matrix whose label column, if any, is split off as y; see `stream_npy`."""
+    """Split the label's column, if any, off a matrix; see `stream_npy`."""
     if label is None and like is not None and like.n_features is not None:
         label = like.label if table.shape[1:] == (like.n_features + 1,) else None
     if label is None or label is False:
@@ -142,7 +140,7 @@ def _with_label(table: np.ndarray, label, like: Layout | None, budget: Budget) -
 
 @contextmanager
 def _unreadable(name: str, kind: str) -> Iterator[None]:
-    """Turn any error that damage causes in zipfile and NumPy into a ValueError with the name."""
+    """Turn errors of damaged files in zipfile and NumPy into ValueErrors with the name."""
     try:
         yield
     except (TooLargeError, MemoryError):
@@ -152,7 +150,7 @@ def _unreadable(name: str, kind: str) -> Iterator[None]:
 
 
 class _Archive:
-    """The arrays of an .npz file, unpacked on request."""
+    """The arrays of an .npz file, unpacked on demand."""
 
     def __init__(self, file: BinaryIO, budget: Budget):
         self._zip, self._budget = zipfile.ZipFile(file), budget
@@ -190,10 +188,10 @@ def _array_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
 def _chunks(
     file: IO[bytes], budget: Budget, kind: str, what: str, chunk_bytes: int | None
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """The number of rows of an array in NumPy's format, and its rows in chunks.
+    """Return the number of rows of an array in NumPy's format, and an iterator over chunks.
 
-    An array without ``chunk_bytes``, or stored by columns, is one chunk.  Each chunk is held
-    against the budget before memory is taken for it, in the place of the one before.
+    An array without ``chunk_bytes``, or stored by columns, is one chunk.  The budget is checked
+    before a chunk is allocated, in place of the previous one.
     """
     with _unreadable(budget.name, kind):
         shape, is_fortran, dtype = _array_header(file)
@@ -211,14 +209,16 @@ def _chunks(
             got = fill(file, content.data)
             if got < len(content):
                 raise ValueError(f"it should have {n * row_bytes - got} bytes more")
-            if begin + n == n_rows and kind == "npz" and file.read(1):  # compares the checksum
+            if (
+                begin + n == n_rows and kind == "npz" and file.read(1)
+            ):  # reading the end compares the checksum
                 raise ValueError(f"{what} more bytes than it says")
             size = (n, *shape[1:]) if shape else ()
             yield n_rows, content.view(dtype).reshape(size, order="F" if is_fortran else "C")
 
 
 def _sparse(parts: list[np.ndarray], layout: np.ndarray | None, budget: Budget) -> sp.csr_array:
-    """Compressed rows whose pointers and indices have been checked."""
+    """Return sparse rows; check their pointers and indices."""
     data, indices, indptr, shape = parts
     try:
         if not all(array.dtype.kind in "iu" for array in (indices, indptr, shape)):
@@ -227,7 +227,7 @@ def _sparse(parts: list[np.ndarray], layout: np.ndarray | None, budget: Budget) 
         if kind not in _LAYOUTS:
             raise ValueError(f"its format is {kind}; save it as compressed rows, X.tocsr()")
         n_rows, n_columns = shape.tolist()
-        # The start of every row, and indices as wide as SciPy makes them.
+        # Row starts, and indices in SciPy's type.
         n_bytes = 8 * (n_rows + len(indices)) + data.nbytes
         budget.check(n_bytes, f"its sparse matrix of {n_rows} rows takes")
         X = _LAYOUTS[kind]((data, indices, indptr), shape=(n_rows, n_columns))
@@ -256,7 +256,7 @@ def _check_labels(y, n_rows: int, name: str) -> None:
 
 
 def slices(data: Dataset, chunk_bytes: int | None) -> Iterator[Dataset]:
-    """Data in memory as chunks of rows that take about so many bytes filled in; or all of it."""
+    """Yield data in memory in chunks of about ``chunk_bytes`` when dense; or all of it."""
     n, d = data.X.shape
     step = n if chunk_bytes is None else max(1, chunk_bytes // (8 * d))
     for begin in range(0, n, step):

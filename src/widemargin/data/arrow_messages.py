@@ -1,8 +1,8 @@
-"""What the messages of an Arrow stream declare, before anything of it is unpacked.
+"""Compute the memory that an Arrow stream declares, before unpacking it.
 
-A compressed buffer begins with the length it will have; pyarrow makes room for whatever stands
-there.  So the messages are walked first: their metadata are FlatBuffers, of which only the few
-fields that lead to the buffers are looked at (format/Message.fbs of Apache Arrow).
+A compressed buffer begins with its unpacked length, which pyarrow allocates without a check.  So
+this module walks the messages first: their metadata are FlatBuffers, and it reads only the fields
+that lead to the buffers (format/Message.fbs of Apache Arrow).
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from typing import BinaryIO, NamedTuple
 
 _CONTINUED = b"\xff\xff\xff\xff"
 _DICTIONARY, _ROWS = 2, 3  # kinds of messages
-_BUFFER = 16  # bytes: where it begins in the body, and its length
+_BUFFER = 16  # bytes of a buffer's offset and length
 
 
 class Declared(NamedTuple):
-    """Bytes that the buffers of a stream take in memory: of its dictionaries, which all of its rows
-    use, and of each of its batches of rows."""
+    """Bytes that a stream's buffers take in memory: the dictionaries, and each batch of rows."""
 
     dictionaries: int
     batches: list[int]
@@ -29,12 +28,12 @@ class Declared(NamedTuple):
 
     @property
     def at_once(self) -> int:
-        """What is there while one batch after the other is read."""
+        """Return the bytes for reading one batch after another."""
         return self.dictionaries + max(self.batches, default=0)
 
 
 def declared_bytes(stream: BinaryIO) -> Declared:
-    """What the messages of a stream say of themselves; the stream is left where it was.
+    """Return the declared bytes of a stream's messages; keeps the stream's position.
 
     Examples
     --------
@@ -72,7 +71,7 @@ def declared_bytes(stream: BinaryIO) -> Declared:
 
 
 def _metadata_size(stream: BinaryIO) -> int:
-    """Bytes of the next message's metadata, 0 at the end."""
+    """Return the bytes of the next message's metadata, 0 at the end."""
     head = stream.read(8)
     if len(head) < 8:
         raise ValueError("the Arrow stream is cut short: it has no end mark")
@@ -85,7 +84,7 @@ def _metadata_size(stream: BinaryIO) -> int:
 
 
 def _unpacked(message: _Table, stream: BinaryIO, body: range) -> int:
-    """Bytes of a message's buffers where they are compressed; otherwise they are the body."""
+    """Return the unpacked bytes of a message's buffers; those of the body if not compressed."""
     kind = message.number(1, "<B")
     if kind not in (_DICTIONARY, _ROWS):
         return 0
@@ -101,12 +100,12 @@ def _unpacked(message: _Table, stream: BinaryIO, body: range) -> int:
                 raise ValueError("the Arrow stream is damaged")
             stream.seek(body[begin])
             (size,) = struct.unpack("<q", stream.read(8))
-            total += max(size, 0)  # -1: stored as it is
+            total += max(size, 0)  # -1: not compressed
     return total
 
 
 class _Table:
-    """A table of a FlatBuffer: fields are found through a table of their offsets."""
+    """A table of a FlatBuffer, with a table of its fields' offsets."""
 
     def __init__(self, content: bytes, position: int):
         self._content, self._position = content, position
@@ -116,12 +115,12 @@ class _Table:
         return cls(content, struct.unpack_from("<I", content)[0])
 
     def _read(self, kind: str, position: int) -> int:
-        if position < 0:  # which Python would count from the end
+        if position < 0:  # Python would count from the end
             raise struct.error
         return struct.unpack_from(kind, self._content, position)[0]
 
     def at(self, field: int) -> int | None:
-        """The position of a field, None where it is not there."""
+        """Return the position of a field, None if it is absent."""
         offsets = self._position - self._read("<i", self._position)
         entry = 4 + 2 * field
         offset = self._read("<H", offsets + entry) if entry < self._read("<H", offsets) else 0
@@ -138,7 +137,7 @@ class _Table:
         return _Table(self._content, position + self._read("<I", position))
 
     def pairs(self, field: int) -> list[tuple[int, int]]:
-        """A vector of pairs of whole numbers."""
+        """Return a vector of pairs of integers."""
         position = self.at(field)
         if position is None:
             return []

@@ -1,10 +1,9 @@
-"""Columns of a table as numbers or categories, by a rule; they stay Arrow's.
+"""Interpret columns of a table as numbers or categories, by a rule, as Arrow arrays.
 
 Numbers (and booleans) are numbers, text and dictionaries are categories, unless the caller says
-otherwise.  Text that is not likely to be categories is refused with the ways out: nearly all of it
-numbers, or nearly every row another value.  So are dates, until the caller calls them numeric, and
-a column without a name: the index of a data frame, perhaps, which tells rows apart by their place.
-Nothing is guessed silently.
+otherwise.  Doubtful columns are refused, with the options that resolve the question: text that is
+nearly all numbers or nearly unique, dates that are not declared numeric, and columns without a
+name, which may be the index of a data frame.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ from widemargin.categories import (
     text_of_arrow,
 )
 from widemargin.data.dataset import Layout
-from widemargin.errors import Message, Parameter, ParameterError, quoted
-from widemargin.warning import warn_user
+from widemargin.errors import Message, Parameter, ParameterError, quoted, warn_user
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +36,7 @@ _DAY = 86_400_000_000  # microseconds
 
 
 class RuleOptions(TypedDict, total=False):
-    """What the caller of `read` may say of the columns of a table."""
+    """Options of `read` for the columns of a table."""
 
     numeric: Sequence[str]
     categorical: Sequence[str]
@@ -48,7 +46,7 @@ class RuleOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Rule:
-    """Columns whose kind the caller has settled, and texts that stand for a missing value."""
+    """Columns whose kind the caller has declared, and texts that mean missing."""
 
     numeric: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
@@ -64,14 +62,14 @@ class Rule:
         return cls(**{name: tuple(value) for name, value in given.items()})
 
     def check_unused(self) -> None:
-        """A model knows what its columns are."""
+        """Refuse options that a model's columns already determine."""
         for kind in ("numeric", "categorical", "drop"):
             if getattr(self, kind):
                 reason = "has no meaning where the columns are those of a model"
                 raise ParameterError(kind, list(getattr(self, kind)), reason)
 
     def check(self, names: list[str], label: str | None) -> None:
-        """Every column that is named is there, and has one kind."""
+        """Check that every named column exists and has one kind."""
         kind_of: dict[str, str] = {}
         for kind in ("numeric", "categorical", "drop"):
             for column in getattr(self, kind):
@@ -87,7 +85,7 @@ class Rule:
         if "" in names and "" not in (*kind_of, label):
             template = (
                 "a column has no name, like the index that pandas and R write beside columns. "
-                "Say {drop}, {numeric} or {categorical}"
+                "Use {drop}, {numeric} or {categorical}"
             )
             raise ValueError(Message(template, ways_out("")._asdict()))
 
@@ -104,7 +102,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def is_numeric(kind: pa.DataType) -> bool:
-    """Numbers, and what pyarrow makes of a column where all is missing."""
+    """Whether a type is numeric or null, pyarrow's type of an empty column."""
     from pyarrow import types
 
     real = types.is_floating(kind) or types.is_decimal(kind)
@@ -121,9 +119,9 @@ def is_date(kind: pa.DataType) -> bool:
 
 
 def ruled(table: pa.Table, rule: Rule, declared: Collection[str]) -> pa.Table:
-    """Every column as the rule has it; ``declared`` are those that the file calls categorical.
+    """Interpret every column by the rule; the file declares ``declared`` categorical.
 
-    All columns that cannot be taken are named at once.
+    The error names all columns that are refused.
     """
     columns: dict[str, pa.ChunkedArray] = {}
     faults: dict[str, ValueError] = {}
@@ -146,18 +144,18 @@ def _ruled(name: str, column: pa.ChunkedArray, rule: Rule) -> pa.ChunkedArray:
         return categories(name, column, rule.na)
     if is_date(column.type) and name not in rule.numeric:
         template = (
-            "column {name!r} holds dates. Say {numeric} if they are to count as days since 1970, "
+            "column {name!r} holds dates. Use {numeric} if they are to count as days since 1970, "
             "or {drop}"
         )
         raise ValueError(Message(template, ways_out(name)._asdict(), name=name))
-    way_out = "Say {na} if it stands for a missing value, or correct it"
+    way_out = "Use {na} if it stands for a missing value, or correct it"
     return numbers(name, column, rule.na, way_out)
 
 
 def unlikely(
     texts: Mapping[str, Tally], rule: Rule, declared: Collection[str]
 ) -> dict[str, ValueError]:
-    """Errors for text columns that do not look like categories and are not declared as such."""
+    """Return errors for text columns that neither look like categories nor are declared so."""
     faults: dict[str, ValueError] = {}
     for name, found in texts.items():
         if name not in {*declared, *rule.categorical}:
@@ -169,7 +167,7 @@ def unlikely(
 
 
 def raise_together(faults: dict[str, ValueError]) -> None:
-    """Raise the first of the faults of columns, naming the other columns."""
+    """Raise the first of the errors, naming the other columns."""
     if not faults:
         return
     (_, first), *others = faults.items()
@@ -182,7 +180,7 @@ def raise_together(faults: dict[str, ValueError]) -> None:
 
 
 def of_model(table: pa.Table, model: list[str], layout: Layout, file: str) -> pa.Table:
-    """The columns of a model, in its order; ``file`` is what a warning calls the table."""
+    """Return the columns of a model, in its order; ``file`` names the table in a warning."""
     names = table.column_names
     absent = [c for c in model if c not in names]
     if absent:
@@ -209,12 +207,12 @@ def _table(columns: dict[str, pa.ChunkedArray]) -> pa.Table:
 
 
 def matrix(table: pa.Table) -> np.ndarray:
-    """Columns of numbers as one array."""
+    """Stack columns of numbers as one array."""
     return np.column_stack([column.to_numpy() for column in table.columns])
 
 
 def numbers(name: str, column: pa.ChunkedArray, na: Sequence[str], way_out: str):
-    """A column of numbers in floating point, NaN where they are missing; dates are days."""
+    """Convert a column to floating point, NaN if missing; dates are days."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -240,17 +238,17 @@ def numbers(name: str, column: pa.ChunkedArray, na: Sequence[str], way_out: str)
 
 
 def categories(name: str, column: pa.ChunkedArray, na: Sequence[str]) -> pa.ChunkedArray:
-    """A column of categories as a dictionary of texts, null where they are missing."""
+    """Convert a column to a dictionary of texts, null if missing."""
     import pyarrow as pa
     from pyarrow import compute, types
 
     if not any(kind(column.type) for kind in (is_text, is_numeric, is_date)):
-        numbers(name, column, na, "")  # which refuses it
+        numbers(name, column, na, "")  # raises
     if not types.is_dictionary(column.type):
         column = column.cast("large_string").dictionary_encode()
     chunks = []
     for chunk in column.chunks:
-        # Not spelled out: a long text may stand for many rows.
+        # Stays dictionary-encoded, because many rows may share a long text.
         texts, index = chunk.dictionary.cast("large_string"), chunk.indices.cast("int32")
         absent = compute.is_in(texts, pa.array([*na, None], "large_string"))
         if absent.true_count:
@@ -269,7 +267,7 @@ def ways_out(name: str) -> WaysOut:
 
 
 def label_column(label, names: list[str], layout: Layout) -> str | None:
-    """The name of the label's column, None where there are no labels."""
+    """Return the name of the label's column, None without labels."""
     if label is False:
         return None
     model = layout.columns
@@ -287,7 +285,7 @@ def label_column(label, names: list[str], layout: Layout) -> str | None:
     if isinstance(model, list) and not found:
         return None
     template = (
-        "{problem}; name one with {label}, by name or position, or say {none} where there are no "
+        "{problem}; name one with {label}, by name or position, or use {none} where there are no "
         "labels. The columns are {names}"
     )
     fields = {"label": Parameter("label"), "none": Parameter("label", False)}
@@ -295,7 +293,7 @@ def label_column(label, names: list[str], layout: Layout) -> str | None:
 
 
 def _at_position(position, names: list[str]) -> list[str]:
-    """The name at a position, which may come as text; none where there is no such position."""
+    """Return the name at a position, which may be text; None if there is no such position."""
     try:
         return [names[int(position)]]
     except (ValueError, IndexError):
@@ -305,7 +303,7 @@ def _at_position(position, names: list[str]) -> list[str]:
 def labels(name: str, column: pa.ChunkedArray, budget: Budget) -> np.ndarray:
     from pyarrow import types
 
-    # NumPy's texts are all as long as the longest.
+    # NumPy stores every text with the longest one's length.
     budget.check((8 + 4 * _longest(column)) * len(column), "its labels take")
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -327,7 +325,7 @@ def labels(name: str, column: pa.ChunkedArray, budget: Budget) -> np.ndarray:
 
 
 def _longest(column: pa.ChunkedArray) -> int:
-    """Bytes of the longest text in a column, 0 where there is none."""
+    """Return the bytes of the longest text in a column, 0 if empty."""
     from pyarrow import compute, types
 
     parts = column.chunks

@@ -1,4 +1,4 @@
-"""What a reader returns, and what it takes to read more of the same."""
+"""The result of a reader, and the layout to read new data in the same way."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a model knows of its data, so that new files are read as its own was.
+    """Facts about a model's data, to read new files in the same way.
 
-    Each is used where a file is of that kind.
+    Formats use the fields that apply to them.
 
     Attributes
     ----------
     columns : list of str, int or None
-        The model's columns by name; or, where it has no names, how many.
+        The model's columns by name; or their number, if they have no names.
     label : str or None
-        The label's column: its name, or its position where columns have none.
+        The label's column: its name, or its position if columns have none.
     drop, na : tuple of str
         Columns that were left out, and values that counted as missing.
     zero_based : bool or None
@@ -46,16 +46,16 @@ class Layout:
 
 @dataclass(frozen=True)
 class Columns:
-    """How the columns of a table were taken.
+    """How the columns of a table were interpreted.
 
     Attributes
     ----------
     numeric : list of str
     categorical : dict of str to int
-        The number of values of each.
+        Number of categories of each.
     dropped : list of str
     missing : dict of str to int
-        The number of missing values of each that has some.
+        Number of missing values of each column that has any.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Columns:
 
 
 def _quoted(name: str) -> str:
-    """As it is said on a command line, where a comma ends a name."""
+    """Quote a name for the command line, where a comma ends a name."""
     return f'"{name}"' if "," in name else name
 
 
@@ -90,26 +90,26 @@ def _some(words: list[str], most: int = 8) -> str:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows, labels, and what the file says about them.
+    """Rows, labels and facts from the file.
 
     Attributes
     ----------
     X : ndarray, csr_array or pyarrow Table of shape (n_samples, n_features)
-        A Table of what is one, which `AdditiveSVC` takes as it is and others behind a
+        A Table for tables, which `AdditiveSVC` takes directly and other machines behind a
         `TableEncoder`.
     y : ndarray of shape (n_samples,), or None
-        Numbers where every label is one, otherwise strings.
+        Numbers if every label is one, otherwise strings.
     feature_names : ndarray of str, or None
     qid : ndarray of int64, or None
         Query of each row (svmlight).
     zero_based : bool or None
-        Whether the first feature of an svmlight file has the number 0.
+        Whether an svmlight file counts features from 0.
     label_name : str or None
         The label's column (tables), or its position (.npy).
     columns : Columns or None
-        How the columns of a table were taken.
+        How the columns of a table were interpreted.
     na : tuple of str
-        Values that counted as missing beside those that always do.
+        Additional values that counted as missing.
     """
 
     X: np.ndarray | sp.csr_array | pa.Table
@@ -123,7 +123,7 @@ class Dataset:
 
     @property
     def layout(self) -> Layout:
-        """What reading new data like these takes: ``read(path, like=data.layout)``."""
+        """Layout for reading new data in the same way: ``read(path, like=data.layout)``."""
         names = self.feature_names
         columns = self.X.shape[1] if names is None else [str(name) for name in names]
         drop = () if self.columns is None else tuple(self.columns.dropped)

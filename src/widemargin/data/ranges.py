@@ -1,6 +1,6 @@
-"""svm-scale's range files: the span of every feature, and the span to scale it to.
+"""Read and write svm-scale's range files: the span of every feature, and its target.
 
-Such a file omits features with a single value; scaling leaves them out.
+The file omits features with a single value; scaling leaves them out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from widemargin.budget import Budget
 from widemargin.files import replacing
 
-_PER_BYTE = 32  # bytes of memory per byte of text, at most, as lists of numbers
+_PER_BYTE = 32  # most bytes of memory per byte of text, as lists of numbers
 _LARGEST = 2**31 - 1
 
 
@@ -27,7 +27,7 @@ class Span:
     high: float
 
     def moved(self, values: np.ndarray, to: Span) -> np.ndarray:
-        """Values moved from this span to another; ends map to ends exactly."""
+        """Map values from this span to another; ends map to ends exactly."""
         share = (to.high - to.low) * (values - self.low) / (self.high - self.low)
         found = np.where(values == self.high, to.high, to.low + share)
         return np.where(values == self.low, to.low, found)
@@ -35,7 +35,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Range:
-    """The spans of features, by their numbers in files, and of labels if they are scaled.
+    """Spans of features, by their numbers in files, and of labels if scaled.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Range:
 
     @classmethod
     def of(cls, X, first: int, to: Span) -> Range:
-        """The range of rows whose first column is feature number ``first``."""
+        """Return the range of rows whose first column is feature number ``first``."""
         low, high = (_along_columns(X, least) for least in (True, False))
         used = np.flatnonzero(low != high)
         return cls(used + first, low[used], high[used], to)
@@ -65,7 +65,7 @@ class Range:
         return replace(self, labels=Span(float(y.min()), float(y.max())), labels_to=to)
 
     def scaled(self, X, first: int) -> np.ndarray:
-        """Dense scaled rows; features without a span become zero."""
+        """Return dense scaled rows; features without a span become zero."""
         rows = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
         column, known = self._columns(X.shape[1], first)
         out = np.zeros(rows.shape)
@@ -79,18 +79,18 @@ class Range:
         return self.labels.moved(y, self.labels_to)
 
     def not_seen(self, X, first: int) -> np.ndarray:
-        """Numbers of features that vary in X and have no span."""
+        """Return the numbers of features that vary in X but have no span."""
         varies = _along_columns(X, True) != _along_columns(X, False)
         varies[self._columns(X.shape[1], first)[0]] = False
         return np.flatnonzero(varies) + first
 
     def _columns(self, width: int, first: int) -> tuple[np.ndarray, np.ndarray]:
-        """The columns that have a span, and the numbers of their spans."""
+        """Return the columns with a span, and the indices of their spans."""
         known = np.flatnonzero((self.index >= first) & (self.index < first + width))
         return self.index[known] - first, known
 
     def write(self, path: str | os.PathLike) -> None:
-        """Write svm-scale's file, byte for byte; whole or not at all."""
+        """Write svm-scale's file, byte for byte and atomically."""
         lines = []
         if self.labels is not None and self.labels_to is not None:
             lines += ["y", _pair(self.labels_to), _pair(self.labels)]
@@ -102,7 +102,7 @@ class Range:
 
 
 def is_range_file(path: str | os.PathLike) -> bool:
-    """Whether the path is a file that begins like svm-scale's."""
+    """Whether the path is a file that begins like a range file."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
@@ -112,7 +112,7 @@ def is_range_file(path: str | os.PathLike) -> bool:
 
 
 def read_range(path: str | os.PathLike, *, max_bytes: int | None = None) -> Range:
-    """Read a range file, every number checked."""
+    """Read a range file; check every number."""
     name = os.fspath(path)
     with Budget(max_bytes, name) as budget:
         budget.check(_PER_BYTE * os.stat(path).st_size, "its numbers take")
@@ -138,7 +138,7 @@ def read_range(path: str | os.PathLike, *, max_bytes: int | None = None) -> Rang
 
 
 class _Lines:
-    """The lines of a small text file, read one after the other."""
+    """The lines of a small text file."""
 
     def __init__(self, name: str, text: bytes):
         self._name, self._lines, self._at = name, text.splitlines(), 0

@@ -1,4 +1,4 @@
-"""`read`: one function for every format, which is told from the content and not from the name."""
+"""`read`: one function for every format, which it detects from the content."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SVMLIGHT_LINE = re.compile(rb"[^\s:,;]+([ \t]+(qid|[0-9]+):[^\s:,;]+)*[ \t]*(#.
 
 
 class Options(RuleOptions, total=False):
-    """What only some kinds of file use: tables `RuleOptions`, svmlight text the others."""
+    """Options of some formats: `RuleOptions` for tables, the others for svmlight text."""
 
     n_features: int | None
     zero_based: bool | str
@@ -60,46 +60,46 @@ def read(
 ) -> Dataset:
     """Read a data set: svmlight text, CSV, TSV, Parquet, Arrow, .npz or .npy.
 
-    The format is told from the content; text may be compressed (gzip, bzip2, xz, zstandard, or the
-    only file of a zip archive).
+    The format is detected from the content; text may be compressed (gzip, bzip2, xz, zstandard, or
+    the only file of a zip archive).
 
     Parameters
     ----------
     path : path or binary file
     format : str, default=None
-        One of "svmlight", "csv", "tsv", "parquet", "arrow", "npz", "npy", to overrule detection.
+        One of "svmlight", "csv", "tsv", "parquet", "arrow", "npz", "npy", to override detection.
     label : str, int or False, default=None
         Tables and .npy: the label's column, by name or position; False if there is none.
     split : str, default=None
         .npz: "train" reads X_train and y_train.
     max_bytes : int, default=None
-        The most memory that what is read may take, by default 80 % of what is free: a small file
-        may promise, or unpack to, any amount.
+        Memory limit for the contents, by default 80 % of the free memory: a small file may declare,
+        or unpack to, any amount.
     n_features : int, default=None
-        svmlight: number of columns, by default what the largest index needs.
+        svmlight: number of columns, by default from the largest index.
     columns, zero_based
-        What a model knows of its data, used if the file is of that kind: the features of a table
+        Facts about a model's data, used if they apply: the features of a table
         (``feature_names_in_``), and whether indices of svmlight text count from 0.
     like : Layout, default=None
-        All of that at once: ``read(path, like=data.layout)`` reads new data as ``data`` was read,
-        with its columns, label, missing values and way to count.
+        All of these: ``read(path, like=data.layout)`` reads new data as ``data`` was read, with
+        its columns, label, missing values and first index.
     numeric, categorical, drop : list of str
-        Tables: columns that are taken as numbers or as categories, whatever they look like, or left
-        out. By default numbers are numbers and text is categories; text of which nine values in ten
-        are numbers (perhaps with commas: 1,5), or with more than 50 values and one for every other
-        row, is refused until one of these says what it is. So are dates, which count as days since
-        1970 if they are called numeric.
+        Tables: columns to read as numbers or as categories, or to leave out.  By default numbers
+        are numbers and text is categories.  Text is refused, unless one of these options names it,
+        if nine values in ten are numbers (perhaps with commas: 1,5), or if there are more than 50
+        values and more than one for every other row.  So are dates; numeric dates are days since
+        1970.
     na : list of str
-        Tables: values that count as missing, such as "?", beside empty ones, NA, null and nan.
+        Tables: values that count as missing, such as "?", besides empty ones, NA, null and nan.
     dtype, n_jobs
         svmlight: type of the numbers, and threads; other formats bring their own type.
 
     Returns
     -------
     Dataset
-        With ``X``, ``y`` and, where the file tells, ``feature_names``, ``qid``, ``zero_based``.
-        ``X`` of a table is a pyarrow Table of numbers and categories, which `AdditiveSVC` takes as
-        it is, and other machines behind a `TableEncoder`.
+        With ``X``, ``y`` and, if the file has them, ``feature_names``, ``qid``, ``zero_based``.
+        ``X`` of a table is a pyarrow Table of numbers and categories, which `AdditiveSVC` takes
+        directly, and other machines behind a `TableEncoder`.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def read(
         text = decompressed(file, budget)
         head = text.peek(HEAD)
         if len(head) < HEAD and not head.removeprefix(b"\xef\xbb\xbf").strip():
-            raise ValueError(f"{name}: no rows in it, it is empty.")
+            raise ValueError(f"{name}: the file has no rows.")
         found = format or detect_format(head, name)
         rule = {key: more.get(key) for key in RULE}
         n_features = more.get("n_features")
@@ -137,7 +137,7 @@ def read(
         known |= {"name": name, "max_bytes": budget}
         if found in ("csv", "tsv"):
             return read_table(text, found, **known)
-        # The others jump about in the file.
+        # The other formats seek.
         content = text if text is file and file.seekable() else whole(text, budget)
         if found == "npz":
             return next(stream_npz(content, split=split, like=like, name=name, max_bytes=budget))
@@ -147,7 +147,7 @@ def read(
 
 
 def _check_options(found: str, name: str, **options) -> None:
-    """Refuse what the format would ignore."""
+    """Refuse options that the format would ignore."""
     for option, value in options.items():
         if value is not None and found not in _FORMATS_OF[option]:
             template = "{name}: {option} has no meaning for {found}, only for {formats}."
@@ -156,7 +156,7 @@ def _check_options(found: str, name: str, **options) -> None:
 
 
 def detect_format(head: bytes, name: str = "the file") -> str:
-    """The format of a file that begins like this; what is none of them by accident is refused.
+    """Detect the format from a file's first bytes; refuse files of other known formats.
 
     Examples
     --------
@@ -171,15 +171,15 @@ def detect_format(head: bytes, name: str = "the file") -> str:
     if _SAFETENSORS.match(head):
         raise ValueError(f"{name}: a model (a safetensors file), not data.")
     if b"\0" in head:
-        raise ValueError(f"{name}: a binary file, of none of the formats {', '.join(FORMATS)}.")
+        raise ValueError(f"{name}: a binary file in none of the formats {', '.join(FORMATS)}.")
     if _JSON.match(head):
         raise ValueError(f"{name}: JSON, which is none of the formats {', '.join(FORMATS)}.")
     lines = [line.strip() for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     line = next((line for line in lines if line and not line.startswith(b"#")), b"")
-    cut = line is lines[-1] and len(head) >= _LEAST_HEAD  # the last token may not be whole
+    cut = line is lines[-1] and len(head) >= _LEAST_HEAD  # the last token may be cut
     complete = line.rsplit(None, 1)[0] if cut and line else line
     if _SVMLIGHT_LINE.fullmatch(complete):
-        alone = b":" not in line and name.lower().endswith(".csv")  # the name of the only column
+        alone = b":" not in line and name.lower().endswith(".csv")  # the name of a single column
         return "csv" if alone else "svmlight"
     if b"\t" in line and b"," not in line:
         return "tsv"

@@ -1,4 +1,4 @@
-"""`stream`: a data set piece by piece, in memory that does not grow with the file."""
+"""`stream`: read a data set in chunks, in bounded memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from widemargin.errors import Message, Parameter
 from widemargin.files import naming
 
 _CHUNK_BYTES = 16 << 20
-_IN_ONE_PASS = ("svmlight", "npy")  # formats whose first rows need no others
+_IN_ONE_PASS = ("svmlight", "npy")  # formats that need no survey of all rows
 
 
 def stream(
@@ -47,23 +47,23 @@ def stream(
     n_jobs: int | None = None,
     **more,
 ) -> Iterator[Dataset]:
-    """Read a data set chunk by chunk: what `BlockStore.build` takes.
+    """Read a data set chunk by chunk, for `BlockStore.build`.
 
-    svmlight text, dense .npy and .npz are read as they go, compressed or not; CSV, TSV, Parquet and
-    Arrow twice, first for the types of their columns and for text that is not likely to be
-    categories; and so is a copy of what comes from a pipe, in a temporary file.  Sparse .npz is
-    read as a whole, and handed on in chunks.
+    svmlight text, dense .npy and .npz are read once, compressed or not.  CSV, TSV, Parquet and
+    Arrow are read twice, first for the types of their columns and to refuse text that does not
+    look like categories; a pipe is copied to a temporary file for this.  Sparse .npz is read as a
+    whole and returned in chunks.
 
     Parameters
     ----------
     path : path, binary file, or Arrow's batches
-        Or what has Arrow's stream interface (a reader of pyarrow, ``scanner.to_reader()`` of its
-        data sets, a frame of polars), which is read once.
+        Or an object with Arrow's stream interface (a pyarrow reader, ``scanner.to_reader()`` of
+        its data sets, a polars frame), which is read once.
     format, label, like, split, max_bytes, n_jobs
         As in `read`.  Chunks of svmlight text are as wide as their largest index, and count from
         0 if the first of them has an index 0.
     **more
-        What else `read` takes for tables.
+        Options of `read` for tables.
 
     Yields
     ------
@@ -95,7 +95,7 @@ def stream(
             file = text = copies.enter_context(_copied(text))
         seekable = text is file and file.seekable()
         own: dict[str, Any] = {"name": name, "max_bytes": budget, "chunk_bytes": _CHUNK_BYTES}
-        # `read` refuses options that do not suit the format.
+        # `read` refuses options that do not fit the format.
         chunks: Iterator[Dataset] | None = None
         if found == "svmlight" and label is None and split is None and not more:
             known = None if like is None else like.zero_based
@@ -123,7 +123,7 @@ def stream(
 
 @contextmanager
 def _copied(text: BinaryIO) -> Iterator[BufferedReader]:
-    """A copy of a pipe's contents that can be read twice, on disk if it is large."""
+    """Copy a pipe's contents, to disk if large, so that they can be read twice."""
     with SpooledTemporaryFile(_CHUNK_BYTES) as copy:
         with naming(gettempdir()):
             shutil.copyfileobj(text, copy, BLOCK)
@@ -134,7 +134,7 @@ def _copied(text: BinaryIO) -> Iterator[BufferedReader]:
 def _table(
     file: BufferedReader, format: str, budget: Budget, label, like: Layout | None, rule: dict
 ) -> Iterator[Dataset] | None:
-    """Chunks of a table; None where it is for `read`, or for `read` to refuse."""
+    """Return chunks of a table; None if `read` has to read or refuse it."""
     unknown = set(rule) - set(RuleOptions.__annotations__)
     if format not in TABLE_FORMATS or unknown or not file.seekable():
         return None
@@ -151,7 +151,7 @@ def _table(
 
 
 def _named(chunks: Iterator[Dataset], budget: Budget) -> Iterator[Dataset]:
-    """Errors of a table's contents name the file."""
+    """Name the file in errors of a table's contents."""
     from pyarrow import ArrowException
 
     faults = (ValueError, OSError, csv.Error, ArrowException)

@@ -1,4 +1,4 @@
-"""Files as buffered streams, unpacked where they are compressed; errors that name the file."""
+"""Open files as buffered, decompressed streams whose errors name the file."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from contextlib import contextmanager
 from functools import partial
 from typing import IO, BinaryIO
 
-from widemargin.budget import Budget, TooLargeError
-from widemargin.errors import Message, message_of
+from widemargin.budget import Budget
+from widemargin.errors import Message, TooLargeError, message_of
 
-HEAD = 1 << 16  # bytes of a file that can be peeked at
+HEAD = 1 << 16  # bytes to peek at
 BLOCK = 1 << 20  # bytes read from a stream at a time
 _LONGEST = 1000  # characters of a message
-_PATIENCE = 1.0  # seconds to wait for threads that are about to end
+_PATIENCE = 1.0  # seconds to wait for ending threads
 _PACKED = 1 << 16  # compressed bytes read at a time
 _DICTIONARY = 100 << 20  # bytes for unpacking beside the budget: xz -9 takes 65 MB
-DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error)  # what reading damaged data raises
+DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error)  # errors of damaged data
 
 
 @contextmanager
 def opened(path) -> Iterator[io.BufferedReader]:
-    """The file as a stream that can be peeked at; it stays open if the caller opened it."""
+    """Yield the file as a stream with ``peek``; it stays open if the caller opened it."""
     if isinstance(path, (str, os.PathLike)):
         with open(path, "rb") as file:
             yield file if file.seekable() else io.BufferedReader(RawStream(file), HEAD)
@@ -43,10 +43,10 @@ def opened(path) -> Iterator[io.BufferedReader]:
 
 @contextmanager
 def naming_file(name: str, faults: tuple[type[Exception], ...], says: str = "{}") -> Iterator[None]:
-    """Turn errors of a file's contents into a ValueError with its name; those of the disk stay."""
+    """Turn errors of a file's contents into ValueErrors with its name; disk errors pass through."""
     try:
         yield
-    except TooLargeError:  # has the name already
+    except TooLargeError:  # already has the name
         raise
     except faults as error:
         if isinstance(error, OSError) and error.errno is not None:
@@ -57,7 +57,7 @@ def naming_file(name: str, faults: tuple[type[Exception], ...], says: str = "{}"
 
 
 def one_line(said: object) -> str:
-    """The text of an error, or of a name in a file, in one line of limited length.
+    """Return an error's text, or a name, in one line of limited length.
 
     >>> one_line(ValueError("two\\nlines"))
     'two lines'
@@ -73,7 +73,7 @@ def fill(file: IO[bytes], room: memoryview) -> int:
     """Read until the room is full or the file ends; returns the number of bytes."""
     got = 0
     while got < len(room):
-        # A block at a time: some files copy what they read.
+        # A block at a time, because some files copy what they read.
         n = file.readinto(room[got : got + BLOCK])  # type: ignore[attr-defined]
         if not n:
             break
@@ -82,7 +82,7 @@ def fill(file: IO[bytes], room: memoryview) -> int:
 
 
 def whole(file: BinaryIO, budget: Budget) -> io.BytesIO:
-    """All of a stream in memory, for readers that seek."""
+    """Read a whole stream into memory, for readers that seek."""
     content = io.BytesIO()
     while block := file.read(BLOCK):
         budget.hold(len(block), "its contents take")
@@ -92,7 +92,7 @@ def whole(file: BinaryIO, budget: Budget) -> io.BytesIO:
 
 
 class RawStream(io.RawIOBase):
-    """Anything with ``read`` as a raw stream, which gives less than asked for only at its end."""
+    """A raw stream on any object with ``read``; only the last read is short."""
 
     def __init__(self, file):
         self._file = file
@@ -118,10 +118,10 @@ class RawStream(io.RawIOBase):
 
 
 class LentStream(RawStream):
-    """A stream for pyarrow that can wait until pyarrow has released it.
+    """A stream for pyarrow, whose owner can wait until pyarrow has released it.
 
-    Threads of pyarrow release a file some time after its table is made. If they call Python for
-    that while the process ends, as it does soon after an error, the process aborts.
+    Threads of pyarrow release a file some time after reading its table.  If they call Python while
+    the process exits, for example after an error, the process aborts.
     """
 
     def __init__(self, file):
@@ -129,7 +129,7 @@ class LentStream(RawStream):
         self._returned = threading.Event()
 
     def lend(self) -> io.BufferedReader:
-        """Do not keep a reference: the last one to release it closes it."""
+        """Return the stream; do not keep a reference, because the last release closes it."""
         return io.BufferedReader(self)
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class LentStream(RawStream):
 
 
 def decompressed(file: io.BufferedReader, budget: Budget) -> io.BufferedReader:
-    """The contents of a file, unpacked if it is compressed."""
+    """Return the contents of a file, unpacked if compressed."""
     head = file.peek(HEAD)
     for magic, begin in _COMPRESSED.items():
         if head.startswith(magic) and not _is_npz(head):
@@ -153,7 +153,7 @@ def decompressed(file: io.BufferedReader, budget: Budget) -> io.BufferedReader:
 
 
 class _Unpacked(RawStream):
-    """The contents of a compressed file, which ``begin`` opens; it can seek back to the start."""
+    """The contents of a compressed file that ``begin`` opens; can seek to the start."""
 
     def __init__(self, packed: io.BufferedReader, begin: Callable):
         self._packed, self._begin, self._at = packed, begin, 0
@@ -180,9 +180,9 @@ class _Unpacked(RawStream):
 
 
 class _Chained:
-    """Compressed streams one after another, padded with zeros; other bytes between are an error.
+    """Concatenated compressed streams, padded with zeros; other bytes in between are an error.
 
-    Python's own readers of these formats silently end at such bytes.
+    Python's readers of these formats silently end at such bytes.
     """
 
     def __init__(self, file: io.BufferedReader, decompressor: Callable):
@@ -209,7 +209,7 @@ class _Chained:
 
 
 class _Limited:
-    """Unpacks xz data, which declares the memory that takes, within the budget."""
+    """Unpacks xz data within the budget; xz declares the memory that it needs."""
 
     def __init__(self, budget: Budget):
         most = max(budget.max_bytes, _DICTIONARY)
@@ -228,7 +228,7 @@ class _Limited:
 
 
 def _is_npz(head: bytes) -> bool:
-    """Whether the first file of a zip archive is an array of NumPy's."""
+    """Whether the first file of a zip archive is a NumPy array."""
     length = int.from_bytes(head[26:28], "little")
     return head.startswith(_ZIP) and head[30 : 30 + length].endswith(b".npy")
 
@@ -274,7 +274,7 @@ def _begin_zstandard(file: io.BufferedReader, budget: Budget):
             f"{budget.name} is compressed with zstandard, which needs pyarrow: pip install "
             "widemargin[tables]"
         ) from None
-    # A wrapper, because Arrow closes what it reads from.
+    # A wrapper, because Arrow closes its input.
     return pa.CompressedInputStream(pa.PythonFile(RawStream(file), mode="r"), "zstd")
 
 

@@ -1,7 +1,7 @@
-"""svmlight / LIBSVM text, read in blocks of whole lines by the core.
+"""Read svmlight / LIBSVM text in blocks of lines, which the core parses.
 
 A buffer of text is cut at newlines into one part per thread.  The parts are measured, and all are
-parsed at once into the end of the arrays: the text is never in memory as a whole.
+parsed in parallel to the end of the arrays; memory never holds the whole text.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from widemargin.validation import check_choice, check_number
 
 PART = 4 << 20  # bytes of text per thread and round
 _LEAST_PART = 1 << 14
-_PARTS_PER_BUDGET = 64  # keeps a round's text and rows small against the budget
-_ROW = 36  # bytes: label, query, end, and the start in the matrix
-_TEXT = 64  # bytes of a label that is text, beside its characters
+_PARTS_PER_BUDGET = 64  # bounds a round's text and rows to a fraction of the budget
+_ROW = 36  # bytes per row: label, query, end, start in the matrix
+_TEXT = 64  # bytes of a text label, without its characters
 _BOM = b"\xef\xbb\xbf"
 _ALL_QID = "give a qid to all rows or to none."
 _SHOWN = 40  # characters of a bad token in a message
 
 _FAULTS = {
-    "no_label": "{token!r} stands where the label should be. Every line begins with a label; put "
-    "0 there if it is unknown.",
+    "no_label": "{token!r} is in the place of the label. Every line begins with a label; write "
+    "0 if it is unknown.",
     "many_labels": "{token!r} lists several labels. Multi-label data is not supported: train one "
     "model per label.",
     "bad_label": "the label {token!r} is not a finite number.",
@@ -55,11 +55,11 @@ _FAULTS = {
 
 
 class _ReadAgain(Exception):  # noqa: N818
-    """Labels are text, or indices need 64 bits: the file must be read again."""
+    """Labels are text or indices need 64 bits, so the file must be read again."""
 
 
 class _Result(NamedTuple):
-    """The core's result for a part; see cpp/svmlight.hpp."""
+    """The core's result for a part of the text; see cpp/svmlight.hpp."""
 
     rows: int
     values: int
@@ -89,7 +89,7 @@ def read_svmlight(
     file : binary file
         Seekable, if labels are text or indices above 2^31.
     n_features : int, default=None
-        Number of columns; by default the largest index decides.
+        Number of columns; by default from the largest index.
     zero_based : bool or "auto", default="auto"
         Whether indices count from 0; "auto" is yes if the index 0 occurs.
     dtype : float32 or float64
@@ -97,7 +97,7 @@ def read_svmlight(
         Threads; the result does not depend on it.
     name : str
     max_bytes : int, default=None
-        Memory limit for the rows, by default 80 % of what is free.
+        Memory limit for the rows, by default 80 % of the free memory.
 
     Returns
     -------
@@ -127,11 +127,11 @@ def stream_svmlight(
     name: str = "svmlight text",
     max_bytes: int | Budget | None = None,
 ) -> Iterator[Dataset]:
-    """Read svmlight text piece by piece, in memory that does not grow with the file.
+    """Read svmlight text piece by piece, in bounded memory.
 
-    Parameters are those of `read_svmlight`.  Where the number of features is not known, a piece is
-    as wide as its largest index; ``zero_based="auto"`` goes by the first piece, which also decides
-    whether labels are text.  ``max_bytes`` limits a block and the longest line, not the file.
+    Parameters are those of `read_svmlight`.  Without ``n_features`` a piece is as wide as its
+    largest index.  The first piece decides ``zero_based="auto"`` and whether labels are text.
+    ``max_bytes`` limits a block and the longest line, not the file.
 
     Examples
     --------
@@ -147,9 +147,9 @@ def stream_svmlight(
 def _pieces(
     file: BinaryIO, n_features, zero_based, dtype, n_jobs, budget: Budget, *, whole: bool
 ) -> Iterator[Dataset]:
-    """The rows of a file, a piece for every round of parsing or one of all of them.
+    """Yield the rows of a file, one piece per round of parsing or one in total.
 
-    Numbers and 32-bit indices are parsed first; a file that has others is begun again.
+    Parsing assumes numeric labels and 32-bit indices first, and restarts if a file has others.
     """
     check_choice("zero_based", zero_based, (True, False, "auto"))
     if n_features is not None:
@@ -172,7 +172,7 @@ def _pieces(
                     yield rows.dataset(n_features, zero_based)
                 return
         except _ReadAgain:
-            if has_qid is not None:  # pieces have been handed on
+            if has_qid is not None:  # pieces were already returned
                 problem, way_out = " from some row on", "Read the file as a whole."
             elif not file.seekable():
                 problem = ", which takes a second look at the file, and a pipe cannot be read twice"
@@ -187,7 +187,7 @@ def _pieces(
 def _rounds(
     file: BinaryIO, rows: _GrowingRows, n_threads: int, *, keep: bool = True
 ) -> Iterator[None]:
-    """Parse buffer after buffer into ``rows``, which ``keep`` all of them or only the last."""
+    """Parse buffer after buffer into ``rows``; ``keep`` all, or only the last."""
     part = min(PART, max(_LEAST_PART, rows.budget.max_bytes // _PARTS_PER_BUDGET // n_threads))
     buffer, held, at_start = bytearray(part * n_threads), 0, True
     size, n_read = _size(file) if keep else 0, 0
@@ -214,7 +214,7 @@ def _rounds(
 
 
 def _size(file: BinaryIO) -> int:
-    """Bytes of a plain file; 0 if unknown."""
+    """Return the bytes of a plain file; 0 if unknown."""
     try:
         return os.fstat(file.fileno()).st_size
     except (OSError, AttributeError):
@@ -224,7 +224,7 @@ def _size(file: BinaryIO) -> int:
 def _moved(buffer: bytearray, begin: int, end: int) -> bytearray:
     """Move text to the front of the buffer; return a larger buffer if the text fills it."""
     size = end - begin
-    # A new buffer: threads may still hold arrays of the old one.
+    # A new buffer, because threads may still use the old one.
     moved = bytearray(2 * size) if size == len(buffer) else buffer
     moved[:size] = buffer[begin:end]
     return moved
@@ -253,8 +253,8 @@ class _GrowingRows:
         self.index_dtype: type = np.int32
         self.forget()
         self.n_lines = 0
-        self.expected = 1.0  # size of the file relative to what was read
-        self.spare = 2.0  # growth of the arrays where that size is unknown
+        self.expected = 1.0  # size of the file / bytes read
+        self.spare = 2.0  # growth of the arrays if that is unknown
 
     def forget(self) -> None:
         """Start a new piece in new memory; the caller owns the last one."""
@@ -285,7 +285,7 @@ class _GrowingRows:
             self.check_memory(more)
             return
         needed = self._bytes(self.n_rows + rows, self.n_values + values)
-        self.check_memory(needed)  # with the old arrays, until they are copied
+        self.check_memory(needed)  # in addition to the old arrays, until they are copied
         old = (self.label, self.qid, self.end, self.index, self.value)
         factor = max(self.spare, 1.1 * self.expected)
         factor = min(factor, max(1.0, self.budget.max_bytes / needed))
@@ -345,7 +345,7 @@ class _GrowingRows:
                 self._fail(text, "not_utf8", content.count(b"\n", 0, begin), line_at, begin)
 
     def _fail(self, text: np.ndarray, fault: str, lines: int, line_at: int, at: int) -> NoReturn:
-        """Raise the error of ``fault``, ``lines`` into the text at byte ``at``."""
+        """Raise the error ``fault``, at byte ``at``, ``lines`` after the start of the text."""
         if fault in ("text_label", "wide_index"):
             self.text_labels |= fault == "text_label"
             if fault == "wide_index":
@@ -362,7 +362,7 @@ class _GrowingRows:
 
     def dataset(self, n_features, zero_based) -> Dataset:
         if self.n_rows == 0:
-            raise ValueError(f"{self.name}: no rows in it.")
+            raise ValueError(f"{self.name}: the file has no rows.")
         if 0 < self.with_qid < self.n_rows:
             raise ValueError(
                 f"{self.name}: {self.with_qid} of {self.n_rows} rows have a qid; {_ALL_QID}"
@@ -392,7 +392,7 @@ class _GrowingRows:
         else:
             index = index.astype(np.int64)
         X = sp.csr_array((value, index, start), shape=(self.n_rows, n_features))
-        if self.text_labels:  # every label takes as much as the longest
+        if self.text_labels:  # NumPy stores every label with the longest one's length
             self.check_memory(4 * self.n_rows * max(map(len, self.labels)), "its labels take")
         y = np.array(self.labels) if self.text_labels else self.label[: self.n_rows]
         qid = self.qid[: self.n_rows] if self.with_qid else None

@@ -1,4 +1,4 @@
-"""svmlight / LIBSVM text that reads back to the same numbers."""
+"""Write svmlight / LIBSVM text that reads back to the same numbers."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from widemargin.validation import canonical
 
 _SHOWN = 40  # characters of a bad token in a message
 _WRITE_ROWS = 1000
-_LONGEST_LABEL = 256  # bytes, as the core has it
+_LONGEST_LABEL = 256  # bytes, as in the core
 _LABEL = re.compile(r"(?!(?i:[+-]?nan\())[^\s#:,\x00-\x1f\x7f\ufeff]+")
 
 
 def write_svmlight(path, X, y=None, *, qid=None, zero_based: bool = False) -> None:
-    """Write svmlight text that reads back, in the same number type, to the very same numbers.
+    """Write svmlight text that reads back, in the same number type, to the same numbers.
 
     Parameters
     ----------
     path : path or text file
-        A path is written whole or not at all.
+        A path is written atomically.
     X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,), default=None
         Numbers, or strings without spaces; 0 where there is none. Strings that all are numbers

@@ -1,4 +1,4 @@
-"""CSV, TSV, Parquet and Arrow files as pyarrow's tables: as a whole, or some rows at a time."""
+"""Read CSV, TSV, Parquet and Arrow files as pyarrow tables, whole or in pieces."""
 
 from __future__ import annotations
 
@@ -22,23 +22,26 @@ if TYPE_CHECKING:
 TABLE_FORMATS = ("csv", "tsv", "parquet", "arrow")
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 _ARROW_FILE = b"ARROW1"
-_ARROW_FILE_HEAD = 8  # bytes before the stream that an Arrow file holds
-_COLUMN, _CSV_COLUMN = 4 << 10, 12 << 10  # bytes that a column takes whatever is in it
+_ARROW_FILE_HEAD = 8  # bytes before the stream in an Arrow file
+_COLUMN, _CSV_COLUMN = 4 << 10, 12 << 10  # bytes of overhead per column
 _LEAST_BLOCK = 1 << 16  # bytes of CSV text
-_PIECE = 8 << 20  # bytes of numbers that are unpacked at a time
-_MOST_ROWS, _MOST_ROWS_SPELLED = 1 << 16, 1 << 8  # likewise: each may be a text as long as a page
+_PIECE = 8 << 20  # bytes of numbers unpacked at a time
+_MOST_ROWS, _MOST_ROWS_SPELLED = (
+    1 << 16,
+    1 << 8,
+)  # rows unpacked at a time: each may be a text as long as a page
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Of a CSV file, values that count as missing and columns that are text in any case."""
+    """How to parse a CSV file: values that count as missing, and columns of text."""
 
     na: Sequence[str]
     texts: Collection[str]
 
 
 class LoadedTable(NamedTuple):
-    """The table, whether the file names its columns, and those that it calls categorical."""
+    """A table, whether the file names its columns, and which it declares categorical."""
 
     table: pa.Table
     has_header: bool
@@ -52,11 +55,11 @@ def table_file(
     budget: Budget,
     again: Callable[[], BinaryIO] | None = None,
 ) -> CsvFile | ParquetFile | ArrowFile:
-    """The table in a stream of one of `TABLE_FORMATS`.
+    """Return a reader of a stream in one of `TABLE_FORMATS`.
 
-    It has two ways to be read: as a ``whole``, or in ``pieces`` of rows in order that take about
-    ``n_bytes`` as numbers each.  Columns of CSV text are of ``types`` then; those that have none
-    there, of what suits a piece.  ``again`` opens the text from its start.
+    Read it as a ``whole``, or in ``pieces`` of about ``n_bytes`` as numbers.  In pieces, CSV
+    columns have the given ``types``; without one, the type that fits the piece.  ``again`` opens
+    the text from its start.
     """
     if format in ("csv", "tsv"):
         return CsvFile(again or (lambda: stream), ",;" if format == "csv" else "\t", asked, budget)
@@ -70,10 +73,10 @@ def table_file(
 
 @dataclass(frozen=True)
 class CsvForm:
-    """How a CSV file is spelled: its first bytes, names, and how columns are parsed."""
+    """The form of a CSV file: first bytes, names, and how to parse columns."""
 
     head: bytes
-    rest: bytes  # of the head, without a header
+    rest: bytes  # of the head, without the header line
     spelled: list[str]
     has_header: bool
     delimiter: str
@@ -91,7 +94,7 @@ class CsvForm:
         spelled = fields if has_header else [str(i) for i in range(len(fields))]
         budget.check(len(spelled) * _CSV_COLUMN, f"its {len(spelled)} columns take")
         nulls = [*ConvertOptions().null_values, *asked.na]
-        # Files with a blank after each comma have one before a ? too.
+        # Files with a blank after each comma also have one before "?".
         nulls = [f"{blank}{na}" for na in nulls for blank in ("", " ")]
         rest = second if has_header else first + second
         return cls(first + second, rest, spelled, has_header, delimiter, nulls, set(asked.texts))
@@ -108,14 +111,14 @@ class CsvForm:
         types: Mapping[str, pa.DataType],
         with_names: bool,
     ) -> pa.Table:
-        """Text as a table; columns without a type have one that suits them.
+        """Parse text as a table; infer missing types of columns.
 
-        ``opened`` gives the text to pyarrow alone: an error's frames would keep it otherwise.
+        ``opened`` passes the text to pyarrow only, because an error's frames would keep it alive.
         """
         import pyarrow as pa
         from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
-        # Categories such as 01 stay text even where all of a file's are numbers.
+        # Categories such as 01 stay text even if all of a file's look like numbers.
         own = {name: pa.string() for name in self.texts} | dict(types)
         by_spelling = {name: own[n] for name in self.spelled if (n := name.lstrip(" ")) in own}
         table = read_csv(
@@ -131,7 +134,7 @@ class CsvForm:
 
 @dataclass(frozen=True)
 class CsvFile:
-    """CSV or TSV text, which ``again`` opens from its start."""
+    """CSV or TSV text; ``again`` opens it from its start."""
 
     again: Callable[[], BinaryIO]
     delimiters: str
@@ -146,13 +149,13 @@ class CsvFile:
         before = pa.total_allocated_bytes()
 
         def check_memory() -> None:
-            # Of all threads: a pool of its own would have to outlive every array of the table.
+            # All threads' memory, because a separate pool would have to outlive the table's arrays.
             budget.check(pa.total_allocated_bytes() - before, "its columns take")
 
         # More than any row; pyarrow reads dozens of blocks ahead.
         least = max(_LEAST_BLOCK, budget.max_bytes >> 6)
         block = min(max(BLOCK, 64 * len(form.head)), 1 << 30, least)
-        # Filled to the brim: pyarrow takes a short read for the end.
+        # Filled completely, because pyarrow takes a short read for the end.
         text = LentStream(_Rewound(form.head, stream, check_memory))
         try:
             table = form.read(text.lend, block, types={}, with_names=form.has_header)
@@ -174,7 +177,7 @@ class CsvFile:
 
 
 def whole_records(text: bytes, stream: BinaryIO, n_bytes: int, budget: Budget) -> Iterator[bytes]:
-    """``text`` and what follows, cut behind records; a line break in quotes ends none.
+    """Yield ``text`` and the stream cut after records; line breaks in quotes end no record.
 
     >>> import io
     >>> list(whole_records(b'1,"a', io.BytesIO(b'\\nb"\\n2,c\\n3,d'), 9, Budget(None, "")))
@@ -184,7 +187,7 @@ def whole_records(text: bytes, stream: BinaryIO, n_bytes: int, budget: Budget) -
         text += more
         budget.check(2 * len(text), "a record of it takes")
         n_quotes, end = text.count(b'"'), len(text)
-        while end > 0:  # back to a line break with all quotes before it closed
+        while end > 0:  # back to a line break outside quotes
             cut = text.rfind(b"\n", 0, end) + 1
             n_quotes -= text.count(b'"', cut, end)
             end = cut if n_quotes % 2 == 0 else cut - 1
@@ -198,7 +201,7 @@ def whole_records(text: bytes, stream: BinaryIO, n_bytes: int, budget: Budget) -
 
 
 def _without_blanks(table: pa.Table) -> pa.Table:
-    """Without the blanks that some files have after each comma, in names and texts."""
+    """Remove the blanks that some files have after each comma, from names and texts."""
     import pyarrow as pa
     from pyarrow import compute, types
 
@@ -210,7 +213,7 @@ def _without_blanks(table: pa.Table) -> pa.Table:
 
 
 def _first_record(stream: BinaryIO, budget: Budget) -> bytes:
-    """The bytes up to the end of the first record, which quotes may spread over lines."""
+    """Return the bytes of the first record, which may span lines in quotes."""
     record, quotes, blank = bytearray(), 0, True
     for line in iter(lambda: stream.readline(BLOCK), b""):
         record += line
@@ -223,7 +226,7 @@ def _first_record(stream: BinaryIO, budget: Budget) -> bytes:
 
 
 def _split(record: str, delimiters: str) -> tuple[list[str], str]:
-    """The fields of the record, and the delimiter that is most often outside of quotes."""
+    """Return the record's fields, and the delimiter that occurs most outside quotes."""
     delimiter = max(delimiters, key=re.sub('"[^"]*"', "", record).count)
     lines = io.StringIO(record.lstrip("\r\n"), newline="")
     return next(csv.reader(lines, delimiter=delimiter), []), delimiter
@@ -232,8 +235,8 @@ def _split(record: str, delimiters: str) -> tuple[list[str], str]:
 def _is_header(fields: list[str], second: list[str]) -> bool:
     """Whether the first line names the columns.
 
-    Not if it is all numbers, and not if it is like the second: numbers in the same places, which do
-    not count up as numbers of columns or years do.  An empty field says nothing.
+    False if it is all numbers, or resembles the second: numbers in the same columns that do not
+    count up as column numbers or years do.  Empty fields are ignored.
 
     >>> _is_header(["age", "job"], ["39", "clerk"]), _is_header(["0", "1", "y"], ["7", "9", "no"])
     (True, True)
@@ -258,7 +261,7 @@ def _is_number(field: str) -> bool:
 
 
 class _Rewound:
-    """A file with the bytes put back that were read from its start.
+    """A file with the bytes put back that were already read.
 
     ``before_each`` is called before a block is read.
     """
@@ -275,7 +278,7 @@ class _Rewound:
 
 
 def _without_index(table: pa.Table) -> pa.Table:
-    """An index that pandas saved is no feature, and not the last column either."""
+    """Remove an index that pandas saved."""
     return table.drop_columns([c for c in table.column_names if _PANDAS_INDEX.fullmatch(c)])
 
 
@@ -286,7 +289,7 @@ def _dictionaries(schema: pa.Schema) -> set[str]:
 
 
 def _joined(pieces: Iterator[LoadedTable], budget: Budget) -> LoadedTable:
-    """Join pieces to one table, if it fits in the budget."""
+    """Join pieces to one table within the budget."""
     import pyarrow as pa
 
     parts, total = [], 0
@@ -302,7 +305,7 @@ def _joined(pieces: Iterator[LoadedTable], budget: Budget) -> LoadedTable:
 
 @dataclass(frozen=True)
 class ParquetFile:
-    """Texts come by number, unless their encoding has to be spelled out."""
+    """A Parquet file; texts stay dictionary-encoded if possible."""
 
     stream: BinaryIO
     budget: Budget
@@ -325,7 +328,7 @@ class ParquetFile:
         self.budget.check(n * _COLUMN, f"its {n} columns take")
         columns = [told.schema.column(i) for i in range(n)]
         texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
-        # A page of a few bytes may stand for any number of rows.
+        # A page of a few bytes may represent any number of rows.
         rows = max(1, min(_MOST_ROWS, n_bytes // (8 * max(1, n))))
         try:
             by_number = parquet.ParquetFile(self.stream, metadata=told, read_dictionary=texts)
@@ -343,7 +346,7 @@ class ParquetFile:
 
 @dataclass(frozen=True)
 class ArrowFile:
-    """An IPC file or stream; in memory are the rows of one of its batches."""
+    """An Arrow IPC file or stream; holds one batch of rows in memory."""
 
     stream: BinaryIO
     budget: Budget
@@ -363,7 +366,7 @@ class ArrowFile:
 
 
 def in_pieces(reader: pa.RecordBatchReader, n_bytes: int, budget: Budget) -> Iterator[LoadedTable]:
-    """Batches cut into tables of about so many bytes as numbers."""
+    """Yield batches cut into tables of about ``n_bytes`` as numbers."""
     declared = _dictionaries(reader.schema)
     step = max(1, min(_MOST_ROWS, n_bytes // (8 * max(1, len(reader.schema)))))
     for batch in reader:
@@ -373,10 +376,10 @@ def in_pieces(reader: pa.RecordBatchReader, n_bytes: int, budget: Budget) -> Ite
 def _validated(
     batch: pa.RecordBatch, step: int, declared: set[str], budget: Budget
 ) -> Iterator[LoadedTable]:
-    """So many rows of a batch at a time."""
+    """Yield validated slices of a batch, ``step`` rows at a time."""
     import pyarrow as pa
 
-    # Offsets and numbers of texts are as in the file, and the size is computed from them.
+    # The size is computed from offsets in the file, so validate them first.
     batch.validate(full=True)
     budget.check(batch.nbytes, "some of its rows take")
     table = pa.Table.from_batches([batch])
@@ -385,9 +388,9 @@ def _validated(
 
 
 def _to_arrow_messages(stream: BinaryIO) -> Declared:
-    """Go where the first of them begins.
+    """Seek to the first Arrow message.
 
-    A file is a stream with a head and an index, which a full read does not need.
+    An Arrow file is a stream plus header and footer, which a full read does not need.
     """
     stream.seek(0)
     if stream.read(len(_ARROW_FILE)) == _ARROW_FILE:

@@ -1,7 +1,7 @@
-"""Tables as data: which column is the label, and what the others are.
+"""Read tables: find the label's column, and interpret the others.
 
-`read_table` and `stream_table` take rows by the same function.  A stream sees all of them once
-before the first is handed on, since a piece of CSV text may look otherwise than the whole.
+`read_table` and `stream_table` share the function that interprets rows.  A stream surveys all rows
+before it returns the first, because a part of a CSV file may look different from the whole.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 import numpy as np
 
-from widemargin.budget import Budget, TooLargeError
+from widemargin.budget import Budget
 from widemargin.categories import Tally, tally, text_of_arrow
 from widemargin.data.columns import (
     Rule,
@@ -34,13 +34,13 @@ from widemargin.data.columns import (
 from widemargin.data.dataset import Columns, Dataset, Layout
 from widemargin.data.streams import naming_file, opened
 from widemargin.data.table_files import TABLE_FORMATS, Asked, LoadedTable, in_pieces, table_file
-from widemargin.errors import Message, Parameter, quoted
+from widemargin.errors import Message, Parameter, TooLargeError, quoted
 from widemargin.validation import check_choice
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_CATEGORY = 200  # bytes that a category takes, beside its text
+_CATEGORY = 200  # bytes per category, in addition to its text
 
 
 def read_table(
@@ -59,36 +59,35 @@ def read_table(
     Parameters
     ----------
     file : path or binary file object
-        The table, not compressed as a whole.
+        The table, not compressed.
     format : {"csv", "tsv", "parquet", "arrow"}
         Arrow means an IPC file (Feather too) or an IPC stream. A CSV file may be separated by
         semicolons, and has a header unless its first line is all numbers, or has numbers in the
-        same places as the second; without one the columns are called "0", "1", ...
+        same columns as the second; without one the columns are named "0", "1", ...
     label : str, int, False or None
-        The label's column by name or position; negative positions count from the end. None takes
-        that of ``like``, or the only column named label, target, class or y. False: there are no
-        labels.
+        The label's column by name or position; negative positions count from the end.  None uses
+        that of ``like``, or the only column named label, target, class or y.  False: no labels.
     columns : array of str or None
-        The columns of a model, which are then those of ``X``, in this order. A label column
-        that is not in the file makes ``y`` None, and a file without a header that has one column
-        for each feature is taken by position.
+        The columns of a model, which ``X`` gets in this order.  Without the label's column in the
+        file ``y`` is None; a file without a header is matched by position if it has one column
+        for each feature.
     like : Layout or None
-        All that a model knows of its data; ``columns`` are its columns.
+        Everything that a model knows about its data; ``columns`` are its columns.
     name : str or None
-        What messages call the file; None for its path.
+        The file's name in messages; None for its path.
     max_bytes : int or None
-        The most memory that the table may take, by default 80 % of what is free.
+        Memory limit for the table, by default 80 % of the free memory.
     numeric, categorical, drop : list of str
-        Columns that are taken as numbers or as categories, whatever they look like, or left out.
-        Dates that are numbers count as days since 1970.
+        Columns to read as numbers or as categories, or to leave out.  Dates as numbers are days
+        since 1970.
     na : list of str
-        Values that count as missing, beside empty ones, NA, null, nan and the like.
+        Values that count as missing, in addition to empty ones, NA, null, nan and the like.
 
     Returns
     -------
     Dataset
-        ``X`` is a pyarrow Table: numbers are floating point, NaN where they are missing, and
-        categories dictionaries of texts.  It is an array for a model without names of columns.
+        ``X`` is a pyarrow Table of floating point numbers, NaN if missing, and dictionaries of
+        texts for categories.  For a model without column names it is an array.
 
     Examples
     --------
@@ -128,14 +127,14 @@ def stream_table(
     n_bytes: int,
     budget: Budget,
 ) -> Iterator[Dataset]:
-    """The rows of a table, as `read_table` has them, about ``n_bytes`` at a time.
+    """Yield the rows of a table like `read_table`, about ``n_bytes`` at a time.
 
-    ``again`` opens the table's text from its start, which is done two or three times.
+    ``again`` opens the table's text from its start; it is called two or three times.
     """
     rows = _Rows.of(label, like, rule, budget)
     source = table_file(file, format, rows.asked, budget, again)
     survey = _surveyed(source.pieces(n_bytes, {}), _Survey(rows))
-    if survey.mixed and like is None:  # texts among numbers have to be counted as they are spelled
+    if survey.mixed and like is None:  # columns that mix texts and numbers are counted as text
         survey = _surveyed(source.pieces(n_bytes, survey.types), _Survey(rows))
     if not survey.n_rows:
         raise ValueError("the table has no rows")
@@ -152,7 +151,7 @@ def stream_batches(
 ) -> Iterator[Dataset]:
     """Read the rows of an object with Arrow's stream interface, once.
 
-    Such as a reader or a table of pyarrow, a frame of polars, or a query of DuckDB.
+    For example a pyarrow reader or table, a polars frame, or a DuckDB query.
     """
     import pyarrow as pa
 
@@ -173,7 +172,7 @@ def _surveyed(pieces: Iterator[LoadedTable], survey: _Survey) -> _Survey:
 
 @contextmanager
 def _counted_from(begin: int) -> Iterator[None]:
-    """Rows that an error names are those of a piece."""
+    """Say in errors at which row a piece begins."""
     try:
         yield
     except TooLargeError:
@@ -190,7 +189,7 @@ def _counted_from(begin: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Rows:
-    """How to make data of rows of a table: by a rule, or in the columns of a model (``like``)."""
+    """Interprets rows of a table by a rule, or in the columns of a model (``like``)."""
 
     label: Any
     layout: Layout
@@ -206,18 +205,18 @@ class _Rows:
 
     @property
     def asked(self) -> Asked:
-        """What the rule and the model tell about a CSV file."""
+        """Return what the rule and the model say about parsing a CSV file."""
         columns, texts = self.layout.columns, [*self.rule.categorical]
         if isinstance(columns, list):
             texts += [columns[j] for j in self.layout.categorical]
         return Asked(self.layout.na, texts)
 
     def dataset(self, loaded: LoadedTable) -> Dataset:
-        """Columns and labels of some rows."""
+        """Return columns and labels of some rows."""
         table, layout, label = loaded.table, self.layout, self.label
         _check_table(table)
         if not self._by_name(loaded) and table.num_columns == layout.n_features:
-            label = False  # every column is needed as a feature
+            label = False  # every column is a feature
         target = label_column(label, table.column_names, layout)
         y = None if target is None else labels(target, table[target], self.budget)
         inputs = table if target is None else table.drop_columns(target)
@@ -228,7 +227,7 @@ class _Rows:
             inputs = inputs.drop_columns(list(self.rule.drop))
         if not inputs.num_columns:
             raise ValueError("the table has no feature columns")
-        # A column without values takes no memory in a file, whatever its length.
+        # A column without values takes no space in the file, whatever its length.
         self.budget.check(8 * inputs.num_rows * inputs.num_columns, "its features take")
         if self.of_model:
             X: Any = self._as_model_has(inputs, loaded)
@@ -239,7 +238,7 @@ class _Rows:
         return Dataset(X, y, features, label_name=target, na=layout.na)
 
     def _by_name(self, loaded: LoadedTable) -> bool:
-        """Whether file and model both have names; otherwise columns are taken by position."""
+        """Whether file and model both have names; otherwise match columns by position."""
         return loaded.has_header and isinstance(self.layout.columns, list)
 
     def _as_model_has(self, inputs: pa.Table, loaded: LoadedTable) -> pa.Table | np.ndarray:
@@ -257,7 +256,7 @@ class _Rows:
 
 
 def _check_table(table: pa.Table) -> None:
-    """Raise ValueError unless a table has rows, and columns of different names."""
+    """Raise ValueError unless a table has rows, and columns with different names."""
     repeated = [column for column, count in Counter(table.column_names).items() if count > 1]
     if repeated:
         raise ValueError(f"more than one column is named {quoted(repeated)}; rename them")
@@ -270,21 +269,21 @@ def _check_table(table: pa.Table) -> None:
 
 @dataclass
 class _Column:
-    """What a column holds, in the rows seen so far."""
+    """Type and categories of a column in the rows so far."""
 
     types: set[pa.DataType] = field(default_factory=set)
-    found: Tally | None = None  # of a column of categories
+    found: Tally | None = None  # counts of categories
     n_missing: int = 0
 
     @property
     def n_bytes(self) -> int:
-        """Memory that its categories take."""
+        """Memory for its categories."""
         return 0 if self.found is None else sum(_CATEGORY + len(text) for text in self.found.rows)
 
 
 @dataclass
 class _Survey:
-    """What the columns of a table hold, piece by piece."""
+    """Collects types and categories of a table's columns, piece by piece."""
 
     rows: _Rows
     seen: dict[str, _Column] = field(default_factory=dict)
@@ -293,7 +292,7 @@ class _Survey:
     n_rows: int = 0
 
     def add(self, loaded: LoadedTable) -> Dataset:
-        """Count some rows, and return them as data."""
+        """Count rows and return them as data."""
         data, begin = self.rows.dataset(loaded), self.n_rows
         self.see(loaded)
         if not self.rows.of_model:
@@ -306,23 +305,23 @@ class _Survey:
         return data
 
     def see(self, loaded: LoadedTable) -> None:
-        """Note the types of columns, which is all that a model does not know."""
+        """Record the types of columns, the only facts that a model lacks."""
         for column in loaded.table.schema:
             self.seen.setdefault(column.name, _Column()).types.add(column.type)
         self.n_rows += loaded.table.num_rows
 
     @property
     def types(self) -> dict[str, pa.DataType]:
-        """One type for every column, as if it had been read as a whole."""
+        """Return the type of every column that reading it as a whole would give."""
         return {name: _common(name, column.types) for name, column in self.seen.items()}
 
     @property
     def mixed(self) -> bool:
-        """Whether pieces took a column for different things."""
+        """Whether pieces interpret a column differently."""
         return any(len(column.types) > 1 for column in self.seen.values())
 
     def columns(self) -> Columns | None:
-        """How each column is taken, or why it is not; None where a model knows."""
+        """How to interpret each column, or an error; None for a model's columns."""
         if not self.inputs:
             return None
         rule, own = self.rows.rule, {name: self.seen[name] for name in self.inputs}
@@ -337,7 +336,7 @@ class _Survey:
 
 
 def _count(column: _Column, values: pa.ChunkedArray, begin: int) -> None:
-    """Add values of a column, the first of which is in row ``begin``."""
+    """Count values of a column, starting in row ``begin``."""
     from pyarrow import types
 
     if types.is_dictionary(values.type):
@@ -350,7 +349,7 @@ def _count(column: _Column, values: pa.ChunkedArray, begin: int) -> None:
 
 
 def _common(name: str, types: set[pa.DataType]) -> pa.DataType:
-    """The type that pyarrow finds for a column whose parts are of these types."""
+    """Return the type that pyarrow infers for a column whose parts have these types."""
     import pyarrow as pa
     from pyarrow.types import is_boolean, is_floating, is_integer, is_null
 

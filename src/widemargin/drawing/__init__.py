@@ -1,1 +1,1 @@
-"""Pictures, a file per kind: `widemargin.plots` has their names."""
+"""Plots, a file per kind; `widemargin.plots` exports them."""

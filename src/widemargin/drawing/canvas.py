@@ -1,4 +1,4 @@
-"""Figures and axes to draw on, and texts that are names and no formulas."""
+"""Make figures and axes, and texts without formulas."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 GREY = "0.6"
 NAME: dict[str, Any] = {"parse_math": False}
-"""Of a text that comes from the data: its dollar signs are dollar signs."""
+"""Keywords for text from the data: dollar signs do not start formulas."""
 
 
 def new_figure(n_rows: int, n_columns: int, size: tuple[float, float]) -> tuple[Figure, Any]:
-    """A figure without pyplot, so that no window and no global state is involved."""
+    """Make a figure without pyplot, so without windows and global state."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -24,12 +24,12 @@ def new_figure(n_rows: int, n_columns: int, size: tuple[float, float]) -> tuple[
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Any:
-    """The given axes, or those of a new figure."""
+    """Return the given axes, or those of a new figure."""
     return new_figure(1, 1, size)[1][0, 0] if ax is None else ax
 
 
 def literal(legend) -> None:
-    """Labels of a legend as they are written."""
+    """Show a legend's labels literally."""
     for text in legend.get_texts():
         text.set_parse_math(False)
 

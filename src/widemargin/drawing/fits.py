@@ -1,4 +1,4 @@
-"""How fits went: convergence, and the scores of a search."""
+"""Plot the convergence of fits, and the scores of a search."""
 
 from __future__ import annotations
 
@@ -14,18 +14,28 @@ if TYPE_CHECKING:
 
     from widemargin.selection import Trial
 
+
+from typing import TYPE_CHECKING
+
+from widemargin.drawing.canvas import NAME
+from widemargin.reliability import Reliability
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
 _STYLES = ("-", "--", ":", "-.")
 
 
 def plot_convergence(model, *, ax: Axes | None = None) -> Axes:
-    """Relative duality gap of every batch or binary problem by step, with the tolerance.
+    """Plot the relative duality gap of every batch or binary problem by step, with the tolerance.
 
-    Of tables that have no gap (`AdditiveSVC`, ``tol``), the projected gradient.
+    For tables without a gap (see ``tol`` of `AdditiveSVC`), plot the projected gradient.
 
     Parameters
     ----------
     model : AdditiveSVC or KernelSVC
-        Fitted; of a pipeline, its last step.
+        A fitted machine.
     ax : Axes, default=None
 
     Examples
@@ -45,7 +55,7 @@ def plot_convergence(model, *, ax: Axes | None = None) -> Axes:
             axis.plot(np.flatnonzero(shown) + 1, gaps[shown], lw=1, alpha=0.8, marker=".", ms=3)
             drawn += [gaps[shown].min(), gaps[shown].max()]
     if not drawn:
-        raise ValueError("This model has recorded no steps to plot; an early model has none.")
+        raise ValueError("This model has no recorded steps to plot; early models never have.")
     axis.axhline(model.tol, color=GREY, ls="--", lw=0.8)
     above_line = {"xytext": (0, 3), "textcoords": "offset points"}
     axis.annotate(
@@ -53,7 +63,7 @@ def plot_convergence(model, *, ax: Axes | None = None) -> Axes:
     )
     measured = "projected gradient" if np.isnan(model.duality_gap_) else "relative duality gap"
     axis.set(yscale="log", xlabel="step", ylabel=measured)
-    # A gap of rounding errors would flatten all others.
+    # A gap of mere rounding would flatten the others.
     low, high = max(min(drawn), 1e-3 * model.tol), max(drawn)
     axis.set_ylim(min(low, model.tol) / 2, max(high, model.tol) * 2)
     axis.xaxis.get_major_locator().set_params(integer=True)
@@ -61,7 +71,7 @@ def plot_convergence(model, *, ax: Axes | None = None) -> Axes:
 
 
 def _relative_gap(record: dict) -> float:
-    """AdditiveSVC measures or estimates it after a sweep, KernelSVC knows it after a block."""
+    """Return the gap of a record: measured or estimated by AdditiveSVC, exact by KernelSVC."""
     if "estimate" in record:
         return record.get("measured", record["estimate"])
     primal = record["dual"] + record["gap"]
@@ -69,7 +79,7 @@ def _relative_gap(record: dict) -> float:
 
 
 def plot_search(trials: Sequence[Trial], *, ax: Axes | None = None) -> Axes:
-    """Cross-validated score against C, a line per candidate, as `widemargin.selection.tune` found.
+    """Plot cross-validated scores of `widemargin.selection.tune` against C, a line per candidate.
 
     Parameters
     ----------
@@ -93,11 +103,14 @@ def plot_search(trials: Sequence[Trial], *, ax: Axes | None = None) -> Axes:
     lines: dict[str, list[Trial]] = {}
     for trial in trials:
         lines.setdefault(trial.candidate.name, []).append(trial)
-    for k, (name, own) in enumerate(lines.items()):
-        own = sorted(own, key=lambda t: t.C)
-        x, score = [t.C for t in own], unit * np.array([t.score for t in own])
-        spread = unit * np.array([t.spread for t in own])
-        style = _STYLES[k // 10 % len(_STYLES)]  # there are ten colours
+    for k, (name, of_candidate) in enumerate(lines.items()):
+        of_candidate = sorted(of_candidate, key=lambda t: t.C)
+        x = [t.C for t in of_candidate]
+        score, spread = (
+            unit * np.array([getattr(t, name) for t in of_candidate])
+            for name in ("score", "spread")
+        )
+        style = _STYLES[k // 10 % len(_STYLES)]  # matplotlib has ten colours
         (line,) = axis.plot(x, score, ls=style, marker="o", ms=4, lw=1.2, label=name)
         high = np.minimum(score + spread, unit)
         axis.fill_between(x, score - spread, high, alpha=0.1, color=line.get_color(), lw=0)
@@ -107,3 +120,42 @@ def plot_search(trials: Sequence[Trial], *, ax: Axes | None = None) -> Axes:
     else:
         axis.legend(fontsize=8)
     return axis
+
+
+def plot_reliability(found: Reliability, *, ax: Axes | None = None) -> Axes:
+    """Plot observed frequencies against predicted values, with 95 % intervals.
+
+    Calibrated probabilities lie on the diagonal; frequencies of decision values should only rise.
+
+    Parameters
+    ----------
+    found : Reliability
+        From `widemargin.reliability.reliability`.
+    ax : Axes, default=None
+
+    Returns
+    -------
+    ax : Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import AdditiveSVC
+    >>> from widemargin.reliability import reliability
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ax = plot_reliability(reliability(AdditiveSVC(random_state=0).fit(X, y), X, y))
+    >>> ax.get_xlabel()
+    "lead of the predicted class's decision value"
+    """
+    axes = axes_or_new(ax, (4.2, 3))
+    if found.of == "probability":
+        axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls="--")
+    elif found.of == "decision value":
+        axes.axvline(0, color=GREY, lw=0.6)
+    whiskers = np.maximum([found.share - found.low, found.high - found.share], 0)
+    axes.errorbar(found.said, found.share, whiskers, marker="o", ms=4, lw=1.2, elinewidth=0.8)
+    axes.set_ylim(-0.03, 1.03)
+    what = "lead of the predicted class's decision value" if found.of == "lead" else found.of
+    axes.set_xlabel(what)
+    axes.set_ylabel(f"share of rows: {found.event}", **NAME)
+    return axes

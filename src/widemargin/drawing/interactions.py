@@ -1,4 +1,4 @@
-"""Pairs of columns whose interaction a model misses, as maps of their cells."""
+"""Plot pairs of columns whose interaction a model misses, as maps of cells."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLUMNS = 2
-_LEAST = 10.0  # percent at the ends of the scale: less is no strong colour
-_DARK = 0.6  # of the scale: from there on numbers are white
+_LEAST = 10.0  # least percentage at the ends of the scale, so that small effects stay pale
+_DARK = 0.6  # share of the scale above which numbers are white
 
 
 def plot_pair(pair: Pair, classes, *, ax: Axes | None = None, class_label=None) -> Axes:
-    """Where a class is more or less frequent than an additive model says, in percent of the rows.
+    """Plot by how many per cent of rows a class differs from an additive model's prediction.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def plot_pair(pair: Pair, classes, *, ax: Axes | None = None, class_label=None) 
         ``model.classes_``.
     ax : Axes, default=None
     class_label : object, default=None
-        Which class; by default the one that is furthest off, or the second of two.
+        Which class; by default the one with the largest differences, or the second of two.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def plot_pair(pair: Pair, classes, *, ax: Axes | None = None, class_label=None) 
 
 
 def _effect_of(pair: Pair, classes, class_label) -> tuple[object, np.ndarray]:
-    """A class, and its effect in every cell."""
+    """Return a class and its effect in every cell."""
     labels = list(np.asarray(classes).tolist())
     if class_label is None:
         furthest = int(np.abs(pair.effect).max(axis=(0, 1)).argmax())
@@ -81,7 +81,7 @@ def _effect_of(pair: Pair, classes, class_label) -> tuple[object, np.ndarray]:
 
 
 def plot_pairs(pairs: Sequence[Pair], classes, *, class_label=None) -> Figure:
-    """`plot_pair` of several; the title says the strength, and whether chance would do as much."""
+    """Draw `plot_pair` of several pairs, titled with strength and significance."""
     if not pairs:
         raise ValueError("There are no pairs to plot.")
     width = min(len(pairs), _COLUMNS)
@@ -89,7 +89,7 @@ def plot_pairs(pairs: Sequence[Pair], classes, *, class_label=None) -> Figure:
     figure, axes = new_figure(n_rows, width, (4.6 * width, 3.8 * n_rows))
     for ax, pair in zip(axes.flat, pairs, strict=False):
         plot_pair(pair, classes, ax=ax, class_label=class_label)
-        said = f"explains {100 * pair.strength:.1f} % of what is left"
+        said = f"explains {100 * pair.strength:.1f} % of the residual"
         doubt = "" if pair.stands_out else ", within noise"
         ax.set_title(f"{ax.get_title()}\n{said}{doubt}", fontsize=9, **NAME)
     for ax in list(axes.flat)[len(pairs) :]:

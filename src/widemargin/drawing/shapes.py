@@ -1,4 +1,4 @@
-"""The terms of an additive model: what each adds over its column, and how much they matter."""
+"""Plot shape functions and importances of an additive model's terms."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 _COLUMNS = 4
 _MOST_CLASSES = 10
 _MOST_CATEGORIES = 8
-MOST_BANDS = 3  # classes whose bands can be told apart
+MOST_BANDS = 3  # most classes with distinguishable bands
 _SHORT_ENOUGH = 24  # characters that fit below a picture
-_STRIP = 0.16  # of the height, for how often values occur
+_STRIP = 0.16  # share of the height for the frequency of values
 _STRIP_BARS = 40
 
 
@@ -33,7 +33,7 @@ def plot_shape(
     names=None,
     bands: Bands | None = None,
 ) -> Axes:
-    """What one term adds over the range of its column, and below it how often values occur.
+    """Plot one term's contribution over its column, and the frequency of values below it.
 
     Numbers are a curve in the data's units, from the first to the last value in the training data;
     categories are bars, the most frequent of them.
@@ -41,9 +41,9 @@ def plot_shape(
     Parameters
     ----------
     model : AdditiveSVC, Pipeline or Explanation
-        As `explain` takes it, or what it returned.
+        Anything that `explain` takes, or its result.
     feature : int or str
-        A term by its name, or by the number or name of a feature.
+        A term's name, or the number or name of a feature.
     ax : Axes, default=None
         Where to draw; a new figure by default.
     class_label : object, default=None
@@ -51,7 +51,7 @@ def plot_shape(
     names : sequence of str, default=None
         Of the features.
     bands : Bands, default=None
-        How far the term moves with the training rows: from `widemargin.bands.shape_bands`. Drawn
+        Variation of the term with the training rows, from `widemargin.bands.shape_bands`.  Drawn
         for up to three classes.
 
     Returns
@@ -75,7 +75,9 @@ def plot_shape(
     axes.set_ylabel(_label(classes), **NAME)
     if len(classes) > 1:
         beside = {"loc": "upper left", "bbox_to_anchor": (1, 1), "frameon": False}
-        where: Any = beside if axes.figure.get_layout_engine() else {}  # which makes room for it
+        where: Any = (
+            beside if axes.figure.get_layout_engine() else {}
+        )  # the layout engine makes room for it
         style = {"fontsize": 7, "title": _legend_title(explained), "title_fontsize": 7}
         literal(axes.legend(**style, **where))
     return axes
@@ -84,7 +86,7 @@ def plot_shape(
 def plot_shapes(
     model, *, features=None, names=None, X=None, class_label=None, bands: Bands | None = None
 ) -> Figure:
-    """`plot_shape` of some terms, by default the eight most important.
+    """Draw `plot_shape` of several terms, by default the eight most important.
 
     Parameters
     ----------
@@ -121,14 +123,14 @@ def _explained(model, names) -> Explanation:
 
 
 def _by_importance(explained: Explanation, X) -> tuple[list[Term], np.ndarray]:
-    """The terms and their importances, the largest first."""
+    """Return the terms and their importances, the largest first."""
     size = explained.importances(X)
     order = np.argsort(-size, kind="stable")
     return [explained.terms[k] for k in order], size[order]
 
 
 def _chosen(explained: Explanation, class_label) -> tuple[np.ndarray, np.ndarray]:
-    """The classes to draw, and (n_scores, n_drawn): their scores as sums of the model's."""
+    """Return the classes to draw, and the map (n_scores, n_drawn) from scores to theirs."""
     every, known = explained.machine.classes_, explained.classes
     if class_label is None:
         drawn = known[:_MOST_CLASSES]
@@ -150,7 +152,7 @@ def _legend_title(explained: Explanation) -> str:
 
 
 def _draw(ax, explained: Explanation, term: Term, class_label, bands: Bands | None) -> None:
-    """A term with its name, and the zero line that it goes around."""
+    """Draw a term with its name and a zero line."""
     classes, readout = _chosen(explained, class_label)
     shape = explained.shape(term)
     spread = None
@@ -165,7 +167,7 @@ def _draw(ax, explained: Explanation, term: Term, class_label, bands: Bands | No
 
 
 def _draw_curves(ax, shape: Shape, classes: np.ndarray, spread) -> str:
-    """A line per class over the values that occur, and a dotted one for missing values."""
+    """Draw a line per class over the values that occur, and a dotted one for missing."""
     seen = shape.seen
     if spread is not None:
         begin = int(np.searchsorted(shape.values, seen.values[0]))
@@ -173,7 +175,7 @@ def _draw_curves(ax, shape: Shape, classes: np.ndarray, spread) -> str:
         for k in range(len(classes)):
             ends = (spread[0][part, k], spread[1][part, k])
             ax.fill_between(seen.values, *ends, step="mid", alpha=0.25, lw=0, color=f"C{k}")
-    marker = "o" if len(seen.values) == 1 else None  # no line to see
+    marker = "o" if len(seen.values) == 1 else None  # a single value makes no line
     for k, label in enumerate(classes):
         style = {"lw": 1.2, "drawstyle": "steps-mid", "marker": marker, "ms": 4}
         (line,) = ax.plot(seen.values, seen.scores[:, k], **style, label=short(label))
@@ -186,7 +188,7 @@ def _draw_curves(ax, shape: Shape, classes: np.ndarray, spread) -> str:
 
 
 def _draw_categories(ax, shape: Shape, classes: np.ndarray, spread) -> str:
-    """A group of bars per category, and how many of them are shown if not all are."""
+    """Draw a group of bars per category; return a note if not all are shown."""
     n = len(shape.values)
     shown = np.argsort(-shape.share, kind="stable")[:_MOST_CATEGORIES]
     width = 0.8 / len(classes)
@@ -211,7 +213,7 @@ def _draw_categories(ax, shape: Shape, classes: np.ndarray, spread) -> str:
 
 
 def _draw_strip(ax, left: np.ndarray, width: np.ndarray, share: np.ndarray) -> None:
-    """How often values occur, as grey bars along the lower edge, clear of the curves."""
+    """Draw the frequency of values as grey bars at the lower edge, below the curves."""
     from matplotlib.collections import PolyCollection
 
     low, high = ax.get_ylim()
@@ -227,7 +229,7 @@ def _draw_strip(ax, left: np.ndarray, width: np.ndarray, share: np.ndarray) -> N
 
 
 def plot_importance(model, *, ax: Axes | None = None, names=None, X=None, most: int = 20) -> Axes:
-    """The most important terms as bars: the mean of |contribution|.
+    """Plot the mean |contribution| of the most important terms as bars.
 
     Parameters
     ----------
@@ -238,7 +240,7 @@ def plot_importance(model, *, ax: Axes | None = None, names=None, X=None, most: 
     X : array-like or sparse matrix, default=None
         Data to measure importance on, instead of the training data.
     most : int, default=20
-        So many terms.
+        Number of terms.
 
     Returns
     -------

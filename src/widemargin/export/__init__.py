@@ -1,4 +1,4 @@
-"""Fitted models for other programs: LIBSVM's text format, ONNX, and shape functions as JSON."""
+"""Export fitted models: LIBSVM's text format, ONNX, and shape functions as JSON."""
 
 from widemargin.export.libsvm import export_libsvm
 from widemargin.export.onnx import export_onnx

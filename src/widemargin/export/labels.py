@@ -1,4 +1,4 @@
-"""Class labels as other programs know them: whole numbers or text."""
+"""Class labels for other programs: integers or text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def plain_labels(classes: np.ndarray) -> np.ndarray:
-    """Labels as int64 or as str; integral floats and booleans become numbers.
+    """Convert labels to int64 or str; integral floats and booleans become numbers.
 
     >>> plain_labels(np.array([-1.0, 1.0]))
     array([-1,  1])
@@ -14,7 +14,7 @@ def plain_labels(classes: np.ndarray) -> np.ndarray:
     if all(isinstance(label, str) for label in classes):
         return classes.astype(str)
     if classes.dtype.kind in "biuf":
-        with np.errstate(invalid="ignore"):  # too large: not equal, below
+        with np.errstate(invalid="ignore"):  # too large values become unequal
             whole = classes.astype(np.int64)
         if np.array_equal(whole, classes):
             return whole

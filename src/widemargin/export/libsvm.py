@@ -1,4 +1,4 @@
-"""`KernelSVC` as the text model that LIBSVM's svm-predict reads."""
+"""Export `KernelSVC` as a model file for LIBSVM's svm-predict."""
 
 from __future__ import annotations
 
@@ -17,37 +17,36 @@ from widemargin.kernel import KernelSVC
 from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.linear import LinearModel
 from widemargin.kernel.model import KernelModel
-from widemargin.libsvm.svm_text import SvmText
+from widemargin.libsvm.text import SvmText
 from widemargin.multiclass import every_pair, pair_numbers
 from widemargin.table_encoder import TableEncoder
 from widemargin.units import SCALERS, Units
 
-_INEXACT = "which LIBSVM's format cannot say with this kernel."
+_INEXACT = "which LIBSVM's format cannot express with this kernel."
 
 
 def export_libsvm(model: Any, path: str | os.PathLike) -> None:
     """Write a fitted `KernelSVC` as a LIBSVM model.
 
-    LIBSVM's decision values have the signs of ours: its labels are listed latest class first.
-    Of several classes with the same number of votes LIBSVM takes the first listed, where
-    `KernelSVC` takes the one with the larger sum of decision values.
+    LIBSVM's decision values have the signs of ours, because labels are listed latest class first.
+    Among classes with equally many votes LIBSVM takes the first listed, `KernelSVC` the one with
+    the larger sum of decision values.
 
     Parameters
     ----------
     model : KernelSVC, or a Pipeline of scalers (a `TableEncoder` of numbers too) and one
         Exact (``early=False``), with the kernel "rbf", "poly" or "sigmoid", whole numbers as
-        labels, and two classes or ``multi_class="ovo"``.  Behind scalers the file is for data as
-        it is, if the format can say that: "rbf" with one factor for all features, "poly" and
-        "sigmoid" with scalers that leave zero where it is (MaxAbsScaler).  Sigmoids that
-        ``CalibratedClassifierCV(model, ensemble=False)`` has fitted to it become probA and probB,
-        of two classes.
+        labels, and two classes or ``multi_class="ovo"``.  Behind scalers the file takes unscaled
+        data, if the format can express that: "rbf" with one factor for all features, "poly" and
+        "sigmoid" with scalers that keep zeros (MaxAbsScaler).  For two classes, sigmoids of
+        ``CalibratedClassifierCV(model, ensemble=False)`` become probA and probB.
     path : path
         Written whole or not at all.
 
     Raises
     ------
     ValueError
-        If the format cannot say what the model does.
+        If the format cannot express the model.
 
     Examples
     --------
@@ -93,7 +92,7 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
 
 
 def _sigmoids(model) -> tuple[np.ndarray, np.ndarray] | None:
-    """probA and probB of a calibrated model: the sigmoid of a pair, and of its latest class."""
+    """Return probA and probB of a calibrated model of two classes."""
     if model is uncalibrated(model):
         return None
     _, curves = parts_of(model)
@@ -110,13 +109,14 @@ def _sigmoids(model) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def _units(model) -> Units | None:
-    """What scalers before the machine do; None where there are none."""
+    """Return the combined scaling before the machine; None without scalers."""
     if not (isinstance(model, Pipeline) and isinstance(model[-1], KernelSVC)):
         return None
     check_is_fitted(model)
     for step in model[:-1]:
         scales = isinstance(step, SCALERS) or (
-            isinstance(step, TableEncoder) and step.columns_.are_features  # numbers without gaps
+            isinstance(step, TableEncoder)
+            and step.columns_.are_features  # numbers without missing values
         )
         if not scales and step not in (None, "passthrough"):
             kind = type(step).__name__
@@ -129,10 +129,10 @@ def _units(model) -> Units | None:
 
 
 def _in_units(fitted: KernelModel, units: Units | None) -> tuple[dict[str, float], sp.csr_array]:
-    """Parameters and vectors for data as it is before the scalers, where the kernel allows it.
+    """Return parameters and vectors for unscaled data, if the kernel allows it.
 
-    Distances of rows that are all scaled by one factor are distances times it; inner products with
-    factors alone are those with vectors that have been multiplied once more.
+    One factor for all features multiplies distances; factors without offsets multiply the vectors
+    of inner products once more.
     """
     kernel = fitted.kernel
     assert isinstance(kernel, DotKernel)
@@ -161,18 +161,18 @@ def _way_out() -> str:
 
 
 def _support_vectors(fitted: KernelModel) -> sp.csr_array:
-    """In the units of the data."""
+    """Return the support vectors in the data's units."""
     assert isinstance(fitted.kernel, DotKernel)
     stored, centre = fitted.vectors.matrix, fitted.kernel.centre
     if centre is None:
         return sp.csr_array(stored)
     values = stored + centre
-    values[np.abs(values) < np.spacing(np.abs(stored))] = 0  # zero, but for the rounding
+    values[np.abs(values) < np.spacing(np.abs(stored))] = 0  # zero up to rounding
     return sp.csr_array(values)
 
 
 def _checked_labels(model) -> np.ndarray:
-    """The labels of a model that LIBSVM's format can express."""
+    """Return the labels; refuse models that LIBSVM's format cannot express."""
     if not isinstance(model, KernelSVC):
         raise ValueError(
             f"LIBSVM's format has no {type(model).__name__}, only kernel machines: export a "

@@ -1,4 +1,4 @@
-"""Fitted models and pipelines as ONNX files."""
+"""Export fitted models and pipelines to ONNX."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from widemargin.table_encoder import TableEncoder
 
 
 def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLike) -> None:
-    """Write a fitted model as an ONNX file, of plain operations (opset 17).
+    """Write a fitted model as an ONNX file of standard operators (opset 17).
 
-    The input is "X", float32 of shape (N, n_features); NaN is missing where the model takes that.
-    The names of its columns, where they have some, are a list in JSON, "columns" in the file's
-    metadata.  The outputs are "label", int64 or text of shape (N,), and "scores", float32, which
-    are the values of ``decision_function``: of shape (N,) for two classes, else (N, n_classes).
+    The input is "X", float32 of shape (N, n_features); NaN is missing if the model supports that.
+    The names of its columns, if any, are a JSON list, "columns" in the file's metadata.  The
+    outputs are "label", int64 or text of shape (N,), and "scores", float32: the values of
+    ``decision_function``, of shape (N,) for two classes, else (N, n_classes).
 
-    A model of named columns, or of text, some of which are categories has an input for every
-    column instead, of shape (N, 1) and of its name ("x0", "x1", ... without names): float32, or
-    text, where missing is "" or what Python writes for None, NaN and pandas' NA.  Categories are
-    looked up by the LabelEncoder of ai.onnx.ml (opset 3).
+    A model with categorical columns has an input per column instead, of shape (N, 1) and with its
+    name ("x0", "x1", ... without names): float32, or text, where missing is "" or what Python
+    writes for None, NaN and pandas' NA.  The LabelEncoder of ai.onnx.ml (opset 3) looks up
+    categories.
 
     Parameters
     ----------
     model : AdditiveSVC, KernelSVC or Pipeline
-        A pipeline may begin with a `TableEncoder`, go on with MinMaxScaler, MaxAbsScaler or
-        StandardScaler, and ends in one of the two.  A routed early model computes the kernel
-        values of all clusters, and uses one's.
+        A pipeline may begin with a `TableEncoder`, continue with MinMaxScaler, MaxAbsScaler or
+        StandardScaler, and ends in a machine.  A routed early model computes the kernel
+        values of all clusters, and uses those of one.
     path : path
         Written whole or not at all.
 
     Raises
     ------
     ValueError
-        For what plain operations cannot say: a kernel that is a function or a matrix,
+        If ONNX cannot express the model: a kernel that is a function or a matrix,
         ``early_prediction="bcm"``, other steps of pipelines; or more than 2 GB of numbers.
     ImportError
         Without the package onnx.
@@ -84,7 +84,7 @@ def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLi
 
 
 def _inputs(graph: Graph, steps: list) -> Inputs:
-    """What the model takes, with the numbers as the steps before the last leave them."""
+    """Return the model's inputs, with numbers transformed by the steps before the machine."""
     *before, classifier = steps
     columns = getattr(classifier, "columns_", None) or Columns(classifier.n_features_in_)
     if before and columns.categories:
@@ -103,7 +103,7 @@ def _inputs(graph: Graph, steps: list) -> Inputs:
 
 
 def _metadata(model, inputs: Inputs) -> dict[str, str]:
-    """Names of the columns of a matrix; those of single columns are the inputs' own."""
+    """Return metadata: the names of a matrix's columns."""
     names = getattr(model, "feature_names_in_", None)
     if names is None or "X" not in inputs.declared:
         return {}
@@ -111,7 +111,7 @@ def _metadata(model, inputs: Inputs) -> dict[str, str]:
 
 
 def _scaled(graph: Graph, x: str, scaler) -> str:
-    """What a scaler makes of float32 rows: computed in double precision, each result rounded."""
+    """Scale float32 rows in double precision and round the results."""
     limits = None
     if isinstance(scaler, MinMaxScaler):
         operations = [("Mul", scaler.scale_), ("Add", scaler.min_)]
@@ -119,7 +119,7 @@ def _scaled(graph: Graph, x: str, scaler) -> str:
     elif isinstance(scaler, MaxAbsScaler):
         operations = [("Div", scaler.scale_)]
         limits = (-1, 1) if scaler.clip else None
-    elif isinstance(scaler, StandardScaler):  # which rounds its own numbers first
+    elif isinstance(scaler, StandardScaler):  # rounds its factors first
         operations = [("Sub", scaler.mean_.astype(np.float32))] if scaler.with_mean else []
         operations += [("Div", scaler.scale_.astype(np.float32))] if scaler.with_std else []
     else:
@@ -135,7 +135,7 @@ def _scaled(graph: Graph, x: str, scaler) -> str:
 
 
 def _class_scores(graph: Graph, x: Inputs, model) -> str:
-    """What ``decision_function`` returns, in double precision."""
+    """Compute the values of ``decision_function`` in double precision."""
     if not isinstance(model, AdditiveSVC | KernelSVC):
         raise ValueError(
             f"{type(model).__name__} cannot be exported: give an AdditiveSVC, a KernelSVC, or a "

@@ -1,4 +1,4 @@
-"""An additive model in ONNX: bins by bisection, then tables by look-up; categories by text."""
+"""Additive models in ONNX: bins by bisection, tables by look-up, categories by text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from widemargin.export.onnx_inputs import Inputs
 
 
 def additive_scores(graph: Graph, x: Inputs, model: AdditiveModel, columns: Columns) -> str:
-    """Decision values of the rows x, of shape (N, n_outputs)."""
+    """Compute decision values of the rows x, of shape (N, n_outputs)."""
     terms: list = [model.intercept]
     if columns.n_numbers:
         own = _of_numbers(model, columns.n_numbers)
@@ -36,7 +36,7 @@ def additive_scores(graph: Graph, x: Inputs, model: AdditiveModel, columns: Colu
 
 
 def _of_numbers(model: AdditiveModel, n: int) -> AdditiveModel:
-    """The model of the first n features, which are numbers; the others are indicators."""
+    """Return the model of the first n features, the numbers; the others are indicators."""
     if model.offset is None:
         return replace(model, weights=model.weights[:, :n], n_features=n)
     offset = model.offset[: n + 1]
@@ -44,7 +44,7 @@ def _of_numbers(model: AdditiveModel, n: int) -> AdditiveModel:
 
 
 def _of_indicators(model: AdditiveModel, features: Sequence[int | None]) -> np.ndarray:
-    """What indicators add where a row has them, (len(features), n_outputs); 0 of unknown ones."""
+    """Return contributions of indicators, (len(features), n_outputs); 0 for unknown ones."""
     known = np.array([feature is not None for feature in features])
     out = np.zeros((len(features), model.n_outputs))
     own = np.array([feature for feature in features if feature is not None], dtype=np.int64)
@@ -65,7 +65,7 @@ def _sums_of_numbers(graph: Graph, x: str, model: AdditiveModel) -> str:
 
 
 def _codes(graph: Graph, t: str, thresholds: np.ndarray) -> str:
-    """#{k : thresholds[k] <= t}, bisecting for all values at once."""
+    """Compute #{k : thresholds[k] <= t}, bisecting for all values at once."""
     n_steps = len(thresholds).bit_length()
     counted_from_1 = np.full(1 << n_steps, np.inf)
     counted_from_1[1 : len(thresholds) + 1] = thresholds
@@ -78,13 +78,13 @@ def _codes(graph: Graph, t: str, thresholds: np.ndarray) -> str:
 
 
 def _weighted(graph: Graph, features: str, rank: int, model: AdditiveModel) -> str:
-    """Products of ``features``, of shape (N, n_features, rank), with the weights."""
+    """Multiply ``features``, of shape (N, n_features, rank), with the weights."""
     weights = _by_output(model.weights[:, :, :rank], model)
     return graph("MatMul", graph("Flatten", features, axis=1), weights)
 
 
 def _looked_up(graph: Graph, codes: str, offset: np.ndarray, model: AdditiveModel) -> str:
-    """Sums of the unary method's cells, a few outputs at a time to save memory."""
+    """Sum the unary method's cells, a few outputs at a time to save memory."""
     first, last = offset[:-1].astype(np.int32), offset[1:].astype(np.int32) - 1
     cells = graph("Min", graph("Add", codes, first), last)
     parts = np.split(_by_output(model.weights, model), range(LANES, model.n_outputs, LANES), axis=1)
@@ -93,13 +93,13 @@ def _looked_up(graph: Graph, codes: str, offset: np.ndarray, model: AdditiveMode
 
 
 def _by_output(weights: np.ndarray, model: AdditiveModel) -> np.ndarray:
-    """Blocks of weights, of shape (n_blocks, ..., lanes), as one column per output."""
+    """Reshape blocks of weights, (n_blocks, ..., lanes), to one column per output."""
     columns = np.moveaxis(weights, 0, -2).reshape(-1, len(weights) * model.lanes)
     return columns[:, : model.n_outputs]
 
 
 def _log_polynomials(graph: Graph, t: str, lookup: PolynomialLookup) -> str:
-    """PmSVM's table, computed: Chebyshev polynomials of ln(t + 0.05), and 0 for absent values."""
+    """Compute PmSVM's table: Chebyshev polynomials of ln(t + 0.05), 0 for absent values."""
     low, high = np.log(LOG_OFFSET), np.log(1 + LOG_OFFSET)
     present = graph("Not", graph("IsNaN", t))
     if lookup.encoder.zero_is_absent:

@@ -1,4 +1,4 @@
-"""A growing ONNX graph: every operation returns the name of its result."""
+"""Build an ONNX graph: every operation returns the name of its result."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import scipy.sparse as sp
 
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
 _ML = "ai.onnx.ml"
-MOST_BYTES = (1 << 31) - (1 << 20)  # protobuf's limit, less room for the nodes
+MOST_BYTES = (1 << 31) - (1 << 20)  # protobuf's limit minus room for the nodes
 
 
 class Graph:
-    """Operations of the default domain, or of that of machine learning, and their constants."""
+    """Operations of the default and the machine learning domain, and their constants."""
 
     def __init__(self) -> None:
         try:
@@ -42,19 +42,19 @@ class Graph:
         return output
 
     def ml(self, op: str, *inputs, **attributes) -> str:
-        """The same in the domain of machine learning."""
+        """Append an operation of the domain of machine learning."""
         self._domains[_ML] = ML_OPSET
         return self(op, *inputs, domain=_ML, **attributes)
 
     def reserve(self, names: Iterable[str]) -> None:
-        """Inputs that are called by names of their own, which no result may have."""
+        """Reserve the names of inputs, so that no result gets them."""
         self._reserved = frozenset(names)
 
     def cast(self, x: str, dtype) -> str:
         return self("Cast", x, to=self._type(dtype))
 
     def columns(self, rows: np.ndarray, column: Callable[[str], str]) -> str:
-        """A matrix whose column k is ``column(rows[k])``, made one row at a time."""
+        """Compute a matrix whose column k is ``column(rows[k])``, one row at a time."""
         outer, self._nodes = self._nodes, []
         row = self._name()
         result = column(row)
@@ -66,7 +66,7 @@ class Graph:
         return self("Transpose", self("Scan", rows, body=body, num_scan_inputs=1))
 
     def serialised(self, inputs: dict, outputs: dict, metadata: dict[str, str]) -> bytes:
-        """The checked model as bytes; ``inputs`` and ``outputs`` give names, dtypes and shapes."""
+        """Return the checked model as bytes; inputs and outputs map names to dtypes and shapes."""
         helper = self._onnx.helper
         model = helper.make_model(
             self._graph(inputs, outputs, self._constants),

@@ -1,4 +1,4 @@
-"""What an ONNX file takes: one matrix, or a column each where some of them are categories."""
+"""Inputs of an ONNX file: one matrix, or one input per column if some are categories."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from widemargin.export.onnx_graph import Graph
 from widemargin.table_encoder import TableEncoder
 
 OUTPUTS = ("label", "scores")
-# What runtimes make of a missing value in a column of text: Python's words, or nothing.
+# Texts that runtimes pass for a missing value: Python's words, or nothing.
 _MISSING_TEXTS = ("", "None", "nan", "<NA>", "NaT")
 
 
 class Inputs(NamedTuple):
-    """The inputs of a graph, and where it finds numbers and categories.
+    """The inputs of a graph, with the names of its numbers and categories.
 
     Attributes
     ----------
@@ -25,8 +25,8 @@ class Inputs(NamedTuple):
     numbers : str
         float32 of shape (N, n_numbers).
     places : dict of int to str
-        Of every column of categories the places of those of all rows, int64 of shape (N,): after
-        them follows "missing", and last what the training data did not have.
+        For every categorical column the category indices of all rows, int64 of shape (N,);
+        "missing" follows the categories, and unknown categories are last.
     """
 
     declared: dict[str, tuple]
@@ -35,7 +35,7 @@ class Inputs(NamedTuple):
 
 
 def encoded_input(graph: Graph, encoder: TableEncoder) -> Inputs:
-    """Columns of a table as the numbers that a `TableEncoder` makes of them."""
+    """Encode columns of a table as a `TableEncoder` does."""
     columns = encoder.columns_
     found = model_input(graph, encoder, columns)
     parts = []
@@ -48,7 +48,7 @@ def encoded_input(graph: Graph, encoder: TableEncoder) -> Inputs:
         features = columns.features(j)
         if features.number is not None:
             has = graph("Gather", missing, [features.number], axis=1)
-        else:  # missing comes after the categories, and what is unknown after that
+        else:  # index n is missing, n + 1 is unknown
             known = np.arange(len(features.categories) + (features.missing is not None))
             has = graph("Equal", graph("Unsqueeze", found.places[j], [1]), known)
         parts.append(graph.cast(has, np.float32))
@@ -56,7 +56,7 @@ def encoded_input(graph: Graph, encoder: TableEncoder) -> Inputs:
 
 
 def model_input(graph: Graph, model, columns: Columns) -> Inputs:
-    """Columns as the first part of a model takes them."""
+    """Return the inputs of the model's first part."""
     if not columns.categories:
         return matrix_input(columns.n_columns)
     names = getattr(model, "feature_names_in_", None)
@@ -64,12 +64,12 @@ def model_input(graph: Graph, model, columns: Columns) -> Inputs:
 
 
 def matrix_input(d: int) -> Inputs:
-    """Rows of numbers."""
+    """Return one input with rows of numbers."""
     return Inputs({"X": (np.float32, ["N", d])}, "X", {})
 
 
 def table_input(graph: Graph, columns: Columns, names: list[str] | None) -> Inputs:
-    """Rows in which some columns are categories: as a matrix where all of them are numbers."""
+    """Return inputs for rows with categories: a matrix if all categories are numbers."""
     numbers = {j: _as_numbers(own) for j, own in columns.categories.items()}
     known = {j: own for j, own in numbers.items() if own is not None}
     if names is None and len(known) == len(numbers):
@@ -83,7 +83,7 @@ def table_input(graph: Graph, columns: Columns, names: list[str] | None) -> Inpu
 
 
 def _column_inputs(graph: Graph, columns: Columns, names: list[str]) -> Inputs:
-    """A column of numbers or of text for each name, of shape (N, 1)."""
+    """Return an input of numbers or text for each name, of shape (N, 1)."""
     clash = next((name for name in OUTPUTS if name in names), None)
     if clash is not None:
         raise ValueError(
@@ -127,7 +127,7 @@ def _places_of_numbers(graph: Graph, column: int, categories: np.ndarray) -> str
 
 
 def _as_numbers(categories: tuple[str, ...]) -> np.ndarray | None:
-    """The float32 that each is the text of; None where some are not, or have the same."""
+    """Parse categories as distinct float32 numbers; return None if that is impossible."""
     try:
         found = np.array([float(text) for text in categories]).astype(np.float32)
     except ValueError:

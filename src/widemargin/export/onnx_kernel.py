@@ -1,4 +1,4 @@
-"""A kernel model in ONNX: kernel values, the cluster that a row belongs to, votes of pairs."""
+"""Kernel models in ONNX: kernel values, clusters of rows, votes of pairs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from widemargin.kernel.partition import KernelRouter, PointRouter
 from widemargin.kernel.precision import predicts_in_single
 from widemargin.multiclass import Coding
 
-ROUNDING = 3e-5  # of the margin, above which kernel values are in double precision
+ROUNDING = 3e-5  # of the margin; larger errors need kernel values in double precision
 
 
 def kernel_scores(graph: Graph, x: str, model: KernelModel | LinearModel) -> str:
-    """Decision values of the rows x, of shape (N, n_outputs)."""
+    """Compute decision values of the rows x, of shape (N, n_outputs)."""
     if isinstance(model, LinearModel):
         values = graph("MatMul", graph.cast(x, np.float64), np.ascontiguousarray(model.weights.T))
         return graph("Add", values, model.intercept)
@@ -27,7 +27,9 @@ def kernel_scores(graph: Graph, x: str, model: KernelModel | LinearModel) -> str
     if single and not predicts_in_single(kernel, vectors, model.coef, ROUNDING):
         kernel, vectors = kernel.in_double(), vectors.in_double()
     centre = kernel.centre if isinstance(kernel, DotKernel | FunctionKernel) else None
-    if centre is not None and centre.any():  # onnxruntime drops what does nothing, and misses it
+    if (
+        centre is not None and centre.any()
+    ):  # onnxruntime fails on a subtraction of zeros that it removed
         x = graph("Sub", graph.cast(x, np.float64), centre)
     rows = graph.cast(x, kernel.dtype)
     values = _kernel_values(graph, rows, kernel, vectors)
@@ -38,7 +40,7 @@ def kernel_scores(graph: Graph, x: str, model: KernelModel | LinearModel) -> str
 
 
 def votes(graph: Graph, scores: str, coding: Coding) -> str:
-    """Scores of pairs of classes as scores of classes (`Coding.scores`)."""
+    """Turn scores of pairs into scores of classes (`Coding.scores`)."""
     sign = coding.targets.T
     won = graph.cast(graph("Greater", scores, 0.0), np.float64)
     n_votes = graph("Add", graph("MatMul", won, sign), np.sum(sign < 0, axis=0, dtype=float))
@@ -68,7 +70,7 @@ def _sums(graph: Graph, values: str, coef: np.ndarray) -> str:
 
 
 def _kernel_values(graph: Graph, rows: str, kernel: Kernel, vectors) -> str:
-    """k(rows, vectors), of shape (N, n_vectors)."""
+    """Compute k(rows, vectors), of shape (N, n_vectors)."""
     if not isinstance(kernel, DotKernel) or kernel.is_far(vectors):
         return _kernel_of_sums(graph, rows, kernel, vectors.matrix)
     gamma, coef0, degree = (kernel.dtype(v) for v in (kernel.gamma, kernel.coef0, kernel.degree))
@@ -82,9 +84,9 @@ def _kernel_values(graph: Graph, rows: str, kernel: Kernel, vectors) -> str:
 
 
 def _kernel_of_sums(graph: Graph, rows: str, kernel: Kernel, vectors: np.ndarray) -> str:
-    """exp(-gamma sum_j d(x_j, z_j)), one vector z at a time to save memory.
+    """Compute exp(-gamma sum_j d(x_j, z_j)), one vector z at a time to save memory.
 
-    Of laplacian and chi2, and of rbf where squared norms would cancel.
+    For laplacian and chi2, and for rbf if squared norms would cancel.
     """
 
     def distance(vector: str) -> str:
@@ -102,7 +104,7 @@ def _kernel_of_sums(graph: Graph, rows: str, kernel: Kernel, vectors: np.ndarray
 
 
 def _cluster(graph: Graph, rows: str, router) -> str:
-    """The number of each row's cluster, of shape (N, 1); in double precision, as it is here."""
+    """Compute each row's cluster, of shape (N, 1), in double precision."""
     rows, router = graph.cast(rows, np.float64), router.in_double()
     if isinstance(router, PointRouter):
         half_norms = np.einsum("kd,kd->k", router.centres, router.centres) / 2

@@ -1,4 +1,4 @@
-"""`AdditiveSVC` as its shape functions, in JSON: what each feature adds to the decision."""
+"""Export the shape functions of `AdditiveSVC` as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from widemargin.terms import Explanation, explain
 
 
 def shape_functions(model: AdditiveSVC | Pipeline, names=None) -> dict[str, Any]:
-    """The shape functions of a fitted `AdditiveSVC`, as what JSON knows.
+    """Return the shape functions of a fitted `AdditiveSVC` as JSON values.
 
     Parameters
     ----------

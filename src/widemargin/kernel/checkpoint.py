@@ -24,12 +24,11 @@ from safetensors.numpy import save as pack
 
 from widemargin.budget import Budget
 from widemargin.digest import digest
-from widemargin.errors import Message, Parameter
+from widemargin.errors import Message, Parameter, warn_user
 from widemargin.fields import Fields, strict_json
 from widemargin.files import Folder
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
-from widemargin.warning import warn_user
 
 MAGIC = b"widemargin checkpoint 4\n"
 _HEAD = "fit.json"

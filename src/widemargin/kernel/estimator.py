@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.classifier import MarginClassifier
-from widemargin.errors import Message, Parameter, ParameterError
+from widemargin.errors import LostClassWarning, Message, Parameter, ParameterError, warn_user
 from widemargin.kernel.attributes import SvcAttributes, refusing_others
 from widemargin.kernel.backend import Host
 from widemargin.kernel.input import rows_of_objects
@@ -31,7 +31,6 @@ from widemargin.validation import (
     check_X,
     machine_of_kernel,
 )
-from widemargin.warning import LostClassWarning, warn_user
 
 FIRST_LOOK, LOOKED_AT = 64, 1000  # rows of a class that may be predicted nowhere
 LARGEST = 1e30  # gamma and coef0 that single precision can work with

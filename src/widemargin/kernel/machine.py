@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 
 from widemargin.digest import digest
 from widemargin.engine import Threads
-from widemargin.errors import CONVERGING, Message
+from widemargin.errors import CONVERGING, Message, warn_user
 from widemargin.kernel.attributes import coefficients, intercepts, iterations
 from widemargin.kernel.backend import MOST_ROWS, Backend, Host
 from widemargin.kernel.certificate import is_definite
@@ -53,7 +53,6 @@ from widemargin.progress import log, progress_of
 from widemargin.resources import LEAST_MEMORY, free_memory, one_blas_thread, total_memory
 from widemargin.stored import Store, StoredMatrix
 from widemargin.validation import check_sums, median
-from widemargin.warning import warn_user
 
 EARLY_ROWS = 8000
 CACHE_SHARE = 0.25  # of the machine's memory, which is the same whatever else is running

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from widemargin.history import continued
 from widemargin.kernel.kernels import Kernel
+from widemargin.progress import continued
 
 TINY = float(np.finfo(np.float64).tiny)
 

@@ -9,9 +9,9 @@ from typing import Self
 
 import numpy as np
 
+from widemargin.errors import warn_user
 from widemargin.kernel.kernels import TILE
 from widemargin.resources import one_blas_thread
-from widemargin.warning import warn_user
 
 IDLE = 5.0  # seconds after which a worker without tasks gives its buffers back
 RESERVE = 64 << 20  # bytes that a cache leaves free: blocks of kernel values, variables, copies

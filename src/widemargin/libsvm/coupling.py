@@ -1,6 +1,6 @@
-"""Probabilities of classes from those of pairs (Wu, Lin and Weng 2004, their second method).
+"""Couple pairwise probabilities (Wu, Lin and Weng 2004, second method).
 
-LIBSVM stops early, so its numbers are those of this very iteration.
+LIBSVM stops early, so equal numbers need the same iteration.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from itertools import combinations
 
 import numpy as np
 
-_LEAST = 1e-7  # probability of a pair
+_LEAST = 1e-7  # least probability of a pair
 _MOST_SWEEPS = 100
-_CLOSE = 0.005  # to the solution, over the number of classes
-_AT_ONCE = 1 << 20  # numbers of the matrices of rows
+_CLOSE = 0.005  # stopping tolerance times the number of classes
+_AT_ONCE = 1 << 20  # numbers in a block's matrices
 
 
 def sigmoid(values: np.ndarray, slope: np.ndarray, offset: np.ndarray) -> np.ndarray:
-    """Platt's 1 / (1 + exp(slope * value + offset)), without overflow."""
+    """Return Platt's 1 / (1 + exp(slope * value + offset)) without overflow."""
     z = slope * values + offset
     small = np.exp(-np.abs(z))
     return np.where(z >= 0, small, 1.0) / (1 + small)
 
 
 def coupled(pairs: np.ndarray, n_classes: int) -> np.ndarray:
-    """(n_rows, n_classes) from the probability of the first class of each pair.
+    """Return (n_rows, n_classes) from the probability of the first class of each pair.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def coupled(pairs: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def _coupled_block(pairs: np.ndarray, n_classes: int) -> np.ndarray:
-    """Of a few rows, each of which has a square matrix of its classes."""
+    """Couple a block of rows, with a matrix of classes by classes for each."""
     if n_classes == 2:
         return np.hstack([pairs, 1 - pairs])
     r = np.zeros((len(pairs), n_classes, n_classes))
@@ -63,7 +63,7 @@ def _coupled_block(pairs: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def _sweep(Q: np.ndarray, p: np.ndarray, Qp: np.ndarray, pQp: np.ndarray) -> np.ndarray:
-    """One step along every class, normalised after each."""
+    """Update every class once and normalise after each."""
     for t in range(p.shape[1]):
         own = Q[:, t, t]
         step = (pQp - Qp[:, t]) / own

@@ -1,4 +1,4 @@
-"""Estimators that predict as LIBSVM and LIBLINEAR do, with models that these have trained."""
+"""Estimators that predict with models trained by LIBSVM and LIBLINEAR, as those programs do."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ from widemargin.kernel.kernels import DENSE_FROM, DotKernel
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.moments import mean_row, share_of_nonzeros
 from widemargin.libsvm.coupling import coupled, sigmoid
-from widemargin.libsvm.linear_text import LinearText
-from widemargin.libsvm.svm_text import SvmText
+from widemargin.libsvm.text import LinearText, SvmText
 from widemargin.multiclass import Coding
 
 _KERNELS = {"polynomial": "poly", "linear": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
-_KERNELS |= {"precomputed": "poly"}  # whose vectors pick values of a row
-_LINEAR = {"degree": 1, "gamma": 1.0, "coef0": 0.0}  # as a polynomial
+_KERNELS |= {"precomputed": "poly"}  # its vectors select values of a row
+_LINEAR = {"degree": 1, "gamma": 1.0, "coef0": 0.0}  # a polynomial of degree 1
 
 
 class ForeignClassifier(ClassifierMixin, BaseEstimator):
-    """What both kinds have: labels in their own order, and rows of any width.
+    """Base class: labels in the file's order, rows of any width.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels in ascending order, as the columns of decision values and probabilities.
     labels_ : ndarray of shape (n_classes,)
-        In the order of the file: of equal votes or values, the first one wins.
+        In the order of the file: the first label wins among equal votes or values.
     n_features_in_ : int
         The number of features of the model.  Rows may have fewer (the others are zero) or more.
     """
@@ -53,7 +52,7 @@ class ForeignClassifier(ClassifierMixin, BaseEstimator):
         return hasattr(self, "labels_")
 
     def fit(self, X, y):
-        """Refused: what this estimator knows comes from a file."""
+        """Raise: this estimator comes from a file and cannot be fitted."""
         raise NotImplementedError(
             f"{type(self).__name__} predicts with a model that was trained elsewhere. Fit a "
             "KernelSVC or AdditiveSVC."
@@ -63,31 +62,31 @@ class ForeignClassifier(ClassifierMixin, BaseEstimator):
         self.labels_, self.classes_ = labels, np.sort(labels)
 
     def _in_order(self, columns: np.ndarray) -> np.ndarray:
-        """Columns of labels as columns of classes."""
+        """Reorder columns of labels as columns of classes."""
         return columns[:, np.argsort(self.labels_)]
 
     def _rows(self, X) -> tuple[Any, Any]:
-        """The features that the model knows, and the others."""
+        """Split the rows into the model's features and the others."""
         X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_features=0)
         d = self.n_features_in_
         own, others = X[:, :d], X[:, d:]
-        if own.shape[1] < d:  # compressed, whatever it was: d may be anything
+        if own.shape[1] < d:  # sparse, because d may be huge
             own = sp.csr_array(own)
             own = sp.csr_array((own.data, own.indices, own.indptr), shape=(own.shape[0], d))
         return own, others
 
 
 class LibsvmSVC(ForeignClassifier):
-    """A classifier that LIBSVM has trained; `widemargin.load` reads its file.
+    """A classifier trained by LIBSVM; `widemargin.load` reads its file.
 
-    Pairs of classes vote.  Of equal votes the label that the file lists first wins, as in LIBSVM.
+    Pairs of classes vote.  Among equal votes the label listed first in the file wins, as in LIBSVM.
     Models of a precomputed kernel take rows as LIBSVM's files have them: a serial number, which may
     be anything, and the kernel's values with the 1st, 2nd, ... row of the training data.
 
     Parameters
     ----------
     n_jobs : int, default=None
-        Threads that predict.
+        Threads for prediction.
     """
 
     def __init__(self, n_jobs: int | None = None):
@@ -108,20 +107,20 @@ class LibsvmSVC(ForeignClassifier):
         return self
 
     def pair_values(self, X) -> np.ndarray:
-        """LIBSVM's decision values: pairs in the order of ``labels_``, positive for the first."""
+        """Return LIBSVM's decision values of pairs of ``labels_``, positive for the first."""
         own, others = self._rows(X)
         values = self.model_.decision(own, Host(effective_n_jobs(self.n_jobs)))
-        if self.kernel_ == "rbf" and others.shape[1]:  # they only make rows more distant
+        if self.kernel_ == "rbf" and others.shape[1]:  # unknown features only add to distances
             squares = others.multiply(others) if sp.issparse(others) else np.square(others)
             far = np.asarray(squares.sum(axis=1)).ravel()
             values *= np.exp(-self.gamma_ * far)[:, None]
         return values - self.rho_
 
     def decision_function(self, X) -> np.ndarray:
-        """Of two classes the value, positive for ``classes_[1]``; of several, votes of each.
+        """Return a value per row for two classes, positive for ``classes_[1]``; votes for several.
 
-        Votes are whole numbers and, to tell equals apart, a fraction that follows the sum of
-        decision values; `predict` goes by whole votes, as LIBSVM does.
+        Votes are whole numbers plus a fraction that breaks ties by the sum of decision values;
+        `predict` uses the whole votes, as LIBSVM does.
         """
         values = self.pair_values(X)
         scores = Coding("ovo", len(self.labels_)).scores(-values)
@@ -130,7 +129,7 @@ class LibsvmSVC(ForeignClassifier):
         return self._in_order(scores)
 
     def predict(self, X) -> np.ndarray:
-        """Labels, as svm-predict writes them."""
+        """Return the labels that svm-predict writes."""
         values, n = self.pair_values(X), len(self.labels_)
         votes = np.zeros((len(values), n), dtype=int)
         for k, (i, j) in enumerate(combinations(range(n), 2)):
@@ -140,14 +139,14 @@ class LibsvmSVC(ForeignClassifier):
 
     @available_if(lambda model: model.sigmoids_ is not None)
     def predict_proba(self, X) -> np.ndarray:
-        """Probabilities of ``classes_``, as svm-predict -b 1 has them."""
+        """Return the probabilities of ``classes_`` that svm-predict -b 1 writes."""
         assert self.sigmoids_ is not None
         pairs = sigmoid(self.pair_values(X), *self.sigmoids_)
         return self._in_order(coupled(pairs, len(self.labels_)))
 
 
 class LiblinearClassifier(ForeignClassifier):
-    """A classifier that LIBLINEAR has trained; `widemargin.load` reads its file."""
+    """A classifier trained by LIBLINEAR; `widemargin.load` reads its file."""
 
     def _keep(self, text: LinearText) -> LiblinearClassifier:
         self._keep_labels(text.labels)
@@ -157,17 +156,17 @@ class LiblinearClassifier(ForeignClassifier):
         return self
 
     def values(self, X) -> np.ndarray:
-        """LIBLINEAR's decision values, in the order of ``labels_``; of two, of the first alone."""
+        """Return LIBLINEAR's decision values, in the order of ``labels_``; one column for two."""
         own, _ = self._rows(X)  # other features have no weight
         return np.asarray(own @ self.weights_) + self.intercept_
 
     def _of_labels(self, X) -> np.ndarray:
-        """A column for every label."""
+        """Return a column per label."""
         values = self.values(X)
         return values if values.shape[1] > 1 else np.hstack([values, -values])
 
     def decision_function(self, X) -> np.ndarray:
-        """Of two classes one value, positive for ``classes_[1]``."""
+        """Return decision values; one per row for two classes, positive for ``classes_[1]``."""
         values = self.values(X)
         if values.shape[1] == 1:
             return values[:, 0] if self.labels_[0] == self.classes_[1] else -values[:, 0]
@@ -175,7 +174,7 @@ class LiblinearClassifier(ForeignClassifier):
         return scores if len(self.classes_) > 2 else scores[:, 1] - scores[:, 0]
 
     def predict(self, X) -> np.ndarray:
-        """Labels, as LIBLINEAR's predict writes them."""
+        """Return the labels that LIBLINEAR's predict writes."""
         values = self.values(X)
         if values.shape[1] == 1:
             return self.labels_[np.where(values[:, 0] > 0, 0, 1)]
@@ -183,7 +182,7 @@ class LiblinearClassifier(ForeignClassifier):
 
     @available_if(lambda model: model.is_logistic_)
     def predict_proba(self, X) -> np.ndarray:
-        """Probabilities of ``classes_``, as LIBLINEAR's predict -b 1 has them."""
+        """Return the probabilities of ``classes_`` that LIBLINEAR's predict -b 1 writes."""
         one = np.ones(1)
         found = sigmoid(self._of_labels(X), -one, 0 * one)
         return self._in_order(found / found.sum(axis=1, keepdims=True))

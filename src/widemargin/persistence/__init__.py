@@ -1,4 +1,4 @@
-"""`save` and `load`: one safetensors file per model, checked as it is read, never executed."""
+"""`save` and `load`: one safetensors file per model, checked while reading, never executed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,13 @@ from widemargin.persistence.container import (
     read_container,
     write_container,
 )
-from widemargin.persistence.header import Header, feature_names, read_header
+from widemargin.persistence.header import (
+    Header,
+    feature_names,
+    pack_record,
+    read_header,
+    unpack_record,
+)
 from widemargin.persistence.kernel import pack_kernel, unpack_kernel
 from widemargin.persistence.parameters import (
     MissingKernelError,
@@ -47,13 +53,12 @@ from widemargin.persistence.parts import (
     unpack_part,
     unpack_width,
 )
-from widemargin.persistence.record import pack_record, unpack_record
 
 __all__ = ["Header", "MissingKernelError", "load", "read_header", "save"]
 
 
 class _Kind(NamedTuple):
-    """How to store an estimator, and the field of its fit record that no other machine has."""
+    """How to store an estimator, and the fit record's field that only this machine has."""
 
     estimator: type[Machine]
     pack: Callable
@@ -80,7 +85,7 @@ def save(model, path, *, notes: dict | None = None) -> None:
         Written to a temporary file and renamed, so an older model there survives any accident.
         A model that `load` would refuse is not written.
     notes : dict, default=None
-        Plain values (JSON) to keep in the header, such as where the data came from.
+        Plain values (JSON) for the header, such as the origin of the data.
 
     Examples
     --------
@@ -105,7 +110,7 @@ def save(model, path, *, notes: dict | None = None) -> None:
 
 
 def load(path, *, kernel: Callable | None = None, max_bytes: int | None = None):
-    """Read a model that `save` wrote, or LIBSVM or LIBLINEAR; safe on files of unknown origin.
+    """Load a model written by `save`, LIBSVM or LIBLINEAR; safe for files of unknown origin.
 
     Everything is checked before it is used (types, shapes, ranges, finiteness) and nothing is
     executed.
@@ -123,13 +128,13 @@ def load(path, *, kernel: Callable | None = None, max_bytes: int | None = None):
     Returns
     -------
     AdditiveSVC, KernelSVC, Pipeline, CalibratedClassifierCV or scaler
-        Ready to predict; of LIBSVM's and LIBLINEAR's text models a `LibsvmSVC` or
+        Ready to predict; for LIBSVM's and LIBLINEAR's text models a `LibsvmSVC` or
         `LiblinearClassifier`, which predict as those programs do.
 
     Raises
     ------
     ValueError
-        If the file is damaged, from a newer version, or no model at all.
+        If the file is damaged, from a newer version, or not a model.
     """
     if is_foreign(path):
         if kernel is not None:
@@ -139,7 +144,7 @@ def load(path, *, kernel: Callable | None = None, max_bytes: int | None = None):
 
 
 def _restored(fields: Fields, arrays: Arrays, kernel: Callable | None):
-    """A model of what its file holds, all of it checked."""
+    """Build a model from its file's checked content."""
     with arrays.budget:
         model = _unpack(fields, arrays, kernel)
         if fields.has("calibration"):
@@ -149,7 +154,7 @@ def _restored(fields: Fields, arrays: Arrays, kernel: Callable | None):
 
 
 def _pack_calibrated(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
-    """A model with or without curves to probabilities."""
+    """Pack a model, calibrated or not."""
     header, arrays = _pack(uncalibrated(model))
     if model is uncalibrated(model):
         return header, arrays
@@ -204,7 +209,7 @@ def _pack_pipeline(pipeline: Pipeline) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def _way_out(part: Any) -> str:
-    """What can be saved in place of scikit-learn's own preparations of columns."""
+    """Return advice on what to use instead of scikit-learn's transformers of columns."""
     others = ("ColumnTransformer", "OneHotEncoder", "OrdinalEncoder", "SimpleImputer")
     instead = "; fit a TableEncoder instead, which takes categories and missing values"
     return instead if type(part).__name__ in others else ""

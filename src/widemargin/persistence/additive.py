@@ -1,4 +1,4 @@
-"""`AdditiveSVC` to header and arrays, and back."""
+"""Pack and unpack `AdditiveSVC`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from widemargin.additive.lookup import BinnedLookup, Lookup, PolynomialLookup
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.shares import ROUNDING, BinShares, code_type
 from widemargin.additive.tables import Tables
-from widemargin.persistence.columns import pack_columns, unpack_columns
 from widemargin.persistence.container import Arrays, Fields
+from widemargin.persistence.header import pack_columns, unpack_columns
 
 _FLOATS = (np.float32, np.float64)
 _LANES = (1, 16)
@@ -53,12 +53,12 @@ def pack_additive(estimator: AdditiveSVC) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def _chosen(estimator: AdditiveSVC) -> bool:
-    """Whether the data has chosen the kernel."""
+    """Whether kernel="auto" chose the kernel."""
     return isinstance(estimator.kernel, str) and estimator.kernel == "auto"
 
 
 def unpack_additive(estimator: AdditiveSVC, fields: Fields, arrays: Arrays) -> None:
-    """Set what `AdditiveSVC.fit` sets."""
+    """Set the attributes of `AdditiveSVC.fit`."""
     columns = unpack_columns(fields, estimator.n_features_in_)
     encoder = _unpack_encoder(arrays, columns.n_numbers)
     named = _chosen(estimator)
@@ -120,7 +120,7 @@ def _unpack_shares(arrays: Arrays, n_features: int, n_codes: int) -> BinShares:
 def _unpack_lookup(fields: Fields, encoder: Encoder, table: np.ndarray, tables: Tables) -> Lookup:
     if not fields.flag("direct"):
         return BinnedLookup(encoder, table)
-    # Polynomials of the values themselves stand on the left of tables that are not symmetric.
+    # Asymmetric tables have polynomials of the values on the left.
     if tables.symmetric or tables.rank > table.shape[1]:
         raise fields.fault("direct", "false for this table")
     return PolynomialLookup(encoder, table, tables.rank)

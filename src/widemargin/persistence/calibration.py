@@ -1,4 +1,4 @@
-"""Curves from decision values to probabilities, to header and arrays, and back."""
+"""Pack and unpack curves from decision values to probabilities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pack_curves(model: CalibratedClassifierCV) -> tuple[dict, dict[str, np.ndarr
 
 
 def unpack_curves(fitted, fields: Fields, arrays: Arrays) -> CalibratedClassifierCV:
-    """The calibrated model of a fitted one."""
+    """Unpack the curves of a fitted model; return the calibrated model."""
     if not hasattr(fitted, "classes_"):
         raise ValueError(f"{fields.path!r}: {fields.where} is for classifiers.")
     method = fields.text("method", METHODS)

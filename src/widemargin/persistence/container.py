@@ -1,6 +1,6 @@
-"""One safetensors file: arrays, and a JSON header in its metadata; checked before it is used.
+"""Read and write a safetensors file of arrays, with a JSON header in its metadata.
 
-Nothing in such a file is ever executed, and no array is larger than the file that holds it.
+Files are checked before use.  Nothing in them is executed, and no array is larger than its file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Arrays", "Fields", "pack_number", "unpack_number"]
 
 KEY, _DIGEST = "widemargin", "digest"
 FORMAT = 1
-_AT_LEAST = 1 << 30  # bytes that any model may take, and how many times its file
+_AT_LEAST = 1 << 30  # default limit: bytes, or times the size of the file
 _TIMES_FILE = 64
 _TYPES = {
     "b1": "BOOL",
@@ -38,24 +38,24 @@ _LONGEST_HEADER = 48_000_000  # characters: safetensors takes 100 MB, and quotes
 def write_container(
     path, header: dict, arrays: dict[str, np.ndarray], check: Callable[[Fields, Arrays], object]
 ) -> None:
-    """Write header and arrays; ``path`` is replaced whole or left as it was.
+    """Write header and arrays atomically.
 
-    What cannot be read is not written: ``check`` is how it would be.
+    ``check`` loads the content first, so that no unreadable file is written.
     """
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps({"format": FORMAT, **header}, allow_nan=False)
-    anything = Budget(sys.maxsize, repr(str(path)))  # it is in memory already
+    anything = Budget(sys.maxsize, repr(str(path)))  # no limit: it is in memory already
     try:
         read = _strict_header(text, path, anything)
         check(Fields(read, str(path)), Arrays({**contiguous}, str(path), anything))
     except ValueError as error:
-        raise ValueError(f"The model is not saved, since it would not load: {error}") from None
+        raise ValueError(f"The model is not saved, because it would not load: {error}") from None
     with replacing(path) as file:
         write_sealed(file, text, contiguous)
 
 
 def write_sealed(file: BinaryIO, text: str, arrays: dict[str, np.ndarray]) -> None:
-    """A safetensors file of our header and arrays, with a digest of both in its metadata.
+    """Write a safetensors file of header and arrays, with a digest of both in its metadata.
 
     Arrays of the widest type come first, so that each begins at a multiple of its items.
     """
@@ -78,7 +78,7 @@ def write_sealed(file: BinaryIO, text: str, arrays: dict[str, np.ndarray]) -> No
 
 
 def _digest(text: str, arrays: dict[str, np.ndarray]) -> str:
-    """Of the header and all arrays: tells damage, not intent."""
+    """Return a digest of the header and all arrays, which detects damage but not intent."""
     sums = [
         (name, arrays[name].dtype.str, arrays[name].shape, _core.checksum(_bytes(arrays[name])))
         for name in sorted(arrays)
@@ -91,7 +91,7 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 
 
 def read_fields(path, max_bytes: int | None = None) -> Fields:
-    """The header alone; the arrays are not looked at."""
+    """Read the header without the arrays."""
     with _open_model(path) as file, model_budget(path, max_bytes) as budget:
         return Fields(_header(file, path, budget), str(path))
 
@@ -103,9 +103,7 @@ def read_container(path, max_bytes: int | None = None) -> tuple[Fields, Arrays]:
         try:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except (SafetensorError, TypeError, ValueError, AttributeError, KeyError) as error:
-            raise ValueError(
-                f"{str(path)!r} holds an array that cannot be read ({error})."
-            ) from None
+            raise ValueError(f"{str(path)!r} has an unreadable array ({error}).") from None
         metadata = file.metadata()
     if metadata.get(_DIGEST) != _digest(metadata[KEY], arrays):
         raise ValueError(f"{str(path)!r} is damaged: its digest is not that of its content.")
@@ -113,7 +111,7 @@ def read_container(path, max_bytes: int | None = None) -> tuple[Fields, Arrays]:
 
 
 def model_budget(path, max_bytes: int | None) -> Budget:
-    """By default no more than a model of this size has use for, whatever the memory."""
+    """Return the limit for loading a model; the default depends on the file's size only."""
     at_most = max(_AT_LEAST, _TIMES_FILE * os.stat(path).st_size)
     return Budget(max_bytes, repr(str(path)), at_most)
 
@@ -155,9 +153,9 @@ def _strict_header(text: str, path, budget: Budget) -> dict:
 
 
 class Arrays:
-    """Named arrays whose type, shape and values are checked as they are taken.
+    """Named arrays; `take` checks type, shape and values.
 
-    ``budget`` is for what a model takes beside them once it predicts: a file may promise that too.
+    ``budget`` limits what the model allocates at prediction, which depends on the file too.
     """
 
     def __init__(self, arrays: dict[str, np.ndarray], path: str, budget: Budget, prefix: str = ""):
@@ -173,7 +171,7 @@ class Arrays:
         return ValueError(f"{self.path!r}: the array {self._prefix + name!r} {what}.")
 
     def take(self, name: str, dtypes, shape: tuple, *, finite: bool = True) -> np.ndarray:
-        """An array of one of some dtypes; None in ``shape`` stands for any length."""
+        """Return an array of one of some dtypes; None in ``shape`` means any length."""
         if not self.has(name):
             raise self.fault(name, "is missing")
         array = self._arrays.pop(self._prefix + name)
@@ -191,14 +189,14 @@ class Arrays:
         return array
 
     def pointers(self, name: str, n: int, last: int) -> np.ndarray:
-        """n + 1 positions from 0 to ``last`` that never descend."""
+        """Return n + 1 non-descending positions from 0 to ``last``."""
         array = self.take(name, np.int64, (n + 1,))
         if array[0] != 0 or array[-1] != last or np.any(array[1:] < array[:-1]):
             raise self.fault(name, f"must ascend from 0 to {last}")
         return array
 
     def indices(self, name: str, dtype, n: int | None, end: int) -> np.ndarray:
-        """Whole numbers from 0 to ``end`` - 1."""
+        """Return integers from 0 to ``end`` - 1."""
         array = self.take(name, dtype, (n,))
         if len(array) and (array.min() < 0 or array.max() >= end):
             raise self.fault(name, f"holds numbers outside 0 to {end - 1}")

@@ -1,17 +1,16 @@
-"""What a model file says of itself, as data: the one place beside packing that knows its fields."""
+"""Read the header of a model file as a `Header`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from widemargin.additive.columns import Columns
 from widemargin.libsvm import is_foreign, load_foreign
 from widemargin.libsvm.predictors import LiblinearClassifier, LibsvmSVC
 from widemargin.machine import FitRecord
-from widemargin.persistence.columns import unpack_columns
-from widemargin.persistence.container import Fields, model_budget, read_fields
-from widemargin.persistence.record import unpack_training
+from widemargin.persistence.container import Fields, model_budget, pack_number, read_fields
 
 
 @dataclass(frozen=True)
@@ -21,29 +20,29 @@ class Header:
     Attributes
     ----------
     format : int
-        Of the file.
+        Format of the file.
     package : str
         The version of widemargin that wrote it.
     kinds : tuple of str
         Names of classes: the steps of a pipeline, or the only one.
     n_features : int
     feature_names : list of str, or None
-        Where the model was fitted on a data frame or a table.
+        If the model was fitted on a data frame or a table.
     label_name : str or None
-        Of the column that its labels came from.
+        Name of the label's column.
     classes : list, or None
         Labels of a classifier.
     record : FitRecord, or None
-        Rows, seconds, iterations, gap and objective of the fit; None where there are only the
-        factors of a scaling.
+        Rows, seconds, iterations, gap and objective of the fit; None for the
+        factors of a scaling alone.
     categorical : tuple of int
         Columns of categories.
     notes : dict
-        What was given to `save`.
+        The notes given to `save`.
     content : dict
-        All of the header, as it stands in the file.
+        The whole header, as in the file.
     any_width : bool
-        Whether rows may have other numbers of features: models of LIBSVM and LIBLINEAR.
+        Whether rows may have any number of features, as for LIBSVM and LIBLINEAR.
     """
 
     format: int
@@ -61,7 +60,7 @@ class Header:
 
 
 def read_header(path, *, max_bytes: int | None = None) -> Header:
-    """The header of a model file; the arrays are not looked at. ``max_bytes`` is that of `load`.
+    """Read the header of a model file without its arrays; ``max_bytes`` as in `load`.
 
     Examples
     --------
@@ -102,7 +101,7 @@ def read_header(path, *, max_bytes: int | None = None) -> Header:
 
 
 def foreign_header(model: LibsvmSVC | LiblinearClassifier) -> Header:
-    """What the text of another program's model says of itself."""
+    """Return the header of another program's model."""
     content: dict[str, Any] = {
         "labels": model.labels_.tolist(),
         "n_features": model.n_features_in_,
@@ -130,8 +129,90 @@ def foreign_header(model: LibsvmSVC | LiblinearClassifier) -> Header:
 
 
 def feature_names(fields: Fields, d: int) -> list[str]:
-    """One for each of d features."""
+    """Parse a name for each of d features."""
     names = fields.items("feature_names")
     if len(names) != d or not all(isinstance(name, str) for name in names):
         raise fields.fault("feature_names", f"a list of {d} texts")
     return names
+
+
+def pack_record(record: FitRecord, measure: str) -> tuple[dict, dict]:
+    """Return the fields "training", and the model's fields: history and ``measure``."""
+    training = {
+        "rows": record.n_rows,
+        "seconds": record.seconds,
+        "n_iter": int(record.n_iter),
+        "gap": pack_number(record.gap),
+        "objective": pack_number(record.objective),
+    }
+    history = [[{k: _plain(v) for k, v in step.items()} for step in run] for run in record.history]
+    return training, {measure: pack_number(getattr(record, measure)), "history": history}
+
+
+def _plain(value):
+    return value if isinstance(value, (bool, int)) else pack_number(value)
+
+
+def unpack_training(training: Fields) -> FitRecord:
+    """Read the fields "training": everything but history and the model's measure."""
+    return FitRecord(
+        n_rows=training.integer("rows"),
+        seconds=training.number("seconds"),
+        n_iter=training.integer("n_iter"),
+        gap=training.number("gap", finite=False),
+        objective=training.number("objective", finite=False),
+    )
+
+
+def unpack_record(training: Fields, own: Fields, measure: str) -> FitRecord:
+    record = unpack_training(training)
+    more: dict[str, Any] = {
+        "history": [_run(own, run) for run in own.items("history")],
+        measure: own.number(measure, finite=False),
+    }
+    return replace(record, **more)
+
+
+def _run(fields: Fields, run) -> list[dict]:
+    if not isinstance(run, list):
+        raise fields.fault("history", "lists of records")
+    return [_record(Fields(content, fields.path, "history")) for content in run]
+
+
+def _record(record: Fields) -> dict:
+    return {
+        name: value if type(value) in (bool, int) else record.number(name, finite=name == "seconds")
+        for name, value in record.content.items()
+    }
+
+
+def pack_columns(columns: Columns) -> dict:
+    return {
+        "missing": sorted(columns.missing),
+        "categories": [[column, list(own)] for column, own in columns.categories.items()],
+    }
+
+
+def unpack_columns(fields: Fields, n_columns: int) -> Columns:
+    """Parse the columns; by default numbers without missing values."""
+    if not fields.has("columns"):
+        return Columns(n_columns)
+    inner = fields.inner("columns")
+    missing, pairs = inner.items("missing"), inner.items("categories")
+    below = f"_ascending below {n_columns}"
+    if not _ascend(missing, n_columns):
+        raise inner.fault("missing", f"numbers of columns, {below}")
+    are_pairs = all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
+    if not are_pairs or not _ascend([column for column, _ in pairs], n_columns):
+        raise inner.fault("categories", f"pairs of a column, {below}, and its texts")
+    for _, own in pairs:
+        texts = isinstance(own, list) and all(isinstance(text, str) for text in own)
+        if not texts or any(a >= b for a, b in pairwise(own)):
+            raise inner.fault("categories", "different texts for every column, in _ascending order")
+    return Columns(n_columns, {column: tuple(own) for column, own in pairs}, frozenset(missing))
+
+
+def _ascend(numbers: list, end: int) -> bool:
+    """Whether these are ascending integers from 0 to ``end`` - 1."""
+    whole = all(type(number) is int for number in numbers)
+    return whole and all(a < b for a, b in pairwise([-1, *numbers, end]))

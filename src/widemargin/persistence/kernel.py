@@ -1,4 +1,4 @@
-"""`KernelSVC` to header and arrays, and back."""
+"""Pack and unpack `KernelSVC`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from widemargin.persistence.parameters import WHOLE_DTYPES, MissingKernelError, 
 _LARGEST_DEGREE = 2**31 - 1
 _COMMITTEE = 40  # bytes per pair of a cluster's vectors: five matrices at once
 _DTYPES: dict[str, type] = {"float32": np.float32, "float64": np.float64}
-# What a user's function may be given.
+# Inputs of a user's function.
 _GIVEN = ("bool", "float16", "float32", "float64", *WHOLE_DTYPES)
 _NO_MEASURES = ("level", "n_clusters", "n_support", "sizes", "alpha", "label")
 _MEASURES = tuple(f.name for f in fields_of(Level) if f.name not in _NO_MEASURES)
@@ -84,7 +84,7 @@ def _fit_arrays(estimator: KernelSVC) -> dict[str, np.ndarray]:
 
 
 def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
-    """Set what `KernelSVC.fit` sets."""
+    """Set the attributes of `KernelSVC.fit`."""
     d, coding = estimator.n_features_in_, estimator.coding_
     intercept = arrays.take("intercept", np.float64, (coding.n_outputs,))
     coef = _unpack_coef(arrays, coding)
@@ -119,7 +119,7 @@ def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
 
 
 def _unpack_fit(estimator: KernelSVC, fields: Fields, arrays: Arrays, coding: Coding) -> None:
-    """What the fit left beside the model."""
+    """Set the fit's record and other attributes beside the model."""
     n_classes = coding.n_classes
     estimator._sparse = fields.flag("sparse")
     estimator.shape_fit_ = (fields.integer("rows_given", low=1), estimator.n_features_in_)
@@ -139,7 +139,7 @@ def _unpack_coef(arrays: Arrays, coding: Coding) -> Coefficients:
 
 
 def _unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> Kernel:
-    """As `make_kernel` would choose it for the training data, which is not here."""
+    """Build the kernel that `make_kernel` chose for the training data."""
     dtype = _DTYPES[fields.text("dtype", tuple(_DTYPES))]
     if isinstance(estimator.kernel, NotStored):
         raise MissingKernelError(
@@ -170,7 +170,7 @@ def _unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> Kern
 
 
 def _check_overflow(kernel: Kernel, vectors: Rows, fields: Fields) -> None:
-    """As `fit` does for its training data."""
+    """Refuse a kernel that overflows on the vectors, as `fit` does on its data."""
     if isinstance(kernel, DotKernel):
         with np.errstate(over="ignore", invalid="ignore"):
             most = np.abs(kernel.diagonal(vectors)).max(initial=0.0)
@@ -196,7 +196,7 @@ def _unpack_rows(kernel: Kernel, arrays: Arrays, n: int | None, d: int) -> Rows:
     value = arrays.take("value", kernel.dtype, (None,))
     start = arrays.pointers("start", len(norms), len(value))
     index = arrays.indices("index", np.int32, len(value), d)
-    inside = np.ones(len(index), dtype=bool)  # whether a value follows another of its row
+    inside = np.ones(len(index), dtype=bool)  # whether a value is not the first of its row
     inside[start[:-1][start[:-1] < len(index)]] = False
     if np.any(inside[1:] & (index[1:] <= index[:-1])):
         raise arrays.fault("index", "must ascend within each row")

@@ -1,4 +1,4 @@
-"""Constructor parameters and class labels as plain JSON values."""
+"""Pack and unpack constructor parameters and class labels as JSON values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from widemargin.additive.kernels import PowerMean
 from widemargin.persistence.container import Fields, pack_number, unpack_number
 
 _MOST_JOBS = 1024
-_MOST_CHARACTERS = 1 << 26  # of text labels, each as long as the longest
+_MOST_CHARACTERS = 1 << 26  # of text labels; NumPy stores each as long as the longest
 _MOST_COLUMNS = 2**31
 WHOLE_DTYPES = tuple(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64))
 _LABEL_DTYPES = ("bool", "float32", "float64", "str", "object", *WHOLE_DTYPES)
-_LABEL_TYPES: dict[str, tuple[type, ...]] = {  # in JSON, by dtype without its number of bits
+_LABEL_TYPES: dict[str, tuple[type, ...]] = {  # JSON types by dtype, without its number of bits
     "bool": (bool,),
     "float": (int, float),
     "int": (int,),
@@ -26,13 +26,13 @@ _LABEL_TYPES: dict[str, tuple[type, ...]] = {  # in JSON, by dtype without its n
 
 
 class MissingKernelError(ValueError):
-    """A model that predicts with a function was loaded without it."""
+    """A model needs its kernel function, and `load` did not get it."""
 
 
 class NotStored:
-    """Stands for a function that a model file names but cannot hold.
+    """Placeholder for a function that a model file names but cannot contain.
 
-    A model that has learned its tables predicts without it; to fit again, give the function.
+    A model with learned tables predicts without it; fitting again needs the function.
     """
 
     def __init__(self, name: str):
@@ -49,7 +49,7 @@ class NotStored:
 
 
 def pack_parameters(estimator) -> dict:
-    """What the constructor was given, as far as it is data."""
+    """Return the constructor's parameters that are data."""
     given = estimator.get_params(deep=False)
     return {k: _pack(k, v) for k, v in given.items()}
 
@@ -58,7 +58,7 @@ def _pack(name: str, value):
     if isinstance(value, np.generic):
         value = value.item()
     if name == "checkpoint":
-        return None  # a folder of another machine
+        return None  # a folder on this machine
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, int) and _moderate(name, value):
@@ -74,17 +74,17 @@ def _pack(name: str, value):
     if name in ("categorical_features", "date_features"):
         return {"columns": [_pack("column", item) for item in np.asarray(value).tolist()]}
     if name == "random_state":
-        return None  # the state of a generator
+        return None  # a generator has state
     raise TypeError(f"{name}={value!r} cannot be stored in a model file.")
 
 
 def _moderate(name: str, value: int) -> bool:
-    """Threads as many as a file may ask for, and no whole number that overflows."""
+    """Limit the number of threads in a file, and refuse integers that overflow."""
     return abs(value) <= (_MOST_JOBS if name == "n_jobs" else 2**63)
 
 
 def unpack_parameters(cls: type, fields: Fields, kernel: Callable | None):
-    """An estimator with these parameters; unknown names are refused, ranges checked."""
+    """Build an estimator with these parameters; refuse unknown names, check ranges."""
     known = cls._get_param_names()  # type: ignore[attr-defined]
     unknown = sorted(set(fields.content) - set(known))
     if unknown:
@@ -98,7 +98,7 @@ def unpack_parameters(cls: type, fields: Fields, kernel: Callable | None):
             )
         estimator.kernel = kernel
     try:
-        with warnings.catch_warnings():  # what `fit` warns of has been said when it was trained
+        with warnings.catch_warnings():  # the fit has already warned
             warnings.simplefilter("ignore")
             estimator._check_params()
     except (ValueError, TypeError, OverflowError) as error:
@@ -134,7 +134,7 @@ def _unpack(fields: Fields, name: str):
 
 
 def _columns(fields: Fields) -> list:
-    """Columns by name or position, or a mask."""
+    """Parse columns given by name, position or mask."""
     items = fields.items("columns")
     if not all(type(item) is not int or abs(item) < _MOST_COLUMNS for item in items):
         raise fields.fault("columns", f"positions below {_MOST_COLUMNS}")
@@ -162,12 +162,12 @@ def pack_labels(classes: np.ndarray) -> dict:
 
 
 def _characters(values: list[str]) -> int:
-    """What NumPy stores: every text takes as much as the longest."""
+    """Return the characters that NumPy stores: every text takes as much as the longest."""
     return len(values) * max(map(len, values), default=0)
 
 
 def unpack_labels(fields: Fields) -> np.ndarray:
-    """Two or more labels in ascending order, as `numpy.unique` gave them."""
+    """Parse two or more labels in ascending order."""
     dtype, values = fields.text("dtype", _LABEL_DTYPES), fields.items("values")
     kinds = _LABEL_TYPES[dtype.rstrip("0123456789")]
     if not all(type(v) in kinds for v in values):

@@ -1,4 +1,4 @@
-"""What may stand before a machine in a saved pipeline: each part to header and arrays, and back."""
+"""Pack and unpack the parts of a saved pipeline before its machine: encoder and scalers."""
 
 from __future__ import annotations
 
@@ -7,21 +7,30 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.persistence.container import Arrays, Fields
-from widemargin.persistence.header import feature_names
-from widemargin.persistence.pipeline import SCALERS, pack_scaler, unpack_scaler
-from widemargin.persistence.table_encoder import pack_encoder, unpack_encoder
-from widemargin.table_encoder import TableEncoder
+from widemargin.persistence.header import feature_names, pack_columns, unpack_columns
+from widemargin.persistence.parameters import pack_parameters, unpack_parameters
+from widemargin.sklearn_private import output_of
+from widemargin.table_encoder import Ranges, TableEncoder
 
+# Attributes that `transform`, `inverse_transform` and `partial_fit` use, and their parameters.
+SCALERS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    MinMaxScaler: (("min_", "scale_", "data_min_", "data_max_", "data_range_"), ("copy", "clip")),
+    MaxAbsScaler: (("scale_", "max_abs_"), ("copy", "clip")),
+    StandardScaler: (("mean_", "var_", "scale_"), ("copy", "with_mean", "with_std")),
+}
+OUTPUTS = ("default", "pandas", "polars")
+_DTYPES = ("float32", "float64")
 PARTS = (TableEncoder, *SCALERS)
 PART_NAMES = tuple(cls.__name__ for cls in PARTS)
 _MOST_FEATURES = 2**31 - 1
 
 
 def pack_part(part: Any) -> tuple[dict, dict[str, np.ndarray]]:
-    """A fitted part of a pipeline."""
+    """Pack a fitted part of a pipeline."""
     check_is_fitted(part)
     own, arrays = (pack_encoder if type(part) is TableEncoder else pack_scaler)(part)
     check_finite(type(part).__name__, arrays)
@@ -29,7 +38,7 @@ def pack_part(part: Any) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def pack_steps(steps, pack) -> tuple[dict, dict[str, np.ndarray]]:
-    """Steps of a pipeline, each of which ``pack`` packs."""
+    """Pack the steps of a pipeline with ``pack``."""
     headers: list[dict] = []
     arrays: dict[str, np.ndarray] = {}
     for k, (name, step) in enumerate(steps):
@@ -53,7 +62,7 @@ def check_finite(what: str, arrays: dict[str, np.ndarray]) -> None:
 
 
 def unpack_part(fields: Fields, arrays: Arrays) -> Any:
-    """A part whose kind has been checked."""
+    """Unpack a part whose kind has been checked."""
     kind, d = fields.text("kind"), unpack_width(fields, arrays)
     own = fields.inner("own")
     names = feature_names(fields, d) if fields.has("feature_names") else None
@@ -74,7 +83,7 @@ def unpack_width(fields: Fields, arrays: Arrays) -> int:
 
 
 def put_in_line(steps: list[tuple[str, Any]], fields: Fields) -> Pipeline:
-    """A pipeline of steps each of which takes as many columns as the one before it makes."""
+    """Return a pipeline of steps; check that their numbers of columns match."""
     fit = all(
         _width_after(before) == after.n_features_in_ for (_, before), (_, after) in pairwise(steps)
     )
@@ -91,5 +100,80 @@ def put_in_line(steps: list[tuple[str, Any]], fields: Fields) -> Pipeline:
 
 
 def _width_after(part: Any) -> int:
-    """How many columns a part makes."""
+    """Return the number of columns that a part returns."""
     return part.columns_.n_features if type(part) is TableEncoder else part.n_features_in_
+
+
+def pack_encoder(encoder: TableEncoder) -> tuple[dict, dict[str, np.ndarray]]:
+    header = {
+        "parameters": pack_parameters(encoder),
+        "columns": pack_columns(encoder.columns_),
+        "is_date": [int(j) in encoder.dates_ for j in encoder.columns_.numbers],
+        "dtype": encoder.dtype_.name,
+        "sparse": encoder.sparse_input_,
+        "output": output_of(encoder),
+    }
+    return header, encoder.ranges_._asdict()
+
+
+def unpack_encoder(fields: Fields, arrays: Arrays, d: int) -> TableEncoder:
+    encoder: TableEncoder = unpack_parameters(TableEncoder, fields.inner("parameters"), None)
+    if (output := fields.text("output", OUTPUTS)) != "default":
+        encoder.set_output(transform=output)
+    columns = unpack_columns(fields, d)
+    is_date = fields.items("is_date")
+    if len(is_date) != columns.n_numbers or not all(type(flag) is bool for flag in is_date):
+        raise fields.fault("is_date", f"true or false for each of {columns.n_numbers} columns")
+    encoder.dates_ = tuple(columns.numbers[np.array(is_date, dtype=bool)].tolist())
+    size = (columns.n_numbers,)
+    found = {name: arrays.take(name, (np.float64,), size) for name in ("low", "high", "total")}
+    n = arrays.take("n", (np.int64,), size)
+    if np.any(found["low"] > found["high"]) or np.any(n < 0):
+        raise arrays.fault("low", "is above high, or n below 0")
+    arrays.budget.check(8 * columns.n_features, f"a row of its {columns.n_features} features takes")
+    dtype = np.dtype(fields.text("dtype", _DTYPES))
+    encoder._settle(columns, Ranges(**found, n=n), dtype, fields.flag("sparse"))
+    return encoder
+
+
+def pack_scaler(scaler) -> tuple[dict, dict[str, np.ndarray]]:
+    names, parameters = SCALERS[type(scaler)]
+    header: dict = {p: bool(getattr(scaler, p)) for p in parameters}
+    header["output"] = output_of(scaler)
+    if isinstance(scaler, MinMaxScaler):
+        header["feature_range"] = [float(v) for v in scaler.feature_range]
+    held = {name: getattr(scaler, name) for name in names}
+    arrays = {k: np.asarray(v) for k, v in held.items() if v is not None}
+    return header, arrays | {"n_samples_seen_": np.atleast_1d(scaler.n_samples_seen_)}
+
+
+def unpack_scaler(kind: str, fields: Fields, arrays: Arrays, d: int):
+    cls = next(c for c in SCALERS if c.__name__ == kind)
+    names, parameters = SCALERS[cls]
+    scaler = cls(**{p: fields.flag(p) for p in parameters})
+    output = fields.text("output", OUTPUTS)
+    if output != "default":
+        scaler.set_output(transform=output)
+    for name in names:
+        held = arrays.has(name) or _needs(scaler, name)
+        array = arrays.take(name, (np.float32, np.float64), (d,)) if held else None
+        if array is not None and name == "scale_" and np.any(array == 0):
+            raise arrays.fault(name, "holds zeros")
+        setattr(scaler, name, array)
+    seen = arrays.take("n_samples_seen_", (np.int64, np.float32, np.float64), (None,))
+    if len(seen) not in (1, d) or np.any(seen < 0):
+        raise arrays.fault("n_samples_seen_", "must be one count, or one per feature")
+    scaler.n_samples_seen_ = seen if len(seen) > 1 else seen[0]
+    if cls is MinMaxScaler:
+        bounds = fields.items("feature_range")
+        finite = len(bounds) == 2 and all(type(b) is float and np.isfinite(b) for b in bounds)
+        if not finite or not bounds[0] < bounds[1]:
+            raise fields.fault("feature_range", "two ascending numbers")
+        scaler.feature_range = (bounds[0], bounds[1])
+    return scaler
+
+
+def _needs(scaler, name: str) -> bool:
+    if not isinstance(scaler, StandardScaler):
+        return True
+    return scaler.with_mean if name == "mean_" else scaler.with_std

@@ -9,13 +9,13 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from widemargin.errors import warn_user
 from widemargin.kernel.linear import LinearProblem, LinearRows, LinearSolution, solve_linear
 from widemargin.kernel.problems import Variables
 from widemargin.multiclass import Coding
 from widemargin.resources import one_blas_thread
 from widemargin.sklearn.svc import LEAST_GAP, warn_of
 from widemargin.sklearn_private import check_sample_weight
-from widemargin.warning import warn_user
 
 DEFAULT_ITERATIONS = 1000
 MOST_SWEEPS = 1_000_000

@@ -11,13 +11,13 @@ from sklearn import svm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array
 
+from widemargin.errors import warn_user
 from widemargin.kernel.backend import Host
 from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.estimator import KernelSVC
 from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.rows import MatrixRows
-from widemargin.warning import warn_user
 
 LEAST_GAP = 1e-12  # that double precision can certify
 EPSILON = float(np.finfo(np.float64).eps)
