@@ -103,6 +103,12 @@ CONVERGING = Message(
     C=Parameter("C", python="C"),
     tol=Parameter("tol", python="tol"),
 )
+AT_LIMIT = Message(
+    "Rounding may hide that much: no smaller gap can be certified for such values of {C} and of "
+    "the kernel. Scale the features, decrease {C}, or accept a larger {tol}.",
+    C=Parameter("C", python="C"),
+    tol=Parameter("tol", python="tol"),
+)
 LEARNING = Message(
     ", or learn from them with {missing}",
     missing=Parameter("missing", "learn", python='AdditiveSVC(missing="learn")'),

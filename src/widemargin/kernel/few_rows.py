@@ -16,7 +16,9 @@ import numpy as np
 from widemargin import _core
 from widemargin.history import continued
 from widemargin.kernel.active_set import INNER_TOL
+from widemargin.kernel.certificate import with_rounding
 from widemargin.kernel.exact import KernelRows
+from widemargin.kernel.precision import Errors
 from widemargin.kernel.problem import TINY, Solution, away_from_zero
 from widemargin.kernel.problems import Group, Variables
 from widemargin.kernel.solver import SolverSettings
@@ -109,6 +111,7 @@ class FewRows:
     def __init__(self, data: KernelRows, memory: Memory, sharing: Sequence[Variables] = ()):
         self.data = data if data.exact is None else data.in_double()
         self._diagonal = away_from_zero(self.data.kernel.diagonal(self.data.rows))
+        self._errors = Errors.of(self.data.kernel, self.data.rows)
         self._place, kept = None, self.data
         if sharing and len(data) > AT_ONCE:  # of fewer rows, the matrix is nowhere far away
             order = _neighbours(len(data), sharing)
@@ -127,7 +130,28 @@ class FewRows:
         settings: SolverSettings,
         on_step: Callable[[float], bool],
     ) -> Solution:
-        """Minimise from ``alpha`` to a relative duality gap of ``settings.tol``."""
+        """Minimise from ``alpha`` to a relative duality gap of ``settings.tol``, rounding included.
+
+        Where rounding alone keeps the gap above it, the solver goes on once, to a smaller one.
+        """
+        rounded = (variables, self.data, self._errors, settings.tol)
+        found = with_rounding(self._solved(variables, alpha, settings, on_step), *rounded)
+        if found.stopped or found.rounding == 0 or found.relative_gap <= settings.tol:
+            return found
+        tol = max(settings.tol - 2 * found.rounding, settings.tol / 4)
+        nearer = replace(settings, tol=tol, max_iter=settings.max_iter - found.n_iter)
+        again = self._solved(variables, found.alpha, nearer, on_step)
+        history = found.history + continued(found.history, again.history)
+        again = replace(again, n_iter=found.n_iter + again.n_iter, history=history)
+        return with_rounding(again, *rounded)
+
+    def _solved(
+        self,
+        variables: Variables,
+        alpha: np.ndarray,
+        settings: SolverSettings,
+        on_step: Callable[[float], bool],
+    ) -> Solution:
         if variables.group is not None:
             return self._solve_each(variables, variables.group, alpha, settings, on_step)
         if len(variables) < len(self._diagonal) or self._place is not None:
@@ -219,7 +243,8 @@ class FewRows:
             while ends and len(missing := active.meet_constraint_on(kept.core)):
                 kept.compute(missing)
         solved = (n_steps, np.array([active.offset]), history)
-        return Solution(alpha, dual + gap, dual - slack, *solved, stopped=stopped)
+        primal, dual = dual + gap, dual - slack
+        return Solution(alpha, primal, dual, *solved, stopped=stopped, gradient=gradient)
 
 
 def _descend(kept: KeptRows, active, dual: float, settings, left: int) -> int:

@@ -124,7 +124,7 @@ class LinearFit(KernelMachine):
         context.call_on_fit_task_end(
             estimator=self, X=training.X, y=training.y, reconstruction_attributes=dict
         )
-        self._report(stopped=state.stopped)
+        self._report(stopped=state.stopped, rounding=state.rounding)
         return dual
 
     def _most(self) -> int:

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 
 from widemargin.digest import digest
 from widemargin.engine import Threads
-from widemargin.errors import CONVERGING, Message
+from widemargin.errors import AT_LIMIT, CONVERGING, Message
 from widemargin.kernel.attributes import coefficients, intercepts, iterations
 from widemargin.kernel.backend import Host
 from widemargin.kernel.certificate import is_definite
@@ -209,7 +209,7 @@ class KernelMachine(Machine):
         context.call_on_fit_task_end(
             estimator=self, X=training.X, y=training.y, reconstruction_attributes=dict
         )
-        self._report(stopped=state.stopped)
+        self._report(stopped=state.stopped, rounding=state.rounding)
         return dual
 
     def _checkpoint(self, training: TrainingSet) -> Checkpoint | NoCheckpoint:
@@ -360,7 +360,7 @@ class KernelMachine(Machine):
             history=[s.history for s in solutions],
         )
 
-    def _report(self, *, stopped: bool) -> None:
+    def _report(self, *, stopped: bool, rounding: float = 0.0) -> None:
         if self.verbose > 0:
             for level in (level for level in self.levels_ if level.level > 0):
                 seconds = level.seconds_clustering + level.seconds_training
@@ -370,13 +370,14 @@ class KernelMachine(Machine):
             found = (len(self.support_), record.seconds, record.gap)
             log("%d support vectors, %.2f s, relative duality gap %.2g", *found)
         if not self.converged_:
+            advice = AT_LIMIT if rounding > 0.5 * self.duality_gap_ else CONVERGING
             warn_user(
                 Message(
                     "KernelSVC stopped with a relative duality gap of {gap:.2g}, above the "
                     "tolerance of {tol:g}. {advice}",
                     gap=self.duality_gap_,
                     tol=float(self.tol),
-                    advice=self._why_stopped() if stopped else CONVERGING,
+                    advice=self._why_stopped() if stopped else advice,
                 ),
                 ConvergenceWarning,
             )

@@ -91,6 +91,8 @@ class Solution:
     double: bool = False  # whether single precision was not enough
     stopped: bool = False  # by a limit or a callback
     each: np.ndarray | None = None  # of several problems: primal and dual objective (across)
+    gradient: np.ndarray | None = None  # in double precision, where there is one
+    rounding: float = 0.0  # the share of the gap that rounding may hide, of the worst
 
     @property
     def relative_gap(self) -> float:

@@ -16,9 +16,11 @@ import numpy as np
 from widemargin.history import continued
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.cache import cache_left
-from widemargin.kernel.certificate import Judge
+from widemargin.kernel.certificate import Judge, Limit
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.few_rows import FewRows, are_few, has_few
+from widemargin.kernel.kernels import DotKernel
+from widemargin.kernel.precision import Errors
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import Show, SolverSettings, solve
@@ -123,7 +125,10 @@ class SeveralProblems:
         )
         problem, judge = variables.problem(self.shared), None
         if self.data.exact is not None:
-            double = problem.kernel.dtype == np.float64
-            exact = problem if double else variables.problem(self.data.exact)
-            judge = Judge(variables.problem(self.data), exact, self.backend)
+            plain = variables.problem(self.data.exact)
+            exact = problem if problem.kernel.dtype == np.float64 else plain
+            known = self.data if isinstance(self.data.kernel, DotKernel) else self.data.exact
+            errors = Errors.of(known.kernel, known.rows)[variables.row]
+            limit = Limit(plain, errors, self.settings.tol)
+            judge = Judge(variables.problem(self.data), exact, self.backend, limit)
         return solve(problem, self.backend, limits, alpha, on_step, judge, show, offset)

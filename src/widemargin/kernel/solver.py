@@ -141,7 +141,7 @@ class Descent:
         self._least_gap = np.inf  # since the active set last grew
 
     def run(self, on_step: Callable[[float], bool], show: Show = lambda present: None) -> Solution:
-        stopped, n_verdicts = False, 0
+        stopped, n_verdicts, rounding = False, 0, 0.0
         while True:
             stopped = stopped or self._descend(on_step, show)
             if stopped and self.active.missed:
@@ -161,6 +161,7 @@ class Descent:
             found = self._found(gap)
             verdict = self.judge.verdict(found)
             primal, dual, n_verdicts = verdict.primal, verdict.dual - slack, n_verdicts + 1
+            rounding = verdict.rounding
             certified = relative_gap(primal, dual) <= self.settings.tol
             if stopped or certified or n_verdicts == VERDICTS:
                 break
@@ -172,7 +173,8 @@ class Descent:
         self.history[-1].update(gap=primal - dual, dual=dual)
         double = self.problem.kernel.dtype == np.float64
         offset, steps = np.array([self.active.offset]), self.n_steps
-        return Solution(self.alpha, primal, dual, steps, offset, self.history, double, stopped)
+        solved = (self.alpha, primal, dual, steps, offset, self.history, double, stopped)
+        return Solution(*solved, rounding=rounding)
 
     def _found(self, gap: float) -> Found:
         found = (self.alpha, self.gradient, self.dual, gap, self.is_bound, self.refined_alpha)
