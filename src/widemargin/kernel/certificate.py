@@ -25,7 +25,14 @@ import numpy as np
 
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.exact import KernelRows
-from widemargin.kernel.precision import EXTENDED_UNIT, UNIT, Errors, extended_values, roundings
+from widemargin.kernel.precision import (
+    EXTENDED_UNIT,
+    UNIT,
+    Errors,
+    extended_values,
+    most_hidden,
+    roundings,
+)
 from widemargin.kernel.problem import (
     TINY,
     Problem,
@@ -45,6 +52,7 @@ DEFINITE_ROWS = 512
 EXTENDED_WORK = (
     1 << 25
 )  # rows squared times the cost of a kernel value, likewise in extended precision
+UNCOUNTED = 1e-3  # of tol, that rounding may hide at most without a closer look
 _EXTENDED_VALUES = 1 << 18  # kernel values at a time
 _ROUNDING = 1e-6  # of the largest eigenvalue, by which the smallest may be below zero
 
@@ -95,7 +103,9 @@ class Limit:
     def rounding(self, found: Found) -> tuple[np.ndarray, float]:
         """Of each row of the gradient, and of the dual objective."""
         alpha, error = found.alpha, self.errors.of_sums(found.alpha, np.sum)
-        reach = _reach(self.exact, self.errors, found.dual + found.gap, found.offset)
+        square = float(np.square(self.errors.size).max(initial=0.0))
+        primal = max(found.dual + found.gap, 0.0)
+        reach = _reach(self.exact.has_offset, square, primal, found.offset)
         sums = float(alpha.sum()) * reach + abs(found.dual)
         return error, float(alpha @ error) + UNIT * float(roundings(len(alpha))) * sums
 
@@ -200,7 +210,7 @@ def _widest(alpha: np.ndarray, gradient: np.ndarray, upper: np.ndarray, error) -
 
 
 def with_rounding(
-    found: Solution, variables: Variables, data: KernelRows, errors: Errors, tol: float
+    found: Solution, variables: Variables, data: KernelRows, largest: tuple, tol: float
 ) -> Solution:
     """A solution in double precision, with objectives that rounding cannot make untrue.
 
@@ -209,12 +219,31 @@ def with_rounding(
     """
     if data.kernel.definite is False:  # there is no gap
         return found
+    primal, least, offset = found.primal, min(found.primal, found.dual), abs(float(found.offset[0]))
+    if found.each is not None:
+        primal, least = float(found.each[:, 0].max()), float(found.each.min())
+        offset = float(np.abs(found.offset).max())
+    n, alpha = len(variables), float(found.alpha.sum())
+    size = alpha * _reach(variables.has_offset, largest[0], max(primal, 0.0), offset) + primal
+    hidden, lost = most_hidden(largest, n, alpha, float(variables.upper.sum()), size)
+    if lost <= least and hidden + lost <= UNCOUNTED * tol * least:
+        k = 1 if found.each is None else len(found.each)
+        each = None if found.each is None else found.each + np.array([hidden, -lost])
+        primal, dual = found.primal + k * hidden, found.dual - k * lost
+        share = (hidden + lost) / least
+        return replace(found, primal=primal, dual=dual, each=each, rounding=share, gradient=None)
+    return _closely(found, variables, data, tol)
+
+
+def _closely(found: Solution, variables: Variables, data: KernelRows, tol: float) -> Solution:
+    """By each row, and where that matters by extended precision."""
     n = len(variables)
     group = variables.group or Group(np.array([0, n]), n)
     each = np.array([[found.primal, found.dual]]) if found.each is None else found.each
-    hidden, lost = _rounding_of(found, variables, group, errors[variables.row], each[:, 0])
+    errors = Errors.of(data.kernel, data.rows)[variables.row]
+    hidden, lost = _rounding_of(found, variables, group, errors, each[:, 0])
     bounds = np.stack(_outward(each[:, 0], each[:, 1], hidden, lost), axis=1)
-    small = (len(variables) // len(each)) ** 2 * data.kernel.cost <= EXTENDED_WORK
+    small = (n // len(each)) ** 2 * data.kernel.cost <= EXTENDED_WORK
     for k in np.flatnonzero((_gaps(each) <= tol) & ~(_gaps(bounds) <= tol)) if small else ():
         own = slice(group.start[k], group.start[k + 1])
         problem = variables.alone(own).problem(data)
@@ -252,18 +281,18 @@ def _rounding_of(
     else:
         widest = _widest(alpha, found.gradient, upper, error)
         widest -= gap_terms(alpha, found.gradient, upper)
-    reach = _reach(variables, errors, primal, found.offset)
+    square = float(np.square(errors.size).max(initial=0.0))
+    reach = _reach(variables.has_offset, square, np.maximum(primal, 0), found.offset)
     sums = group.sums(alpha) * reach + np.abs(primal)
     lost = group.sums(alpha * error) + UNIT * roundings(np.diff(group.start)) * sums
     return lost + group.sums(widest), lost
 
 
-def _reach(problem: Problem | Variables, errors: Errors, primal: Any, offset: Any) -> Any:
+def _reach(has_offset: bool, square: float, primal: Any, offset: Any) -> Any:
     """What a variable's share of the linear term and of the intercept's constraint are, at most."""
-    if not problem.has_offset:
+    if not has_offset:
         return 1.0
-    largest = float(np.square(errors.size).max(initial=0.0))
-    return 2 + 2 * np.abs(offset) + np.sqrt(2 * np.maximum(primal, 0) * largest)
+    return 2 + 2 * abs(offset) + (2 * primal * square) ** 0.5
 
 
 def _extended(problem: Problem, alpha: np.ndarray, offset: float) -> tuple[float, float]:

@@ -111,7 +111,7 @@ class FewRows:
     def __init__(self, data: KernelRows, memory: Memory, sharing: Sequence[Variables] = ()):
         self.data = data if data.exact is None else data.in_double()
         self._diagonal = away_from_zero(self.data.kernel.diagonal(self.data.rows))
-        self._errors = Errors.of(self.data.kernel, self.data.rows)
+        self._largest = Errors.largest(self.data.kernel, self.data.rows)
         self._place, kept = None, self.data
         if sharing and len(data) > AT_ONCE:  # of fewer rows, the matrix is nowhere far away
             order = _neighbours(len(data), sharing)
@@ -134,7 +134,7 @@ class FewRows:
 
         Where rounding alone keeps the gap above it, the solver goes on once, to a smaller one.
         """
-        rounded = (variables, self.data, self._errors, settings.tol)
+        rounded = (variables, self.data, self._largest, settings.tol)
         found = with_rounding(self._solved(variables, alpha, settings, on_step), *rounded)
         if found.stopped or found.rounding == 0 or found.relative_gap <= settings.tol:
             return found

@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 
 from widemargin import _core
 from widemargin.kernel.coefficients import Coefficients
-from widemargin.kernel.precision import EXTENDED_UNIT, UNIT, Errors, roundings
+from widemargin.kernel.precision import EXTENDED_UNIT, UNIT, Errors, most_hidden, roundings
 from widemargin.kernel.problem import TINY, Solution, away_from_zero
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.rows import RangeError
@@ -31,6 +31,7 @@ NEAR, SLOW = 1e-4, 500  # relative gap or sweeps from which conjugate gradients 
 CG_STEPS, NEWTON_STEPS, LONGEST = 200, 50, 1e6
 FIRST_REACH = 1000.0  # of a proximal step, in units of the inverse diagonal
 SEED = 88172645463325252
+UNCOUNTED = 1e-3  # of tol, that rounding may hide without a closer look
 PATIENCE = 10  # looks in which a gap that rounding may hide does not halve
 EXTENDED_VALUES = 1 << 21  # of the data, up to which a certificate is in extended precision
 _AT_ONCE = 1 << 24  # products of rows and weights
@@ -124,13 +125,19 @@ class LinearProblem:
         terms = np.full(len(diagonal), roundings(self.rows.n_terms))
         return Errors(np.sqrt(diagonal), terms)[self.row]
 
-    def certificate(self, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float, float]:
-        """Primal and dual objective of the variables, and how far rounding may have moved them."""
+    def certificate(self, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+        """Primal and dual objective."""
+        v = self.variables
+        losses = self._losses(-(v.linear + v.sign * self.rows.times(weights)[self.row]))
+        return 0.5 * float(weights @ weights) + float(losses), self.dual(alpha, weights)
+
+    def rounded_certificate(self, alpha: np.ndarray, weights) -> tuple[float, float, float]:
+        """With how far rounding may have moved both."""
         decisions = self.rows.times(weights)[self.row]
         return self._objectives(alpha, decisions, weights @ weights, UNIT)
 
     def extended_certificate(self, alpha: np.ndarray) -> tuple[float, float, float]:
-        """The same in extended precision, from the variables alone."""
+        """The same in extended precision, of the variables alone."""
         X, constant = self.rows.X[self.row].astype(np.longdouble), np.longdouble(self.rows.constant)
         coef = alpha.astype(np.longdouble) * self.variables.sign
         decisions = X @ (X.T @ coef) + constant**2 * coef.sum()
@@ -181,16 +188,25 @@ def solve_linear(
     order, at = np.arange(n), (problem.rows.core, problem.rows.constant, v.row.astype(np.int64))
     core = _core.LinearVariables(*at, terms, alpha, weights, order)
     reach = FIRST_REACH / float(np.mean(terms[4]))
+    upper, largest = (
+        float(v.upper.sum()),
+        (float(terms[4].max()), float(roundings(problem.rows.n_terms))),
+    )
     is_small, least, idle = problem.rows.X.size <= EXTENDED_VALUES, np.inf, 0
     n_sweeps, most, rest, seed, history = 0, float(FIRST_SWEEPS), REST, SEED, []
     while True:
-        primal, dual, rounding = problem.certificate(alpha, weights)
-        gap, hidden, near = primal - dual, rounding, tol * max(primal, TINY)
-        if gap <= max(near, hidden) and near < gap + 2 * hidden and is_small:
-            primal, dual, rounding = problem.extended_certificate(alpha)
-        gap = primal - dual
-        idle = idle + 1 if gap <= hidden and not gap < 0.5 * least else 0
-        least = min(gap, least)
+        primal, dual = problem.certificate(alpha, weights)
+        gap, near, size = primal - dual, tol * max(primal, TINY), float(alpha.sum())
+        rounding, _ = most_hidden(largest, n, size, upper + size, size + 2 * primal)
+        stopped = gap > near and (on_step(gap / max(primal, TINY)) or n_sweeps >= max_iter)
+        if (stopped or gap <= max(near, rounding)) and rounding > UNCOUNTED * near:
+            primal, dual, rounding = problem.rounded_certificate(alpha, weights)
+            hidden, gap = rounding, primal - dual
+            if near < gap + 2 * rounding and is_small:
+                primal, dual, rounding = problem.extended_certificate(alpha)
+                gap = primal - dual
+            idle = idle + 1 if gap <= hidden and not gap < 0.5 * least else 0
+            least = min(gap, least)
         at_limit = gap <= rounding or idle == PATIENCE
         primal, dual = primal + rounding, dual - rounding
         gap = primal - dual
@@ -200,7 +216,6 @@ def solve_linear(
         relative = gap / max(primal, TINY)
         if not np.isfinite(relative):
             raise RangeError("The objective of kernel='linear' overflows. Scale the features.")
-        stopped = relative > tol and (on_step(relative) or n_sweeps >= max_iter)
         if relative <= tol or stopped or at_limit:
             return LinearSolution(
                 alpha,
