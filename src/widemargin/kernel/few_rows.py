@@ -19,7 +19,7 @@ from widemargin.kernel.active_set import INNER_TOL
 from widemargin.kernel.certificate import with_rounding
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.precision import Errors
-from widemargin.kernel.problem import TINY, Solution, away_from_zero
+from widemargin.kernel.problem import TINY, Patience, Solution, away_from_zero
 from widemargin.kernel.problems import Group, Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.tiles import Memory
@@ -136,7 +136,8 @@ class FewRows:
         """
         rounded = (variables, self.data, self._largest, settings.tol)
         found = with_rounding(self._solved(variables, alpha, settings, on_step), *rounded)
-        if found.stopped or found.rounding == 0 or found.relative_gap <= settings.tol:
+        gap = found.relative_gap
+        if found.stopped or not gap - found.rounding <= settings.tol < gap:
             return found
         tol = max(settings.tol - 2 * found.rounding, settings.tol / 4)
         nearer = replace(settings, tol=tol, max_iter=settings.max_iter - found.n_iter)
@@ -221,7 +222,7 @@ class FewRows:
         alpha, gradient = np.minimum(alpha, variables.upper), np.empty(len(variables))
         arrays = (alpha, gradient, variables.sign, variables.upper, diagonal)
         active = _core.WorkingSet(*arrays, variables.has_offset, offset)
-        n_steps, ends, stopped, history = 0, False, False, []
+        n_steps, ends, stopped, history, patience = 0, False, False, [], Patience()
         while True:
             dual, gap, slack, missing = active.refresh(kept.core, variables.linear)
             if len(missing):  # of the variables to begin at
@@ -239,7 +240,8 @@ class FewRows:
             if not stopped:
                 steps = _descend(kept, active, dual, settings, settings.max_iter - n_steps)
             n_steps += steps
-            ends = steps == 0  # told to stop, or at the limit of the arithmetic; the caller warns
+            # Told to stop, at the limit of the arithmetic, or without progress; the caller warns.
+            ends = steps == 0 or patience.is_over(n_steps, dual, gap)
             while ends and len(missing := active.meet_constraint_on(kept.core)):
                 kept.compute(missing)
         solved = (n_steps, np.array([active.offset]), history)

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 
 from widemargin.digest import digest
 from widemargin.engine import Threads
-from widemargin.errors import AT_LIMIT, CONVERGING, Message
+from widemargin.errors import AT_LIMIT, CONVERGING, STALLED, Message
 from widemargin.kernel.attributes import coefficients, intercepts, iterations
 from widemargin.kernel.backend import Host
 from widemargin.kernel.certificate import is_definite
@@ -239,7 +239,6 @@ class KernelMachine(Machine):
         data = training.data.levels
         early = self._early_level(len(data))
         cache_bytes = self._cache_bytes(len(data))
-        most = np.iinfo(np.int32).max if self.max_iter == -1 else int(self.max_iter)
         plan = Plan(
             levels=0,
             stride=AUTO_STRIDE if self.levels == "auto" and early is None else 1,
@@ -247,7 +246,7 @@ class KernelMachine(Machine):
             sample_size=int(self.sample_size),
             early=early,
             seed=seed,
-            settings=SolverSettings(float(self.tol), most, cache_bytes),
+            settings=SolverSettings(float(self.tol), self._most_steps(), cache_bytes),
             level_tol=float(self.level_tol),
             record=self.record_levels,
             clustering=self.clustering,
@@ -370,7 +369,8 @@ class KernelMachine(Machine):
             found = (len(self.support_), record.seconds, record.gap)
             log("%d support vectors, %.2f s, relative duality gap %.2g", *found)
         if not self.converged_:
-            advice = AT_LIMIT if rounding > 0.5 * self.duality_gap_ else CONVERGING
+            advice = CONVERGING if max(self.n_iter_) >= self._most_steps() else STALLED
+            advice = AT_LIMIT if rounding > 0.5 * self.duality_gap_ else advice
             warn_user(
                 Message(
                     "KernelSVC stopped with a relative duality gap of {gap:.2g}, above the "
@@ -381,6 +381,9 @@ class KernelMachine(Machine):
                 ),
                 ConvergenceWarning,
             )
+
+    def _most_steps(self) -> int:
+        return np.iinfo(np.int32).max if self.max_iter == -1 else int(self.max_iter)
 
     def _early_level(self, n: int) -> int | None:
         if not self.early:

@@ -11,6 +11,8 @@ import numpy as np
 from widemargin.kernel.kernels import Kernel
 
 TINY = float(np.finfo(np.float64).tiny)
+STALLED = 1000  # working sets without progress that end a fit
+GAINED = 0.05  # of the gap, that is progress of the dual objective
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,24 @@ class Solution:
             return relative_gap(self.primal, self.dual)
         primal, dual = self.each.T
         return float(((primal - dual) / np.maximum(primal, TINY)).max(initial=0.0))
+
+
+@dataclass
+class Patience:
+    """Tells a descent that gets nowhere.
+
+    In `STALLED` working sets neither did the gap halve, nor did the dual objective gain a share of
+    it: kernel values span too many orders of magnitude.
+    """
+
+    gap: float = np.inf
+    dual: float = -np.inf
+    step: int = 0
+
+    def is_over(self, step: int, dual: float, gap: float) -> bool:
+        if not (gap >= 0.5 * self.gap and dual <= self.dual + GAINED * gap):
+            self.step, self.dual, self.gap = step, dual, gap
+        return step - self.step >= STALLED
 
 
 def relative_gap(primal: float, dual: float) -> float:

@@ -15,7 +15,15 @@ import numpy as np
 from widemargin.history import continued
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.certificate import Found, Judge
-from widemargin.kernel.problem import TINY, Problem, Solution, gap_terms, gradient_of, relative_gap
+from widemargin.kernel.problem import (
+    TINY,
+    Patience,
+    Problem,
+    Solution,
+    gap_terms,
+    gradient_of,
+    relative_gap,
+)
 
 Show = Callable[[Callable[[], np.ndarray]], None]
 SHRINK_SHARE = 0.25  # of the active variables that must be able to leave before they do
@@ -138,6 +146,7 @@ class Descent:
         self.history: list[dict] = []
         self._started = time.perf_counter()
         self.n_steps = self._idle = 0
+        self._patience = Patience()
         self._least_gap = np.inf  # since the active set last grew
 
     def run(self, on_step: Callable[[float], bool], show: Show = lambda present: None) -> Solution:
@@ -231,6 +240,8 @@ class Descent:
             show(self._present)
             if on_step(relative):
                 return True
+            if self._patience.is_over(self.n_steps, self.dual, gap):
+                self._idle = _PATIENCE + 1
             if self._idle > _PATIENCE:  # at the limit of the arithmetic; the caller warns
                 return False
             self.shrink()
