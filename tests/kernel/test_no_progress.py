@@ -28,7 +28,7 @@ def test_a_fit_without_progress_ends_and_says_what_to_do(name):
     with pytest.warns(ConvergenceWarning, match=r"Rounding may hide|Centre and scale"):
         model.fit(rows, y)
     assert not model.converged_
-    assert max(model.n_iter_) <= 10 * STALLED
+    assert max(model.n_iter_) <= 20 * STALLED
 
 
 def test_scaled_features_need_no_such_end():
