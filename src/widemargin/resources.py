@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -116,30 +117,25 @@ class _Limit:
 
 
 class _Held:
-    """A limit, from now until the end of a ``with`` block or, where an interrupt lets that pass (it
-    may come before the block begins, or on the way out), until nobody has this object any more."""
+    """A limit, from now until the end of a ``with`` block.
 
-    _limit: _Limit | None = None  # where an interrupt came first
+    Where an interrupt lets that pass (it may come before the block begins, or on the way out), the
+    limit ends when the object is collected. No Python code runs then after a block that ended as
+    it should: an interrupt that came in such code would be printed and forgotten.
+    """
 
     def __init__(self, limit: _Limit):
         self._limit = limit
+        self._forgotten = weakref.finalize(self, limit.set_holder, id(self), holds=False)
+        self._forgotten.atexit = False
         limit.set_holder(id(self), holds=True)
-
-    def release(self) -> None:
-        if self._limit is not None:
-            self._limit.set_holder(id(self), holds=False)
-
-    def __del__(self) -> None:
-        try:
-            self.release()
-        except KeyboardInterrupt:  # which goes no further from here; nor may the limit
-            self.release()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception) -> None:
-        self.release()
+        self._limit.set_holder(id(self), holds=False)
+        self._forgotten.detach()
 
 
 _BLAS, _OPENMP = _Limit("blas"), _Limit("openmp")
