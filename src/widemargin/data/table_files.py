@@ -31,10 +31,15 @@ _MOST_ROWS, _MOST_ROWS_SPELLED = 1 << 16, 1 << 8  # likewise: each may be a text
 
 @dataclass(frozen=True)
 class Asked:
-    """Of a CSV file, values that count as missing and columns that are text in any case."""
+    """Of a CSV file, values that count as missing and columns that are text in any case.
+
+    ``check`` raises ValueError if the names of the columns are not those that are needed; whether
+    the file has them is its second argument.
+    """
 
     na: Sequence[str]
     texts: Collection[str]
+    check: Callable[[Sequence[str], bool], object]
 
 
 class LoadedTable(NamedTuple):
@@ -90,6 +95,7 @@ class CsvForm:
         has_header = _is_header(fields, _split(second.decode("utf-8", "replace"), delimiter)[0])
         spelled = fields if has_header else [str(i) for i in range(len(fields))]
         budget.check(len(spelled) * _CSV_COLUMN, f"its {len(spelled)} columns take")
+        asked.check([name.lstrip(" ") for name in spelled], has_header)
         nulls = [*ConvertOptions().null_values, *asked.na]
         # Files with a blank after each comma have one before a ? too.
         nulls = [f"{blank}{na}" for na in nulls for blank in ("", " ")]

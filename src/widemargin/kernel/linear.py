@@ -197,12 +197,14 @@ def solve_linear(
     while True:
         primal, dual = problem.certificate(alpha, weights)
         gap, near, size = primal - dual, tol * max(primal, TINY), float(alpha.sum())
-        rounding, _ = most_hidden(largest, n, size, upper + size, size + 2 * primal)
+        rounding = np.inf  # where variables have no bound
+        if upper < np.inf:
+            rounding, _ = most_hidden(largest, n, size, upper + size, size + 2 * primal)
         stopped = gap > near and (on_step(gap / max(primal, TINY)) or n_sweeps >= max_iter)
         if (stopped or gap <= max(near, rounding)) and rounding > UNCOUNTED * near:
             primal, dual, rounding = problem.rounded_certificate(alpha, weights)
             hidden, gap = rounding, primal - dual
-            if near < gap + 2 * rounding and is_small:
+            if gap <= max(near, hidden) and near < gap + 2 * hidden and is_small:
                 primal, dual, rounding = problem.extended_certificate(alpha)
                 gap = primal - dual
             idle = idle + 1 if gap <= hidden and not gap < 0.5 * least else 0
