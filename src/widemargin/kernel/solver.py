@@ -34,6 +34,7 @@ START_TOL = 0.1  # relative gap of that
 VERDICTS = 8  # asked for at most
 LOST = 0.3  # of tol: what rounding may hide of a gap before the gradient is refined
 SPARE = 0.95  # of tol: what to aim for once a verdict has disappointed
+NARROW = 1e-6  # more than the relative error of k(x, x) in single precision
 _PATIENCE = 1000  # steps in which neither objective nor gap gain: rounding can hide a little
 
 
@@ -169,7 +170,9 @@ class Descent:
                 break
             found = self._found(gap)
             verdict = self.judge.verdict(found)
-            primal, dual, n_verdicts = verdict.primal, verdict.dual - slack, n_verdicts + 1
+            slack = self.problem.slack(self.alpha, verdict.primal, self.active.offset)
+            primal, n_verdicts = verdict.primal, n_verdicts + 1
+            dual = verdict.dual - slack * (1 + NARROW)  # of rounded kernel values
             rounding = verdict.rounding
             certified = relative_gap(primal, dual) <= self.settings.tol
             if stopped or certified or n_verdicts == VERDICTS:
