@@ -134,9 +134,9 @@ class Judge:
         refined, upper = self.refined(found), self.exact.upper
         gap = float(gap_terms(found.alpha, refined.gradient, upper).sum())
         most, dual = float(_widest(found.alpha, refined.gradient, upper, error).sum()), refined.dual
-        bounds = _outward(dual + gap, dual, most - gap + lost, lost)
+        low = float(_outward(dual + gap, dual, most - gap + lost, lost))
         rounding = (most - gap + 2 * lost) / max(dual + gap, TINY)
-        claimed = Verdict(float(bounds[0]), float(bounds[1]), rounding)
+        claimed = Verdict(dual + gap, low, rounding)
         if self.limit is not None and self.limit.decides(Verdict(dual + gap, dual), claimed):
             return Verdict(*_extended(self.limit.exact, found.alpha, found.offset))
         return claimed
@@ -228,10 +228,10 @@ def with_rounding(
     hidden, lost = most_hidden(largest, n, alpha, float(variables.upper.sum()), size)
     if lost <= least and hidden + lost <= UNCOUNTED * tol * least:
         k = 1 if found.each is None else len(found.each)
-        each = None if found.each is None else found.each + np.array([hidden, -lost])
-        primal, dual = found.primal + k * hidden, found.dual - k * lost
-        share = (hidden + lost) / least
-        return replace(found, primal=primal, dual=dual, each=each, rounding=share, gradient=None)
+        each = None if found.each is None else found.each - np.array([0.0, hidden + lost])
+        share = (hidden + lost) / max(least, TINY)
+        dual = found.dual - k * (hidden + lost)
+        return replace(found, dual=dual, each=each, rounding=share, gradient=None)
     return _closely(found, variables, data, tol)
 
 
@@ -242,7 +242,8 @@ def _closely(found: Solution, variables: Variables, data: KernelRows, tol: float
     each = np.array([[found.primal, found.dual]]) if found.each is None else found.each
     errors = Errors.of(data.kernel, data.rows)[variables.row]
     hidden, lost = _rounding_of(found, variables, group, errors, each[:, 0])
-    bounds = np.stack(_outward(each[:, 0], each[:, 1], hidden, lost), axis=1)
+    low = _outward(each[:, 0], each[:, 1], hidden, lost)
+    bounds = np.stack([each[:, 0], low], axis=1)
     small = (n // len(each)) ** 2 * data.kernel.cost <= EXTENDED_WORK
     for k in np.flatnonzero((_gaps(each) <= tol) & ~(_gaps(bounds) <= tol)) if small else ():
         own = slice(group.start[k], group.start[k + 1])
@@ -258,10 +259,14 @@ def _closely(found: Solution, variables: Variables, data: KernelRows, tol: float
     )
 
 
-def _outward(primal, dual, hidden, lost) -> tuple[Any, Any]:
-    """Objectives that make the relative gap 1 - dual / primal largest."""
-    dual, least = dual - lost, np.maximum(primal - hidden, UNIT * primal)
-    return np.where(dual < 0, least, primal + hidden), dual
+def _outward(primal, dual, hidden, lost) -> Any:
+    """The dual objective that makes of the primal one the largest relative gap, 1 - dual / primal.
+
+    The primal objective may be off by what is hidden, the dual one by what is lost.
+    """
+    low = dual - lost
+    most = np.where(low < 0, np.maximum(primal - hidden, UNIT * primal), primal + hidden)
+    return low * np.divide(primal, most, out=np.ones_like(most), where=most > 0) - 4 * UNIT * primal
 
 
 def _gaps(each: np.ndarray) -> np.ndarray:
@@ -311,8 +316,8 @@ def _extended(problem: Problem, alpha: np.ndarray, offset: float) -> tuple[float
     dual = -(linear @ wide + 0.5 * wide @ (gradient - linear)) - wide @ error
     primal = dual + _widest(wide, gradient, problem.upper, error).sum()
     lost = problem.slack(wide, float(primal), offset) + 4 * UNIT * float(abs(dual))
-    bounds = _outward(float(primal), float(dual), 4 * UNIT * abs(float(primal)), lost)
-    return float(bounds[0]), float(bounds[1])
+    hidden = 4 * UNIT * abs(float(primal))
+    return float(primal), float(_outward(float(primal), float(dual), hidden, lost))
 
 
 def is_definite(data: KernelRows, support: np.ndarray, backend: Backend) -> bool:

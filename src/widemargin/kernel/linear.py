@@ -210,7 +210,7 @@ def solve_linear(
             idle = idle + 1 if gap <= hidden and not gap < 0.5 * least else 0
             least = min(gap, least)
         at_limit = gap <= rounding or idle == PATIENCE
-        primal, dual = primal + rounding, dual - rounding
+        dual -= 2 * rounding
         gap = primal - dual
         seconds = time.perf_counter() - started
         sums = {"step": n_sweeps, "gap": gap, "dual": dual, "active": n, "rows": n}
