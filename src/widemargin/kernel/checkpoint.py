@@ -173,7 +173,8 @@ class Checkpoint:
             sums, each = (primal, dual, int(n_iter)), a.get("each")
             if each is not None:
                 _finite(each, len(problem.output), 2)
-            found = Solution(a["alpha"], *sums, double=bool(double), each=each)
+            offset = _finite(a["offset"], len(problem.output))
+            found = Solution(a["alpha"], *sums, offset, double=bool(double), each=each)
             _finite(np.array([found.relative_gap]), 1)
             return found
 
@@ -182,7 +183,7 @@ class Checkpoint:
     def save_solution(self, name: str, s: Solution) -> None:
         sums = np.array([s.primal, s.dual, s.n_iter, s.double], dtype=float)
         each = {} if s.each is None else {"each": s.each}
-        self._save(name, {"alpha": s.alpha, "sums": sums, **each})
+        self._save(name, {"alpha": s.alpha, "sums": sums, "offset": s.offset, **each})
         self.folder.remove(f"{name}{BEGUN}.part")
 
     def load_begun(self, name: str, problem: Variables) -> np.ndarray | None:

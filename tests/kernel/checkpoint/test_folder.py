@@ -20,7 +20,7 @@ def test_parts_and_solutions_come_back_to_the_bit(folder):
         ClusterSolution(rng.permutation(5), rng.random(5), 0.1, 1e-17, 3, True),
         ClusterSolution(np.arange(0), np.empty(0), 0.0, 0.0, 0, False),
     ]
-    solution = Solution(rng.random(4), 1 / 3, 0.3, 12, double=True)
+    solution = Solution(rng.random(4), 1 / 3, 0.3, 12, np.array([-2 / 3]), double=True)
     with Checkpoint(folder, {"data": "d"}, 7) as stored:
         stored.save("cluster", solved)
         stored.save_solution("whole", solution)
@@ -32,6 +32,7 @@ def test_parts_and_solutions_come_back_to_the_bit(folder):
             assert one[2:] == other[2:]
         loaded = again.load_solution("whole", problem[:4])
         np.testing.assert_array_equal(loaded.alpha, solution.alpha)
+        np.testing.assert_array_equal(loaded.offset, solution.offset)
         assert (loaded.primal, loaded.dual, loaded.n_iter, loaded.double) == (1 / 3, 0.3, 12, True)
         assert again.load("absent", []) is again.load_solution("absent", problem) is None
 
