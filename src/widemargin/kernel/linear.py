@@ -188,28 +188,13 @@ def solve_linear(
     order, at = np.arange(n), (problem.rows.core, problem.rows.constant, v.row.astype(np.int64))
     core = _core.LinearVariables(*at, terms, alpha, weights, order)
     reach = FIRST_REACH / float(np.mean(terms[4]))
-    upper, largest = (
-        float(v.upper.sum()),
-        (float(terms[4].max()), float(roundings(problem.rows.n_terms))),
-    )
-    is_small, least, idle = problem.rows.X.size <= EXTENDED_VALUES, np.inf, 0
+    limit = _Limit(problem, tol, float(v.upper.sum()), float(terms[4].max()))
     n_sweeps, most, rest, seed, history = 0, float(FIRST_SWEEPS), REST, SEED, []
     while True:
         primal, dual = problem.certificate(alpha, weights)
-        gap, near, size = primal - dual, tol * max(primal, TINY), float(alpha.sum())
-        rounding = np.inf  # where variables have no bound
-        if upper < np.inf:
-            rounding, _ = most_hidden(largest, n, size, upper + size, size + 2 * primal)
-        stopped = gap > near and (on_step(gap / max(primal, TINY)) or n_sweeps >= max_iter)
-        if (stopped or gap <= max(near, rounding)) and rounding > UNCOUNTED * near:
-            primal, dual, rounding = problem.rounded_certificate(alpha, weights)
-            hidden, gap = rounding, primal - dual
-            if gap <= max(near, hidden) and near < gap + 2 * hidden and is_small:
-                primal, dual, rounding = problem.extended_certificate(alpha)
-                gap = primal - dual
-            idle = idle + 1 if gap <= hidden and not gap < 0.5 * least else 0
-            least = min(gap, least)
-        at_limit = gap <= rounding or idle == PATIENCE
+        relative = (primal - dual) / max(primal, TINY)
+        stopped = relative > tol and (on_step(relative) or n_sweeps >= max_iter)
+        primal, dual, rounding, at_limit = limit.judged(primal, dual, alpha, weights, stopped)
         dual -= 2 * rounding
         gap = primal - dual
         seconds = time.perf_counter() - started
@@ -242,6 +227,39 @@ def solve_linear(
         weights[:] = problem.rows.combined(v.row, v.sign * alpha)
         if some and (relative <= NEAR or n_sweeps >= SLOW):
             reach *= _leap(problem, order[:some], alpha, weights, reach)
+
+
+@dataclass
+class _Limit:
+    """What rounding may have done to the objectives of a problem, as closely as it matters."""
+
+    problem: LinearProblem
+    tol: float
+    upper: float  # sum of the bounds
+    largest: float  # squared norm
+    least: float = np.inf  # gap where rounding may hide it
+    idle: int = 0  # looks since that has halved
+
+    def judged(
+        self, primal: float, dual: float, alpha: np.ndarray, weights: np.ndarray, stopped: bool
+    ) -> tuple[float, float, float, bool]:
+        """Both objectives, how far they may be off, and whether no smaller gap can be told."""
+        rows, gap, near = self.problem.rows, primal - dual, self.tol * max(primal, TINY)
+        rounding, size = np.inf, float(alpha.sum())
+        if self.upper < np.inf:
+            largest = (self.largest, float(roundings(rows.n_terms)))
+            terms = (self.upper + size, size + 2 * primal)
+            rounding, _ = most_hidden(largest, len(alpha), size, *terms)
+        if (stopped or gap <= max(near, rounding)) and rounding > UNCOUNTED * near:
+            primal, dual, rounding = self.problem.rounded_certificate(alpha, weights)
+            hidden, gap = rounding, primal - dual
+            hides = gap <= max(near, hidden) and near < gap + 2 * hidden
+            if hides and rows.X.size <= EXTENDED_VALUES:
+                primal, dual, rounding = self.problem.extended_certificate(alpha)
+                gap = primal - dual
+            self.idle = self.idle + 1 if gap <= hidden and not gap < 0.5 * self.least else 0
+            self.least = min(gap, self.least)
+        return primal, dual, rounding, gap <= rounding or self.idle == PATIENCE
 
 
 def _leap(problem, some: np.ndarray, alpha, weights: np.ndarray, reach: float) -> float:
