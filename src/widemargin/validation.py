@@ -332,7 +332,8 @@ def check_sums(C: float, weight: np.ndarray, largest: float, unit: float = 1.0) 
     if C / unit * weight.min(where=weight > 0, initial=1.0) < np.finfo(np.float64).tiny:
         reason = "is too small for these sample weights and kernel values. Increase either of them."
         raise ParameterError("C", C, reason)
-    total = float(C) / float(unit) * float(weight.sum())
+    with np.errstate(over="ignore"):
+        total = float(C) / float(unit) * float(weight.sum())
     if not math.isfinite(total * total * max(1.0, float(largest)) * 1e8):
         raise ParameterError(
             "C",
