@@ -88,6 +88,7 @@ fuzz: $(VENV)/ready ## a million hostile files; ten minutes each on the text par
 MINUTES ?= 5
 stress: $(VENV)/ready ## random problems against every promise of the documents; MINUTES=60 before a release
 	$(BIN)/python -m stress --minutes $(MINUTES)
+	$(BIN)/python -m stress.exact --cases 2000 --seed $$$$
 
 package: $(VENV)/tools ## the wheel and the sdist, each installed and used in an environment of its own
 	rm -rf build/dist && mkdir -p build/dist

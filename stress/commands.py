@@ -5,6 +5,7 @@
 Every run is a process of the command line, ended by SIGKILL or SIGINT between its first import and
 its end.  What it was to write is then absent, the older file, or the whole new one; and the same
 command, called again, ends with what an undisturbed one has written and leaves nothing beside it.
+Ctrl-C ends the run with the table of what has been done.
 """
 
 from __future__ import annotations
@@ -135,6 +136,20 @@ class Runs:
         return f"left behind: {sorted(left)}" if left else ""
 
 
+def _disturb(runs: Runs, kills: int, interrupts: int, cases: Counter, failed: Counter) -> None:
+    """Kills and interrupts in random order, counted by command."""
+    both = [signal.SIGKILL] * kills + [signal.SIGINT] * interrupts
+    runs.random.shuffle(both)
+    for number, how in enumerate(both):
+        name = list(COMMANDS)[number % len(COMMANDS)]
+        key = (name, "killed" if how == signal.SIGKILL else "interrupted")
+        fault = runs.disturbed(name, how)
+        cases[key] += 1
+        failed[key] += bool(fault)
+        if fault:
+            print(*key, number, fault, sep=": ", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m stress.commands")
     parser.add_argument("--kills", type=int, default=300)
@@ -144,17 +159,11 @@ def main() -> int:
     told = parser.parse_args()
     cases: Counter = Counter()
     failed: Counter = Counter()
-    with tempfile.TemporaryDirectory() as root:
-        runs = Runs(Path(root), told.seed)
-        for how, count in ((signal.SIGKILL, told.kills), (signal.SIGINT, told.interrupts)):
-            for number in range(count):
-                name = list(COMMANDS)[number % len(COMMANDS)]
-                key = (name, "killed" if how == signal.SIGKILL else "interrupted")
-                fault = runs.disturbed(name, how)
-                cases[key] += 1
-                failed[key] += bool(fault)
-                if fault:
-                    print(*key, number, fault, sep=": ", flush=True)
+    try:
+        with tempfile.TemporaryDirectory() as root:
+            _disturb(Runs(Path(root), told.seed), told.kills, told.interrupts, cases, failed)
+    except KeyboardInterrupt:
+        print("Interrupted: the table is of what had been done.")
     lines = ["| command | was | cases | failed |", "|---|---|---|---|"]
     lines += [
         f"| {name} | {how} | {n:,} | {failed[name, how]:,} |" for (name, how), n in cases.items()

@@ -3,6 +3,7 @@
 import gc
 import sys
 import threading
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -61,13 +62,13 @@ def small(n=60):
 @pytest.mark.parametrize("held", [one_blas_thread, one_openmp_thread])
 def test_limits_that_overlap_in_any_order_end_where_they_began(held):
     before = threads("blas") + threads("openmp")
-    first = held()
-    second = held()
-    first.release()
-    first.release()  # once more is no less
-    third = held()
-    second.release()
-    third.release()
+    with ExitStack() as first, ExitStack() as second, ExitStack() as third:
+        first.enter_context(held())
+        second.enter_context(held())
+        first.close()
+        third.enter_context(held())
+        second.close()
+        third.close()
     assert threads("blas") + threads("openmp") == before
 
 
@@ -77,6 +78,17 @@ def test_a_limit_that_nobody_has_any_more_is_lifted():
     assert blas_threads() == [1] * len(before)
     del held
     assert blas_threads() == before
+
+
+def test_no_python_code_runs_when_a_limit_that_has_ended_is_collected():
+    """An interrupt that came in such code would be printed and forgotten."""
+    held, ran = one_blas_thread(), []
+    with held:
+        pass
+    sys.setprofile(lambda frame, event, arg: ran.append((event, frame.f_code.co_name)))
+    del held
+    sys.setprofile(None)
+    assert [name for event, name in ran if event == "call"] == []
 
 
 def test_concurrent_fits_leave_the_threads_of_other_libraries_as_they_were():

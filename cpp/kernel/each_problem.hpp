@@ -13,6 +13,27 @@ namespace widemargin {
 
 constexpr std::int64_t kStepsBetweenLooks = 16;
 
+// Tells a descent that gets nowhere: in so many working sets neither did the gap halve nor the dual
+// objective gain a share of it.  kernel/problem.py has the same for a single problem.
+class Patience {
+ public:
+  static constexpr std::int64_t kStalled = 1000;
+  static constexpr double kHalf = 0.5, kShare = 0.05;
+
+  bool is_over(std::int64_t step, double dual, double gap) {
+    if (!(gap >= kHalf * gap_) || !(dual <= dual_ + kShare * gap)) {
+      gap_ = gap;
+      dual_ = dual;
+      step_ = step;
+    }
+    return step - step_ >= kStalled;
+  }
+
+ private:
+  double gap_ = std::numeric_limits<double>::infinity(), dual_ = -gap_;
+  std::int64_t step_ = 0;
+};
+
 struct EachFound {
   double dual, gap, steps, offset;
 };
@@ -32,6 +53,7 @@ struct EachState {
   std::int64_t number = -1, steps = 0;
   std::vector<std::int64_t> last;  // working set
   Offset offset;
+  Patience patience;
 };
 
 // Solves them, each on its own kernel values, which are gathered from those of all rows.
@@ -45,7 +67,7 @@ class EachProblem {
   template <class IsUp>
   bool solve(std::int64_t number, const Limits& limits, EachState& state, EachFound& found,
              IsUp&& is_up) {
-    if (state.number != number) state = {number, 0, {}, all_.offset};
+    if (state.number != number) state = {number, 0, {}, all_.offset, {}};
     const std::int64_t begin = all_.start[number], n = all_.start[number + 1] - begin;
     const auto room = std::size_t(n);
     if (pool_.size() < room * room) pool_.resize(room * room);
@@ -90,7 +112,7 @@ class EachProblem {
       some.max_steps = std::min(kStepsBetweenLooks, limits.max_steps - state.steps);
       const std::int64_t done = descent.run(now.dual, some).steps;
       state.steps += done;
-      ends = done == 0;  // at the limit of the arithmetic or of the steps
+      ends = done == 0 || state.patience.is_over(state.steps, now.dual, now.gap);
       double gain = 0;
       if (ends && state.offset.present()) descent.meet_constraint(v.n, &gain);
     }

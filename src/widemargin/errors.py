@@ -108,6 +108,18 @@ CONVERGING = Message(
     C=Parameter("C", python="C"),
     tol=Parameter("tol", python="tol"),
 )
+AT_LIMIT = Message(
+    "Rounding may hide that much: no smaller gap can be certified for such values of {C} and of "
+    "the kernel. Scale the features, decrease {C}, or accept a larger {tol}.",
+    C=Parameter("C", python="C"),
+    tol=Parameter("tol", python="tol"),
+)
+STALLED = Message(
+    "It made no progress any more: kernel values are too large or span too many orders of "
+    "magnitude, as those of features far from zero do. Centre and scale the features (a kernel "
+    "matrix: divide it by its mean diagonal), or decrease {C}, gamma or degree.",
+    C=Parameter("C", python="C"),
+)
 LEARNING = Message(
     ", or learn from them with {missing}",
     missing=Parameter("missing", "learn", python='AdditiveSVC(missing="learn")'),

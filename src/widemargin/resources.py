@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -121,29 +122,22 @@ class _Held:
     """A limit until the end of a ``with`` block.
 
     An interrupt may skip the end (it may come before the block begins, or on the way out); then the
-    limit ends when this object is collected."""
-
-    _limit: _Limit | None = None  # None if an interrupt came first
+    limit ends when this object is collected.  After a block that ended as it should, no Python code
+    runs at that time: an interrupt in such code would be printed and forgotten.
+    """
 
     def __init__(self, limit: _Limit):
         self._limit = limit
+        self._forgotten = weakref.finalize(self, limit.set_holder, id(self), holds=False)
+        self._forgotten.atexit = False
         limit.set_holder(id(self), holds=True)
-
-    def release(self) -> None:
-        if self._limit is not None:
-            self._limit.set_holder(id(self), holds=False)
-
-    def __del__(self) -> None:
-        try:
-            self.release()
-        except KeyboardInterrupt:  # an interrupt is swallowed here, so lift the limit
-            self.release()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception) -> None:
-        self.release()
+        self._limit.set_holder(id(self), holds=False)
+        self._forgotten.detach()
 
 
 _BLAS, _OPENMP = _Limit("blas"), _Limit("openmp")

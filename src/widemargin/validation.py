@@ -342,9 +342,8 @@ def check_sums(C: float, weight: np.ndarray, largest: float, unit: float = 1.0) 
         reason = "is too small for these sample weights and kernel values. Increase either of them."
         raise ParameterError("C", C, reason)
     with np.errstate(over="ignore"):
-        total = np.float64(C) / unit * weight.sum()
-        finite = np.isfinite(np.square(total) * max(1.0, largest) * 1e8)
-    if not finite:
+        total = float(C) / float(unit) * float(weight.sum())
+    if not math.isfinite(total * total * max(1.0, float(largest)) * 1e8):
         raise ParameterError(
             "C",
             C,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from widemargin.data import Dataset, read
+from widemargin.data import Dataset, read, stream
 from widemargin.data.reading import detect_format
 
 from .helpers import assert_same, each_packer, refused, saved, zstandard
@@ -51,6 +51,26 @@ def test_damaged(plain, pack):
         content[at] ^= bit
         if data is not None and pack is not zstandard:  # which Arrow writes without a checksum
             assert_same(data, whole)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_a_damaged_npz_that_is_read_as_a_stream_is_refused(save, tmp_path):
+    """A checksum that is wrong is found at the end of an array: it was a BadZipFile."""
+    rng = np.random.default_rng(0)
+    wide = rng.random((500, 20))
+    content = bytearray(saved(save, X=wide, y=np.arange(500) % 2))
+    path, n_refused = tmp_path / "data.npz", 0
+    for at in range(0, len(content), len(content) // 60):
+        changed = bytearray(content)
+        changed[at] ^= 0x55
+        path.write_bytes(changed)
+        try:
+            chunks = list(stream(path))
+        except ValueError as error:
+            n_refused += str(path) in str(error)
+        else:
+            np.testing.assert_array_equal(np.concatenate([c.X for c in chunks]), wide)
+    assert n_refused > 40
 
 
 @each_packer

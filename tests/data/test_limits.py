@@ -75,7 +75,7 @@ def test_compressed_text(pack, text):
         with refused("no rows"), peak(PEAK):
             read(io.BytesIO(content), max_bytes=MAX_BYTES, n_jobs=1)
     else:
-        too_large(content)
+        too_large(content, **({"label": 0} if b"," in text else {}))
 
 
 @pytest.mark.parametrize("packer", ["gz", "zst"])

@@ -223,7 +223,8 @@ class Problem:
             found = descent.run(on_step)
             descent.active.close()
         converged = found.relative_gap <= limits.tol
-        return Solved(**vars(found), gradient=descent.gradient, converged=converged)
+        parts = vars(found) | {"gradient": descent.gradient}
+        return Solved(**parts, converged=converged)
 
     @property
     def Q(self):

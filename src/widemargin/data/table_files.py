@@ -34,10 +34,14 @@ _MOST_ROWS, _MOST_ROWS_SPELLED = (
 
 @dataclass(frozen=True)
 class Asked:
-    """How to parse a CSV file: values that count as missing, and columns of text."""
+    """How to parse a CSV file: values that count as missing, and columns of text.
+
+    ``check(names, has_header)`` raises ValueError unless these are the columns that are needed.
+    """
 
     na: Sequence[str]
     texts: Collection[str]
+    check: Callable[[Sequence[str], bool], object]
 
 
 class LoadedTable(NamedTuple):
@@ -93,6 +97,7 @@ class CsvForm:
         has_header = _is_header(fields, _split(second.decode("utf-8", "replace"), delimiter)[0])
         spelled = fields if has_header else [str(i) for i in range(len(fields))]
         budget.check(len(spelled) * _CSV_COLUMN, f"its {len(spelled)} columns take")
+        asked.check([name.lstrip(" ") for name in spelled], has_header)
         nulls = [*ConvertOptions().null_values, *asked.na]
         # Files with a blank after each comma also have one before "?".
         nulls = [f"{blank}{na}" for na in nulls for blank in ("", " ")]

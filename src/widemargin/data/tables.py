@@ -209,15 +209,14 @@ class _Rows:
         columns, texts = self.layout.columns, [*self.rule.categorical]
         if isinstance(columns, list):
             texts += [columns[j] for j in self.layout.categorical]
-        return Asked(self.layout.na, texts)
+        return Asked(self.layout.na, texts, self._target)
 
     def dataset(self, loaded: LoadedTable) -> Dataset:
         """Return columns and labels of some rows."""
-        table, layout, label = loaded.table, self.layout, self.label
-        _check_table(table)
-        if not self._by_name(loaded) and table.num_columns == layout.n_features:
-            label = False  # every column is a feature
-        target = label_column(label, table.column_names, layout)
+        table, layout = loaded.table, self.layout
+        target = self._target(table.column_names, loaded.has_header)
+        if not table.num_rows:
+            raise ValueError("the table has no rows")
         y = None if target is None else labels(target, table[target], self.budget)
         inputs = table if target is None else table.drop_columns(target)
         if self.of_model:
@@ -237,14 +236,24 @@ class _Rows:
         features = np.array(names, dtype=object)
         return Dataset(X, y, features, label_name=target, na=layout.na)
 
-    def _by_name(self, loaded: LoadedTable) -> bool:
+    def _target(self, names: Sequence[str], has_header: bool) -> str | None:
+        """Return the label column; raise ValueError if two columns have the same name."""
+        repeated = [column for column, count in Counter(names).items() if count > 1]
+        if repeated:
+            raise ValueError(f"more than one column is named {quoted(repeated)}; rename them")
+        label = self.label
+        if not self._by_name(has_header) and len(names) == self.layout.n_features:
+            label = False  # every column is a feature
+        return label_column(label, list(names), self.layout)
+
+    def _by_name(self, has_header: bool) -> bool:
         """Whether file and model both have names; otherwise match columns by position."""
-        return loaded.has_header and isinstance(self.layout.columns, list)
+        return has_header and isinstance(self.layout.columns, list)
 
     def _as_model_has(self, inputs: pa.Table, loaded: LoadedTable) -> pa.Table | np.ndarray:
         layout, names, n = self.layout, inputs.column_names, self.layout.n_features
         if isinstance(layout.columns, list):
-            if not self._by_name(loaded) and len(names) == n:
+            if not self._by_name(loaded.has_header) and len(names) == n:
                 inputs = inputs.rename_columns(layout.columns)
             return of_model(inputs, layout.columns, layout, self.budget.name)
         if n is not None and len(names) != n:
@@ -253,15 +262,6 @@ class _Rows:
                 f"the table has {len(names)} columns beside the label: {quoted(names)}"
             )
         return matrix(of_model(inputs, names, layout, self.budget.name))
-
-
-def _check_table(table: pa.Table) -> None:
-    """Raise ValueError unless a table has rows, and columns with different names."""
-    repeated = [column for column, count in Counter(table.column_names).items() if count > 1]
-    if repeated:
-        raise ValueError(f"more than one column is named {quoted(repeated)}; rename them")
-    if not table.num_rows:
-        raise ValueError("the table has no rows")
 
 
 # ------------------------------------------------------------------ what the columns hold

@@ -10,17 +10,38 @@ are: they estimate what rounding has done to either objective, and bounds at `SI
 errors are given.  Where these are too far apart to be of use, or the solver was misled, it gets the
 gradient in double precision to go on from (iterative refinement): what it adds from there on is
 rounded, but the changes are small.
+
+Double precision rounds too.  What it may have done to a decision, times the bound of the variable,
+is part of the gap that is claimed.  Where only this keeps a small problem from its tolerance, its
+decisions are computed in extended precision.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.exact import KernelRows
-from widemargin.kernel.problem import Problem, gap_terms, gradient_of, relative_gap
+from widemargin.kernel.precision import (
+    EXTENDED_UNIT,
+    UNIT,
+    Errors,
+    extended_values,
+    most_hidden,
+    roundings,
+)
+from widemargin.kernel.problem import (
+    TINY,
+    Problem,
+    Solution,
+    gap_terms,
+    gradient_of,
+    relative_gap,
+)
+from widemargin.kernel.problems import Group, Variables
 
 EXACT_WORK = 1 << 15  # variables times the cost of a kernel value, up to which all are computed
 LEAST_COST = 8.0
@@ -28,6 +49,10 @@ SAMPLE = 256  # variables of a larger problem
 SIGMAS = 5.0
 NEAR = 0.02  # of the margin: what rests at its bound by more does so after any rounding
 DEFINITE_ROWS = 512
+# Rows squared times the cost of a kernel value, likewise in extended precision.
+EXTENDED_WORK = 1 << 25
+UNCOUNTED = 1e-3  # of tol, that rounding may hide at most without a closer look
+_EXTENDED_VALUES = 1 << 18  # kernel values at a time
 _ROUNDING = 1e-6  # of the largest eigenvalue, by which the smallest may be below zero
 
 
@@ -50,6 +75,7 @@ class Verdict:
 
     primal: float
     dual: float
+    rounding: float = 0.0  # the share of the relative gap that double precision may hide
 
     @property
     def relative_gap(self) -> float:
@@ -66,19 +92,53 @@ class Refined:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """What double precision can tell of a problem."""
+
+    exact: Problem  # whose kernel values are computed anew
+    errors: Errors
+    tol: float  # the gap that is asked for
+
+    def rounding(self, found: Found) -> tuple[np.ndarray, float]:
+        """Of each row of the gradient, and of the dual objective."""
+        alpha, error = found.alpha, self.errors.of_sums(found.alpha, np.sum)
+        square = float(np.square(self.errors.size).max(initial=0.0))
+        primal = max(found.dual + found.gap, 0.0)
+        reach = _reach(self.exact.has_offset, square, primal, found.offset)
+        sums = float(alpha.sum()) * reach + abs(found.dual)
+        return error, float(alpha @ error) + UNIT * float(roundings(len(alpha))) * sums
+
+    def decides(self, found: Verdict, claimed: Verdict) -> bool:
+        """Whether rounding alone keeps a gap above the tolerance, of a small problem."""
+        small = len(self.exact) ** 2 * self.exact.kernel.cost <= EXTENDED_WORK
+        return small and found.relative_gap <= self.tol < claimed.relative_gap
+
+
+@dataclass(frozen=True)
 class Judge:
     """Judges what a solver has found for ``problem`` by an ``exact`` one in double precision."""
 
     problem: Problem
     exact: Problem
     backend: Backend
+    limit: Limit | None = None  # None: what double precision rounds is left out
 
     def verdict(self, found: Found) -> Verdict:
-        if self._is_small():
-            refined = self.refined(found)
-            gap = gap_terms(found.alpha, refined.gradient, self.exact.upper).sum()
-            return Verdict(refined.dual + float(gap), refined.dual)
-        return self._estimated(found)
+        """With what rounding may hide, or else in extended precision, of a small problem."""
+        error, lost = np.zeros(len(self.exact)), 0.0
+        if self.limit is not None:
+            error, lost = self.limit.rounding(found)
+        if not self._is_small():
+            return self._estimated(found, error, lost)
+        refined, upper = self.refined(found), self.exact.upper
+        gap = float(gap_terms(found.alpha, refined.gradient, upper).sum())
+        most, dual = float(_widest(found.alpha, refined.gradient, upper, error).sum()), refined.dual
+        low = float(_outward(dual + gap, dual, most - gap + lost, lost))
+        rounding = (most - gap + 2 * lost) / max(dual + gap, TINY)
+        claimed = Verdict(dual + gap, low, rounding)
+        if self.limit is not None and self.limit.decides(Verdict(dual + gap, dual), claimed):
+            return Verdict(*_extended(self.limit.exact, found.alpha, found.offset))
+        return claimed
 
     def refined(self, found: Found) -> Refined:
         resting = np.zeros(len(self.exact), dtype=bool) if self._is_small() else self._rest(found)
@@ -99,7 +159,7 @@ class Judge:
         at_zero, at_upper = found.alpha <= 0, found.alpha >= self.exact.upper
         return (at_zero & (found.gradient > NEAR)) | (at_upper & (found.gradient < -NEAR))
 
-    def _estimated(self, found: Found) -> Verdict:
+    def _estimated(self, found: Found, error: np.ndarray, lost: float) -> Verdict:
         """By importance sampling.
 
         Half of the sample is drawn from the variables whose share of the gap can change, by how
@@ -116,12 +176,14 @@ class Judge:
         sample = np.random.default_rng(0).choice(len(chance), SAMPLE, p=chance / chance.sum())
         chance, alpha, upper = chance[sample], found.alpha[sample], upper[sample]
         true = gradient_of(self.exact, found.alpha, sample, self.backend, found.offset)
-        changes = gap_terms(alpha, true, upper) - gap_terms(alpha, found.gradient[sample], upper)
+        changes = _widest(alpha, true, upper, error[sample])
+        changes -= gap_terms(alpha, found.gradient[sample], upper)
         gap, gap_error = _mean(changes / chance)
         # With d added since the dual was exact, it is off by d'(K - K rounded)d / 2.
         off = -0.5 * added[sample] * self._moved(found, sample, true) / chance
         dual, dual_error = _mean(off)
         low, high = found.dual + dual - dual_error, found.dual + dual + dual_error
+        low -= lost
         return Verdict(high + found.gap + gap + gap_error, low)
 
     def _moved(self, found: Found, sample: np.ndarray, true: np.ndarray) -> np.ndarray:
@@ -138,6 +200,123 @@ class Judge:
 def _mean(values: np.ndarray) -> tuple[float, float]:
     """And how far the mean of many more such values may be from it."""
     return float(values.mean()), SIGMAS * float(values.std()) / np.sqrt(len(values))
+
+
+def _widest(alpha: np.ndarray, gradient: np.ndarray, upper: np.ndarray, error) -> np.ndarray:
+    """Each variable's share of the gap if its gradient is off by so much, at most."""
+    low, high = (gap_terms(alpha, gradient + e, upper) for e in (-error, error))
+    return np.maximum(low, high)
+
+
+def with_rounding(
+    found: Solution, variables: Variables, data: KernelRows, largest: tuple, tol: float
+) -> Solution:
+    """A solution in double precision, with objectives that rounding cannot make untrue.
+
+    A gap that is above ``tol`` only for that is taken in extended precision, if the problem is
+    small.  The share of the gap that stays hidden is told.
+    """
+    if data.kernel.definite is False:  # there is no gap
+        return found
+    primal, least, offset = found.primal, min(found.primal, found.dual), abs(float(found.offset[0]))
+    if found.each is not None:
+        primal, least = float(found.each[:, 0].max()), float(found.each.min())
+        offset = float(np.abs(found.offset).max())
+    n, alpha = len(variables), float(found.alpha.sum())
+    size = alpha * _reach(variables.has_offset, largest[0], max(primal, 0.0), offset) + primal
+    hidden, lost = most_hidden(largest, n, alpha, float(variables.upper.sum()), size)
+    if lost <= least and hidden + lost <= UNCOUNTED * tol * least:
+        k = 1 if found.each is None else len(found.each)
+        each = None if found.each is None else found.each - np.array([0.0, hidden + lost])
+        share = (hidden + lost) / max(least, TINY)
+        dual = found.dual - k * (hidden + lost)
+        return replace(found, dual=dual, each=each, rounding=share, gradient=None)
+    return _closely(found, variables, data, tol)
+
+
+def _closely(found: Solution, variables: Variables, data: KernelRows, tol: float) -> Solution:
+    """By each row, and where that matters by extended precision."""
+    n = len(variables)
+    group = variables.group or Group(np.array([0, n]), n)
+    each = np.array([[found.primal, found.dual]]) if found.each is None else found.each
+    errors = Errors.of(data.kernel, data.rows)[variables.row]
+    hidden, lost = _rounding_of(found, variables, group, errors, each[:, 0])
+    low = _outward(each[:, 0], each[:, 1], hidden, lost)
+    bounds = np.stack([each[:, 0], low], axis=1)
+    small = (n // len(each)) ** 2 * data.kernel.cost <= EXTENDED_WORK
+    for k in np.flatnonzero((_gaps(each) <= tol) & ~(_gaps(bounds) <= tol)) if small else ():
+        own = slice(group.start[k], group.start[k + 1])
+        problem = variables.alone(own).problem(data)
+        bounds[k] = _extended(problem, found.alpha[own], float(found.offset[k]))
+    return replace(
+        found,
+        primal=float(bounds[:, 0].sum()),
+        dual=float(bounds[:, 1].sum()),
+        each=None if found.each is None else bounds,
+        rounding=float((_gaps(bounds) - _gaps(each)).max(initial=0.0)),
+        gradient=None,
+    )
+
+
+def _outward(primal, dual, hidden, lost) -> Any:
+    """The dual objective that makes of the primal one the largest relative gap, 1 - dual / primal.
+
+    The primal objective may be off by what is hidden, the dual one by what is lost.
+    """
+    low = dual - lost
+    most = np.where(low < 0, np.maximum(primal - hidden, UNIT * primal), primal + hidden)
+    return low * np.divide(primal, most, out=np.ones_like(most), where=most > 0) - 4 * UNIT * primal
+
+
+def _gaps(each: np.ndarray) -> np.ndarray:
+    """Relative ones."""
+    return (each[:, 0] - each[:, 1]) / np.maximum(each[:, 0], TINY)
+
+
+def _rounding_of(
+    found: Solution, variables: Variables, group: Group, errors: Errors, primal: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What it may hide of each primal objective and take from each dual one."""
+    alpha, upper = found.alpha, variables.upper
+    number = np.repeat(np.arange(len(primal)), np.diff(group.start))
+    error = errors.of_sums(alpha, lambda values: group.sums(values)[number])
+    if found.gradient is None:  # anywhere
+        widest = upper * error
+    else:
+        widest = _widest(alpha, found.gradient, upper, error)
+        widest -= gap_terms(alpha, found.gradient, upper)
+    square = float(np.square(errors.size).max(initial=0.0))
+    reach = _reach(variables.has_offset, square, np.maximum(primal, 0), found.offset)
+    sums = group.sums(alpha) * reach + np.abs(primal)
+    lost = group.sums(alpha * error) + UNIT * roundings(np.diff(group.start)) * sums
+    return lost + group.sums(widest), lost
+
+
+def _reach(has_offset: bool, square: float, primal: Any, offset: Any) -> Any:
+    """What a variable's share of the linear term and of the intercept's constraint are, at most."""
+    if not has_offset:
+        return 1.0
+    return 2 + 2 * abs(offset) + (2 * primal * square) ** 0.5
+
+
+def _extended(problem: Problem, alpha: np.ndarray, offset: float) -> tuple[float, float]:
+    """Objectives in extended precision."""
+    support, n = np.flatnonzero(alpha), len(alpha)
+    wide, size = alpha.astype(np.longdouble), max(1, _EXTENDED_VALUES // max(len(support), 1))
+    sums, error = np.zeros(n, dtype=np.longdouble), np.zeros(n, dtype=np.longdouble)
+    unit = EXTENDED_UNIT * (len(support) + 4)
+    for begin in range(0, n, size):
+        part = slice(begin, begin + size)
+        values, off = extended_values(problem.kernel, problem.rows[part], problem.rows[support])
+        sums[part] = values @ (wide * problem.sign)[support]
+        error[part] = (unit * np.abs(values) + off) @ wide[support]
+    linear = problem.linear + np.longdouble(offset) * problem.sign
+    gradient = linear + problem.sign * sums
+    dual = -(linear @ wide + 0.5 * wide @ (gradient - linear)) - wide @ error
+    primal = dual + _widest(wide, gradient, problem.upper, error).sum()
+    lost = problem.slack(wide, float(primal), offset) + 4 * UNIT * float(abs(dual))
+    hidden = 4 * UNIT * abs(float(primal))
+    return float(primal), float(_outward(float(primal), float(dual), hidden, lost))
 
 
 def is_definite(data: KernelRows, support: np.ndarray, backend: Backend) -> bool:

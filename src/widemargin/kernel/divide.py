@@ -104,6 +104,11 @@ class FitState:
     double: bool = False  # whether any of them needed double precision
     stopped: bool = False  # a callback or Ctrl-C asked for it
 
+    @property
+    def rounding(self) -> float:
+        """The share of the largest gap that double precision may hide."""
+        return max((s.rounding for s in self.solutions), default=0.0)
+
     def should_stop(self, task: Listener, gap: float | None) -> bool:
         """Tell the callbacks of an epoch; whether any of them has asked to stop."""
         self.stopped |= task.epoch(gap=gap)

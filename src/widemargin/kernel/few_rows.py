@@ -15,8 +15,10 @@ import numpy as np
 
 from widemargin import _core
 from widemargin.kernel.active_set import INNER_TOL
+from widemargin.kernel.certificate import with_rounding
 from widemargin.kernel.exact import KernelRows
-from widemargin.kernel.problem import TINY, Solution, away_from_zero
+from widemargin.kernel.precision import Errors
+from widemargin.kernel.problem import TINY, Patience, Solution, away_from_zero
 from widemargin.kernel.problems import Group, Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.tiles import Memory
@@ -97,6 +99,7 @@ class FewRows:
     def __init__(self, data: KernelRows, memory: Memory, sharing: Sequence[Variables] = ()):
         self.data = data if data.exact is None else data.in_double()
         self._diagonal = away_from_zero(self.data.kernel.diagonal(self.data.rows))
+        self._largest = Errors.largest(self.data.kernel, self.data.rows)
         self._place, kept = None, self.data
         if sharing and len(data) > AT_ONCE:  # of fewer rows, the matrix is nowhere far away
             order = _neighbours(len(data), sharing)
@@ -115,7 +118,27 @@ class FewRows:
         settings: SolverSettings,
         on_step: Callable[[float], bool],
     ) -> Solution:
-        """Minimise from ``alpha`` to a relative duality gap of ``settings.tol``."""
+        """Minimise from ``alpha`` to a relative duality gap of ``settings.tol``, rounding included.
+
+        Where rounding alone keeps the gap above it, the solver goes on once, to a smaller one.
+        """
+        rounded = (variables, self.data, self._largest, settings.tol)
+        found = with_rounding(self._solved(variables, alpha, settings, on_step), *rounded)
+        gap = found.relative_gap
+        if found.stopped or not gap - found.rounding <= settings.tol < gap:
+            return found
+        tol = max(settings.tol - 2 * found.rounding, settings.tol / 4)
+        nearer = replace(settings, tol=tol, max_iter=settings.max_iter - found.n_iter)
+        again = self._solved(variables, found.alpha, nearer, on_step).after(found)
+        return with_rounding(again, *rounded)
+
+    def _solved(
+        self,
+        variables: Variables,
+        alpha: np.ndarray,
+        settings: SolverSettings,
+        on_step: Callable[[float], bool],
+    ) -> Solution:
         if variables.group is not None:
             return self._solve_each(variables, variables.group, alpha, settings, on_step)
         if len(variables) < len(self._diagonal) or self._place is not None:
@@ -183,7 +206,7 @@ class FewRows:
         alpha, gradient = np.minimum(alpha, variables.upper), np.empty(len(variables))
         arrays = (alpha, gradient, variables.sign, variables.upper, diagonal)
         active = _core.WorkingSet(*arrays, variables.has_offset, offset)
-        n_steps, ends, stopped, history = 0, False, False, []
+        n_steps, ends, stopped, history, patience = 0, False, False, [], Patience()
         while True:
             dual, gap, slack, missing = active.refresh(kept.core, variables.linear)
             if len(missing):  # of the variables to begin at
@@ -201,11 +224,13 @@ class FewRows:
             if not stopped:
                 steps = _descend(kept, active, dual, settings, settings.max_iter - n_steps)
             n_steps += steps
-            ends = steps == 0  # told to stop, or at the limit of the arithmetic; the caller warns
+            # Told to stop, at the limit of the arithmetic, or without progress; the caller warns.
+            ends = steps == 0 or patience.is_over(n_steps, dual, gap)
             while ends and len(missing := active.meet_constraint_on(kept.core)):
                 kept.compute(missing)
         solved = (n_steps, np.array([active.offset]), history)
-        return Solution(alpha, dual + gap, dual - slack, *solved, stopped=stopped)
+        primal, dual = dual + gap, dual - slack
+        return Solution(alpha, primal, dual, *solved, stopped=stopped, gradient=gradient)
 
 
 def _descend(kept: KeptRows, active, dual: float, settings, left: int) -> int:

@@ -44,6 +44,10 @@ class LazyRows:
         parts = range(0, len(self), FEW)
         return np.concatenate([self[begin : begin + FEW].norms for begin in parts])
 
+    @property
+    def n_terms(self) -> int:
+        return self.X.shape[1]
+
     def __len__(self) -> int:
         return len(self.number)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from scipy.optimize import brentq
 
 from widemargin import _core
 from widemargin.kernel.coefficients import Coefficients
+from widemargin.kernel.precision import EXTENDED_UNIT, UNIT, Errors, most_hidden, roundings
 from widemargin.kernel.problem import TINY, Solution, away_from_zero
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.rows import RangeError
@@ -29,6 +31,9 @@ NEAR, SLOW = 1e-4, 500  # relative gap or sweeps from which conjugate gradients 
 CG_STEPS, NEWTON_STEPS, LONGEST = 200, 50, 1e6
 FIRST_REACH = 1000.0  # of a proximal step, in units of the inverse diagonal
 SEED = 88172645463325252
+UNCOUNTED = 1e-3  # of tol, that rounding may hide without a closer look
+PATIENCE = 10  # looks in which a gap that rounding may hide does not halve
+EXTENDED_VALUES = 1 << 21  # of the data, up to which a certificate is in extended precision
 _AT_ONCE = 1 << 24  # products of rows and weights
 
 
@@ -65,6 +70,13 @@ class LinearRows:
             squares = np.square(self.X.data, dtype=np.float64)
             return np.bincount(self._row_of_values(), squares, minlength=len(self))
         return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+
+    @property
+    def n_terms(self) -> int:
+        """How many products an inner product adds, at most."""
+        if sp.issparse(self.X):
+            return int(np.diff(self.X.indptr).max(initial=0)) + 1
+        return self.X.shape[1] + 1
 
     def _row_of_values(self) -> np.ndarray:
         return np.repeat(np.arange(len(self)), np.diff(self.X.indptr))
@@ -106,17 +118,49 @@ class LinearProblem:
     def row(self) -> np.ndarray:
         return self.variables.row
 
+    @cached_property
+    def errors(self) -> Errors:
+        """Of inner products in double precision."""
+        diagonal = self.rows.diagonal() + self.rows.constant**2
+        terms = np.full(len(diagonal), roundings(self.rows.n_terms))
+        return Errors(np.sqrt(diagonal), terms)[self.row]
+
     def certificate(self, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
         """Primal and dual objective."""
         v = self.variables
-        slack = np.maximum(0, -(v.linear + v.sign * self.rows.times(weights)[self.row]))
-        squared = self.ridge > 0
-        if squared.any():
-            losses = float((slack**2)[squared] @ (0.5 / self.ridge[squared]))
-            losses += float(slack[~squared] @ v.upper[~squared])
-        else:
-            losses = float(slack @ v.upper)
-        return 0.5 * float(weights @ weights) + losses, self.dual(alpha, weights)
+        losses = self._losses(-(v.linear + v.sign * self.rows.times(weights)[self.row]))
+        return 0.5 * float(weights @ weights) + float(losses), self.dual(alpha, weights)
+
+    def rounded_certificate(self, alpha: np.ndarray, weights) -> tuple[float, float, float]:
+        """With how far rounding may have moved both."""
+        decisions = self.rows.times(weights)[self.row]
+        return self._objectives(alpha, decisions, weights @ weights, UNIT)
+
+    def extended_certificate(self, alpha: np.ndarray) -> tuple[float, float, float]:
+        """The same in extended precision, of the variables alone."""
+        X, constant = self.rows.X[self.row].astype(np.longdouble), np.longdouble(self.rows.constant)
+        coef = alpha.astype(np.longdouble) * self.variables.sign
+        decisions = X @ (X.T @ coef) + constant**2 * coef.sum()
+        return self._objectives(
+            coef * self.variables.sign, decisions, coef @ decisions, EXTENDED_UNIT
+        )
+
+    def _objectives(self, alpha, decisions, squares, unit: float) -> tuple[float, float, float]:
+        v, error = self.variables, unit / UNIT * self.errors.of_sums(alpha, np.sum)
+        short = -(v.linear + v.sign * decisions)
+        losses, most = self._losses(short), self._losses(short + error)
+        dual = -0.5 * (squares + alpha @ (self.ridge * alpha)) - v.linear @ alpha
+        sums = roundings(len(alpha)) * unit * (squares + losses + abs(dual) + alpha.sum())
+        # The weights are off by as much as the sum that they are.
+        hidden, primal = most - losses + 2 * (error @ alpha) + sums, 0.5 * squares + losses
+        return float(primal), float(dual), float(hidden) + 4 * UNIT * float(primal + abs(dual))
+
+    def _losses(self, short: np.ndarray) -> Any:
+        short, squared = np.maximum(short, 0), self.ridge > 0
+        if not squared.any():
+            return short @ self.variables.upper
+        losses = (short**2)[squared] @ (0.5 / self.ridge[squared])
+        return losses + short[~squared] @ self.variables.upper[~squared]
 
     def dual(self, alpha: np.ndarray, weights: np.ndarray) -> float:
         squares = float(weights @ weights) + float(alpha @ (self.ridge * alpha))
@@ -144,9 +188,14 @@ def solve_linear(
     order, at = np.arange(n), (problem.rows.core, problem.rows.constant, v.row.astype(np.int64))
     core = _core.LinearVariables(*at, terms, alpha, weights, order)
     reach = FIRST_REACH / float(np.mean(terms[4]))
+    limit = _Limit(problem, tol, float(v.upper.sum()), float(terms[4].max()))
     n_sweeps, most, rest, seed, history = 0, float(FIRST_SWEEPS), REST, SEED, []
     while True:
         primal, dual = problem.certificate(alpha, weights)
+        relative = (primal - dual) / max(primal, TINY)
+        stopped = relative > tol and (on_step(relative) or n_sweeps >= max_iter)
+        primal, dual, rounding, at_limit = limit.judged(primal, dual, alpha, weights, stopped)
+        dual -= 2 * rounding
         gap = primal - dual
         seconds = time.perf_counter() - started
         sums = {"step": n_sweeps, "gap": gap, "dual": dual, "active": n, "rows": n}
@@ -154,8 +203,7 @@ def solve_linear(
         relative = gap / max(primal, TINY)
         if not np.isfinite(relative):
             raise RangeError("The objective of kernel='linear' overflows. Scale the features.")
-        stopped = relative > tol and (on_step(relative) or n_sweeps >= max_iter)
-        if relative <= tol or stopped:
+        if relative <= tol or stopped or at_limit:
             return LinearSolution(
                 alpha,
                 primal,
@@ -164,6 +212,7 @@ def solve_linear(
                 history=history,
                 double=True,
                 stopped=stopped,
+                rounding=2 * rounding / max(primal, TINY),
                 weights=weights,
             )
         n_active, low, high, seed = core.sweep(n, -0.0, 0.0, seed)
@@ -178,6 +227,39 @@ def solve_linear(
         weights[:] = problem.rows.combined(v.row, v.sign * alpha)
         if some and (relative <= NEAR or n_sweeps >= SLOW):
             reach *= _leap(problem, order[:some], alpha, weights, reach)
+
+
+@dataclass
+class _Limit:
+    """What rounding may have done to the objectives of a problem, as closely as it matters."""
+
+    problem: LinearProblem
+    tol: float
+    upper: float  # sum of the bounds
+    largest: float  # squared norm
+    least: float = np.inf  # gap where rounding may hide it
+    idle: int = 0  # looks since that has halved
+
+    def judged(
+        self, primal: float, dual: float, alpha: np.ndarray, weights: np.ndarray, stopped: bool
+    ) -> tuple[float, float, float, bool]:
+        """Both objectives, how far they may be off, and whether no smaller gap can be told."""
+        rows, gap, near = self.problem.rows, primal - dual, self.tol * max(primal, TINY)
+        rounding, size = np.inf, float(alpha.sum())
+        if self.upper < np.inf:
+            largest = (self.largest, float(roundings(rows.n_terms)))
+            terms = (self.upper + size, size + 2 * primal)
+            rounding, _ = most_hidden(largest, len(alpha), size, *terms)
+        if (stopped or gap <= max(near, rounding)) and rounding > UNCOUNTED * near:
+            primal, dual, rounding = self.problem.rounded_certificate(alpha, weights)
+            hidden, gap = rounding, primal - dual
+            hides = gap <= max(near, hidden) and near < gap + 2 * hidden
+            if hides and rows.X.size <= EXTENDED_VALUES:
+                primal, dual, rounding = self.problem.extended_certificate(alpha)
+                gap = primal - dual
+            self.idle = self.idle + 1 if gap <= hidden and not gap < 0.5 * self.least else 0
+            self.least = min(gap, self.least)
+        return primal, dual, rounding, gap <= rounding or self.idle == PATIENCE
 
 
 def _leap(problem, some: np.ndarray, alpha, weights: np.ndarray, reach: float) -> float:

@@ -104,7 +104,9 @@ class LinearFit(KernelMachine):
         progress = progress_of(self, context, training.X, training.y)
         tasks = [LinearTask(k, p, a) for k, (p, a) in enumerate(zip(problems, alphas, strict=True))]
         solutions = run_tasks(
-            partial(_solve_task, rows=training.rows, tol=float(self.tol), max_iter=self._most()),
+            partial(
+                _solve_task, rows=training.rows, tol=float(self.tol), max_iter=self._most_steps()
+            ),
             tasks,
             Threads(self.n_jobs),
             watch=lambda task: progress.task(f"problem {task.number}", task.number),
@@ -113,7 +115,7 @@ class LinearFit(KernelMachine):
             [s.alpha for s in solutions],
             solutions=solutions,
             n_iter=max(s.n_iter for s in solutions),
-            stopped=any(s.stopped and s.n_iter < self._most() for s in solutions),
+            stopped=any(s.stopped and s.n_iter < self._most_steps() for s in solutions),
         )
         self._keep_linear(training, problems, state, [s.weights for s in solutions])
         self._record(state, len(training.rows), time.perf_counter() - started, True)
@@ -124,11 +126,8 @@ class LinearFit(KernelMachine):
         context.call_on_fit_task_end(
             estimator=self, X=training.X, y=training.y, reconstruction_attributes=dict
         )
-        self._report(stopped=state.stopped)
+        self._report(stopped=state.stopped, rounding=state.rounding)
         return dual
-
-    def _most(self) -> int:
-        return np.iinfo(np.int32).max if self.max_iter == -1 else int(self.max_iter)
 
     def _keep_linear(
         self, training: LinearTraining, problems: list[Variables], state: FitState, each: list

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 
 from widemargin.digest import digest
 from widemargin.engine import Threads
-from widemargin.errors import CONVERGING, Message, warn_user
+from widemargin.errors import AT_LIMIT, CONVERGING, STALLED, Message, warn_user
 from widemargin.kernel.attributes import coefficients, intercepts, iterations
 from widemargin.kernel.backend import MOST_ROWS, Backend, Host
 from widemargin.kernel.certificate import is_definite
@@ -208,7 +208,7 @@ class KernelMachine(Machine):
         context.call_on_fit_task_end(
             estimator=self, X=training.X, y=training.y, reconstruction_attributes=dict
         )
-        self._report(stopped=state.stopped)
+        self._report(stopped=state.stopped, rounding=state.rounding)
         return dual
 
     def _checkpoint(self, training: TrainingSet) -> Checkpoint | NoCheckpoint:
@@ -238,7 +238,6 @@ class KernelMachine(Machine):
         data = training.data.levels
         early = self._early_level(len(data))
         cache_bytes = self._cache_bytes(len(data))
-        most = np.iinfo(np.int32).max if self.max_iter == -1 else int(self.max_iter)
         plan = Plan(
             levels=0,
             stride=AUTO_STRIDE if self.levels == "auto" and early is None else 1,
@@ -246,7 +245,7 @@ class KernelMachine(Machine):
             sample_size=int(self.sample_size),
             early=early,
             seed=seed,
-            settings=SolverSettings(float(self.tol), most, cache_bytes),
+            settings=SolverSettings(float(self.tol), self._most_steps(), cache_bytes),
             level_tol=float(self.level_tol),
             record=self.record_levels,
             clustering=self.clustering,
@@ -359,7 +358,7 @@ class KernelMachine(Machine):
             history=[s.history for s in solutions],
         )
 
-    def _report(self, *, stopped: bool) -> None:
+    def _report(self, *, stopped: bool, rounding: float = 0.0) -> None:
         if self.verbose > 0:
             for level in (level for level in self.levels_ if level.level > 0):
                 seconds = level.seconds_clustering + level.seconds_training
@@ -369,16 +368,21 @@ class KernelMachine(Machine):
             found = (len(self.support_), record.seconds, record.gap)
             log("%d support vectors, %.2f s, relative duality gap %.2g", *found)
         if not self.converged_:
+            advice = CONVERGING if max(self.n_iter_) >= self._most_steps() else STALLED
+            advice = AT_LIMIT if rounding > 0.5 * self.duality_gap_ else advice
             warn_user(
                 Message(
                     "KernelSVC stopped with a relative duality gap of {gap:.2g}, above the "
                     "tolerance of {tol:g}. {advice}",
                     gap=self.duality_gap_,
                     tol=float(self.tol),
-                    advice=self._why_stopped() if stopped else CONVERGING,
+                    advice=self._why_stopped() if stopped else advice,
                 ),
                 ConvergenceWarning,
             )
+
+    def _most_steps(self) -> int:
+        return np.iinfo(np.int32).max if self.max_iter == -1 else int(self.max_iter)
 
     def _early_level(self, n: int) -> int | None:
         if not self.early:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from widemargin.kernel.coefficients import Coefficients
-from widemargin.kernel.kernels import EPSILON, DotKernel, Kernel
+from widemargin.kernel.kernels import EPSILON, ZERO, DotKernel, Kernel
 from widemargin.kernel.rows import RangeError
 
 DOUBLE_BELOW = 1e-4  # of tol: single precision certifies no tighter gaps
@@ -22,6 +24,9 @@ TO_DOUBLE = 2.0**-24  # rounding errors of double precision, in units of those o
 _FINISHED = 5e-7  # relative error of the core's exponential and hyperbolic tangent
 _CLAMPED = 2e-35  # exp(-80), the smallest value of the core's exponential
 TINY = float(np.finfo(np.float32).tiny)  # what a product that underflows may be off by
+UNIT = float(np.finfo(np.float64).eps) / 2
+EXTENDED_UNIT = float(np.finfo(np.longdouble).eps) / 2  # that of double precision on some machines
+FEW_SUMMED = 8.0  # times the root of the terms of a long sum, which bounds its rounding errors
 
 
 class Prepared(NamedTuple):
@@ -130,3 +135,120 @@ def rounding(
             absolute = np.expm1(kernel.degree * share) * value
             absolute += kernel.degree * (tiny + TINY) * (1 + size) ** kernel.degree
         return np.zeros(len(rows)), absolute + summed * (value + absolute)
+
+
+def roundings(n_summed: Any) -> Any:
+    """By how many roundings a sum of so many terms is off, at most.
+
+    Of long sums, errors are independent enough to add up like their squares: more than this has a
+    probability below 1e-13 (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019).
+    """
+    return np.minimum(n_summed, FEW_SUMMED * np.sqrt(n_summed)) + 4
+
+
+def most_hidden(
+    largest: tuple[float, float], n: int, alpha: float, upper: float, size: float
+) -> tuple[float, float]:
+    """At most what rounding hides of a primal objective and takes from a dual one.
+
+    From sums over n variables and their bounds, and the size of the objectives and of what
+    variables are multiplied by in them.  It is some hundred times what `Errors` says, and
+    nearly free.
+    """
+    square, relative = largest
+    n_terms = min(n, FEW_SUMMED * math.sqrt(n)) + 4
+    error = UNIT * square * (n_terms + 2 * relative) * alpha
+    lost = error * alpha + UNIT * n_terms * size
+    return error * upper + lost, lost
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What rounding in double precision does to kernel values, from two numbers of each row.
+
+    A computed value is off by at most UNIT size_i size_j (relative_i + relative_j), and no value is
+    larger than size_i size_j, by the Cauchy-Schwarz inequality.
+    """
+
+    size: np.ndarray
+    relative: np.ndarray
+
+    @classmethod
+    def of(cls, kernel: Kernel, rows: Any) -> Errors:
+        """Those of `rounding` in another precision; of a user's values, none: they are the kernel.
+
+        Centring moves a row by a rounding of itself, which the terms in excess stand for.
+        """
+        if not kernel.traits.ours or kernel.name == "sigmoid":  # which has no certificate
+            return cls(np.sqrt(np.abs(kernel.diagonal(rows))), np.zeros(len(rows)))
+        n_features = getattr(rows, "n_features", None) or rows.n_terms  # the same on disk
+        gamma, n_terms = kernel.gamma, roundings(n_features) + 6  # type: ignore[attr-defined]
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not isinstance(kernel, DotKernel):
+                one = np.abs(rows.data).sum(axis=1, dtype=np.float64)
+                return cls(np.ones(len(rows)), n_terms * gamma * one)
+            norms = rows.norms.astype(np.float64)
+            if kernel.name == "poly":
+                size = (gamma * norms + abs(kernel.coef0)) ** kernel.degree
+                return cls(np.sqrt(size), np.full(len(rows), 0.5 * kernel.degree * n_terms))
+            near = 2 + 2 * n_terms * gamma * norms
+            far = ZERO * n_terms + 4 * np.sqrt(ZERO * gamma * norms) + 4 * UNIT * gamma * norms
+            return cls(np.ones(len(rows)), far if kernel.in_double().is_far(rows) else near)
+
+    @classmethod
+    def largest(cls, kernel: Kernel, rows: Any) -> tuple[float, float]:
+        """The largest squared size and relative error of any row."""
+        if isinstance(kernel, DotKernel) and len(rows):  # they grow with the norm
+            most = int(rows.norms.argmax())
+            rows = rows[most : most + 1]
+        every = cls.of(kernel, rows)
+        return float(every.size.max(initial=0)) ** 2, float(every.relative.max(initial=0))
+
+    def __getitem__(self, which) -> Errors:
+        return Errors(self.size[which], self.relative[which])
+
+    def of_sums(self, alpha: np.ndarray, sums: Callable[[np.ndarray], Any]) -> np.ndarray:
+        """Bounds for sum_j alpha_j k_ij, of each row i, by ``sums`` over all j that i is with."""
+        terms, n_terms = alpha * self.size, roundings(sums(alpha > 0))
+        every = (n_terms + self.relative) * sums(terms) + sums(terms * self.relative)
+        return UNIT * self.size * every
+
+
+def extended_values(kernel: Any, a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
+    """k(a, b) in extended precision, by the formula, and a bound on what is wrong with it.
+
+    Distances are taken by differences.  What is left is that rows were centred in double precision.
+    """
+    if not kernel.traits.ours:
+        values = np.empty((len(a), len(b)))
+        kernel.fill(kernel.as_left(a), b, values)
+        return values.astype(np.longdouble), np.zeros(values.shape)
+    x, z = _extended_points(a), _extended_points(b)
+    n_terms, gamma = x.shape[1] + 8, np.longdouble(kernel.gamma)
+    if kernel.name == "poly":
+        power, shift = kernel.degree, np.longdouble(kernel.coef0)
+        size = gamma * np.sqrt(np.outer((x * x).sum(axis=1), (z * z).sum(axis=1))) + abs(shift)
+        return (gamma * (x @ z.T) + shift) ** power, EXTENDED_UNIT * power * n_terms * size**power
+    exponent, square = np.zeros((len(x), len(z)), dtype=np.longdouble), kernel.name == "rbf"
+    for left, right in zip(x.T, z.T, strict=True):
+        apart = np.abs(np.subtract.outer(left, right))
+        if kernel.name == "chi2":
+            total = np.add.outer(left, right)
+            apart *= np.divide(apart, total, out=np.zeros_like(total), where=total > 0)
+        exponent += apart * apart if square else apart
+    exponent *= gamma
+    values = np.exp(-exponent)
+    lengths = [np.sqrt((p * p).sum(axis=1)) if square else np.abs(p).sum(axis=1) for p in (x, z)]
+    moved = np.zeros_like(exponent)
+    if kernel.centre is not None:  # which equal rows are by the same
+        moved = UNIT * gamma * np.add.outer(*lengths)
+        if square:
+            root = UNIT * np.sqrt(gamma) * np.add.outer(*lengths)
+            moved = root * (2 * np.sqrt(exponent) + root)
+    off = EXTENDED_UNIT * n_terms * (1 + exponent) + np.where(exponent > 0, moved, 0)
+    return values, np.where(values > 0, values * np.expm1(np.minimum(off, ZERO)), 0)
+
+
+def _extended_points(rows: Any) -> np.ndarray:
+    points = rows.matrix
+    return (points.toarray() if sp.issparse(points) else points).astype(np.longdouble)

@@ -12,6 +12,8 @@ from widemargin.kernel.kernels import Kernel
 from widemargin.progress import continued
 
 TINY = float(np.finfo(np.float64).tiny)
+STALLED = 1000  # working sets without progress that end a fit
+GAINED = 0.05  # of the gap, that is progress of the dual objective
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ class Solution:
     double: bool = False  # whether single precision was not enough
     stopped: bool = False  # by a limit or a callback
     each: np.ndarray | None = None  # of several problems: primal and dual objective (across)
+    gradient: np.ndarray | None = None  # in double precision, where there is one
+    rounding: float = 0.0  # the share of the gap that rounding may hide, of the worst
 
     @property
     def relative_gap(self) -> float:
@@ -99,6 +103,24 @@ class Solution:
         """With the steps and the history of a solution that this one began with."""
         history = before.history + continued(before.history, self.history)
         return replace(self, n_iter=before.n_iter + self.n_iter, history=history)
+
+
+@dataclass
+class Patience:
+    """Tells a descent that gets nowhere.
+
+    In `STALLED` working sets neither did the gap halve, nor did the dual objective gain a share of
+    it: kernel values span too many orders of magnitude.
+    """
+
+    gap: float = np.inf
+    dual: float = -np.inf
+    step: int = 0
+
+    def is_over(self, step: int, dual: float, gap: float) -> bool:
+        if not (gap >= 0.5 * self.gap and dual <= self.dual + GAINED * gap):
+            self.step, self.dual, self.gap = step, dual, gap
+        return step - self.step >= STALLED
 
 
 def relative_gap(primal: float, dual: float) -> float:

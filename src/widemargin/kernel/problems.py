@@ -63,6 +63,11 @@ class Variables:
             some["cluster"] = self.cluster[which]
         return replace(self, **some)
 
+    def alone(self, one: slice) -> Variables:
+        """Those of one problem of a group."""
+        own = (self.row[one], self.sign[one], self.linear[one], self.upper[one])
+        return Variables(*own, has_offset=self.has_offset)
+
     def in_clusters(self, label: np.ndarray | None) -> Variables:
         """With the cluster of each row, out of every row's."""
         return self if label is None else replace(self, cluster=label[self.row])

@@ -14,7 +14,15 @@ import numpy as np
 
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.certificate import Found, Judge
-from widemargin.kernel.problem import TINY, Problem, Solution, gap_terms, gradient_of, relative_gap
+from widemargin.kernel.problem import (
+    TINY,
+    Patience,
+    Problem,
+    Solution,
+    gap_terms,
+    gradient_of,
+    relative_gap,
+)
 
 Show = Callable[[Callable[[], np.ndarray]], None]
 SHRINK_SHARE = 0.25  # of the active variables that must be able to leave before they do
@@ -22,6 +30,7 @@ LOOSE = 10.0  # multiple of tol at which all variables are checked for the first
 VERDICTS = 8  # asked for at most
 LOST = 0.3  # of tol: what rounding may hide of a gap before the gradient is refined
 SPARE = 0.95  # of tol: what to aim for once a verdict has disappointed
+NARROW = 1e-6  # more than the relative error of k(x, x) in single precision
 _PATIENCE = 1000  # steps in which neither objective nor gap gain: rounding can hide a little
 
 
@@ -116,10 +125,11 @@ class Descent:
         self.history: list[dict] = []
         self._started = time.perf_counter()
         self.n_steps = self._idle = 0
+        self._patience = Patience()
         self._least_gap = np.inf  # since the active set last grew
 
     def run(self, on_step: Callable[[float], bool], show: Show = lambda present: None) -> Solution:
-        stopped, n_verdicts = False, 0
+        stopped, n_verdicts, rounding = False, 0, 0.0
         while True:
             stopped = stopped or self._descend(on_step, show)
             if stopped and self.active.missed:
@@ -138,7 +148,10 @@ class Descent:
                 break
             found = self._found(gap)
             verdict = self.judge.verdict(found)
-            primal, dual, n_verdicts = verdict.primal, verdict.dual - slack, n_verdicts + 1
+            slack = self.problem.slack(self.alpha, verdict.primal, self.active.offset)
+            primal, n_verdicts = verdict.primal, n_verdicts + 1
+            dual = verdict.dual - slack * (1 + NARROW)  # of rounded kernel values
+            rounding = verdict.rounding
             certified = relative_gap(primal, dual) <= self.settings.tol
             if stopped or certified or n_verdicts == VERDICTS:
                 break
@@ -150,7 +163,8 @@ class Descent:
         self.history[-1].update(gap=primal - dual, dual=dual)
         double = self.problem.kernel.dtype == np.float64
         offset, steps = np.array([self.active.offset]), self.n_steps
-        return Solution(self.alpha, primal, dual, steps, offset, self.history, double, stopped)
+        solved = (self.alpha, primal, dual, steps, offset, self.history, double, stopped)
+        return Solution(*solved, rounding=rounding)
 
     def _found(self, gap: float) -> Found:
         found = (self.alpha, self.gradient, self.dual, gap, self.is_bound, self.refined_alpha)
@@ -207,6 +221,8 @@ class Descent:
             show(self._present)
             if on_step(relative):
                 return True
+            if self._patience.is_over(self.n_steps, self.dual, gap):
+                self._idle = _PATIENCE + 1
             if self._idle > _PATIENCE:  # at the limit of the arithmetic; the caller warns
                 return False
             self.shrink()

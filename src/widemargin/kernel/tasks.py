@@ -20,9 +20,11 @@ import numpy as np
 from widemargin.engine import Control, Threads
 from widemargin.kernel.backend import Backend, Run
 from widemargin.kernel.cache import CACHE_SHARES, cache_left, tasks_at_once
-from widemargin.kernel.certificate import Judge
+from widemargin.kernel.certificate import Judge, Limit
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.few_rows import AT_ONCE, FewRows
+from widemargin.kernel.kernels import DotKernel
+from widemargin.kernel.precision import Errors
 from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import Show, SolverSettings, solve
@@ -180,9 +182,12 @@ class RowsSolver:
         limits = SolverSettings(self.settings.tol, left, self._cache_bytes)
         problem, judge = variables.problem(self.shared), None
         if self.data.exact is not None:
-            double = problem.kernel.dtype == np.float64
-            exact = problem if double else variables.problem(self.data.exact)
-            judge = Judge(variables.problem(self.data), exact, self.backend)
+            plain = variables.problem(self.data.exact)
+            exact = problem if problem.kernel.dtype == np.float64 else plain
+            known = self.data if isinstance(self.data.kernel, DotKernel) else self.data.exact
+            errors = Errors.of(known.kernel, known.rows)[variables.row]
+            limit = Limit(plain, errors, self.settings.tol)
+            judge = Judge(variables.problem(self.data), exact, self.backend, limit)
         begin = (start.alpha, on_step, judge, show, float(start.offset[0]))
         return solve(problem, self.backend, limits, *begin)
 

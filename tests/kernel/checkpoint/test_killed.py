@@ -120,11 +120,13 @@ def test_a_process_that_was_killed_goes_on_in_another(folder, tmp_path, solves):
     assert_same_fit(resumed, uninterrupted)
 
 
-def test_a_finished_fit_is_loaded(data, folder, solves):
-    first = svc(checkpoint=folder).fit(*data)
+@pytest.mark.parametrize("how", [{}, {"fit_intercept": True}, {"multi_class": "ovo"}], ids=str)
+def test_a_finished_fit_is_loaded(how, data, folder, solves):
+    first = svc(checkpoint=folder, **how).fit(*data)
+    assert first.intercept_.any() == ("fit_intercept" in how)
     assert solves.n > 0
     before, solves.n = snapshot(folder), 0
-    again = svc(checkpoint=folder).fit(*data)
+    again = svc(checkpoint=folder, **how).fit(*data)
     assert solves.n == 0
     assert snapshot(folder) == before
     assert_same_fit(again, first)
