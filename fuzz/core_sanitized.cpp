@@ -309,7 +309,7 @@ void few_rows(std::int64_t n, std::int64_t n_features) {
   for (std::int64_t k = 0; k < n * n_features; ++k) data.push_back(T(uniform()));
   for (const FinishKind kind : {FinishKind::rbf, FinishKind::polynomial, FinishKind::none}) {
     const auto kernel = std::make_shared<const DenseKernel<T>>(DenseKernel<T>{
-        StripRows<T>(data.data(), n, n_features, all), {kind, T(0.5), T(0.1), 2}, T(1)});
+        StripRows<T>(data.data(), n, n_features, all), {kind, T(0.5), T(0.1), 2}});
     std::vector<T> pool(std::size_t(n * n)), whole(std::size_t(n * n));
     KeptRows<T> kept(pool.data(), n, kernel), every(whole.data(), n, kernel);
     check(every.ask_all(all) && every.n_used() == n, "all rows");

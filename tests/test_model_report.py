@@ -190,8 +190,8 @@ def test_sparse_rows_few_rows_and_precomputed_kernels(tmp_path):
         Outline(path.read_text(encoding="utf-8"))
     assert "50 of 80" in (tmp_path / "sparse.html").read_text(encoding="utf-8")
     assert "Sought on 40 rows" in (tmp_path / "sparse.html").read_text(encoding="utf-8")
-    assert "no steps" in (tmp_path / "early.html").read_text(encoding="utf-8")
-    with pytest.raises(ValueError, match="needs rows to measure"):
+    assert "no recorded steps" in (tmp_path / "early.html").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="needs at least one row"):
         write_report(model, X[:0, :1], y[:0], tmp_path / "none.html")
 
 
@@ -224,7 +224,7 @@ def test_probabilities_are_compared_with_shares(tmp_path):
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "differ from observed frequencies by" in text
     assert "Shapes" in text
-    with pytest.raises(ValueError, match="about AdditiveSVC or KernelSVC, not about SVC"):
+    with pytest.raises(ValueError, match="takes AdditiveSVC or KernelSVC, not SVC"):
         write_report(SVC().fit(X[["pay $a$"]], y), X, y, tmp_path / "r.html")
 
 

@@ -302,7 +302,7 @@ def test_what_the_codes_cannot_give_is_refused(change, said, tmp_path):
 def test_a_store_brings_its_own_labels_and_weights(tmp_path):
     X, y = noisy()
     store = built(tmp_path, X, y)
-    with pytest.raises(ValueError, match="y must be None where X is a store"):
+    with pytest.raises(ValueError, match="y must be None if X is a store"):
         svc().fit(store, y)
     with pytest.raises(ValueError, match="sample_weight must be None"):
         svc().fit(store, sample_weight=np.ones(len(y)))

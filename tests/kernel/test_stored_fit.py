@@ -272,8 +272,8 @@ def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path):
     ("parameters", "given", "said"),
     [
         ({"kernel": "precomputed"}, {}, "kernel='precomputed' takes a kernel matrix, not a store"),
-        ({}, {"y": [0, 1]}, "y must be None where X is a store"),
-        ({}, {"sample_weight": [1, 2]}, "sample_weight must be None where X is a store"),
+        ({}, {"y": [0, 1]}, "y must be None if X is a store"),
+        ({}, {"sample_weight": [1, 2]}, "sample_weight must be None if X is a store"),
     ],
     ids=str,
 )

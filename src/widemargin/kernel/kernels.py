@@ -247,11 +247,9 @@ class DotKernel:
     def diagonal(self, a) -> np.ndarray:
         if self.traits.by_distance:
             return np.ones(len(a))
-        if self.name == "linear":
-            return a.norms.astype(np.float64)
         inner = self.gamma * a.norms.astype(np.float64) + self.coef0
         with np.errstate(over="ignore"):  # the estimator names the row
-            return inner**self.degree if self.name == "poly" else np.tanh(inner)
+            return np.tanh(inner) if self.name == "sigmoid" else inner**self.degree
 
     def relative_error(self, a) -> float:
         if self.traits.by_distance:  # distances are differences of norms
@@ -410,9 +408,9 @@ def make_kernel(
         return FunctionKernel(kernel, function, dtype, traits, float(gamma), centre)
     share = share_of_nonzeros(X)
     compressed = share < DENSE_FROM and not (traits.by_distance and is_off_centre(X))
-    centre = None
-    if traits.by_distance and not compressed:
-        centre = mean_row(X)
+    centre = mean_row(X) if traits.by_distance and not compressed else None
+    if not traits.parameters:  # linear: the first power of the inner product
+        gamma, coef0, degree = 1.0, 0.0, 1
     return DotKernel(
         name=kernel,
         gamma=float(gamma),

@@ -188,7 +188,7 @@ class Errors:
                 one = np.abs(rows.data).sum(axis=1, dtype=np.float64)
                 return cls(np.ones(len(rows)), n_terms * gamma * one)
             norms = rows.norms.astype(np.float64)
-            if kernel.name == "poly":
+            if not kernel.traits.by_distance:
                 size = (gamma * norms + abs(kernel.coef0)) ** kernel.degree
                 return cls(np.sqrt(size), np.full(len(rows), 0.5 * kernel.degree * n_terms))
             near = 2 + 2 * n_terms * gamma * norms
@@ -225,7 +225,7 @@ def extended_values(kernel: Any, a: Any, b: Any) -> tuple[np.ndarray, np.ndarray
         return values.astype(np.longdouble), np.zeros(values.shape)
     x, z = _extended_points(a), _extended_points(b)
     n_terms, gamma = x.shape[1] + 8, np.longdouble(kernel.gamma)
-    if kernel.name == "poly":
+    if kernel.traits.inner and not kernel.traits.by_distance:
         power, shift = kernel.degree, np.longdouble(kernel.coef0)
         size = gamma * np.sqrt(np.outer((x * x).sum(axis=1), (z * z).sum(axis=1))) + abs(shift)
         return (gamma * (x @ z.T) + shift) ** power, EXTENDED_UNIT * power * n_terms * size**power
