@@ -1,4 +1,6 @@
 // Bindings of kernel values: from inner products, and of compressed rows with panels.
+#include <limits>
+
 #include "kernel/compressed.hpp"
 #include "kernel_bindings.hpp"
 
@@ -185,6 +187,32 @@ AnyDenseKernel dense_kernel(const Array& data, const Finish& finish) {
   });
 }
 
+template <class T>
+nb::tuple to_tuple(PackedRows<T>&& packed) {
+  return nb::make_tuple(vector_to_numpy(std::move(packed.start)),
+                        vector_to_numpy(std::move(packed.index)),
+                        vector_to_numpy(std::move(packed.value)));
+}
+
+nb::tuple py_compress(const Array& rows, bool single) {
+  require(rows.ndim() == 2, "rows must be a matrix");
+  const auto n = std::int64_t(rows.shape(0)), d = std::int64_t(rows.shape(1));
+  require(d <= std::numeric_limits<std::int32_t>::max(), "too many features");
+  return with_type(rows.dtype(), [&](auto zero) {
+    using From = decltype(zero);
+    const From* values = pointer<From>(rows, n * d, "rows must be float32 or float64");
+    const auto packed = [&](auto wanted) {
+      PackedRows<decltype(wanted)> found;
+      {
+        nb::gil_scoped_release release;
+        found = compress<decltype(wanted)>(values, n, d);
+      }
+      return to_tuple(std::move(found));
+    };
+    return single ? packed(0.0f) : packed(0.0);
+  });
+}
+
 nb::tuple py_take_rows(const Array& start, const Array& index, const Array& value,
                        const Array& rows) {
   require(start.size() > 0, "start must not be empty");
@@ -202,9 +230,7 @@ nb::tuple py_take_rows(const Array& start, const Array& index, const Array& valu
       nb::gil_scoped_release release;
       packed = take_rows(from, n_stored, numbers, n);
     }
-    return nb::make_tuple(vector_to_numpy(std::move(packed.start)),
-                          vector_to_numpy(std::move(packed.index)),
-                          vector_to_numpy(std::move(packed.value)));
+    return to_tuple(std::move(packed));
   });
 }
 
@@ -258,6 +284,8 @@ void bind_kernel(nb::module_& m) {
             new (self) AnyDenseKernel(dense_kernel(data, finish));
           },
           "data"_a, "finish"_a);
+  m.def("compress_rows", &py_compress, "rows"_a, "single"_a,
+        "Dense rows as a compressed matrix in single or double precision: start, index, value.");
   m.def("take_rows", &py_take_rows, "start"_a, "index"_a, "value"_a, "rows"_a,
         "Some rows of a compressed matrix: their start, index and value.");
   m.def("make_panels", &py_make_panels, "rows"_a, "place"_a.none(), "n_features"_a,

@@ -12,6 +12,11 @@
 namespace widemargin {
 namespace {
 
+void check_range(const std::int64_t* numbers, std::int64_t n, std::int64_t end,
+                 const char* message) {
+  for (std::int64_t k = 0; k < n; ++k) require(numbers[k] >= 0 && numbers[k] < end, message);
+}
+
 // The rows of a pool that the slots name.
 template <class T>
 std::vector<const T*> rows_at(const Array& pool, const Array& slots) {
@@ -130,9 +135,7 @@ class WorkingSet {
     ClustersArg clusters;
     if (cluster) {
       clusters = {pointer<std::int64_t>(*cluster, arg_.n, "cluster: one per variable"), n_clusters};
-      for (std::int64_t i = 0; i < arg_.n; ++i)
-        require(clusters.number[i] >= 0 && clusters.number[i] < n_clusters,
-                "a cluster is out of range");
+      check_range(clusters.number, arg_.n, n_clusters, "a cluster is out of range");
     }
     Selection chosen;
     {
@@ -163,22 +166,23 @@ class WorkingSet {
                           vector_to_numpy(std::move(moves.coef)));
   }
 
-  double minimise(const Array& pool, const Array& slots, const Array& block, double tol,
-                  const Output& q, const Output& coef) const {
+  double minimise(const Array& pool, const Array& slots, const Array& columns, const Array& block,
+                  double tol, const Output& q, const Output& coef) const {
     require(q.dtype() == pool.dtype(), "q must have the type of the pool");
     return with_type(pool.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const auto rows = rows_at<T>(pool, slots);
-      require(std::int64_t(pool.shape(1)) >= arg_.n, "a row of the pool is too short");
       const auto n = std::int64_t(block.size()), size = padded_size(n);
       require(std::int64_t(rows.size()) == n, "there must be a slot per variable of the block");
       T* room = pointer<T>(q, size * size, "q must be square, of the block's size padded to 8");
       const auto* numbers = pointer<std::int64_t>(block, n, "block must be int64");
       check_numbers(numbers, n, "a variable is out of range");
+      const auto* column = pointer<std::int64_t>(columns, n, "columns: one per variable, int64");
+      check_range(column, n, std::int64_t(pool.shape(1)), "a column is out of range");
       double* change = pointer<double>(coef, n, "coef must be float64, one per block variable");
       nb::gil_scoped_release release;
-      return minimise_working_set(arg_, loops_of<T>(), rows, numbers, tol, offset_.is_kept(), room,
-                                  change);
+      return minimise_working_set(arg_, loops_of<T>(), rows, column, numbers, tol,
+                                  offset_.is_kept(), room, change);
     });
   }
 
@@ -220,7 +224,7 @@ class WorkingSet {
 
  private:
   void check_numbers(const std::int64_t* numbers, std::int64_t n, const char* message) const {
-    for (std::int64_t k = 0; k < n; ++k) require(numbers[k] >= 0 && numbers[k] < arg_.n, message);
+    check_range(numbers, n, arg_.n, message);
   }
 
   Output alpha_, gradient_;  // what arg_ points into
@@ -252,8 +256,7 @@ class SmallProblems {
     kept.visit([&](auto& rows) {
       require(rows.n_used() == rows.n(), "all kernel rows must be there");
       all_.diagonal = pointer<double>(diagonal, rows.n(), "diagonal must be float64, one per row");
-      for (std::int64_t i = 0; i < n; ++i)
-        require(all_.row[i] >= 0 && all_.row[i] < rows.n(), "a row is out of range");
+      check_range(all_.row, n, rows.n(), "a row is out of range");
     });
   }
 
@@ -301,8 +304,7 @@ void py_gather(const Array& pool, const Array& slots, const Array& columns, cons
     const auto rows = rows_at<T>(pool, slots);
     const auto n = std::int64_t(columns.size());
     const auto* at = pointer<std::int64_t>(columns, n, "columns must be int64");
-    for (std::int64_t j = 0; j < n; ++j)
-      require(at[j] >= 0 && at[j] < std::int64_t(pool.shape(1)), "a column is out of range");
+    check_range(at, n, std::int64_t(pool.shape(1)), "a column is out of range");
     require(out.shape(0) == rows.size() && std::int64_t(out.shape(1)) == n,
             "out must have a row per slot and a column per column");
     nb::gil_scoped_release release;
@@ -381,9 +383,10 @@ void bind_working_set(nb::module_& m) {
            "What an aim leaves for the gap, when the constraint has had its share.")
       .def("set_rest", &WorkingSet::set_rest, "rest"_a,
            "Say what other variables add to the constraint.")
-      .def("minimise", &WorkingSet::minimise, "pool"_a, "slots"_a, "block"_a, "tol"_a,
+      .def("minimise", &WorkingSet::minimise, "pool"_a, "slots"_a, "columns"_a, "block"_a, "tol"_a,
            "q"_a.noconvert(), "coef"_a.noconvert(),
-           "Minimise over a block; coef becomes sign times change.  Returns the gain.")
+           "Minimise over a block, whose variables have these columns of the pool; coef becomes "
+           "sign times change.  Returns the gain.")
       .def("descend", &WorkingSet::descend, "kept"_a, "dual"_a, "tol"_a, "inner_tol"_a,
            "max_steps"_a, "size"_a,
            "Blocks, one after another, as long as their kernel rows are there or can be computed; "

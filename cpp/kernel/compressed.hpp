@@ -31,6 +31,32 @@ struct PackedRows {
   std::vector<T> value;
 };
 
+// Those values of dense rows that are not zero as T.
+template <class T, class From>
+PackedRows<T> compress(const From* values, std::int64_t n_rows, std::int64_t n_features) {
+  PackedRows<T> out;
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    const From* row = values + i * n_features;
+    std::int64_t n = 0;
+    for (std::int64_t j = 0; j < n_features; ++j) n += T(row[j]) != 0;
+    out.start.push_back(out.start.back() + n);
+  }
+  const auto n_stored = std::size_t(out.start.back());
+  out.index.resize(n_stored + 1);  // one more, so that each value is written before it is judged
+  out.value.resize(n_stored + 1);
+  std::size_t p = 0;
+  for (std::int64_t i = 0; i < n_rows; ++i)
+    for (std::int64_t j = 0; j < n_features; ++j) {
+      const T value = T(values[i * n_features + j]);
+      out.index[p] = std::int32_t(j);
+      out.value[p] = value;
+      p += value != 0;
+    }
+  out.index.resize(n_stored);
+  out.value.resize(n_stored);
+  return out;
+}
+
 // The rows that `numbers` names, one after the other.  Only these are checked, of a matrix of which
 // they may be few.
 template <class T>

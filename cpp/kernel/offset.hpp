@@ -111,7 +111,6 @@ class Offset {
   double settle(const VariablesArg& v) {
     const Band band = band_of(v);
     const double begin = std::min(band.low, band.high), end = std::max(band.low, band.high);
-    using Edge = std::pair<double, double>;  // where a row's loss begins or ends; its slope
     constexpr double kFar = std::numeric_limits<double>::infinity();
     Edge before{-kFar, 0}, after{kFar, 0};  // the nearest ones outside the band
     std::vector<Edge> edges;
@@ -130,10 +129,8 @@ class Offset {
     slope -= before.second;
     for (const Edge& edge : {before, after})
       if (std::isfinite(edge.first)) edges.push_back(edge);
-    std::sort(edges.begin(), edges.end());
     const double enough = 1e-12 * size;
-    std::size_t k = 0;
-    while (k < edges.size() && (slope += edges[k].second) < -enough) ++k;
+    const std::size_t k = first_rising(edges, slope, enough);
     if (k + 1 < edges.size() && slope <= enough)
       by(v, 0.5 * (edges[k].first + edges[k + 1].first));
     else if (k < edges.size())
@@ -157,6 +154,30 @@ class Offset {
     bool is_finite() const { return std::isfinite(low) && std::isfinite(high); }
     double middle() const { return 0.5 * (low + high); }
   };
+
+  using Edge = std::pair<double, double>;  // where a row's loss begins or ends; its slope
+
+  // The first edge, in ascending order, with which the slope is not below -enough; it and the next
+  // one get their places, and the slope is that behind it.  A weighted median: linear in time.
+  static std::size_t first_rising(std::vector<Edge>& edges, double& slope, double enough) {
+    std::size_t begin = 0, end = edges.size();
+    const auto at = [&](std::size_t k) { return edges.begin() + std::int64_t(k); };
+    while (end - begin > 16) {
+      const std::size_t middle = begin + (end - begin) / 2;
+      std::nth_element(at(begin), at(middle), at(end));
+      double left = slope;
+      for (std::size_t k = begin; k < middle; ++k) left += edges[k].second;
+      if (left < -enough)
+        begin = middle, slope = left;
+      else
+        end = middle;
+    }
+    std::sort(at(begin), at(end));
+    while (begin < end && (slope += edges[begin].second) < -enough) ++begin;
+    if (begin + 1 >= end && begin + 1 < edges.size())
+      std::iter_swap(at(begin + 1), std::min_element(at(begin + 1), edges.end()));
+    return begin;
+  }
 
   static Band band_of(const VariablesArg& v) {
     double low = std::numeric_limits<double>::infinity(), high = -low;

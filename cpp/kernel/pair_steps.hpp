@@ -116,7 +116,7 @@ class PairSteps {
     if (w_.gathered[i]) return q;
     const std::int64_t n = i < w_.n ? w_.n : 0;  // the padding is never chosen, but for NaN
     for (std::int64_t j = 0; j < n; ++j)
-      q[j] = T(w_.sign[i] * w_.sign[j]) * w_.rows[i][w_.block[j]];
+      q[j] = T(w_.sign[i] * w_.sign[j]) * w_.rows[i][w_.column[j]];
     for (std::int64_t j = n; j < w_.size; ++j) q[j] = 0;
     w_.gathered[i] = true;
     return q;

@@ -74,11 +74,11 @@ inline double gap_term(double alpha, double slope, double upper) {
 // A working set of them, as the loops take it.
 template <class T>
 struct WorkingSetArg {
-  std::int64_t n, size;       // size: a multiple of 8, padded with variables whose upper bound is 0
-  const T* const* rows;       // the kernel row of each, over all variables of the problem
-  const std::int64_t* block;  // their numbers among these
-  T* q;                       // [size][size], room for Q
-  bool* gathered;             // which of its rows have been written
+  std::int64_t n, size;  // size: a multiple of 8, padded with variables whose upper bound is 0
+  const T* const* rows;  // the kernel row of each
+  const std::int64_t* column;  // the place of each in these rows
+  T* q;                        // [size][size], room for Q
+  bool* gathered;              // which of its rows have been written
   const double *sign, *diagonal, *upper;
   double *alpha, *gradient;  // gradient of the whole problem at these variables
   double tol;                // stop when no projected gradient exceeds it

@@ -18,30 +18,23 @@ struct Selection {
   double violation, gap;            // largest projected gradient; duality gap of all variables
 };
 
-// Variables in the order of the decrease that each promises alone.  Of equals, those with the
-// smallest scrambled number: neighbours, such as the rows of one class, are as good as one of them.
-class Steepness {
- public:
-  explicit Steepness(std::int64_t n) : score_(std::size_t(n), 0.0) {}
-  void set(std::int64_t i, double score) { score_[std::size_t(i)] = score; }
-
-  void keep_best(std::vector<std::int64_t>& from, std::int64_t most) const {
-    if (std::int64_t(from.size()) <= most) return;
-    std::nth_element(from.begin(), from.begin() + most, from.end(),
-                     [this](std::int64_t i, std::int64_t j) {
-                       const double si = score_[std::size_t(i)], sj = score_[std::size_t(j)];
-                       return si > sj || (si == sj && scrambled(i) < scrambled(j));
-                     });
-    from.resize(std::size_t(most));
-  }
-
- private:
-  static std::uint64_t scrambled(std::int64_t i) {  // one to one, so that there are no ties
-    return std::uint64_t(i) * 0x9E3779B97F4A7C15u;
-  }
-
-  std::vector<double> score_;
+// A variable and the decrease that it promises alone.
+struct Candidate {
+  double score;
+  std::int64_t i;
 };
+
+// Keeps those that promise most.  Of equals, those with the smallest scrambled number: neighbours,
+// such as the rows of one class, are as good as one of them.
+inline void keep_best(std::vector<Candidate>& from, std::int64_t most) {
+  const auto scrambled = [](std::int64_t i) { return std::uint64_t(i) * 0x9E3779B97F4A7C15u; };
+  if (std::int64_t(from.size()) <= most) return;
+  std::nth_element(
+      from.begin(), from.begin() + most, from.end(), [&](const Candidate& x, const Candidate& y) {
+        return x.score > y.score || (x.score == y.score && scrambled(x.i) < scrambled(y.i));
+      });
+  from.resize(std::size_t(most));
+}
 
 // Which variables may form a working set together: all of them, or those of one cluster.
 struct ClustersArg {
@@ -57,49 +50,51 @@ inline Selection choose_working_sets(const VariablesArg& v, const ClustersArg& c
                                      const std::int64_t* last, std::int64_t n_last,
                                      std::int64_t size) {
   Selection chosen{{}, {0}, 0, 0};
-  Steepness steepness(v.n);
+  const auto score = [&](std::int64_t i) {
+    const double square = v.gradient[i] * v.gradient[i];
+    return both ? square : square / v.diagonal[i];
+  };
   const auto cluster = [&](std::int64_t i) {
     return std::size_t(clusters.number ? clusters.number[i] : 0);
   };
-  std::vector<std::vector<std::int64_t>> violators(std::size_t(clusters.n)), kept(violators);
+  const auto is_free = [&](std::int64_t i) { return v.alpha[i] > 0 && v.alpha[i] < v.upper[i]; };
+  std::vector<std::vector<Candidate>> violators(std::size_t(clusters.n)), kept(violators);
+  for (std::int64_t k = 0; k < n_last; ++k)
+    if (is_free(last[k])) kept[cluster(last[k])].push_back({score(last[k]), last[k]});
+  std::vector<bool> taken(std::size_t(v.n), false);
+  const std::int64_t pair = both ? 2 : 0;  // has room in every block
+  for (auto& block : kept) {
+    keep_best(block, std::max(std::min(size / 2, size - pair), std::int64_t(0)));
+    for (const Candidate& one : block) taken[std::size_t(one.i)] = true;
+  }
   for (std::int64_t i = 0; i < v.n; ++i) {
     const double slope = v.gradient[i], a = v.alpha[i], u = v.upper[i];
     chosen.gap += gap_term(a, slope, u);
     const bool held = (a <= 0 && slope >= 0) || (a >= u && slope <= 0);
     if (held || slope == 0) continue;
     chosen.violation = std::max(chosen.violation, std::abs(slope));
-    steepness.set(i, both ? slope * slope : slope * slope / v.diagonal[i]);
-    violators[cluster(i)].push_back(i);
+    if (!taken[std::size_t(i)]) violators[cluster(i)].push_back({score(i), i});
   }
-  for (std::int64_t k = 0; k < n_last; ++k)
-    if (v.alpha[last[k]] > 0 && v.alpha[last[k]] < v.upper[last[k]])
-      kept[cluster(last[k])].push_back(last[k]);
-  std::vector<bool> taken(std::size_t(v.n), false);
   for (std::size_t c = 0; c < violators.size(); ++c) {
-    std::vector<std::int64_t>&block = kept[c], &others = violators[c];
-    const std::int64_t pair = both ? 2 : 0;  // has room in every block
-    steepness.keep_best(block, std::max(std::min(size / 2, size - pair), std::int64_t(0)));
-    for (const auto i : block) taken[std::size_t(i)] = true;
-    others.erase(std::remove_if(others.begin(), others.end(),
-                                [&](std::int64_t i) { return bool(taken[std::size_t(i)]); }),
-                 others.end());
+    std::vector<Candidate>&block = kept[c], &others = violators[c];
     const std::int64_t room = size - std::int64_t(block.size());
     if (both) {
-      const auto middle = std::partition(others.begin(), others.end(), [&](std::int64_t i) {
-        return v.sign[i] * v.gradient[i] < 0;
+      const auto middle = std::partition(others.begin(), others.end(), [&](const Candidate& one) {
+        return v.sign[one.i] * v.gradient[one.i] < 0;
       });
-      std::vector<std::int64_t> lowering(middle, others.end());
+      std::vector<Candidate> lowering(middle, others.end());
       others.erase(middle, others.end());
       const auto n_up = std::int64_t(others.size()), n_down = std::int64_t(lowering.size());
-      steepness.keep_best(others, std::max(room / 2, room - n_down));
-      steepness.keep_best(lowering, std::max(room - room / 2, room - n_up));
+      keep_best(others, std::max(room / 2, room - n_down));
+      keep_best(lowering, std::max(room - room / 2, room - n_up));
       block.insert(block.end(), lowering.begin(), lowering.end());
     } else {
-      steepness.keep_best(others, room);
+      keep_best(others, room);
     }
     block.insert(block.end(), others.begin(), others.end());
-    std::sort(block.begin(), block.end());
-    chosen.block.insert(chosen.block.end(), block.begin(), block.end());
+    const std::size_t first = chosen.block.size();
+    for (const Candidate& one : block) chosen.block.push_back(one.i);
+    std::sort(chosen.block.begin() + std::int64_t(first), chosen.block.end());
     if (!block.empty()) chosen.start.push_back(std::int64_t(chosen.block.size()));
   }
   return chosen;
@@ -120,12 +115,14 @@ inline std::int64_t padded_size(std::int64_t n) { return (n + 7) / 8 * 8; }
 
 // Minimises over a block of n variables: alpha changes, the gradient is left for the rows to be
 // added, and coef becomes sign times change, whose sum is 0 if `balanced`.  rows are the block's
-// kernel rows, q has room for Q of padded_size(n) variables.  Returns by how much the objective
-// fell: f(a + d) - f(a) = d'(g_before + g_after) / 2 for a quadratic function.
+// kernel rows, of which `column` says where each variable is; q has room for Q of padded_size(n)
+// variables.  Returns by how much the objective fell: f(a + d) - f(a) = d'(g_before + g_after) / 2
+// for a quadratic function.
 template <class T>
 double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops,
-                            const std::vector<const T*>& rows, const std::int64_t* block,
-                            double tol, bool balanced, T* q, double* coef) {
+                            const std::vector<const T*>& rows, const std::int64_t* column,
+                            const std::int64_t* block, double tol, bool balanced, T* q,
+                            double* coef) {
   const auto n = std::int64_t(rows.size());
   if (n == 0) return 0.0;
   const std::int64_t size = padded_size(n);
@@ -144,7 +141,7 @@ double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops
   w.n = n;
   w.size = size;
   w.rows = rows.data();
-  w.block = block;
+  w.column = column;
   w.q = q;
   w.gathered = gathered.get();
   w.sign = sign.data();

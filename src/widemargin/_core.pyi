@@ -164,6 +164,9 @@ class Panels:
         sums: npt.NDArray[np.float64],
     ) -> None: ...
 
+def compress_rows(
+    rows: Numbers, single: bool
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], Numbers]: ...
 def take_rows(
     start: npt.NDArray[np.int64],
     index: npt.NDArray[np.int32],
@@ -246,6 +249,7 @@ class WorkingSet:
         self,
         pool: Numbers,
         slots: npt.NDArray[np.int64],
+        columns: npt.NDArray[np.int64],
         block: npt.NDArray[np.int64],
         tol: float,
         q: Numbers,

@@ -318,7 +318,7 @@ def working_set(call):
 
 def minimised(call):
     """The gain of a step on the block of such a call."""
-    names = ("pool", "slots", "block", "tol", "q", "coef")
+    names = ("pool", "slots", "block", "block", "tol", "q", "coef")
     return working_set(call).minimise(*(call[name] for name in names))
 
 

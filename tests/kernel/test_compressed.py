@@ -303,3 +303,18 @@ def test_slices_of_compressed_rows_share_their_memory():
     part = rows[10:50][5:20]
     for name in ("start", "index", "value", "norms"):
         assert np.shares_memory(getattr(part, name), getattr(rows, name))
+
+
+@each_dtype
+@pytest.mark.parametrize("source", [np.uint8, np.float32, np.float64])
+def test_dense_rows_are_compressed_as_scipy_does_it(source, dtype):
+    rng = np.random.default_rng(7)
+    X = (255 * rng.random((57, 33)) * (rng.random((57, 33)) < 0.2)).astype(source)
+    X[3] = 0
+    if source == np.float64:
+        X[5, 5] = 1e-60  # zero in single precision
+    expected = sp.csr_array(X.astype(dtype))
+    expected.eliminate_zeros()
+    found, expected = CompressedRows.of_dense(X, dtype), CompressedRows.of(expected)
+    for name in ("start", "index", "value", "norms"):
+        assert_array_equal(getattr(found, name), getattr(expected, name), strict=True)

@@ -29,9 +29,9 @@ def select(last, size, **variables):
     return _core.WorkingSet(**variables, has_offset=False, offset=0.0).select(last, size, None, 1)
 
 
-def minimise(pool, slots, block, tol, q, coef, **variables):
+def minimise(pool, slots, block, tol, q, coef, columns=None, **variables):
     return _core.WorkingSet(**variables, has_offset=False, offset=0.0).minimise(
-        pool, slots, block, tol, q, coef
+        pool, slots, block if columns is None else columns, block, tol, q, coef
     )
 
 
@@ -229,7 +229,8 @@ REFUSED = {
         ({"q": np.ones((7, 7))}, ValueError, "q must be square"),
         ({"q": np.ones((8, 8), np.float32)}, ValueError, "the type of the pool"),
         ({"pool": np.ones((7, 9), int), "q": np.ones((8, 8), int)}, ValueError, "float32 or"),
-        ({"pool": np.ones((7, 8))}, ValueError, "a row of the pool is too short"),
+        ({"pool": np.ones((7, 8))}, ValueError, "a column is out of range"),
+        ({"columns": np.arange(9, 16)}, ValueError, "a column is out of range"),
         ({"pool": np.ones(63)}, ValueError, "pool must be a matrix"),
         ({"slots": np.arange(1, 8)}, ValueError, "a slot is out of range"),
         ({"slots": np.arange(6)}, ValueError, "a slot per variable"),

@@ -147,17 +147,19 @@ def test_free_memory_does_not_change_the_cache_unless_it_is_scarce(free, monkeyp
 
 
 def test_no_more_clusters_at_once_than_the_cache_serves(monkeypatch):
-    at_once = []
+    asked, at_once = [], []
     real = tasks.tasks_at_once
 
     def spy(*arguments):
-        at_once.append(real(*arguments))
-        return at_once[-1]
+        asked.append(real(*arguments))
+        return asked[-1]
 
     monkeypatch.setattr(tasks, "tasks_at_once", spy)
     X, y = points(400)
     for cache_size in (0.001, 0.1, 100.0):
+        asked.clear()
         model = svc(levels=1, branching=8, cache_size=cache_size, n_jobs=8).fit(X, y)
+        at_once.append(asked[0])  # level 1 comes first
     n_clusters = model.levels_[0].n_clusters
     assert at_once[0] == tasks.CACHE_SHARES
     assert tasks.CACHE_SHARES <= at_once[1] <= at_once[2] == min(8, n_clusters)

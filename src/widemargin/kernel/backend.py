@@ -133,7 +133,12 @@ class Host(Tiles):
     def solve_tasks(
         self, solve: Callable, tasks: Sequence, at_once: int, run: Run
     ) -> list[list[Solution]]:
-        return run(partial(solve, backend=self.for_tasks(at_once)), tasks, Threads(at_once))
+        share = self.for_tasks(at_once)
+
+        def on(task: Any, control: Any) -> list[Solution]:
+            return solve(task, control, backend=self if task.is_large else share)
+
+        return run(on, tasks, Threads(at_once))
 
     def for_tasks(self, n_at_once: int) -> Host:
         return Host(max(1, self.n_threads // n_at_once))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,9 +116,9 @@ class RowCache:
         def tile(begin, end):
             active.add_rows(pool, slots, coef, begin, end)
 
-        self.tiles.tiles(n, tile, self._share(n, TILE))
+        self.tiles.tiles(n, tile, self.share(n, TILE))
 
-    def _share(self, n: int, multiple: int) -> int:
+    def share(self, n: int, multiple: int) -> int:
         """Columns or rows for one thread: what is done at once is done without Python."""
         return -(-n // (self.tiles.n_threads * multiple)) * multiple
 
@@ -256,9 +257,10 @@ class CachingKernel(WrappedKernel):
         return self.kernel.vectors(self._rows, a.number[support])
 
 
-def tasks_at_once(n_threads: int, n_tasks: int, needed: float, cache_bytes: float) -> int:
-    """How many tasks may run at once, if each needs so many bytes of the cache."""
-    return max(1, min(n_threads, n_tasks, int(cache_bytes // needed)))
+def tasks_at_once(n_threads: int, needed: Sequence[float], cache_bytes: float) -> int:
+    """How many tasks may run at once, if they need so many bytes of the cache, most first."""
+    fit = int(np.searchsorted(np.cumsum(needed), cache_bytes, side="right"))
+    return max(1, min(n_threads, fit))
 
 
 def cache_left(kernel: Kernel, cache_bytes: float) -> float:

@@ -195,6 +195,8 @@ class DotKernel:
         return replace(self, dtype=np.float64)
 
     def prepare(self, X) -> DenseRows | CompressedRows:
+        if self.compressed and isinstance(X, np.ndarray):
+            return check_norms(CompressedRows.of_dense(X, self.dtype))
         if self.compressed:
             with np.errstate(over="ignore"):  # `check_norms` names the row
                 X = sp.csr_array(X, dtype=self.dtype, copy=True)

@@ -143,9 +143,19 @@ class CompressedRows:
 
     @classmethod
     def of(cls, X: sp.csr_array) -> CompressedRows:
+        return cls._of(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, X.shape[1])
+
+    @classmethod
+    def of_dense(cls, X: np.ndarray, dtype) -> CompressedRows:
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(dtype)
+        parts = _core.compress_rows(np.ascontiguousarray(X), dtype == np.float32)
+        return cls._of(*parts, X.shape[1])
+
+    @classmethod
+    def _of(cls, start, index, value, n_features: int) -> CompressedRows:
         """Equal rows are at distance 0: norms are the sums that inner products are."""
-        start, index = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-        rows = cls(start, index, X.data, np.zeros(X.shape[0], dtype=X.dtype), X.shape[1])
+        rows = cls(start, index, value, np.zeros(len(start) - 1, dtype=value.dtype), n_features)
         norms = np.empty_like(rows.norms)
         for begin in range(0, len(rows), _core.PANEL):
             part = rows[begin : begin + _core.PANEL]

@@ -48,6 +48,7 @@ class Task:
     data: KernelRows
     parts: list[Part]
     settings: SolverSettings
+    is_large: bool = False  # takes all threads, also beside others
 
 
 def solve_task(
@@ -252,7 +253,7 @@ class ClusterTasks(Sequence):
         matrices = 1 if len(self.problems) == 1 else 2  # a problem's own rows, and shared ones
         largest = max((len(self.members[c]) for c in self.order), default=0)
         n_bytes = matrices * np.dtype(self.data.kernel.dtype).itemsize * float(largest) ** 2
-        needed = min(self.settings.cache_bytes, n_bytes)
+        needed = [min(self.settings.cache_bytes, n_bytes)] * len(self)
         return _side_by_side(self, needed, self._cache_bytes, backend, executor, run)
 
 
@@ -304,7 +305,7 @@ class ProblemTasks(Sequence):
             if not self._is_large(number):
                 settings = replace(settings, cache_bytes=settings.cache_bytes / CACHE_SHARES)
         part = Part(number, own, self.alphas[number])
-        return Task(self.name(number), number, data, [part], settings)
+        return Task(self.name(number), number, data, [part], settings, self._is_large(number))
 
     def solve(self, backend: Backend, executor: Threads | Executor, run: Run) -> list:
         """In the order of `order`, which this may change."""
@@ -316,17 +317,26 @@ class ProblemTasks(Sequence):
             return run(partial(_solve_parts, rows=rows), self, Threads(at_once))
 
     def _solve_apart(self, backend: Backend, executor: Threads | Executor, run: Run) -> list:
-        """Large problems one after another with all threads, then the others side by side."""
+        """All side by side, the largest first; or the large ones first, where memory is short."""
         self.order.sort(key=lambda k: (-self._matrix_bytes(k), k))
         large = [k for k in self.order if self._is_large(k)]
         small = self.order[len(large) :]
         if isinstance(executor, Threads) and any(has_few(self.problems[k], backend) for k in small):
             self._double = self.data.in_double()  # once for all of them
-        alone = partial(solve_task, backend=backend, path=self.path)
-        found = run(alone, self._some(large), Threads(1))
-        needed = max((self._matrix_bytes(k) for k in small), default=1.0)
-        how = (needed, self.settings.cache_bytes, backend, executor, run, self.path)
-        return found + _side_by_side(self._some(small), *how)
+        cache_bytes, local = self.settings.cache_bytes, isinstance(executor, Threads)
+        every = self._needed(self.order)
+        most = min(backend.n_threads, len(every))
+        fits = tasks_at_once(most, every, cache_bytes) == most
+        found = []
+        for order in [self.order] if local and fits else [large, small]:
+            where = executor if local or order is small else Threads(1)
+            how = (self._needed(order), cache_bytes, backend, where, run, self.path)
+            found += _side_by_side(self._some(order), *how)
+        return found
+
+    def _needed(self, order: list[int]) -> list[float]:
+        """Bytes of the cache that each needs."""
+        return [min(self._matrix_bytes(k), self.settings.cache_bytes) for k in order]
 
     def _some(self, order: list[int]) -> ProblemTasks:
         some = copy(self)
@@ -348,17 +358,17 @@ class ProblemTasks(Sequence):
 
 def _side_by_side(
     tasks: Sequence,
-    needed: float,
+    needed: Sequence[float],
     cache_bytes: float,
     backend: Backend,
     executor: Threads | Executor,
     run: Run,
     path: PathRows | None = None,
 ) -> list:
-    """As many tasks at once as the cache has room for, if each needs so many bytes."""
+    """As many tasks at once as the cache has room for; they need so many bytes, most first."""
     if len(tasks) == 0:
         return []
-    at_once = tasks_at_once(backend.n_threads, len(tasks), needed, cache_bytes)
+    at_once = tasks_at_once(backend.n_threads, needed, cache_bytes)
     if isinstance(executor, Threads):
         return backend.solve_tasks(partial(solve_task, path=path), tasks, at_once, run)
     return run(partial(solve_task, backend=backend.for_tasks(at_once)), tasks, executor)
