@@ -154,11 +154,11 @@ class Dual {
             "order names a row out of range");
     const bool may_share =
         n_threads_ > 1 && all_distinct(s.order + begin, end - begin, shared_.n_rows());
-    s.n_threads = may_share ? patience_.threads(n_threads_) : 1;
+    s.n_threads = may_share ? crowding_.threads(n_threads_) : 1;
     bool crowded = false;
     s.crowded = &crowded;
     const std::int64_t at = loops().descend(shared_.arg(), arg_, s);
-    if (s.n_threads > 1) patience_.tell(crowded);
+    if (s.n_threads > 1) crowding_.tell(crowded);
     return reached(at);
   }
 
@@ -178,7 +178,7 @@ class Dual {
   SharedProblem shared_;
   Output weights_, coef_, bias_;
   int n_threads_;
-  Patience patience_;
+  Crowding crowding_;
   Arg arg_{};
 
  private:

@@ -3,6 +3,7 @@
 
 #include "kernel/compressed.hpp"
 #include "kernel_bindings.hpp"
+#include "team.hpp"
 
 namespace widemargin {
 namespace {
@@ -83,11 +84,16 @@ class CompressedRows {
 
   template <class T>  // the type of the values
   CompressedArg<T> arg() const {
-    return {static_cast<const std::int64_t*>(start_.data()) + first_,
+    return arg<T>(0, n_rows_);
+  }
+
+  template <class T>
+  CompressedArg<T> arg(std::int64_t begin, std::int64_t end) const {
+    return {static_cast<const std::int64_t*>(start_.data()) + first_ + begin,
             static_cast<const std::int32_t*>(index_.data()),
             static_cast<const T*>(value_.data()),
-            static_cast<const T*>(norms_.data()) + first_,
-            n_rows_,
+            static_cast<const T*>(norms_.data()) + first_ + begin,
+            end - begin,
             n_features_};
   }
 
@@ -118,23 +124,39 @@ class Panels {
       require(places[j] < n_features_, "a place is out of range");
   }
 
-  // out[r][c] = k(row r of the panels, row c of `rows`)
-  void fill(const CompressedRows& rows, const Finish& finish, const Matrix& out) const {
+  // out[slots[r]][c] = k(row r of the panels, row c of `rows`)
+  void fill(const CompressedRows& rows, const Finish& finish, const Matrix& out,
+            const std::optional<Array>& slots, Team* team) const {
     require_rows(out, "out must have contiguous rows that do not overlap");
     require(out.dtype() == values_.dtype(), "panels must have the type of out");
-    require(std::int64_t(out.shape(0)) <= n_panels() * kPanel, "out has more rows than the panels");
     require(std::int64_t(out.shape(1)) == rows.n_rows(), "out must have a column per row");
     require_alike(rows);
+    const std::int64_t* slot = nullptr;
+    const auto n = std::int64_t(slots ? slots->size() : out.shape(0));
+    require(n <= n_panels() * kPanel, "out has more rows than the panels");
+    if (slots) {
+      slot = pointer<std::int64_t>(*slots, n, "slots must be int64");
+      check_range(slot, n, std::int64_t(out.shape(0)), "a slot is out of range");
+    }
     with_type(out.dtype(), [&](auto zero) {
       using T = decltype(zero);
+      const PanelsArg<T> panels = arg<T>();
+      const FinishArg<T> how = finish.arg<T>();
       nb::gil_scoped_release release;
-      loops_of<T>().fill(arg<T>(), rows.arg<T>(), finish.arg<T>(), matrix_arg<T>(out));
+      run_parts(team, rows.n_rows(), kUnit, [&](std::int64_t begin, std::int64_t end) {
+        MatrixArg<T> to = matrix_arg<T>(out);
+        to.values += begin;
+        to.n_rows = n;
+        to.n_columns = end - begin;
+        to.slot = slot;
+        loops_of<T>().fill(panels, rows.arg<T>(begin, end), how, to);
+      });
     });
   }
 
   // sums[c][i] += sum_r weights[c][r] k(row r of the panels, row i of `rows`)
   void add(const CompressedRows& rows, const Finish& finish, const Matrix& weights,
-           const Matrix& sums) const {
+           const Matrix& sums, Team* team) const {
     require_rows(sums, "sums must have contiguous rows that do not overlap");
     require(sums.dtype() == nb::dtype<double>(), "sums must be float64");
     require(std::int64_t(sums.shape(1)) == rows.n_rows(), "sums must have a column per row");
@@ -149,13 +171,18 @@ class Panels {
       using T = decltype(zero);
       const WeightsArg<T> by_row{static_cast<const T*>(weights.data()),
                                  std::int64_t(weights.shape(0))};
+      const PanelsArg<T> panels = arg<T>();
+      const FinishArg<T> how = finish.arg<T>();
+      auto* to = static_cast<double*>(sums.data());
       nb::gil_scoped_release release;
-      loops_of<T>().add(arg<T>(), rows.arg<T>(), finish.arg<T>(), by_row,
-                        static_cast<double*>(sums.data()), sums.stride(0));
+      run_parts(team, rows.n_rows(), kUnit, [&](std::int64_t begin, std::int64_t end) {
+        loops_of<T>().add(panels, rows.arg<T>(begin, end), how, by_row, to + begin, sums.stride(0));
+      });
     });
   }
 
  private:
+  static constexpr std::int64_t kUnit = 256;  // rows that a thread takes at least
   std::int64_t n_panels() const { return std::int64_t(values_.shape(0)); }
   void require_alike(const CompressedRows& rows) const {
     require(rows.dtype() == values_.dtype(), "rows must have the type of the panels");
@@ -273,10 +300,16 @@ void bind_kernel(nb::module_& m) {
                      "Rows written out, 64 at a time, for products with compressed ones.")
       .def(nb::init<Array, const std::optional<Array>&, Array>(), "values"_a, "place"_a.none(),
            "norms"_a)
-      .def("fill", &Panels::fill, "rows"_a, "finish"_a, "out"_a.noconvert(),
-           "Write the kernel values of every row of the panels (down) and of rows (across).")
+      .def("fill", &Panels::fill, "rows"_a, "finish"_a, "out"_a.noconvert(), "slots"_a.none(),
+           "team"_a.none(),
+           "Write the kernel values of every row of the panels (down) and of rows (across); "
+           "slots are the rows of out for those of the panels.")
       .def("add", &Panels::add, "rows"_a, "finish"_a, "weights"_a.noconvert(), "sums"_a.noconvert(),
+           "team"_a.none(),
            "Add weighted sums of the kernel values of rows (across) with those of the panels.");
+  nb::class_<Team>(m, "Team", "Threads that wait for work, the caller's included.")
+      .def(nb::init<int>(), "n_threads"_a)
+      .def_prop_ro("n_threads", &Team::n_threads, "As many as the system has given.");
   nb::class_<AnyDenseKernel>(m, "DenseKernel", "Kernel values among dense rows, for KeptRows.")
       .def(
           "__init__",

@@ -12,10 +12,7 @@
 namespace widemargin {
 namespace {
 
-void check_range(const std::int64_t* numbers, std::int64_t n, std::int64_t end,
-                 const char* message) {
-  for (std::int64_t k = 0; k < n; ++k) require(numbers[k] >= 0 && numbers[k] < end, message);
-}
+constexpr std::int64_t kUnit = 1024;  // columns that a thread takes at least
 
 // The rows of a pool that the slots name.
 template <class T>
@@ -36,7 +33,7 @@ std::vector<const T*> rows_at(const Array& pool, const Array& slots) {
 
 // out[begin:end] += sign[begin:end] * sum_k coef[k] pool[slots[k], begin:end]
 void add_rows(const Array& pool, const Array& slots, const Array& coef, const double* sign,
-              std::int64_t begin, std::int64_t end, double* out, std::int64_t width) {
+              std::int64_t begin, std::int64_t end, double* out, std::int64_t width, Team* team) {
   with_type(pool.dtype(), [&](auto zero) {
     using T = decltype(zero);
     auto rows = rows_at<T>(pool, slots);
@@ -44,7 +41,9 @@ void add_rows(const Array& pool, const Array& slots, const Array& coef, const do
     require(0 <= begin && begin <= end && end <= width && end <= std::int64_t(pool.shape(1)),
             "columns out of range");
     nb::gil_scoped_release release;
-    add_signed_rows(loops_of<T>(), std::move(rows), c, sign, begin, end, out);
+    run_parts(team, end - begin, kUnit, [&](std::int64_t from, std::int64_t to) {
+      add_signed_rows(loops_of<T>(), rows, c, sign, begin + from, begin + to, out);
+    });
   });
 }
 
@@ -53,7 +52,7 @@ void py_add_rows(const Array& pool, const Array& slots, const Array& coef, const
   const auto width = std::int64_t(out.size());
   double* to = pointer<double>(out, width, "out must be float64");
   const double* y = pointer<double>(sign, width, "sign must be float64, as long as out");
-  add_rows(pool, slots, coef, y, begin, end, to, width);
+  add_rows(pool, slots, coef, y, begin, end, to, width, nullptr);
 }
 
 // Kernel rows that are kept, of either type, in a pool with a row and a column per variable.
@@ -166,23 +165,30 @@ class WorkingSet {
                           vector_to_numpy(std::move(moves.coef)));
   }
 
-  double minimise(const Array& pool, const Array& slots, const Array& columns, const Array& block,
-                  double tol, const Output& q, const Output& coef) const {
+  double minimise(const Array& pool, const Array& slots, const Array& block, const Array& starts,
+                  double tol, const Output& q, const Output& coef, Team* team) const {
     require(q.dtype() == pool.dtype(), "q must have the type of the pool");
     return with_type(pool.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const auto rows = rows_at<T>(pool, slots);
-      const auto n = std::int64_t(block.size()), size = padded_size(n);
+      require(std::int64_t(pool.shape(1)) >= arg_.n, "a row of the pool is too short");
+      const auto n = std::int64_t(block.size()), n_sets = std::int64_t(starts.size()) - 1;
       require(std::int64_t(rows.size()) == n, "there must be a slot per variable of the block");
-      T* room = pointer<T>(q, size * size, "q must be square, of the block's size padded to 8");
+      const auto* start = pointer<std::int64_t>(starts, n_sets + 1, "starts must be int64");
+      require(n_sets > 0 && start[0] == 0 && start[n_sets] == n, "starts must span the block");
+      std::int64_t room = 0;
+      for (std::int64_t k = 0; k < n_sets; ++k) {
+        require(start[k] <= start[k + 1], "starts must ascend");
+        room += padded_size(start[k + 1] - start[k]) * padded_size(start[k + 1] - start[k]);
+      }
+      require(std::int64_t(q.size()) >= room, "q must hold Q of every set, padded to 8");
+      T* to = pointer<T>(q, std::int64_t(q.size()), "q must have the type of the pool");
       const auto* numbers = pointer<std::int64_t>(block, n, "block must be int64");
       check_numbers(numbers, n, "a variable is out of range");
-      const auto* column = pointer<std::int64_t>(columns, n, "columns: one per variable, int64");
-      check_range(column, n, std::int64_t(pool.shape(1)), "a column is out of range");
       double* change = pointer<double>(coef, n, "coef must be float64, one per block variable");
       nb::gil_scoped_release release;
-      return minimise_working_set(arg_, loops_of<T>(), rows, column, numbers, tol,
-                                  offset_.is_kept(), room, change);
+      return minimise_working_sets(arg_, loops_of<T>(), rows.data(), numbers, start, n_sets, tol,
+                                   offset_.is_kept(), to, change, team);
     });
   }
 
@@ -217,9 +223,8 @@ class WorkingSet {
         on_rows(kept, [&](auto descent) { return descent.meet_constraint(arg_.n, &gain); }));
   }
 
-  void add_rows(const Array& pool, const Array& slots, const Array& coef, std::int64_t begin,
-                std::int64_t end) const {
-    widemargin::add_rows(pool, slots, coef, arg_.sign, begin, end, arg_.gradient, arg_.n);
+  void add_rows(const Array& pool, const Array& slots, const Array& coef, Team* team) const {
+    widemargin::add_rows(pool, slots, coef, arg_.sign, 0, arg_.n, arg_.gradient, arg_.n, team);
   }
 
  private:
@@ -383,10 +388,10 @@ void bind_working_set(nb::module_& m) {
            "What an aim leaves for the gap, when the constraint has had its share.")
       .def("set_rest", &WorkingSet::set_rest, "rest"_a,
            "Say what other variables add to the constraint.")
-      .def("minimise", &WorkingSet::minimise, "pool"_a, "slots"_a, "columns"_a, "block"_a, "tol"_a,
-           "q"_a.noconvert(), "coef"_a.noconvert(),
-           "Minimise over a block, whose variables have these columns of the pool; coef becomes "
-           "sign times change.  Returns the gain.")
+      .def("minimise", &WorkingSet::minimise, "pool"_a, "slots"_a, "block"_a, "starts"_a, "tol"_a,
+           "q"_a.noconvert(), "coef"_a.noconvert(), "team"_a.none(),
+           "Minimise over working sets side by side, each from a start to the next in the block; "
+           "coef becomes sign times change.  Returns the gain.")
       .def("descend", &WorkingSet::descend, "kept"_a, "dual"_a, "tol"_a, "inner_tol"_a,
            "max_steps"_a, "size"_a,
            "Blocks, one after another, as long as their kernel rows are there or can be computed; "
@@ -398,8 +403,8 @@ void bind_working_set(nb::module_& m) {
       .def("meet_constraint_on", &WorkingSet::meet_constraint_on, "kept"_a,
            "Meet the constraint, and add the rows; variables without a row, in which case nothing "
            "was done.")
-      .def("add_rows", &WorkingSet::add_rows, "pool"_a, "slots"_a, "coef"_a, "begin"_a, "end"_a,
-           "gradient += sign * sum_k coef_k pool[slots_k], for some columns.");
+      .def("add_rows", &WorkingSet::add_rows, "pool"_a, "slots"_a, "coef"_a, "team"_a.none(),
+           "gradient += sign * sum_k coef_k pool[slots_k].");
   nb::class_<SmallProblems>(m, "SmallProblems",
                             "Problems on rows that are all kept, one behind the other, checked "
                             "once; alpha is written in place.")

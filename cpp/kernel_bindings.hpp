@@ -30,6 +30,11 @@ auto with_type(nb::dlpack::dtype type, F&& f) {
   return is_double(type) ? f(double()) : f(float());
 }
 
+inline void check_range(const std::int64_t* numbers, std::int64_t n, std::int64_t end,
+                        const char* message) {
+  for (std::int64_t k = 0; k < n; ++k) require(numbers[k] >= 0 && numbers[k] < end, message);
+}
+
 using Matrix = nb::ndarray<nb::ndim<2>, nb::device::cpu>;  // rows may be apart
 
 inline void require_rows(const Matrix& m, const char* message) {

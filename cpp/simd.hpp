@@ -137,6 +137,25 @@ inline V vmin(V a, V b) {
   return select(a < b, a, b);
 }
 
+// The numbers below n, as a pack: CountTo<n> can be passed for Numbers<0, ..., n - 1>.
+template <int... number>
+struct Numbers {};
+template <int n, int... number>
+struct CountTo : CountTo<n - 1, n - 1, number...> {};
+template <int... number>
+struct CountTo<0, number...> : Numbers<number...> {};
+
+// Of two vectors, lanes by number: those of b come after those of a.
+template <int... place, class V>
+inline V shuffled(V a, V b) {
+#if defined(__clang__)
+  return __builtin_shufflevector(a, b, place...);
+#else
+  using Place = std::conditional_t<sizeof(a[0]) == 4, std::int32_t, std::int64_t>;
+  return __builtin_shuffle(a, b, Vector<Place, sizeof...(place)>{place...});
+#endif
+}
+
 // Is any lane of a comparison's result true?  (A scalar comparison is its own answer.)
 inline bool any(bool m) { return m; }
 template <class M, std::enable_if_t<!std::is_arithmetic_v<M>, int> = 0>

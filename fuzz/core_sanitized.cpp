@@ -128,8 +128,8 @@ void solve(Descend&& descend_once, Certify&& certify_all, int n_problems) {
   for (int sweep = 0; sweep < 2000 && gap > 1e-3; ++sweep) {
     shuffle(order, std::uint64_t(sweep));
     Account account{};
-    Sweep s{order.data(),          0,           kRows,   1.0, never.data(),
-            never.data() + kLanes, status.data(), &account};
+    Sweep s{order.data(),  0,       kRows, 1.0, never.data(), never.data() + kLanes,
+            status.data(), &account};
     check(descend_once(s) == kRows, "a sweep over all rows");
     Account certificate{};
     s.order = nullptr;
@@ -235,6 +235,7 @@ KernelLoopsOf<T> loops() {
           kStrip<T>,
           fill_dense<T>,
           dense_norms<T>,
+          gather_row<T>,
           [](const WorkingSetArg<T>& w) { return PairSteps<T>(w).solve(); },
           WIDEMARGIN_ISA::add_rows<T>};
 }
@@ -282,8 +283,9 @@ void kernel(std::int64_t n, std::int64_t n_features) {
     std::vector<const T*> kernel_rows;
     std::vector<double> coef(last.size());
     for (const auto i : last) kernel_rows.push_back(K.data() + i * n);
-    check(minimise_working_set(v, loops<T>(), kernel_rows, last.data(), 0.1 * chosen.violation,
-                               false, q.data(), coef.data()) >= 0,
+    check(minimise_working_set(v, loops<T>(), kernel_rows.data(), last.data(),
+                               std::int64_t(last.size()), 0.1 * chosen.violation, false, q.data(),
+                               coef.data()) >= 0,
           "a step that gains");
     add_signed_rows(loops<T>(), kernel_rows, coef.data(), sign.data(), 0, n, gradient.data());
   }
@@ -308,8 +310,8 @@ void few_rows(std::int64_t n, std::int64_t n_features) {
   std::vector<T> data;
   for (std::int64_t k = 0; k < n * n_features; ++k) data.push_back(T(uniform()));
   for (const FinishKind kind : {FinishKind::rbf, FinishKind::polynomial, FinishKind::none}) {
-    const auto kernel = std::make_shared<const DenseKernel<T>>(DenseKernel<T>{
-        StripRows<T>(data.data(), n, n_features, all), {kind, T(0.5), T(0.1), 2}});
+    const auto kernel = std::make_shared<const DenseKernel<T>>(
+        DenseKernel<T>{StripRows<T>(data.data(), n, n_features, all), {kind, T(0.5), T(0.1), 2}});
     std::vector<T> pool(std::size_t(n * n)), whole(std::size_t(n * n));
     KeptRows<T> kept(pool.data(), n, kernel), every(whole.data(), n, kernel);
     check(every.ask_all(all) && every.n_used() == n, "all rows");

@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <numeric>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "additive/code_passes.hpp"
@@ -135,6 +137,33 @@ void check_threads(const Data& data, int rank) {
   check(alone == fit(data, table, rank, loss, 5, 0.0), "the same bits in slices");
 }
 
+// Threads that wait: call after call, from two callers at once, and an error that comes through.
+void check_waiting_threads() {
+  Team team(4);
+  const auto call = [&] {
+    for (std::int64_t n = 1; n < 400; ++n) {
+      std::vector<int> taken(std::size_t(n), 0);
+      run_parts(&team, n, 3, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t k = begin; k < end; ++k) ++taken[std::size_t(k)];
+      });
+      check(taken == std::vector<int>(std::size_t(n), 1), "every number once");
+    }
+  };
+  std::thread other(call);
+  call();
+  other.join();
+  bool caught = false;
+  try {
+    run(&team, 100, [](std::int64_t k) {
+      if (k == 50) throw std::bad_alloc();
+    });
+  } catch (const std::bad_alloc&) {
+    caught = true;
+  }
+  check(caught, "an error of a task");
+  call();
+}
+
 }  // namespace
 
 int main() {
@@ -142,5 +171,6 @@ int main() {
   check_threads(wide, 0);
   check_threads(wide, 16);
   check_threads(narrow, 16);  // swept by one thread, certified by all
+  check_waiting_threads();
   std::puts("the same bits with any number of threads, no finding");
 }

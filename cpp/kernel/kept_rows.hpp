@@ -180,7 +180,7 @@ class Descent {
     coef_.resize(std::size_t(n));
     rows_.clear();
     for (const auto i : last_) rows_.push_back(kept_.row(i));
-    const double gain = minimise_working_set(v_, loops_, rows_, last_.data(), last_.data(), tol,
+    const double gain = minimise_working_set(v_, loops_, rows_.data(), last_.data(), n, tol,
                                              offset_.is_kept(), q_.get(), coef_.data());
     add_signed_rows(loops_, rows_, coef_.data(), v_.sign, 0, v_.n, v_.gradient);
     return gain;

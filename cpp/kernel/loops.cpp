@@ -18,8 +18,8 @@ std::int64_t solve_pairs(const WorkingSetArg<T>& w) {
 
 template <class T>
 constexpr KernelLoopsOf<T> loops() {
-  return {finish_block<T>, fill<T>,        add<T>,      kStrip<T>,      fill_dense<T>,
-          dense_norms<T>,  solve_pairs<T>, add_rows<T>, sweep_linear<T>};
+  return {finish_block<T>, fill<T>,       add<T>,         kStrip<T>,   fill_dense<T>,
+          dense_norms<T>,  gather_row<T>, solve_pairs<T>, add_rows<T>, sweep_linear<T>};
 }
 
 }  // namespace

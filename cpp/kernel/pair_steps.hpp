@@ -15,6 +15,15 @@ inline Longs first_indices() {
   return index;
 }
 
+// Writes row i of Q, whose values lie far apart in memory.
+template <class T>
+void gather_row(const WorkingSetArg<T>& w, std::int64_t i) {
+  T* q = w.q + i * w.size;
+  const std::int64_t n = i < w.n ? w.n : 0;  // the padding is never chosen, but for NaN
+  for (std::int64_t j = 0; j < n; ++j) q[j] = T(w.sign[i] * w.sign[j]) * w.rows[i][w.block[j]];
+  for (std::int64_t j = n; j < w.size; ++j) q[j] = 0;
+}
+
 struct Best {
   double score;
   std::int64_t index;
@@ -109,17 +118,11 @@ class PairSteps {
     return steps;
   }
 
-  // Row i of Q, gathered when a step first asks for it: half of the variables never move, and what
-  // is gathered lies far apart in memory.
+  // Row i of Q, gathered when a step first asks for it: half of the variables never move.
   const T* row(std::int64_t i) {
-    T* q = w_.q + i * w_.size;
-    if (w_.gathered[i]) return q;
-    const std::int64_t n = i < w_.n ? w_.n : 0;  // the padding is never chosen, but for NaN
-    for (std::int64_t j = 0; j < n; ++j)
-      q[j] = T(w_.sign[i] * w_.sign[j]) * w_.rows[i][w_.column[j]];
-    for (std::int64_t j = n; j < w_.size; ++j) q[j] = 0;
+    if (!w_.gathered[i]) gather_row(w_, i);
     w_.gathered[i] = true;
-    return q;
+    return w_.q + i * w_.size;
   }
 
   double violation(std::int64_t i) const {

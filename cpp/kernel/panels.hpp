@@ -28,26 +28,51 @@ WIDEMARGIN_INLINE void panel_values(const PanelsArg<T>& panels, const Compressed
   }
 }
 
-// A panel stays in cache while all compressed rows pass by; sixteen of them at a time, so that the
-// transposed results are written a cache line at a time.
+// Rows of a square of values become its columns: at distance s, the lanes with that bit change
+// places with those of the other row without it.
+template <int s, class V, int... lane>
+WIDEMARGIN_INLINE void exchange_lanes(V& a, V& b, Numbers<lane...>) {
+  constexpr int n = sizeof...(lane);
+  const V first = shuffled<(lane & s ? n + lane - s : lane)...>(a, b);
+  b = shuffled<(lane & s ? n + lane : lane + s)...>(a, b);
+  a = first;
+}
+
+template <int s = 1, class V, int n>
+WIDEMARGIN_INLINE void transpose(V (&square)[n]) {
+  if constexpr (s < n) {
+    for (int i = 0; i < n; ++i)
+      if (!(i & s)) exchange_lanes<s>(square[i], square[i + s], CountTo<n>());
+    transpose<2 * s>(square);
+  }
+}
+
+// A panel stays in cache while all compressed rows pass by; as many of them at a time as a vector
+// has lanes, so that the transposed results are written a vector at a time.
 template <FinishKind kind, int vectors, class T>
 void fill_panel(const PanelsArg<T>& panels, const CompressedArg<T>& rows,
                 const FinishArg<T>& finish, const MatrixArg<T>& out, std::int64_t j0) {
   using V = typename Lanes<T>::Values;
   constexpr int lanes = Lanes<T>::n;
-  constexpr std::int64_t kGroup = 16;
-  T results[kGroup][vectors * lanes];
+  V results[vectors][lanes];
   const std::int64_t width = out.n_rows - j0 < kPanel ? out.n_rows - j0 : kPanel;
-  for (std::int64_t i0 = 0; i0 < rows.n_rows; i0 += kGroup) {
-    const std::int64_t group = rows.n_rows - i0 < kGroup ? rows.n_rows - i0 : kGroup;
+  for (std::int64_t i0 = 0; i0 < rows.n_rows; i0 += lanes) {
+    const std::int64_t group = rows.n_rows - i0 < lanes ? rows.n_rows - i0 : lanes;
     for (std::int64_t i = 0; i < group; ++i) {
       V value[vectors];
       panel_values<kind, vectors>(panels, rows, finish, j0, i0 + i, value);
-      for (int v = 0; v < vectors; ++v) store(results[i] + v * lanes, value[v]);
+      for (int v = 0; v < vectors; ++v) results[v][i] = value[v];
     }
+    for (int v = 0; v < vectors; ++v) transpose(results[v]);
     for (std::int64_t j = 0; j < width; ++j) {
-      T* to = out.values + (j0 + j) * out.row_stride + i0;
-      for (std::int64_t i = 0; i < group; ++i) to[i] = results[i][j];
+      const std::int64_t r = j0 + j;
+      T* to = out.values + (out.slot ? out.slot[r] : r) * out.row_stride + i0;
+      const V& values = results[j / lanes][j % lanes];
+      if (group == lanes)
+        store(to, values);
+      else
+        for (std::int64_t i = 0; i < group; ++i) to[i] = values[i];
+      __builtin_prefetch(to + lanes, 1);
     }
   }
 }

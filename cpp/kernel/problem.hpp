@@ -21,6 +21,7 @@ template <class T>
 struct MatrixArg {
   T* values;  // [n_rows][row_stride]
   std::int64_t n_rows, n_columns, row_stride;
+  const std::int64_t* slot = nullptr;  // where each row lies, if not in their order
 };
 
 // Rows of which only the non-zero values are kept.
@@ -74,11 +75,11 @@ inline double gap_term(double alpha, double slope, double upper) {
 // A working set of them, as the loops take it.
 template <class T>
 struct WorkingSetArg {
-  std::int64_t n, size;  // size: a multiple of 8, padded with variables whose upper bound is 0
-  const T* const* rows;  // the kernel row of each
-  const std::int64_t* column;  // the place of each in these rows
-  T* q;                        // [size][size], room for Q
-  bool* gathered;              // which of its rows have been written
+  std::int64_t n, size;       // size: a multiple of 8, padded with variables whose upper bound is 0
+  const T* const* rows;       // the kernel row of each, over all variables of the problem
+  const std::int64_t* block;  // their numbers among these
+  T* q;                       // [size][size], room for Q
+  bool* gathered;             // which of its rows have been written
   const double *sign, *diagonal, *upper;
   double *alpha, *gradient;  // gradient of the whole problem at these variables
   double tol;                // stop when no projected gradient exceeds it
@@ -125,6 +126,7 @@ struct KernelLoopsOf {
                      const FinishArg<T>&, const MatrixArg<T>& out);
   // Squared norms, by the sums of fill_dense: equal rows are at distance exactly 0.
   void (*dense_norms)(const DenseArg<T>&, T* norms);
+  void (*gather_row)(const WorkingSetArg<T>&, std::int64_t i);
   std::int64_t (*solve_pairs)(const WorkingSetArg<T>&);  // returns the number of steps
   // out[j] += sum_i coef[i] rows[i][j]
   void (*add_rows)(const T* const* rows, const double* coef, std::int64_t n_rows,

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "kernel/offset.hpp"
 #include "kernel/problem.hpp"
+#include "team.hpp"
 
 namespace widemargin {
 
@@ -115,33 +117,31 @@ inline std::int64_t padded_size(std::int64_t n) { return (n + 7) / 8 * 8; }
 
 // Minimises over a block of n variables: alpha changes, the gradient is left for the rows to be
 // added, and coef becomes sign times change, whose sum is 0 if `balanced`.  rows are the block's
-// kernel rows, of which `column` says where each variable is; q has room for Q of padded_size(n)
-// variables.  Returns by how much the objective fell: f(a + d) - f(a) = d'(g_before + g_after) / 2
-// for a quadratic function.
+// kernel rows, q has room for Q of padded_size(n) variables.  A team gathers all of Q first.
+// Returns by how much the objective fell: f(a + d) - f(a) = d'(g_before + g_after) / 2 for a
+// quadratic function.
 template <class T>
 double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops,
-                            const std::vector<const T*>& rows, const std::int64_t* column,
-                            const std::int64_t* block, double tol, bool balanced, T* q,
-                            double* coef) {
-  const auto n = std::int64_t(rows.size());
+                            const T* const* rows, const std::int64_t* block, std::int64_t n,
+                            double tol, bool balanced, T* q, double* coef, Team* team = nullptr) {
   if (n == 0) return 0.0;
   const std::int64_t size = padded_size(n);
   const auto room = std::size_t(size);
   std::vector<double> alpha(room, 0.0), gradient(room, 1.0), upper(room, 0.0), diagonal(room, 1.0);
-  std::vector<double> sign(rows.size());
+  std::vector<double> sign;
   const std::unique_ptr<bool[]> gathered(new bool[room]());
   for (std::int64_t k = 0; k < n; ++k) {
     alpha[std::size_t(k)] = v.alpha[block[k]];
     gradient[std::size_t(k)] = v.gradient[block[k]];
     upper[std::size_t(k)] = v.upper[block[k]];
     diagonal[std::size_t(k)] = v.diagonal[block[k]];
-    sign[std::size_t(k)] = v.sign[block[k]];
+    sign.push_back(v.sign[block[k]]);
   }
   WorkingSetArg<T> w{};
   w.n = n;
   w.size = size;
-  w.rows = rows.data();
-  w.column = column;
+  w.rows = rows;
+  w.block = block;
   w.q = q;
   w.gathered = gathered.get();
   w.sign = sign.data();
@@ -152,6 +152,12 @@ double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops
   w.tol = tol;
   w.balanced = balanced;
   w.max_steps = 100 * n;
+  if (team) {
+    run_parts(team, n, 8, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) loops.gather_row(w, i);
+    });
+    std::fill(gathered.get(), gathered.get() + n, true);
+  }
   loops.solve_pairs(w);
   double gain = 0;
   for (std::int64_t k = 0; k < n; ++k) {
@@ -162,6 +168,31 @@ double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops
     v.alpha[i] = alpha[std::size_t(k)];
   }
   return gain;
+}
+
+constexpr std::int64_t kGathered = 256;  // variables of a single set whose Q a team gathers
+
+// The same over blocks that follow each other, side by side; q has room for each.
+template <class T>
+double minimise_working_sets(const VariablesArg& v, const KernelLoopsOf<T>& loops,
+                             const T* const* rows, const std::int64_t* block,
+                             const std::int64_t* start, std::int64_t n_sets, double tol,
+                             bool balanced, T* q, double* coef, Team* team) {
+  if (n_sets == 1)
+    return minimise_working_set(v, loops, rows, block, start[1], tol, balanced, q, coef,
+                                start[1] >= kGathered ? team : nullptr);
+  std::vector<T*> room{q};
+  for (std::int64_t k = 0; k < n_sets; ++k) {
+    const std::int64_t size = padded_size(start[k + 1] - start[k]);
+    room.push_back(room.back() + size * size);
+  }
+  std::vector<double> gain(std::size_t(n_sets), 0.0);
+  run(team, n_sets, [&](std::int64_t k) {
+    const std::int64_t begin = start[k], n = start[k + 1] - begin;
+    gain[std::size_t(k)] = minimise_working_set(v, loops, rows + begin, block + begin, n, tol,
+                                                balanced, room[std::size_t(k)], coef + begin);
+  });
+  return std::accumulate(gain.begin(), gain.end(), 0.0);
 }
 
 }  // namespace widemargin

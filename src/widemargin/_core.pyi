@@ -151,17 +151,30 @@ class CompressedRows:
     ) -> None: ...
     def part(self, begin: int, end: int) -> CompressedRows: ...
 
+class Team:
+    def __init__(self, n_threads: int) -> None: ...
+    @property
+    def n_threads(self) -> int: ...
+
 class Panels:
     def __init__(
         self, values: Numbers, place: npt.NDArray[np.int32] | None, norms: Numbers
     ) -> None: ...
-    def fill(self, rows: CompressedRows, finish: Finish, out: Numbers) -> None: ...
+    def fill(
+        self,
+        rows: CompressedRows,
+        finish: Finish,
+        out: Numbers,
+        slots: npt.NDArray[np.int64] | None,
+        team: Team | None,
+    ) -> None: ...
     def add(
         self,
         rows: CompressedRows,
         finish: Finish,
         weights: Numbers,
         sums: npt.NDArray[np.float64],
+        team: Team | None,
     ) -> None: ...
 
 def compress_rows(
@@ -249,11 +262,12 @@ class WorkingSet:
         self,
         pool: Numbers,
         slots: npt.NDArray[np.int64],
-        columns: npt.NDArray[np.int64],
         block: npt.NDArray[np.int64],
+        starts: npt.NDArray[np.int64],
         tol: float,
         q: Numbers,
         coef: npt.NDArray[np.float64],
+        team: Team | None,
     ) -> float: ...
     def descend(
         self,
@@ -273,8 +287,7 @@ class WorkingSet:
         pool: Numbers,
         slots: npt.NDArray[np.int64],
         coef: npt.NDArray[np.float64],
-        begin: int,
-        end: int,
+        team: Team | None,
     ) -> None: ...
 
 class SmallProblems:

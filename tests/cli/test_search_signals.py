@@ -1,4 +1,4 @@
-"""Ctrl-C in `tune` and `easy`, at moments that nobody chose, in processes of their own."""
+"""Ctrl-C in `tune` and `easy`, at random moments, in processes of their own."""
 
 import json
 import subprocess
@@ -20,11 +20,13 @@ SOON = 5.0  # seconds
 # Importing takes longer than the searches, so it is done once; each process is forked from there,
 # and gets its signal as another share of the time that a search takes has passed.
 _PROGRAM = """
-import json, os, random, signal, sys, time
+import contextlib, json, os, random, signal, sys, time
 import widemargin.cli.choosing
 from widemargin.cli.app import app
 
 words, moments, seed = json.loads(sys.argv[1])
+with contextlib.redirect_stdout(open(os.devnull, "w")), contextlib.suppress(SystemExit):
+    app(args=["tune", "--help"], prog_name="widemargin")  # typer imports pydantic at the first call
 
 def begin(k):
     pid = os.fork()

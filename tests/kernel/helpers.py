@@ -289,8 +289,12 @@ def shrinking_problem(seed, C, monkeypatch, n=300, block=32, **changes):
     return cheap(problem(n=n, C=C, seed=seed, **changes))
 
 
-def block_problem(n, n_all, dtype=np.float64, seed=0):
+MINIMISED = ("pool", "slots", "block", "starts", "tol", "q", "coef")
+
+
+def block_problem(n, n_all, dtype=np.float64, seed=0, starts=None):
     """Q, and a step on a block of n of its variables from a start; slots are out of order."""
+    starts = np.array([0, n] if starts is None else starts)
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(n_all, n_all + 2))
     sign = rng.choice([-1.0, 1.0], n_all)
@@ -300,11 +304,11 @@ def block_problem(n, n_all, dtype=np.float64, seed=0):
     slots = rng.permutation(n)
     pool = np.full((n, n_all + 3), np.nan, dtype)  # longer than the variables are many
     pool[slots, :n_all] = K[block]
-    size = -(-n // 8) * 8
-    q = np.full(size * size, np.nan, dtype)  # what is in it is the core's business
+    n_values = np.sum((-(-np.diff(starts) // 8) * 8) ** 2)
+    q = np.full(n_values, np.nan, dtype)  # what is in it is the core's business
     upper = rng.uniform(0.1, 2.0, n_all)
     alpha = upper * rng.choice([0.0, 0.5, 1.0], n_all)
-    call = {"pool": pool, "slots": slots, "q": q, "block": block, "sign": sign,
+    call = {"pool": pool, "slots": slots, "q": q, "block": block, "starts": starts, "sign": sign,
             "alpha": alpha, "gradient": Q @ alpha - 1, "upper": upper,
             "diagonal": np.diag(Q).copy(), "tol": 1e-10, "coef": np.full(n, np.nan)}  # fmt: skip
     return Q.astype(np.float64), call
@@ -318,8 +322,7 @@ def working_set(call):
 
 def minimised(call):
     """The gain of a step on the block of such a call."""
-    names = ("pool", "slots", "block", "block", "tol", "q", "coef")
-    return working_set(call).minimise(*(call[name] for name in names))
+    return working_set(call).minimise(*(call[name] for name in MINIMISED), None)
 
 
 class Elsewhere(KernelSVC):

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from widemargin import _core
 from widemargin.kernel.problem import gap_terms
 
-from .helpers import block_problem, each_dtype, minimised, working_set
+from .helpers import MINIMISED, block_problem, each_dtype, minimised, working_set
 
 # ------------------------------------------------------------------ rows
 
@@ -30,14 +30,14 @@ def test_signed_rows_are_added_in_double_to_some_columns(dtype, n_rows, width, d
     out = rng.normal(size=width)
     expected, at = out.copy(), slice(begin, end)
     expected[at] += sign[at] * (coef @ pool[slots, at].astype(np.float64))
-    gradient, ones = out.copy(), np.ones(width)
+    whole, ones = out.copy(), np.ones(width)
     _core.add_rows(pool, slots, coef, sign, begin, end, out)
     assert_allclose(out, expected, rtol=0, atol=1e-14)
     untouched = np.r_[0:begin, end:width]
     assert_array_equal(out[untouched], expected[untouched])
-    working = _core.WorkingSet(np.zeros(width), gradient, sign, ones, ones, False, 0.0)
-    working.add_rows(pool, slots, coef, begin, end)
-    assert_array_equal(gradient, out)
+    working = _core.WorkingSet(np.zeros(width), whole, sign, ones, ones, False, 0.0)
+    working.add_rows(pool, slots, coef, None)
+    assert_array_equal(whole[at], out[at])
 
 
 def test_a_sum_over_more_than_a_tile_of_columns_is_that_of_numpy():
@@ -47,6 +47,27 @@ def test_a_sum_over_more_than_a_tile_of_columns_is_that_of_numpy():
     _core.add_rows(pool, np.arange(7), coef, sign, 5, 3001, out)
     assert_allclose(sign[5:3001] * out[5:3001], coef @ pool[:, 5:3001].astype(float), atol=1e-14)
     assert not np.any(np.r_[out[:5], out[3001:]])
+
+
+@each_dtype
+@pytest.mark.parametrize("n_sets", [1, 3, 40])
+def test_a_team_changes_no_bit(dtype, n_sets):
+    n, n_all = 600, 3100
+    outcomes = []
+    for team in (None, _core.Team(2), _core.Team(5)):
+        _, call = block_problem(n, n_all, dtype, starts=np.linspace(0, n, n_sets + 1).astype(int))
+        working = working_set(call)
+        gain = working.minimise(*(call[name] for name in MINIMISED), team)
+        working.add_rows(call["pool"], call["slots"], call["coef"], team)
+        outcomes.append([gain, call["alpha"], call["coef"], call["gradient"]])
+    assert outcomes[0][0] > 0
+    for other in outcomes[1:]:
+        for found, expected in zip(other, outcomes[0], strict=True):
+            assert_array_equal(found, expected)
+
+
+def test_a_team_has_as_many_threads_as_asked_for_and_at_least_one():
+    assert [_core.Team(n).n_threads for n in (-3, 0, 1, 2, 7)] == [1, 1, 1, 2, 7]
 
 
 @each_dtype

@@ -29,25 +29,23 @@ def select(last, size, **variables):
     return _core.WorkingSet(**variables, has_offset=False, offset=0.0).select(last, size, None, 1)
 
 
-def minimise(pool, slots, block, tol, q, coef, columns=None, **variables):
+def minimise(pool, slots, block, starts, tol, q, coef, **variables):
     return _core.WorkingSet(**variables, has_offset=False, offset=0.0).minimise(
-        pool, slots, block if columns is None else columns, block, tol, q, coef
+        pool, slots, block, starts, tol, q, coef, None
     )
 
 
-def add_to_gradient(pool, slots, coef, begin, end, **variables):
-    _core.WorkingSet(**variables, has_offset=False, offset=0.0).add_rows(
-        pool, slots, coef, begin, end
-    )
+def add_to_gradient(pool, slots, coef, **variables):
+    _core.WorkingSet(**variables, has_offset=False, offset=0.0).add_rows(pool, slots, coef, None)
 
 
 def finish(values, row_norms, column_norms, **parameters):
     _core.Finish(**parameters).apply(values, row_norms, column_norms)
 
 
-def fill(rows, panels, out, **parameters):
+def fill(rows, panels, out, slots=None, **parameters):
     panels = _core.Panels(*panels)
-    panels.fill(_core.CompressedRows(*rows), _core.Finish(**parameters), out)
+    panels.fill(_core.CompressedRows(*rows), _core.Finish(**parameters), out, slots, None)
 
 
 def fill_from(start, index, value, column_norms, n_features, place, panels, row_norms, **rest):
@@ -58,7 +56,7 @@ def fill_from(start, index, value, column_norms, n_features, place, panels, row_
 def add_from(start, index, value, column_norms, n_features, panels, row_norms, weights, sums):
     rows = _core.CompressedRows(start, index, value, column_norms, n_features)
     finish = _core.Finish("linear", 1.0, 0.0, 3)
-    _core.Panels(panels, None, row_norms).add(rows, finish, weights, sums)
+    _core.Panels(panels, None, row_norms).add(rows, finish, weights, sums, None)
 
 
 def panels_of(start, index, value, norms, n_features, place, n_places):
@@ -82,7 +80,7 @@ def good_call(name, dtype=np.float32):
                      "sign": np.ones(5), "begin": 1, "end": 4, "out": np.zeros(5)},
         "add_to_gradient": {"alpha": np.zeros(5), "gradient": np.zeros(5), "sign": np.ones(5),
                             "upper": np.ones(5), "diagonal": np.ones(5), "pool": np.ones((3, 5)),
-                            "slots": np.array([0, 2]), "coef": np.ones(2), "begin": 1, "end": 4},
+                            "slots": np.array([0, 2]), "coef": np.ones(2)},
         "select": {"alpha": np.zeros(4), "gradient": -np.ones(4), "sign": np.ones(4),
                    "upper": np.ones(4), "diagonal": np.ones(4), "last": np.array([0, 3]),
                    "size": 2},
@@ -225,12 +223,17 @@ REFUSED = {
         ({"new_stride": 2**62}, ValueError, "the buffer is too small"),
     ],
     "minimise": [
-        ({"q": np.ones((8, 7))}, ValueError, "q must be square"),
-        ({"q": np.ones((7, 7))}, ValueError, "q must be square"),
+        ({"q": np.ones((8, 7))}, ValueError, "q must hold Q of every set"),
+        ({"starts": np.array([0, 3, 2, 7])}, ValueError, "starts must ascend"),
+        ({"starts": np.array([0, 2**40, 7])}, ValueError, "starts must ascend"),
+        ({"starts": np.array([0, 6])}, ValueError, "starts must span the block"),
+        ({"starts": np.array([1, 7])}, ValueError, "starts must span the block"),
+        ({"starts": np.array([7])}, ValueError, "starts must span the block"),
+        ({"starts": np.array([], np.int64)}, ValueError, "starts must span the block"),
+        ({"starts": np.array([0.0, 7.0])}, ValueError, "starts must be int64"),
         ({"q": np.ones((8, 8), np.float32)}, ValueError, "the type of the pool"),
         ({"pool": np.ones((7, 9), int), "q": np.ones((8, 8), int)}, ValueError, "float32 or"),
-        ({"pool": np.ones((7, 8))}, ValueError, "a column is out of range"),
-        ({"columns": np.arange(9, 16)}, ValueError, "a column is out of range"),
+        ({"pool": np.ones((7, 8))}, ValueError, "a row of the pool is too short"),
         ({"pool": np.ones(63)}, ValueError, "pool must be a matrix"),
         ({"slots": np.arange(1, 8)}, ValueError, "a slot is out of range"),
         ({"slots": np.arange(6)}, ValueError, "a slot per variable"),
@@ -240,7 +243,11 @@ REFUSED = {
         ({"block": np.arange(-1, 6)}, ValueError, "a variable is out of range"),
         ({"block": np.arange(7.0)}, ValueError, "block must be int64"),
         ({"block": np.arange(9)}, ValueError, "a slot per variable"),
-        ({"block": np.arange(6), "slots": np.arange(6)}, ValueError, "coef must be float64"),
+        (
+            {"block": np.arange(6), "slots": np.arange(6), "starts": np.array([0, 6])},
+            ValueError,
+            "coef must be float64",
+        ),
         ({"sign": np.ones(7)}, ValueError, "sign must be float64"),
         ({"diagonal": np.ones(7)}, ValueError, "diagonal must be float64"),
         ({"diagonal": np.ones(9, np.float32)}, ValueError, "diagonal must be"),
@@ -277,9 +284,6 @@ REFUSED = {
         ({"pool": np.ones((3, 5), int)}, ValueError, "float32 or float64"),
         ({"slots": np.array([0, 3])}, ValueError, "a slot is out of range"),
         ({"coef": np.ones(3)}, ValueError, "coef: one per slot"),
-        ({"begin": -1}, ValueError, "columns out of range"),
-        ({"begin": 5}, ValueError, "columns out of range"),
-        ({"end": 6}, ValueError, "columns out of range"),
         ({"pool": np.ones((3, 3))}, ValueError, "columns out of range"),
     ],
     "finish": [
@@ -356,6 +360,10 @@ REFUSED = {
             "more rows than the panels",
         ),
         ({"out": np.zeros((65, 2), np.float32)}, ValueError, "more rows than the panels"),
+        ({"slots": np.zeros(65, np.int64)}, ValueError, "more rows than the panels"),
+        ({"slots": np.array([0, 3])}, ValueError, "a slot is out of range"),
+        ({"slots": np.array([-1])}, ValueError, "a slot is out of range"),
+        ({"slots": np.array([0, 1], np.int32)}, ValueError, "slots must be int64"),
         ({"out": np.zeros((3, 3), np.float32)}, ValueError, "a column per row"),
         ({"out": np.zeros((3, 2))}, ValueError, "must have the type of out"),
         ({"out": np.zeros((3, 2), np.int32)}, ValueError, "must have the type of out"),

@@ -20,7 +20,6 @@ WORKING_SET = 1024
 FIRST_SET = 256  # without a start: rows chosen before a model is there seldom end in it
 GROWTH = 1.25  # of the working set from one step to the next
 INNER_TOL = 0.1  # of the current violation: looser needs more steps, tighter more inner ones
-GATHERED = 256  # variables of a single working set from which threads gather its kernel values
 SET_OF_CLUSTER = 256  # variables of each working set, where there is one per cluster
 LEAST_ACTIVE = 4096  # variables from which a round has a working set per cluster
 GLOBAL_EVERY = 4  # rounds: the others cannot move mass from one cluster to another
@@ -185,10 +184,15 @@ class HostActiveSet:
 
         A single one needs none, since it is solved with the true kernel values.
         """
-        chosen, starts = self._chosen, self._starts
-        slots, coef = self.cache.slots(chosen), np.empty(len(chosen))
+        chosen, starts, cache = self._chosen, self._starts, self.cache
+        slots, coef = cache.slots(chosen), np.empty(len(chosen))
         before, slope = self.alpha[chosen], self.gradient[chosen]
-        gain = sum(self._minimise(slots, coef))
+        n_values = int(np.square(-(-np.diff(starts) // 8) * 8).sum())
+        if len(self._scratch) < n_values:
+            self._scratch = np.empty(n_values, dtype=cache.pool.dtype)
+        tol = INNER_TOL * self.violation
+        block = (cache.pool, slots, chosen, starts)
+        gain = self._core.minimise(*block, tol, self._scratch, coef, cache.tiles.team)
         self._add(slots, coef)
         if len(starts) <= 2:
             return gain
@@ -200,45 +204,6 @@ class HostActiveSet:
             self.alpha[chosen] = before + step * change
             self._add(slots, (step - 1) * coef)
         return max(-step * (linear + 0.5 * step * curved), 0.0)
-
-    def _minimise(self, slots: np.ndarray, coef: np.ndarray) -> list[float]:
-        """Over every working set, several at once; writes alpha and ``coef``, returns the gains."""
-        starts, tiles = self._starts, self.cache.tiles
-        size = -(-int(np.diff(starts).max(initial=0)) // 8) * 8
-        n, gains = len(starts) - 1, [0.0] * (len(starts) - 1)
-        alone = n == 1 and tiles.n_threads > 1 and size >= GATHERED
-        if len(self._scratch) < (n + alone) * size**2:
-            self._scratch = np.empty((n + alone) * size**2, dtype=self.cache.pool.dtype)
-        if alone:
-            pool, slots, columns = self._gathered(slots, self._scratch[size**2 :])
-        else:
-            pool, columns = self.cache.pool, self._chosen
-        tol = INNER_TOL * self.violation
-
-        def work(begin: int, end: int) -> None:
-            for k in range(begin, end):
-                own = slice(starts[k], starts[k + 1])
-                rounded = -(-(own.stop - own.start) // 8) * 8
-                room = self._scratch[k * size**2 :][: rounded**2]
-                chosen = (slots[own], columns[own], self._chosen[own])
-                gains[k] = self._core.minimise(pool, *chosen, tol, room, coef[own])
-
-        tiles.tiles(n, work, 1)
-        return gains
-
-    def _gathered(
-        self, slots: np.ndarray, room: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The working set's kernel values, copied by all threads: they lie far apart."""
-        chosen, pool, n = self._chosen, self.cache.pool, len(slots)
-        block = room[: n * n].reshape(n, n)
-
-        def work(begin: int, end: int) -> None:
-            _core.gather(pool, slots[begin:end], chosen, block[begin:end])
-
-        self.cache.tiles.tiles(n, work, self.cache.share(n, 8))
-        every = np.arange(n)
-        return block, every, every
 
     def _add(self, slots: np.ndarray, coef: np.ndarray) -> None:
         self.n_added += int(np.count_nonzero(coef))

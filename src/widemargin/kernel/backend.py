@@ -11,7 +11,14 @@ import numpy as np
 from widemargin import _core
 from widemargin.engine import Threads
 from widemargin.kernel.active_set import ActiveSet, HostActiveSet
-from widemargin.kernel.cache import SHARED_FROM, SHARED_MEMORY, TILE_ROWS, CachingKernel, RowCache
+from widemargin.kernel.cache import (
+    AT_ONCE,
+    SHARED_FROM,
+    SHARED_MEMORY,
+    TILE_ROWS,
+    CachingKernel,
+    RowCache,
+)
 from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.kernels import DotKernel, Kernel
 from widemargin.kernel.nearest import Nearest, nearest
@@ -156,7 +163,7 @@ class Host(Tiles):
         self, kernel: Kernel, a: Any, b: Any, coef: np.ndarray | Coefficients
     ) -> np.ndarray:
         coef = Coefficients.of(coef)
-        if kernel.dtype == np.float64 and _are_added(kernel, b, coef):
+        if _are_added(kernel, b, coef):
             return self._added(kernel, a, b, coef.values)
         return self._product(kernel, a, b, coef)
 
@@ -184,11 +191,9 @@ class Host(Tiles):
         for start in range(0, len(b), TILE_ROWS):
             left = kernel.as_left(b[start : start + TILE_ROWS])
             weights = left.weights(columns[start : start + TILE_ROWS])
-
-            def tile(begin, end, left=left, weights=weights):
-                left.add(a[begin:end], weights, sums[:, begin:end], kernel.finish)
-
-            self.tiles(len(a), tile, kernel.tile)
+            for begin in range(0, len(a), AT_ONCE):
+                end = min(begin + AT_ONCE, len(a))
+                left.add(a[begin:end], weights, sums[:, begin:end], kernel.finish, self.team)
         return sums.T
 
     def _product(

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from widemargin import _core
-from widemargin.kernel.kernels import TILE, Kernel
-from widemargin.kernel.rows import Rows
+from widemargin.kernel.kernels import DotKernel, Kernel
+from widemargin.kernel.rows import Finish, Panels, Rows
 from widemargin.kernel.tiles import Memory, Tiles, allocate
 from widemargin.kernel.wrapped import WrappedKernel
 
 TILE_ROWS = 512  # with kernels.TILE columns a block of float32 stays in the second-level cache
+ALIGNED = 16  # values of float32 in a cache line
+AT_ONCE = 1 << 15  # columns that the core fills in one call
 LEAST_SLOTS = 128  # rows that the cache holds however little memory it may use
 CACHE_SHARES = 4  # so many tasks at once the cache serves, however large they are
 SHARED_MEMORY = 0.5  # of the cache for rows that several problems share
@@ -39,15 +41,16 @@ class RowCache:
         self._most = most  # variables there can ever be
         self._clock = self._n_used = 0
         self._stride = self._roomy(len(rows))
-        least = most * min(LEAST_SLOTS, most)
-        wanted = min(int(max_bytes // np.dtype(kernel.dtype).itemsize), most**2)
+        longest = self._roomy(most)
+        least = longest * min(LEAST_SLOTS, most)
+        wanted = min(int(max_bytes // np.dtype(kernel.dtype).itemsize), most * longest)
         self._memory = memory
         self._buffer = memory.take(max(wanted, least), least, kernel.dtype)
         self._take_over(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), len(rows))
 
     def _roomy(self, n: int) -> int:
-        """A stride that leaves room for a few more columns."""
-        return min(n + n // 8, self._most)
+        """A stride that leaves room for a few more columns; rows begin where cache lines do."""
+        return -(-min(n + n // 8, self._most) // ALIGNED) * ALIGNED
 
     def close(self) -> None:
         """Hand the memory back for the next problem."""
@@ -90,37 +93,37 @@ class RowCache:
         return np.sort(np.argpartition(self._last_use, n - 1)[:n])
 
     def _compute(self, missing: np.ndarray, slots: np.ndarray) -> None:
-        """Straight into the buffer where the slots are neighbours."""
+        """Straight into the buffer, by the core, or where the slots are neighbours."""
         self.n_computed += len(missing)
-        pool = self.pool
+        pool, kernel = self.pool, self.kernel
         for part in np.array_split(np.arange(len(missing)), -(-len(missing) // TILE_ROWS)):
-            left = self.kernel.as_left(self.rows[missing[part]])
-            target = slots[part]
+            left, target = kernel.as_left(self.rows[missing[part]]), slots[part]
+            if isinstance(kernel, DotKernel) and isinstance(left, Panels):
+                self._fill(left, kernel.finish, target)
+                continue
             neighbours = target[-1] - target[0] == len(target) - 1
 
             def tile(begin, end, left=left, target=target, neighbours=neighbours):
                 columns = self.rows[begin:end]
                 if neighbours:
-                    self.kernel.fill(left, columns, pool[target[0] : target[-1] + 1, begin:end])
+                    kernel.fill(left, columns, pool[target[0] : target[-1] + 1, begin:end])
                     return
-                block = np.empty((len(target), end - begin), dtype=self.kernel.dtype)
-                self.kernel.fill(left, columns, block)
+                block = np.empty((len(target), end - begin), dtype=kernel.dtype)
+                kernel.fill(left, columns, block)
                 pool[target, begin:end] = block
 
-            self.tiles.tiles(len(self.rows), tile, self.kernel.tile)
+            self.tiles.tiles(len(self.rows), tile, kernel.tile)
+
+    def _fill(self, left: Panels, finish: Finish, slots: np.ndarray) -> None:
+        """Write kernel rows to their slots, so many columns at a time that Ctrl-C is heard."""
+        pool, n = self.pool, len(self.rows)
+        for begin in range(0, n, AT_ONCE):
+            end = min(begin + AT_ONCE, n)
+            left.fill(self.rows[begin:end], pool[:, begin:end], finish, slots, self.tiles.team)
 
     def add(self, slots: np.ndarray, coef: np.ndarray, active: _core.WorkingSet) -> None:
         """gradient += sign * sum_k coef_k row_k, over the active variables."""
-        pool, n = self.pool, len(self.rows)
-
-        def tile(begin, end):
-            active.add_rows(pool, slots, coef, begin, end)
-
-        self.tiles.tiles(n, tile, self.share(n, TILE))
-
-    def share(self, n: int, multiple: int) -> int:
-        """Columns or rows for one thread: what is done at once is done without Python."""
-        return -(-n // (self.tiles.n_threads * multiple)) * multiple
+        active.add_rows(self.pool, slots, coef, self.tiles.team)
 
     def shrink(self, keep: np.ndarray) -> None:
         """Keep some variables (their numbers, ascending), renumbered from 0."""

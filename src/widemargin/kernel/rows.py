@@ -260,9 +260,19 @@ class Panels:
     def __len__(self) -> int:
         return self.n
 
-    def fill(self, others: CompressedRows, out: np.ndarray, finish: Finish | None = None) -> None:
-        """Write inner products with compressed rows, or what ``finish`` makes of them."""
-        self.core.fill(others.core, (finish or Finish()).core, out)
+    def fill(
+        self,
+        others: CompressedRows,
+        out: np.ndarray,
+        finish: Finish | None = None,
+        slots: np.ndarray | None = None,
+        team: _core.Team | None = None,
+    ) -> None:
+        """Write inner products with compressed rows, or what ``finish`` makes of them.
+
+        ``slots`` are the rows of ``out`` to write to, if not all of them.
+        """
+        self.core.fill(others.core, (finish or Finish()).core, out, slots, team)
 
     def weights(self, columns: np.ndarray) -> np.ndarray:
         """A weight of each row in every sum (across), laid out for `add`."""
@@ -271,10 +281,15 @@ class Panels:
         return weights
 
     def add(
-        self, others: CompressedRows, weights: np.ndarray, sums: np.ndarray, finish: Finish
+        self,
+        others: CompressedRows,
+        weights: np.ndarray,
+        sums: np.ndarray,
+        finish: Finish,
+        team: _core.Team | None = None,
     ) -> None:
         """Add weighted sums of what `fill` would write, a few roundings of each in its type."""
-        self.core.add(others.core, finish.core, weights, sums)
+        self.core.add(others.core, finish.core, weights, sums, team)
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,13 @@ from typing import Self
 
 import numpy as np
 
+from widemargin import _core
 from widemargin.errors import warn_user
 from widemargin.kernel.kernels import TILE
 from widemargin.resources import one_blas_thread
 
 IDLE = 5.0  # seconds after which a worker without tasks gives its buffers back
+LINE = 64  # bytes of a cache line
 RESERVE = 64 << 20  # bytes that a cache leaves free: blocks of kernel values, variables, copies
 
 
@@ -28,18 +30,20 @@ class Tiles:
         self.n_threads = n_threads
         self._inside: list = []  # a hold on BLAS for everybody who is
         self._pool: ThreadPoolExecutor | None = None
+        self.team: _core.Team | None = None  # threads of the core, which take tiles without Python
 
     def __enter__(self) -> Self:
         self._inside.append(one_blas_thread())
         if len(self._inside) == 1 and self.n_threads > 1:
             self._pool = ThreadPoolExecutor(self.n_threads - 1)
+            self.team = _core.Team(self.n_threads)
         return self
 
     def __exit__(self, *exception) -> None:
         with self._inside.pop():
             if not self._inside and self._pool is not None:
                 self._pool.shutdown(cancel_futures=True)
-                self._pool = None
+                self._pool = self.team = None
 
     def tiles(self, n: int, task: Callable[[int, int], None], size: int = TILE) -> None:
         """``task(begin, end)`` for every tile of ``size`` columns of n."""
@@ -95,7 +99,13 @@ class Memory:
 
     def give(self, buffer: np.ndarray) -> None:
         whole = buffer if buffer.base is None else buffer.base
-        self._free[id(whole)] = whole
+        self._free[id(whole)] = _aligned(whole)
+
+
+def _aligned(buffer: np.ndarray) -> np.ndarray:
+    """All but a line of the buffer, from where a line begins: then vectors never touch two."""
+    begin = -buffer.ctypes.data % LINE // buffer.itemsize
+    return buffer[begin:][: len(buffer) - LINE // buffer.itemsize]
 
 
 class CommonMemory(Memory):
@@ -125,7 +135,7 @@ def allocate(size: int, least: int, dtype) -> np.ndarray:
     granted = size
     while granted > least and not _leaves_some(granted, dtype):
         granted = max(granted // 2, least)
-    buffer = np.empty(granted, dtype=dtype)
+    buffer = _aligned(np.empty(granted + LINE // np.dtype(dtype).itemsize, dtype=dtype))
     if granted < size:
         mega = np.dtype(dtype).itemsize / 1e6
         warn_user(
