@@ -38,9 +38,8 @@ class ApproximationError:
 
     ``max`` and ``mean`` are over all pairs of bins (or all bins), ``weighted`` is the root of the
     mean square error with every pair weighted by how often its bins occur.  ``relative_`` divides
-    each by the same norm of the true values, so it compares a peak error with the peak.
-    ``pointwise_`` are maximum and mean of |error / true value| over nonzero values: the relative
-    errors of PmSVM-LUT's Tables 1 and 2.
+    each by the same norm of the true values: ``relative_max`` and ``relative_mean`` are the
+    percentages of PmSVM-LUT's Tables 1 and 2.
     """
 
     max: float
@@ -49,8 +48,6 @@ class ApproximationError:
     relative_max: float
     relative_mean: float
     relative_weighted: float
-    pointwise_max: float
-    pointwise_mean: float
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,6 @@ def compare(approximate: np.ndarray, exact: np.ndarray, weight: np.ndarray) -> A
     def ratio(a, b):
         return float(a / b) if b > 0 else 0.0
 
-    pointwise = error[exact != 0] / np.abs(exact[exact != 0])
     return ApproximationError(
         max=float(error.max(initial=0.0)),
         mean=float(error.mean()),
@@ -123,8 +119,6 @@ def compare(approximate: np.ndarray, exact: np.ndarray, weight: np.ndarray) -> A
         relative_max=ratio(error.max(initial=0.0), peak),
         relative_mean=ratio(error.mean(), mean),
         relative_weighted=ratio(root, size),
-        pointwise_max=float(pointwise.max(initial=0.0)),
-        pointwise_mean=float(pointwise.mean()) if pointwise.size else 0.0,
     )
 
 
