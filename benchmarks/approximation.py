@@ -3,7 +3,8 @@
 The first table holds spectral tables against the papers' degree-2 polynomials (of chi2, rank 3 is
 meant to be ten times nearer to the kernel); the second has errors of g_j for trained models on
 mnist, against peak and mean as in PmSVM-LUT's Table 2, in kind only: other pixels, 10,000 rows,
-C = 1 per unit of the diagonal (the paper's own setting is the experiment lut_table2); the third compares accuracies at C = 1.
+C = 1 per unit of the diagonal (the paper's own setting is the experiment lut_table2); the third
+compares accuracies at C = 1.
 """
 
 from __future__ import annotations

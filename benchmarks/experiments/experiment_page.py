@@ -128,11 +128,11 @@ def _detail(name: str) -> Callable[[Line], object]:
 
 
 def _error(name: str) -> Callable[[Line], object]:
-    """In per cent, of the feature that the experiment names last: the paper's stands beside it."""
+    """In per cent, of the last feature: the paper's stands beside it."""
 
     def cell(line: Line) -> object:
         errors = line.done[0]["details"].get("errors") if line.done else None
-        return _figure(100 * list(errors.values())[-1][name]) if errors else ""
+        return _figure(100 * errors[max(errors, key=int)][name]) if errors else ""
 
     return cell
 

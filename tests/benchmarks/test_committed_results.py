@@ -40,7 +40,7 @@ def test_no_published_error_stands_beside_an_empty_feature():
     experiment, lines = MEASURED["lut_table2"]
     for line in lines:
         errors = line.done[0]["details"]["errors"]
-        assert list(errors) == [str(j) for j in experiment.features]
+        assert {int(j) for j in errors} == set(experiment.features)
         assert all(e["max"] > 0 and e["mean"] > 0 for e in errors.values())
 
 

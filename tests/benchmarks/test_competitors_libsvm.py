@@ -8,6 +8,10 @@ from benchmarks.competitors.quantisation import UnaryCode
 from competitor_references import GAMMA, intersection, signs
 from sklearn.svm import SVC
 
+from widemargin import papers
+from widemargin.additive.codes import encode
+from widemargin.additive.source import Values
+
 
 def test_liblinear_solves_the_squared_hinge_without_a_bias(problem):
     X, y = problem
@@ -34,7 +38,7 @@ def test_unary_codes_have_the_levels_of_papers_icd(least):
     X = np.where(X == 0, least, X)
     ours = papers.icd(n_bins=10).fit(X, np.arange(60) % 2).model_.encoder
     code = UnaryCode(levels=10).fit(X)
-    np.testing.assert_array_equal(code.quantise(X), encoded(ours, X))
+    np.testing.assert_array_equal(code.quantise(X), encode(Values.of(X), ours).toarray())
 
 
 @pytest.mark.parametrize("matrix_rows", [0, 10_000])

@@ -79,6 +79,19 @@ class BatchTask:
         kind = SimplexProblem if self.shared.layout.simplex else BoxProblem
         return kind(self.shared, self.targets, weights, self.n_threads)
 
+    def model_weights(self, problem: BoxProblem | SimplexProblem) -> np.ndarray:
+        """Return a copy of the weights of a model at the problem's variables."""
+        if self.shared.of_features is not None:
+            found, problem = (
+                problem,
+                self.in_double().problem(
+                    self.shared.model_tables.in_double().weights(self.targets.shape[1])
+                ),
+            )
+            problem.start(found.coef, Control())
+        shape = self.shared.model_tables.block_shape
+        return problem.weights.reshape(-1, *shape).astype(self.shared.layout.dtype)
+
 
 @dataclass(frozen=True)
 class BatchSolution:
@@ -123,9 +136,12 @@ def solve_batch(
     task: BatchTask, control: Control, weights: np.ndarray | None = None
 ) -> BatchSolution:
     """Solve the task, writing to ``weights`` (zeros) if given."""
+    n_outputs = task.targets.shape[1]
     if weights is None:
-        weights = task.shared.tables.weights(task.targets.shape[1])
-    problem, rng = task.problem(weights), np.random.default_rng(task.seed)
+        weights = task.shared.model_tables.weights(n_outputs)
+    on_matrix = task.shared.of_features is not None
+    swept = task.shared.tables.weights(n_outputs) if on_matrix else weights
+    problem, rng = task.problem(swept), np.random.default_rng(task.seed)
     if task.start is not None:
         problem.start(task.start, control)
     if not task.shared.symmetric:  # no objective, so no certificate

@@ -21,12 +21,14 @@ from widemargin.additive.batches import (
 )
 from widemargin.additive.columns import Columns, Parts
 from widemargin.additive.frames import read_new, read_training
+from widemargin.additive.gram import is_cheaper, on_matrix
 from widemargin.additive.learn import Approximation, Settings, learn, learn_stored
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.problem import LANES, Layout, SharedProblem
 from widemargin.additive.shares import BinShares
 from widemargin.additive.solver import Stopping
 from widemargin.additive.store import BlockStore
+from widemargin.engine import Threads
 from widemargin.errors import (
     CONVERGING,
     Message,
@@ -156,7 +158,10 @@ class AdditiveMachine(Machine):
         C, shared = self._shared_problem(training)
         start = near(start or self._warm_start(training), C)
         coding = training.targets.coding
-        weights = shared.tables.weights(coding.n_outputs)
+        weights = shared.model_tables.weights(coding.n_outputs)
+        executor = self._executor()
+        if isinstance(executor, Threads) and is_cheaper(shared, coding.n_outputs):
+            shared = on_matrix(shared, training.learned.tables, executor)
         tasks = make_batches(
             shared,
             coding,
@@ -167,7 +172,7 @@ class AdditiveMachine(Machine):
         context = self._init_callback_context(max_subtasks=len(tasks), sequential_subtasks=False)
         context.call_on_fit_task_begin(estimator=self, X=training.X, y=training.y)
         fit = _FitWatch(self, training, context, len(tasks))
-        solutions = solve_batches(tasks, weights, self._executor(), fit.batch)
+        solutions = solve_batches(tasks, weights, executor, fit.batch)
         bias = np.concatenate([solution.bias.ravel() for solution in solutions])
         for name, value in self._fitted(training, shared, weights, bias).items():
             setattr(self, name, value)
@@ -214,7 +219,7 @@ class AdditiveMachine(Machine):
         """Set the attributes that prediction needs."""
         n_outputs = training.targets.coding.n_outputs
         intercept = shared.bias_value * bias[:n_outputs].astype(np.float64)
-        tables, shares = shared.tables, training.shares
+        tables, shares = shared.model_tables, training.shares
         model = AdditiveModel.of(training.learned, tables, weights, intercept, shares)
         return {
             **training.targets.fitted,
@@ -320,5 +325,5 @@ class _BatchWatch:
     def _fitted(self, problem) -> dict:
         """Return a copy for the callbacks, because the problem's weights will change."""
         fit = self._fit
-        weights = problem.weights.reshape(-1, *problem.shared.tables.block_shape).copy()
+        weights = self._task.model_weights(problem)
         return fit.estimator._fitted(fit.training, problem.shared, weights, problem.bias.ravel())

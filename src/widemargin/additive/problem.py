@@ -98,6 +98,16 @@ class CoreTables:
         return _core.Tables(self.left, self.right, self.offset, self.layout.lanes)
 
     @property
+    def reads(self) -> int:
+        """Numbers that the decision reads for a value."""
+        return 1 if self.left is None else self.left.shape[1]
+
+    @property
+    def writes(self) -> int:
+        """Numbers that an update changes for a value."""
+        return self.right.shape[1]
+
+    @property
     def block_shape(self) -> tuple[int, ...]:
         """Shape of the weights of one block of lanes."""
         return (*self.cell_shape, self.layout.lanes)
@@ -142,7 +152,8 @@ class SharedProblem:
     bias_value: float
     loss: Loss
     symmetric: bool
-    exact: SharedProblem | None = None  # this in double precision, for certificates
+    exact: SharedProblem | None = None  # this in double precision, for certificates and models
+    of_features: CoreTables | None = None  # the model's tables, if ``tables`` are of a matrix
 
     @classmethod
     def of(
@@ -202,6 +213,11 @@ class SharedProblem:
     @property
     def layout(self) -> Layout:
         return self.tables.layout
+
+    @property
+    def model_tables(self) -> CoreTables:
+        """Return the tables that a model of this problem has weights for."""
+        return self.of_features or self.tables
 
 
 def _rounded_down(c: np.ndarray, dtype: type) -> np.ndarray:
