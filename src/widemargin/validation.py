@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -307,8 +308,8 @@ def _weights_by_name(class_weight: dict, classes: np.ndarray) -> np.ndarray:
     return np.array([class_weight.get(c, 1.0) for c in labels], dtype=np.float64)
 
 
-def check_unscaled(estimator, X, way_out: str) -> None:
-    """Warn if one feature's range dominates distances."""
+def check_unscaled(estimator, X, way_out: Callable[[Any], str]) -> None:
+    """Warn if one feature's range dominates distances; ``way_out(X)`` says how to scale."""
     if X.shape[1] < 2:
         return
     low, high = column_ranges(X)
@@ -327,7 +328,7 @@ def check_unscaled(estimator, X, way_out: str) -> None:
         low=low[widest],
         high=high[widest],
         ratio=UNSCALED_RATIO,
-        way_out=way_out,
+        way_out=way_out(X),
     )
     warn_user(message, UnscaledWarning)
 

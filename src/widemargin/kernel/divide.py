@@ -38,7 +38,6 @@ from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.tasks import ClusterTasks, PathRows, ProblemTasks, Task
 from widemargin.progress import Listener, NoProgress
-from widemargin.resources import one_blas_thread
 
 AUTO_ROWS = 2000  # levels="auto": rows of a cluster at the lowest level, about
 AUTO_STRIDE = 2  # levels="auto": every other level is solved; the ones between do not pay
@@ -277,9 +276,8 @@ def _solve(
         elif tasks.level == 0 and np.any(solutions[0].alpha):
             checkpoint.save_begun(task.name, solutions[0].alpha)
 
-    with one_blas_thread():  # set once for all tasks
-        run = partial(run_tasks, watch=watch, on_result=keep)
-        solved = tasks.solve(services.backend, services.executor, run)
+    run = partial(run_tasks, watch=watch, on_result=keep)
+    solved = tasks.solve(services.backend, services.executor, run)
     report.end()
     found |= dict(zip(tasks.order, solved, strict=True))
     for number, solutions in found.items():
