@@ -70,7 +70,8 @@ sphinx_gallery_conf = {
 
 def without_foreign_references(app, what, name, thing, options, lines):
     """Turn references of inherited docstrings to scikit-learn's guide into plain text."""
-    lines[:] = [re.sub(r":(?:ref|term):`([^`<]+?)\s*(<[^`]+>)?`", r"\1", line) for line in lines]
+    for role, plain in ((r":ref:", r"\1"), (r":term:", r"``\1``")):
+        lines[:] = [re.sub(role + r"`([^`<]+?)\s*(?:<[^`]+>)?`", plain, line) for line in lines]
 
 
 def setup(app):

@@ -3,8 +3,9 @@ Linear, additive and RBF in two dimensions
 ==========================================
 
 Three machines look at three problems. A linear machine draws a line. An additive machine adds a
-curve of one column to a curve of the other, so it bends, but it cannot see that two columns matter
-*together*. An RBF machine can, and pays for it: it takes longer, and it has no curves to show.
+curve of one column to a curve of the other, so it bends, but it cannot see that two columns
+matter *together*. An RBF machine can, and pays for it: it takes longer, and it has no curves to
+show.
 """
 
 import matplotlib.pyplot as plt
@@ -32,8 +33,8 @@ machines = {
 }
 
 # %%
-# The colours are decision values: the deeper, the surer. The black line is where a machine changes
-# its mind.
+# The colours are decision values: the deeper, the surer. The black line is where a machine
+# changes its mind.
 figure, rows = plt.subplots(3, 3, figsize=(9, 9), layout="constrained")
 for axes, (problem, (X, y)) in zip(rows, problems.items(), strict=True):
     low, high = X.min(axis=0) - 0.2, X.max(axis=0) + 0.2

@@ -19,7 +19,6 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
-from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, load_digits, make_moons
 
 from widemargin import AdditiveSVC, KernelSVC
@@ -104,10 +103,16 @@ def lookups():
     box(ax, 24.2, 0.8, 20.8, 4.6, "", fill="white", edge=GREY)
     words(ax, 34.6, 4.2, "the same tables, during training", size=9, colour=GREY)
     words(ax, 34.6, 2.3, "a step on one row adds  Δα y · R[code]  to w", size=10)
-    words(ax, 10.5, 5.6, "min(x, y) on 6 bins is a 6 × 6 matrix K.", size=10)
+    words(ax, 10.5, 5.6, "min(x, y) on 6 bins is a 6 by 6 matrix K.", size=10)
     words(ax, 10.5, 3.9, "Its best factor of rank 2:  K ≈ L Rᵀ", size=10)
-    words(ax, 10.5, 2.2, "Smooth kernels need 3 or 4 numbers\nfor an error of 0.1 %, min(x, y) up to 16.",
-          size=9, colour=GREY)  # fmt: skip
+    words(
+        ax,
+        10.5,
+        2.2,
+        "Smooth kernels need 3 or 4 numbers\nfor an error of 0.1 %, min up to 16.",
+        size=9,
+        colour=GREY,
+    )
     return figure
 
 
@@ -124,32 +129,24 @@ def lanes():
     for k in range(3):
         cells(ax, 13, 6.8 - 1.6 * k, rng.random((1, 16)), size=1.5, cmap="Oranges")
         arrow(ax, (9.3, 3.4), (12.8, 7.5 - 1.6 * k))
-    words(ax, 25, 1.6, "one instruction multiplies and adds 16 classes at once (AVX-512), or 8 (AVX2)",
-          size=10)  # fmt: skip
+    words(ax, 25, 1.6, "one instruction works on 16 classes (AVX-512), or on 8 (AVX2)", size=10)
     return figure
 
 
 def levels():
     """Clusters are solved alone; their support vectors start the next, larger level."""
-    rng = np.random.default_rng(1)
-    X, y = make_moons(700, noise=0.23, random_state=1)
-    figure, axes = plt.subplots(1, 4, figsize=(13, 3.9), layout="constrained")
-    titles = ["16 clusters,\neach solved alone", "4 clusters, begun from\nwhat those found",
-              "the whole, begun from the\nsupport vectors so far", "rows that still violate\ntheir condition join"]  # fmt: skip
-    margin = np.abs(KernelSVC(C=5, gamma=2).fit(X, y).decision_function(X))
-    for ax, title, k in zip(axes, titles, [16, 4, 1, 1], strict=True):
-        label = KMeans(k, n_init=1, random_state=0).fit_predict(X)
-        close = margin < (1.6, 1.25, 1.05, 1.0)[[16, 4, 1].index(k) if title != titles[3] else 3]
-        shown = np.array(PALETTE * 2)[label] if k > 1 else np.where(y, BLUE, RED)
-        faint = 0.75 if k > 1 else 0.12
-        ax.scatter(*X[~close].T, s=14, c=shown[~close], alpha=faint * 0.35 if k > 1 else 0.15)
-        ax.scatter(*X[close].T, s=20, c=shown[close], edgecolors=INK, linewidths=0.6)
-        ax.set(xticks=[], yticks=[])
-        ax.set_title(title, fontsize=12)
-        for side in ax.spines.values():
-            side.set_visible(False)
-    violating = rng.choice(np.flatnonzero(margin < 0.6), 12, replace=False)
-    axes[3].scatter(*X[violating].T, s=120, facecolors="none", edgecolors="#e08214", linewidths=2)
+    X, y = make_moons(900, noise=0.2, random_state=1)
+    model = KernelSVC(C=5, gamma=4, levels=2, record_levels=True, random_state=0).fit(X, y)
+    figure, axes = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
+    for ax, level in zip(axes, model.levels_, strict=True):
+        support = level.alpha > 0
+        whole = level.n_clusters == 1
+        colours = np.where(y, BLUE, RED) if whole else np.array(PALETTE * 2)[level.label % 16]
+        ax.scatter(*X[~support].T, s=12, c=colours[~support], alpha=0.25, linewidths=0)
+        ax.scatter(*X[support].T, s=26, c=colours[support], edgecolors=INK, linewidths=0.7)
+        title = "the whole" if whole else f"{level.n_clusters} clusters, each solved alone"
+        ax.set_title(f"{title}:\n{support.sum()} support vectors", fontsize=13)
+        ax.axis("off")
     return figure
 
 
@@ -166,8 +163,13 @@ def certificate():
     ax.text(1.6, 0.33, "what no machine can go below (dual)", color=BLUE, fontsize=12)
     ax.text(10, 0.84, "the optimum, which is not known", ha="right", fontsize=10, color=INK)
     ax.annotate("", (4, below[80]), (4, above[80]), arrowprops={"arrowstyle": "<->", "lw": 1.6})
-    ax.annotate("the duality gap:\nknown at any time", (4, 1.08), (5.2, 1.45), fontsize=12,
-                arrowprops={"arrowstyle": "-", "color": GREY})  # fmt: skip
+    ax.annotate(
+        "the duality gap:\nknown at any time",
+        (4, 1.08),
+        (5.2, 1.45),
+        fontsize=12,
+        arrowprops={"arrowstyle": "-", "color": GREY},
+    )
     ax.set(xlabel="time of a fit", ylabel="objective", xticks=[], yticks=[], ylim=(0, 2.4))
     return figure
 
@@ -211,14 +213,28 @@ def three_machines():
 def pipeline():
     """Data in, machines, models out."""
     figure, ax = scheme(46, 17)
-    for k, name in enumerate(["arrays, sparse matrices", "pandas, polars, pyarrow", "CSV, Parquet, Arrow",
-                              "svmlight text", "a store on disk"]):  # fmt: skip
+    for k, name in enumerate(
+        [
+            "arrays, sparse matrices",
+            "pandas, polars, pyarrow",
+            "CSV, Parquet, Arrow",
+            "svmlight text",
+            "a store on disk",
+        ]
+    ):
         box(ax, 0.5, 13.4 - 3.1 * k, 11.5, 2.4, name, fill="white", edge=GREY, size=10)
         arrow(ax, (12.2, 14.6 - 3.1 * k), (16.6, 8.6))
     box(ax, 17, 9.2, 11.5, 3.6, "AdditiveSVC", bold=True, size=13)
     box(ax, 17, 4.2, 11.5, 3.6, "KernelSVC", bold=True, size=13)
-    for k, name in enumerate(["predictions", "curves and reports", "one safe model file", "ONNX, LIBSVM, JSON",
-                              "a certificate"]):  # fmt: skip
+    for k, name in enumerate(
+        [
+            "predictions",
+            "curves and reports",
+            "one safe model file",
+            "ONNX, LIBSVM, JSON",
+            "a certificate",
+        ]
+    ):
         box(ax, 33.5, 13.4 - 3.1 * k, 11.5, 2.4, name, fill="white", edge=GREY, size=10)
         arrow(ax, (28.8, 8.6), (33.3, 14.6 - 3.1 * k))
     return figure
@@ -238,8 +254,9 @@ def coming_from():
         box(ax, 0.5, y, 15, 2.4, left, fill="white", edge=GREY)
         arrow(ax, (16, y + 1.2), (27.5, y + 1.2))
         box(ax, 28, y, 15, 2.4, right)
-    for k, text in enumerate(["change one import", "the same options and files", "curves of columns",
-                              "one command"]):  # fmt: skip
+    for k, text in enumerate(
+        ["change one import", "the same options and files", "curves of columns", "one command"]
+    ):
         words(ax, 21.7, 11.9 - 3.1 * k, text, size=9, colour=GREY)
     return figure
 
@@ -250,8 +267,14 @@ def files():
     arrow(ax, (10.2, 5.8), (14.8, 5.8), "save")
     box(ax, 15, 1.4, 13.5, 8.8, "", fill="white")
     words(ax, 21.7, 9.2, "model.safetensors", bold=True)
-    for k, text in enumerate(["header: JSON, no code", "arrays: sizes checked", "names, classes, units",
-                              "digest of every byte"]):  # fmt: skip
+    for k, text in enumerate(
+        [
+            "header: JSON, no code",
+            "arrays: sizes checked",
+            "names, classes, units",
+            "digest of every byte",
+        ]
+    ):
         box(ax, 16, 6.6 - 1.6 * k, 11.5, 1.3, text, size=9)
     arrow(ax, (28.8, 5.8), (33.2, 5.8), "load")
     box(ax, 33.5, 4, 9.8, 3.6, "the same bits,\nor an error", bold=True)
@@ -280,11 +303,26 @@ def large_data():
 def cluster():
     figure, ax = scheme(46, 15)
     box(ax, 0.5, 5.3, 9, 4.4, "your program\nfit(store)", bold=True)
-    for k, text in enumerate(["worker 1: clusters 1, 5, 9", "worker 2: clusters 2, 6, 10",
-                              "worker 3 is lost", "worker 4: clusters 4, 8, and 3, 7"]):  # fmt: skip
+    for k, text in enumerate(
+        [
+            "worker 1: clusters 1, 5, 9",
+            "worker 2: clusters 2, 6, 10",
+            "worker 3 is lost",
+            "worker 4: clusters 4, 8, and 3, 7",
+        ]
+    ):
         lost = "lost" in text
-        box(ax, 19, 11.6 - 3.6 * k, 13, 2.6, text, size=10, fill="white" if lost else PALE,
-            edge=RED if lost else BLUE)  # fmt: skip
+        box(
+            ax,
+            19,
+            11.6 - 3.6 * k,
+            13,
+            2.6,
+            text,
+            size=10,
+            fill="white" if lost else PALE,
+            edge=RED if lost else BLUE,
+        )
         arrow(ax, (9.8, 7.5), (18.7, 12.9 - 3.6 * k), colour=RED if lost else GREY)
         if not lost:
             arrow(ax, (32.3, 12.9 - 3.6 * k), (36.2, 7.5))
@@ -300,8 +338,10 @@ def command_line():
         frame[::2].to_csv(f"{folder}/train.csv", index=False)
         frame[1::2].to_csv(f"{folder}/test.csv", index=False)
         shown = []
-        for command in ["widemargin train train.csv --label diagnosis -t auto",
-                        "widemargin evaluate test.csv train.csv.safetensors"]:  # fmt: skip
+        for command in [
+            "widemargin train train.csv --label diagnosis -t auto",
+            "widemargin evaluate test.csv train.csv.safetensors",
+        ]:
             program = [str(Path(sys.executable).with_name("widemargin")), *command.split()[1:]]
             done = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=True)
             shown += [f"$ {command}", *(done.stderr + done.stdout).strip().splitlines(), ""]
@@ -312,8 +352,16 @@ def command_line():
     figure.subplots_adjust(0, 0, 1, 1)
     for k, line in enumerate(lines):
         colour = "#7cb8f0" if line.startswith("$") else "#e6e8eb"
-        ax.text(0.02, 1 - (k + 1) / (len(lines) + 1), line, family="monospace", fontsize=9, color=colour,
-                va="center", transform=ax.transAxes)  # fmt: skip
+        ax.text(
+            0.02,
+            1 - (k + 1) / (len(lines) + 1),
+            line,
+            family="monospace",
+            fontsize=9,
+            color=colour,
+            va="center",
+            transform=ax.transAxes,
+        )
     return figure
 
 
@@ -321,8 +369,10 @@ def measured():
     """How many times as long as ours a fit of others takes, from README's table."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)`, ([^|]+)\| ([^|]+)\| ([\d.]+) times faster", readme, re.M)
-    plain = [(machine, re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", what).strip(), peer.strip(), float(times))
-             for machine, what, peer, times in rows]  # fmt: skip
+    plain = [
+        (machine, re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", what).strip(), peer.strip(), float(times))
+        for machine, what, peer, times in rows
+    ]
     plain.sort(key=lambda row: row[3])
     figure, ax = plt.subplots(figsize=(10, 4), layout="constrained")
     names = [f"{machine}, {what}\nagainst {peer}" for machine, what, peer, _ in plain]
@@ -356,16 +406,27 @@ def four_papers():
 
 
 DRAWN = {
-    "lookups": lookups, "lanes": lanes, "levels": levels, "certificate": certificate,
-    "additive": additive, "three-machines": three_machines, "pipeline": pipeline,
-    "coming-from": coming_from, "files": files, "large-data": large_data, "cluster": cluster,
-    "command-line": command_line, "measured": measured, "four-papers": four_papers,
-}  # fmt: skip
+    "lookups": lookups,
+    "lanes": lanes,
+    "levels": levels,
+    "certificate": certificate,
+    "additive": additive,
+    "three-machines": three_machines,
+    "pipeline": pipeline,
+    "coming-from": coming_from,
+    "files": files,
+    "large-data": large_data,
+    "cluster": cluster,
+    "command-line": command_line,
+    "measured": measured,
+    "four-papers": four_papers,
+}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or DRAWN:
         figure = DRAWN[name]()
-        figure.savefig(PICTURES / f"{name}.png", dpi=100, bbox_inches="tight",
-                       facecolor=figure.get_facecolor())  # fmt: skip
+        figure.savefig(
+            PICTURES / f"{name}.png", dpi=100, bbox_inches="tight", facecolor=figure.get_facecolor()
+        )
         plt.close("all")
         print(PICTURES / f"{name}.png")

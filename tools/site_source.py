@@ -37,9 +37,9 @@ SECTIONS = {
     "contributing": ["architecture", "stress", "changelog", "releasing", "security", "conduct"],
 }  # fmt: skip
 PACKAGES = [
-    "widemargin", "widemargin.sklearn", "widemargin.papers", "widemargin.additive", "widemargin.data",
-    "widemargin.plots", "widemargin.export", "widemargin.libsvm", "widemargin.dask",
-    "widemargin.errors",
+    "widemargin", "widemargin.sklearn", "widemargin.papers", "widemargin.additive",
+    "widemargin.data", "widemargin.plots", "widemargin.export", "widemargin.libsvm",
+    "widemargin.dask", "widemargin.errors",
 ]  # fmt: skip
 IMPORTED = re.compile(r"^from (widemargin[\w.]*) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
 LINK = re.compile(r"(\]\()([^)\s:#]+)(#[^)\s]*)?\)")
@@ -96,8 +96,8 @@ def api() -> str:
     """The list of public names, by module: what packages offer, and what documents import."""
     lines = [
         "API", "===", "",
-        "Every public name, by the module from which it is imported. ``import widemargin`` loads none of them",
-        "until they are used. ``widemargin.__version__`` is the version of the package.", "",
+        "Every public name, by the module from which it is imported. ``import widemargin`` loads",
+        "none of them until they are used. ``widemargin.__version__`` is the version.", "",
     ]  # fmt: skip
     seen: set[int] = set()
     for module, wanted in modules().items():

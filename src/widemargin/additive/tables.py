@@ -39,8 +39,8 @@ class ApproximationError:
     ``max`` and ``mean`` are over all pairs of bins (or all bins), ``weighted`` is the root of the
     mean square error with every pair weighted by how often its bins occur.  ``relative_`` divides
     each by the same norm of the true values, so it compares a peak error with the peak.
-    ``pointwise_`` are maximum and mean of ``abs(error / true value)`` over nonzero values: the relative
-    errors of PmSVM-LUT's Tables 1 and 2.
+    ``pointwise_`` are maximum and mean of ``abs(error / true value)`` over nonzero values: the
+    relative errors of PmSVM-LUT's Tables 1 and 2.
     """
 
     max: float
