@@ -36,6 +36,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "pictures/favicon.svg"
 html_show_sourcelink = False
+html_copy_source = False
 html_theme_options = {
     "logo": {
         "image_light": "pictures/logo.svg",
@@ -51,6 +52,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_context = {"default_mode": "auto"}
 html_sidebars = {"start": [], "changelog": []}
 sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples"),
@@ -63,6 +65,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "plot_gallery": True,
     "min_reported_time": 1e6,
+    "write_computation_times": False,
     "doc_module": ("widemargin",),
     "backreferences_dir": "api/backreferences",
 }
@@ -74,6 +77,16 @@ def without_foreign_references(app, what, name, thing, options, lines):
         lines[:] = [re.sub(role + r"`([^`<]+?)\s*(?:<[^`]+>)?`", plain, line) for line in lines]
 
 
+def with_picture_first(app, docname, source):
+    """Show the picture of an example above its program, too."""
+    name = docname.removeprefix("gallery/plot_")
+    if name != docname:
+        image = f"/gallery/images/sphx_glr_plot_{name}_001.png"
+        shown = f"\\1\n.. image:: {image}\n   :alt: {name.replace('_', ' ')}\n"
+        source[0] = re.sub(r"(\n=+\n)", shown, source[0], count=1)
+
+
 def setup(app):
     app.add_lexer("mermaid", TextLexer)  # code hosts draw it; here it is text
     app.connect("autodoc-process-docstring", without_foreign_references)
+    app.connect("source-read", with_picture_first)
