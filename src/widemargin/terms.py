@@ -1,7 +1,7 @@
 """Explain an additive model by centred terms, one per column of the data, in its units.
 
 The vocabulary is that of explainable boosting machines (EBM): a term's mean over the training data
-is zero, the intercept has the rest, and importance is the mean |contribution|.
+is zero, the intercept has the rest, and importance is the mean absolute contribution.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ class Explanation:
         return parts
 
     def importances(self, X=None) -> np.ndarray:
-        """Return the mean |contribution| of each term, averaged over classes.
+        """Return the mean absolute contribution of each term, averaged over classes.
 
         Over the rows of X, with contributions centred there; by default over the training data,
         from the frequencies in the model, with the fit's sample weights.

@@ -111,7 +111,7 @@ class ExplanationMixin:
 
     @property
     def feature_importances_(self):
-        """Mean |contribution| of each feature over the training data and the classes.
+        """Mean absolute contribution of each feature over the training data and the classes.
 
         In units of decision values, from the frequencies in the model: exact, except with
         ``approximation="pmsvm"``, which rounds values to a grid.
@@ -207,7 +207,7 @@ class ColumnShape:
     missing_share: float = 0.0
 
     def importance(self, readout: np.ndarray) -> float:
-        """Mean |contribution| over the training data and the scores."""
+        """Mean absolute contribution over the training data and the scores."""
         total = self.share @ np.abs(self.scores @ readout)
         if self.missing is not None:
             total = total + self.missing_share * np.abs(self.missing @ readout)

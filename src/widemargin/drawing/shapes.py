@@ -229,7 +229,7 @@ def _draw_strip(ax, left: np.ndarray, width: np.ndarray, share: np.ndarray) -> N
 
 
 def plot_importance(model, *, ax: Axes | None = None, names=None, X=None, most: int = 20) -> Axes:
-    """Plot the mean |contribution| of the most important terms as bars.
+    """Plot the mean absolute contribution of the most important terms as bars.
 
     Parameters
     ----------

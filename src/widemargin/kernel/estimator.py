@@ -172,7 +172,7 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
     model_ : KernelModel
         The arrays that prediction uses.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where X was a data frame, or the command line's table.
     label_name_ : str
         Where y was a named series, or a column of such a table.
