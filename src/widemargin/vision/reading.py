@@ -20,6 +20,7 @@ ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".ti
 TABLES = {".csv": ",", ".tsv": "\t"}
 _HIDDEN = "__MACOSX"
 _MOST_NAMED = 10
+_SKIP = Parameter("on_error", "skip")
 _LARGEST_TABLE = 1 << 28
 
 
@@ -263,14 +264,15 @@ def _checked(images: Images, n_jobs: int | None) -> tuple[list[int], list[Fault]
 
 
 def _refusal(path: Path, faults: list[Fault], n: int) -> Message:
-    named = {f"fault{k}": fault.reason for k, fault in enumerate(faults[:_MOST_NAMED])}
+    named: dict[str, object] = {
+        f"fault{k}": fault.reason for k, fault in enumerate(faults[:_MOST_NAMED])
+    }
     lines = "".join(f"\n  {{{name}}}" for name in named)
     more = f"\n  and {len(faults) - len(named)} more" * (len(faults) > len(named))
     return Message(
         "{path}: {n_faults} of {n} images cannot be read; {skip} leaves them out." + lines + more,
-        {"path": repr(str(path)), "n_faults": len(faults), "n": n,
-         "skip": Parameter("on_error", "skip"), **named},
-    )  # fmt: skip
+        named | {"path": repr(str(path)), "n_faults": len(faults), "n": n, "skip": _SKIP},
+    )
 
 
 def _tried(faults: list[Fault], inside: str | None) -> str:
