@@ -20,9 +20,8 @@ def bear_losses(client: Any) -> None:
     fourth worker is lost, whatever the reason.
     """
 
-    def allow(
-        most: int, dask_scheduler: Any
-    ) -> None:  # a closure, because the scheduler may lack this package
+    # A closure, because the scheduler may lack this package.
+    def allow(most: int, dask_scheduler: Any) -> None:
         dask_scheduler.allowed_failures = max(dask_scheduler.allowed_failures, most)
 
     client.run_on_scheduler(allow, RETRIES)

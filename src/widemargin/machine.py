@@ -130,9 +130,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             model._check_params()
         if not models:
             return models
-        largest = max(
-            models, key=lambda model: model.C
-        )  # the precision must suffice for the largest C
+        largest = max(models, key=lambda model: model.C)  # its precision suffices for all
         training, start = largest._prepare(X, y, sample_weight, several=True), None
         for model in models:
             for name in ("n_features_in_", "feature_names_in_", "label_name_"):

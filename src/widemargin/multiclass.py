@@ -167,10 +167,8 @@ def _voted(pairs: np.ndarray, for_first: np.ndarray, n_classes: int) -> np.ndarr
     sums, end = np.zeros_like(votes), 0
     for first in range(n_classes - 1):
         begin, end = end, end + n_classes - 1 - first
-        against, against_first = (
-            pairs[:, begin:end],
-            for_first[:, begin:end],
-        )  # votes for the later class
+        # Votes for the later class.
+        against, against_first = pairs[:, begin:end], for_first[:, begin:end]
         votes[:, first] += (end - begin) - (against_first > 0).sum(axis=1)
         votes[:, first + 1 :] += against > 0
         sums[:, first] -= against_first.sum(axis=1)

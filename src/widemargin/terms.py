@@ -116,9 +116,7 @@ def explain(model, names: Sequence[str] | None = None) -> Explanation:
             "functions: use an AdditiveSVC, or a Pipeline of scalers and one."
         )
     check_is_fitted(machine, "model_")
-    units = Units.of(
-        model
-    )  # first, because steps without units have no columns of those names either
+    units = Units.of(model)  # first, because it refuses steps without units
     encoder = model[0] if isinstance(model, Pipeline) else None
     encoder = encoder if isinstance(encoder, TableEncoder) else None
     if names is None:  # a machine behind scalers has no names

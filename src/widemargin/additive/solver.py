@@ -191,9 +191,8 @@ class ActiveSamples:
 
     def __init__(self, problem: Problem):
         self._problem = problem
-        self._status = np.zeros(
-            problem.n_rows, dtype=np.uint8
-        )  # outcome of each sample's last visit
+        # The outcome of each sample's last visit.
+        self._status = np.zeros(problem.n_rows, dtype=np.uint8)
         self._moved = np.zeros(0, dtype=np.int32)  # samples that moved in the last sweep
         self.reopen()
 

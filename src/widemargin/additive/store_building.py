@@ -75,9 +75,7 @@ def build(path: Path, chunks: Iterable, settings: dict, steps: Steps) -> None:
         _refuse_other_files(folder)
         _claim(folder)
         if not folder.has(MANIFEST) or Manifest.read(folder).empty:
-            Manifest(settings).write(
-                folder
-            )  # before any block, so that blocks always have a manifest
+            Manifest(settings).write(folder)  # before any block, so that it lists all of them
         manifest = Manifest.read(folder)
         _remove_left_overs(folder, manifest)
         _check_same(folder, manifest, settings)
@@ -164,9 +162,7 @@ class _Building:
     def __init__(self, folder: Folder, manifest: Manifest, steps: Steps):
         self.folder, self.manifest, self.steps = folder, manifest, steps
         self._ranges: Ranges | None = None  # of the raw blocks so far
-        self._fresh: set[str] = (
-            set()
-        )  # raw blocks that this process wrote, so their checksums are right
+        self._fresh: set[str] = set()  # raw blocks of this process, whose checksums are right
         self._written = -np.inf
 
     def run(self, chunks: Iterable) -> None:

@@ -223,9 +223,7 @@ def labels_like(data: Dataset, classes: np.ndarray) -> np.ndarray | None:
     if data.y is None:
         return None
     y = labels_of(data)
-    if (
-        classes.dtype.kind in "UO" and y.dtype.kind not in "UO"
-    ):  # text that looks like numbers in this file
+    if classes.dtype.kind in "UO" and y.dtype.kind not in "UO":  # all look like numbers here
         return np.array([str(label) for label in y.tolist()])
     return y if (classes.dtype.kind in "UO") == (y.dtype.kind in "UO") else None
 

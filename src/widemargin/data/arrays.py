@@ -209,9 +209,8 @@ def _chunks(
             got = fill(file, content.data)
             if got < len(content):
                 raise ValueError(f"it should have {n * row_bytes - got} bytes more")
-            if (
-                begin + n == n_rows and kind == "npz" and file.read(1)
-            ):  # reading the end compares the checksum
+            # Reading the end compares the checksum.
+            if begin + n == n_rows and kind == "npz" and file.read(1):
                 raise ValueError(f"{what} more bytes than it says")
             size = (n, *shape[1:]) if shape else ()
             yield n_rows, content.view(dtype).reshape(size, order="F" if is_fortran else "C")

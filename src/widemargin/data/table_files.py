@@ -26,10 +26,8 @@ _ARROW_FILE_HEAD = 8  # bytes before the stream in an Arrow file
 _COLUMN, _CSV_COLUMN = 4 << 10, 12 << 10  # bytes of overhead per column
 _LEAST_BLOCK = 1 << 16  # bytes of CSV text
 _PIECE = 8 << 20  # bytes of numbers unpacked at a time
-_MOST_ROWS, _MOST_ROWS_SPELLED = (
-    1 << 16,
-    1 << 8,
-)  # rows unpacked at a time: each may be a text as long as a page
+# Rows unpacked at a time; fewer if each may be a text as long as a page.
+_MOST_ROWS, _MOST_ROWS_SPELLED = 1 << 16, 1 << 8
 
 
 @dataclass(frozen=True)

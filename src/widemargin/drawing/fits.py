@@ -7,22 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from widemargin.drawing.canvas import GREY, axes_or_new
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from widemargin.selection import Trial
-
-
-from typing import TYPE_CHECKING
-
-from widemargin.drawing.canvas import NAME
+from widemargin.drawing.canvas import GREY, NAME, axes_or_new
 from widemargin.reliability import Reliability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from widemargin.selection import Trial
 
 _STYLES = ("-", "--", ":", "-.")
 

@@ -75,9 +75,8 @@ def plot_shape(
     axes.set_ylabel(_label(classes), **NAME)
     if len(classes) > 1:
         beside = {"loc": "upper left", "bbox_to_anchor": (1, 1), "frameon": False}
-        where: Any = (
-            beside if axes.figure.get_layout_engine() else {}
-        )  # the layout engine makes room for it
+        # Only a layout engine makes room for a legend beside the axes.
+        where: Any = beside if axes.figure.get_layout_engine() else {}
         style = {"fontsize": 7, "title": _legend_title(explained), "title_fontsize": 7}
         literal(axes.legend(**style, **where))
     return axes

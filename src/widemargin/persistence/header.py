@@ -199,7 +199,7 @@ def unpack_columns(fields: Fields, n_columns: int) -> Columns:
         return Columns(n_columns)
     inner = fields.inner("columns")
     missing, pairs = inner.items("missing"), inner.items("categories")
-    below = f"_ascending below {n_columns}"
+    below = f"ascending below {n_columns}"
     if not _ascend(missing, n_columns):
         raise inner.fault("missing", f"numbers of columns, {below}")
     are_pairs = all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
@@ -208,7 +208,7 @@ def unpack_columns(fields: Fields, n_columns: int) -> Columns:
     for _, own in pairs:
         texts = isinstance(own, list) and all(isinstance(text, str) for text in own)
         if not texts or any(a >= b for a, b in pairwise(own)):
-            raise inner.fault("categories", "different texts for every column, in _ascending order")
+            raise inner.fault("categories", "different texts for every column, in ascending order")
     return Columns(n_columns, {column: tuple(own) for column, own in pairs}, frozenset(missing))
 
 
