@@ -227,7 +227,7 @@ def _ends(cuts: np.ndarray, n_shards: int) -> list[int]:
 
 
 class ShardsOnCluster:
-    """`rounds.Shards` on workers.
+    """The shards of a fit and their states, on workers.
 
     A state is the result of a Dask task, so Dask can recompute it if its worker is lost.  From time
     to time states are copied here, and recomputation starts from the copies.
@@ -243,6 +243,7 @@ class ShardsOnCluster:
         return len(self._shards)
 
     def each(self, function: Callable, *told: Any) -> list:
+        """Run ``function(shard, state, *told)`` on every shard; keep states, return results."""
         self._before = self._states
         pairs = [
             self._submit(function, shard, state, *told)
@@ -256,6 +257,7 @@ class ShardsOnCluster:
         return results
 
     def take_back(self) -> None:
+        """Restore the states before the last call of `each`."""
         self._states = self._before
 
     def _submit(self, function: Callable, *arguments: Any):

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from joblib import cpu_count, effective_n_jobs
 
-from widemargin.progress import NoProgress
+from widemargin.progress import Progress
 from widemargin.resources import one_blas_thread
 
 _PATIENCE = 10.0  # seconds to wait for stopping threads
@@ -40,7 +40,7 @@ class Control:
     """
 
     def __init__(self, stop: threading.Event | None = None, watch: Watch | None = None):
-        self._stop, self._watch = stop, watch or NoProgress()
+        self._stop, self._watch = stop, watch or Progress()
 
     def check(self) -> None:
         """Raise InterruptedError if another task failed or the user interrupted."""
@@ -80,7 +80,7 @@ def run_tasks(
     tasks: Sequence,
     executor: Threads | Executor,
     *,
-    watch: Callable[[Any], Watch] = lambda task: NoProgress(),
+    watch: Callable[[Any], Watch] = lambda task: Progress(),
     on_result: Callable[[Any, Any], None] = lambda task, result: None,
 ) -> list:
     """Return ``[function(task, control) for task in tasks]``; when one fails, the others stop.

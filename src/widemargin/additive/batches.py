@@ -16,6 +16,7 @@ import numpy as np
 from widemargin.additive.problem import (
     LANES,
     BoxProblem,
+    DualProblem,
     SharedProblem,
     SimplexProblem,
     aligned,
@@ -75,7 +76,7 @@ class BatchTask:
         assert self.shared.exact is not None
         return replace(self, shared=self.shared.exact)
 
-    def problem(self, weights: np.ndarray) -> BoxProblem | SimplexProblem:
+    def problem(self, weights: np.ndarray) -> DualProblem:
         kind = SimplexProblem if self.shared.layout.simplex else BoxProblem
         return kind(self.shared, self.targets, weights, self.n_threads)
 
@@ -147,7 +148,7 @@ class Judge:
     model.  Variables are converted to double a few rows at a time, to save memory.
     """
 
-    def __init__(self, exact: BatchTask, found: BoxProblem | SimplexProblem, control: Control):
+    def __init__(self, exact: BatchTask, found: DualProblem, control: Control):
         self._exact, self._found, self._control = exact, found, control
         self.weights = exact.shared.tables.weights(exact.targets.shape[1])
         self.bias = aligned(found.bias.shape, np.float64)
@@ -159,22 +160,22 @@ class Judge:
         sums = measured_sums(self._placed_slices(), self._control)
         return Certificate.from_account(sums, self._found.n_problems)
 
-    def problem(self) -> BoxProblem | SimplexProblem:
+    def problem(self) -> DualProblem:
         """Return the double problem of all rows, at the last measurement."""
         problem = self._of(self._exact.shared)
         problem.assign(self._found.coef)
         return problem
 
-    def _of(self, shared: SharedProblem) -> BoxProblem | SimplexProblem:
+    def _of(self, shared: SharedProblem) -> DualProblem:
         problem = replace(self._exact, shared=shared).problem(self.weights)
         problem.bias = self.bias
         return problem
 
-    def _slices(self) -> Iterator[tuple[slice, BoxProblem | SimplexProblem]]:
+    def _slices(self) -> Iterator[tuple[slice, DualProblem]]:
         for rows, shared in self._exact.shared.slices():
             yield rows, self._of(shared)
 
-    def _placed_slices(self) -> Iterator[BoxProblem | SimplexProblem]:
+    def _placed_slices(self) -> Iterator[DualProblem]:
         for rows, problem in self._slices():
             problem.assign(self._found.coef[rows])
             yield problem
@@ -182,7 +183,7 @@ class Judge:
 
 def _go_on(
     found: Outcome,
-    exact: BoxProblem | SimplexProblem,
+    exact: DualProblem,
     stopping: Stopping,
     rng: np.random.Generator,
     control: Control,

@@ -12,7 +12,7 @@ from widemargin.additive.codes import CodedRows, Codes
 from widemargin.additive.encoder import Encoder
 from widemargin.additive.indicators import Indicators
 from widemargin.additive.learn import Approximation
-from widemargin.additive.lookup import Lookup
+from widemargin.additive.lookup import BinnedLookup
 from widemargin.additive.problem import CoreTables
 from widemargin.additive.shares import BinShares
 from widemargin.additive.source import Values
@@ -29,7 +29,7 @@ class AdditiveModel:
 
     Attributes
     ----------
-    lookup : Lookup
+    lookup : BinnedLookup
         Raw values to codes, and to rows of L, of shape (n_codes, rank); for the unary method L is
         the kernel matrix of the bins.
     tables : Tables
@@ -47,7 +47,7 @@ class AdditiveModel:
         How often each feature has each code in the training data.
     """
 
-    lookup: Lookup
+    lookup: BinnedLookup
     tables: Tables
     frequency: np.ndarray
     offset: np.ndarray | None

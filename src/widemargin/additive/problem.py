@@ -212,7 +212,11 @@ def _rounded_down(c: np.ndarray, dtype: type) -> np.ndarray:
 
 @dataclass(frozen=True)
 class CoreDual:
-    """A `solver.BlockDual` of some blocks of rows, in the core."""
+    """The dual of some blocks of rows in the core, with rows numbered from 0.
+
+    Both passes work for about 0.1 s and return where to continue, so that they can be interrupted.
+    They add to an ``account`` of `N_SUMS` rows, from which a `Certificate` is made.
+    """
 
     group: tuple[int, ...]
     n_rows: int
@@ -242,10 +246,11 @@ def _put_back(taken: np.ndarray, array: np.ndarray, rows: list[slice]) -> None:
             array[r] = piece
 
 
-class _DualProblem(ABC):
-    """Base class: a problem that is swept some blocks of rows at a time."""
+class DualProblem(ABC):
+    """Base class: up to 16 duals over the same rows, swept some blocks of rows at a time."""
 
     shared: SharedProblem
+    n_problems: int
     weights: np.ndarray
     bias: np.ndarray
     coef: np.ndarray  # view of the core's variables without padding
@@ -268,18 +273,22 @@ class _DualProblem(ABC):
 
     @property
     def cuts(self) -> np.ndarray:
+        """Start of each block of rows, and the end of the last one."""
         return self.shared.codes.cuts
 
     @property
     def at_once(self) -> int:
+        """Most blocks that a sweep may load at a time."""
         return self.shared.codes.at_once
 
     @property
     def symmetric(self) -> bool:
+        """Whether there is an objective, and so a duality gap."""
         return self.shared.symmetric
 
     @property
     def started(self) -> bool:
+        """Whether the variables come from another fit."""
         return bool(np.any(self.coef))
 
     def start(self, coef: np.ndarray, control: Control) -> None:
@@ -315,7 +324,7 @@ class _DualProblem(ABC):
             _put_back(coef, self._lane_coef, rows)
 
 
-class BoxProblem(_DualProblem):
+class BoxProblem(DualProblem):
     """One-vs-rest duals of one batch of classes, in signed coefficients (see losses.py)."""
 
     damping = 1.0  # of steps, when other shards move at the same time
@@ -343,7 +352,7 @@ class BoxProblem(_DualProblem):
         return np.clip(coef, *self.shared.loss.bounds(self.targets[label], c[:, None]))
 
 
-class SimplexProblem(_DualProblem):
+class SimplexProblem(DualProblem):
     """Crammer and Singer's dual: all classes of a sample at once, in blocks of 16 lanes."""
 
     n_problems = 1

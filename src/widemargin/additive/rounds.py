@@ -12,9 +12,9 @@ A round sends weights to every shard and back, and nothing else that grows with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -154,22 +154,8 @@ def certify(shard: Shard, state: ShardState, weights: Weights) -> tuple[ShardSta
 # ------------------------------------------------------------------ what is done where shards meet
 
 
-class Shards(Protocol):
-    """All shards and their states, local or remote."""
-
-    def __len__(self) -> int: ...
-
-    def each(self, function: Callable, *told: Any) -> list:
-        """Run ``function(shard, state, *told)`` on every shard; keep states, return results."""
-        ...
-
-    def take_back(self) -> None:
-        """Restore the states before the last call of `each`."""
-        ...
-
-
 def minimise_in_rounds(
-    shards: Shards,
+    shards: Any,
     shared: SharedProblem,
     n_outputs: int,
     stopping: Stopping,
@@ -178,7 +164,8 @@ def minimise_in_rounds(
 ) -> tuple[Weights, Outcome]:
     """Run rounds until every output is within ``tol``; return weights in double, and the outcome.
 
-    The sums of the sweeps tell when to compute a certificate, as in `solver.minimise`.
+    ``shards`` are all of them and their states, local or remote (`dask.ShardsOnCluster`).  The sums
+    of the sweeps tell when to compute a certificate, as in `solver.minimise`.
     """
     seeds = np.random.default_rng(seed)
     start = weights = Weights.zeros(shared, n_outputs)
