@@ -13,8 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC, TableEncoder, explain
-from widemargin.terms import MISSING
-from widemargin.units import Units
+from widemargin.terms import MISSING, Units
 
 SCALERS = [None, MinMaxScaler((-1, 1)), MaxAbsScaler(), StandardScaler(),
            StandardScaler(with_mean=False), StandardScaler(with_std=False)]  # fmt: skip

@@ -31,8 +31,7 @@ from widemargin.additive.problem import SharedProblem
 from widemargin.additive.rounds import Shard, ShardState, Weights, minimise_in_rounds
 from widemargin.additive.solver import Stopping
 from widemargin.additive.store import StoredCodes
-from widemargin.cluster import RETRIES, ClusterExecutor, bear_losses
-from widemargin.engine import Control
+from widemargin.engine import RETRIES, ClusterExecutor, Control, bear_losses
 from widemargin.validation import check_number
 
 ROUNDS_KEPT = 10  # rounds between copies of the shards' states

@@ -15,8 +15,7 @@ from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-from widemargin.cluster import ClusterExecutor
-from widemargin.engine import Threads
+from widemargin.engine import ClusterExecutor, Threads
 from widemargin.multiclass import Targets
 
 FARTHEST = 1e6  # largest ratio of C to that of the start

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin.additive.indicators import Indicators
+from widemargin.additive.codes import Indicators
 from widemargin.additive.source import Values
 
 UNSEEN = -1

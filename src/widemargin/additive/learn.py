@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin.additive.codes import CodedRows, encode
+from widemargin.additive.codes import CodedRows, Indicators, beside, encode
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
-from widemargin.additive.indicators import Indicators, beside
 from widemargin.additive.kernels import resolve_kernel, vanishes_at_zero
 from widemargin.additive.lookup import BinnedLookup, PolynomialLookup
 from widemargin.additive.source import Values

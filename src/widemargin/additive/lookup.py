@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from widemargin.additive.codes import Codes, encode
+from widemargin.additive.codes import Codes, Indicators, beside, encode
 from widemargin.additive.encoder import Encoder, exact_encoder
-from widemargin.additive.indicators import Indicators, beside
 from widemargin.additive.source import Values
 from widemargin.additive.tables import evenly_picked, log_polynomials
 

@@ -23,9 +23,8 @@ from widemargin.additive.batches import (
 from widemargin.additive.columns import Columns, Parts
 from widemargin.additive.frames import read_new, read_training
 from widemargin.additive.learn import Approximation, Settings, learn, learn_stored
-from widemargin.additive.model import AdditiveModel
+from widemargin.additive.model import AdditiveModel, BinShares
 from widemargin.additive.problem import LANES, Layout, SharedProblem
-from widemargin.additive.shares import BinShares
 from widemargin.additive.solver import Stopping
 from widemargin.additive.store import BlockStore
 from widemargin.errors import (

@@ -24,10 +24,9 @@ from widemargin.additive.block_files import (
     read_array,
     write_arrays,
 )
-from widemargin.additive.codes import Codes, encode
+from widemargin.additive.codes import Codes, beside, encode
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
 from widemargin.additive.growing_columns import in_order
-from widemargin.additive.indicators import beside
 from widemargin.additive.learn import SAMPLE, choose_kernel
 from widemargin.additive.manifest import MANIFEST, Manifest
 from widemargin.additive.raw_blocks import RawBlock, RawSource, raw_blocks, read_raw, values_of

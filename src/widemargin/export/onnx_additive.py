@@ -12,8 +12,7 @@ from widemargin.additive.lookup import PolynomialLookup
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.problem import LANES
 from widemargin.additive.tables import LOG_OFFSET
-from widemargin.export.onnx_graph import Graph
-from widemargin.export.onnx_inputs import Inputs
+from widemargin.export.onnx_graph import Graph, Inputs
 
 
 def additive_scores(graph: Graph, x: Inputs, model: AdditiveModel, columns: Columns) -> str:

@@ -19,7 +19,6 @@ from widemargin.libsvm import is_foreign, load_foreign
 from widemargin.machine import Machine
 from widemargin.multiclass import Coding
 from widemargin.persistence.additive import pack_additive, unpack_additive
-from widemargin.persistence.calibration import pack_curves, unpack_curves
 from widemargin.persistence.container import (
     Arrays,
     Fields,
@@ -46,10 +45,12 @@ from widemargin.persistence.parts import (
     PART_NAMES,
     PARTS,
     check_finite,
+    pack_curves,
     pack_features,
     pack_part,
     pack_steps,
     put_in_line,
+    unpack_curves,
     unpack_part,
     unpack_width,
 )

@@ -9,8 +9,7 @@ from widemargin.additive.encoder import Encoder
 from widemargin.additive.estimator import AdditiveSVC
 from widemargin.additive.kernels import KERNELS, resolve_kernel
 from widemargin.additive.lookup import BinnedLookup, PolynomialLookup
-from widemargin.additive.model import AdditiveModel
-from widemargin.additive.shares import ROUNDING, BinShares, code_type
+from widemargin.additive.model import ROUNDING, AdditiveModel, BinShares, code_type
 from widemargin.additive.tables import Tables
 from widemargin.persistence.container import Arrays, Fields
 from widemargin.persistence.header import pack_columns, unpack_columns
