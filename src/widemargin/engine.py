@@ -92,18 +92,10 @@ def run_tasks(
 ) -> list:
     """Return ``[function(task, control) for task in tasks]``; when one fails, the others stop.
 
-    Parameters
-    ----------
-    function : callable
-        Solves one task; at module level, so that it can be pickled.
-    tasks : sequence
-        Indexed lazily, so they can be created on demand.
-    executor : Threads or concurrent.futures.Executor
-        An executor of processes or of a cluster's workers gets picklable tasks.
-    watch : callable
-        Creates the listener of a task in this process; other tasks have none.
-    on_result : callable
-        Called with each task and its result as it finishes, from any thread.
+    Tasks are indexed lazily, so they can be created on demand.  An executor of processes or of a
+    cluster's workers pickles them and the function.  ``watch`` creates the listener of a task in
+    this process; other tasks have none.  ``on_result`` is called with each task and its result as
+    it finishes, from any thread.
     """
     if not isinstance(executor, Threads):
         return _elsewhere(function, tasks, executor, on_result)

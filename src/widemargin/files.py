@@ -32,13 +32,8 @@ class Folder:
     """A folder that is opened once; its files are named relative to it.
 
     Others may have put links, pipes and devices in the folder.  These are never read or written:
-    in the place of a file of ours each is an error that names it.
-
-    Parameters
-    ----------
-    path : path
-    make : bool
-        Whether to create it if it does not exist.
+    in the place of a file of ours each is an error that names it.  ``make`` creates the folder if
+    it does not exist.
     """
 
     def __init__(self, path: str | os.PathLike, *, make: bool = False):

@@ -93,26 +93,14 @@ class StoredMatrix:
     """Raw values by row: a slice or an index array loads rows into memory.
 
     Code that needs all rows loads a few at a time.
-
-    Attributes
-    ----------
-    folder : Path
-        Has room for a reordered copy of the rows.
-    blocks : list of Block
-    cuts : ndarray
-        First row of each block, and the total number of rows.
-    n_features : int
-    dtype : dtype
-    name : str
-        Digest of the content.
     """
 
-    folder: Path
+    folder: Path  # has room for a reordered copy of the rows
     blocks: list[Block]
-    cuts: np.ndarray
+    cuts: np.ndarray  # first row of each block, and the total number of rows
     n_features: int
     dtype: np.dtype
-    name: str
+    name: str  # digest of the content
 
     ndim = 2
 

@@ -180,18 +180,10 @@ class Indicators:
 
     They need no bins: the code of a 1 is the last one, which represents the largest value of
     numbers.  So k of two rows that share a category is k(top, top).
-
-    Attributes
-    ----------
-    start : ndarray of shape (n_rows + 1,), dtype int64
-        Start of each row's features.
-    index : ndarray of shape (n_stored,), dtype int64
-        Ascending within a row.
-    n_features : int
     """
 
-    start: np.ndarray
-    index: np.ndarray
+    start: np.ndarray  # start of each row's features, (n_rows + 1,), int64
+    index: np.ndarray  # (n_stored,), int64, ascending within a row
     n_features: int
 
     @classmethod

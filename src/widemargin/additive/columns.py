@@ -42,19 +42,12 @@ class Columns:
 
     Data comes as a matrix in which a category is its index in ``categories``, `UNSEEN`, or NaN if
     missing.
-
-    Attributes
-    ----------
-    n_columns : int
-    categories : dict of int to tuple of str
-        The categories of each categorical column, in ascending order of columns.
-    missing : frozenset of int
-        Columns that have missing values in the training data.
     """
 
     n_columns: int
+    # Of each categorical column, in ascending order of columns.
     categories: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    missing: frozenset[int] = frozenset()
+    missing: frozenset[int] = frozenset()  # columns with missing values in the training data
 
     @classmethod
     def of(cls, X, categories: dict[int, tuple[str, ...]]) -> Columns:

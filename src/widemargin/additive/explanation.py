@@ -186,24 +186,12 @@ class ExplanationMixin:
 
 @dataclass(frozen=True)
 class ColumnShape:
-    """Contributions of a column, centred over the training data.
+    """Contributions of a column, centred over the training data."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_values,)
-        Numbers, ascending, as the model sees them; or categories.
-    scores : ndarray of shape (n_values, n_outputs)
-    share : ndarray of shape (n_values,)
-        Share of each value in the training data.
-    missing : ndarray of shape (n_outputs,) or None
-        Contribution of a missing value, if the training data had any.
-    missing_share : float
-    """
-
-    values: np.ndarray
-    scores: np.ndarray
-    share: np.ndarray
-    missing: np.ndarray | None = None
+    values: np.ndarray  # numbers, ascending, as the model sees them; or categories
+    scores: np.ndarray  # (n_values, n_outputs)
+    share: np.ndarray  # of each value in the training data
+    missing: np.ndarray | None = None  # contribution of a missing value, if training had any
     missing_share: float = 0.0
 
     def importance(self, readout: np.ndarray) -> float:

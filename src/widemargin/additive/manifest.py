@@ -30,57 +30,25 @@ _KINDS: dict[str, type] = {"int": int, "float": float, "text": str, "bool": bool
 
 @dataclass(frozen=True)
 class Manifest:
-    """The state of a store, finished or not.
+    """The state of a store, finished or not."""
 
-    Attributes
-    ----------
-    settings : dict
-        ``scaling``, ``n_bins`` and ``binning`` of `AdditiveSVC`; or ``keep="values"``.
-    n_features : int
-    sparse : bool
-        Whether the raw data was.
-    classes : list
-        Labels in the order of their first row.
-    kind : {"int", "float", "text", "bool"}
-        Type of the labels.
-    names : list of str or None
-        Names of the features.
-    categories : list of [int, list of str]
-        Columns and their categories, in the order of their first row.
-    missing : list of int
-        Columns with missing values in the data that the store was built from.
-    notes : dict
-        Other facts about the data: how svmlight text counts, and the label's column.
-    kernel : str
-        Kernel of ``kernel="auto"`` for this data.
-    compressed : bool
-        Whether blocks of codes are compressed: all or none, so that a sweep can mix their rows.
-    encoder : Entry or None
-        Set after all raw blocks are written.
-    raw, blocks : list of Entry
-        Raw blocks to be coded, and blocks of codes (or of values that are kept).
-    gathered : bool
-        Whether all raw blocks are written.
-    n_finished : int
-        Blocks of the store; later blocks belong to an unfinished append.
-    """
-
-    settings: dict[str, Any]
+    settings: dict[str, Any]  # of the bins, as in `AdditiveSVC`; or ``keep="values"``
     n_features: int = 0
-    sparse: bool = False
-    classes: list = field(default_factory=list)
-    kind: str = "int"
-    names: list[str] | None = None
+    sparse: bool = False  # whether the raw data was
+    classes: list = field(default_factory=list)  # in the order of their first row
+    kind: str = "int"  # type of the labels, one of `_KINDS`
+    names: list[str] | None = None  # of the features
+    # Columns and their categories, in the order of their first row; columns with missing values.
     categories: list[tuple[int, list[str]]] = field(default_factory=list)
     missing: list[int] = field(default_factory=list)
-    notes: dict[str, Any] = field(default_factory=dict)
-    kernel: str = ""
-    compressed: bool = False
-    encoder: Entry | None = None
-    raw: list[Entry] = field(default_factory=list)
-    blocks: list[Entry] = field(default_factory=list)
-    gathered: bool = False
-    n_finished: int = 0
+    notes: dict[str, Any] = field(default_factory=dict)  # how the data's file is read
+    kernel: str = ""  # of ``kernel="auto"`` for this data
+    compressed: bool = False  # all blocks of codes or none, so that a sweep can mix their rows
+    encoder: Entry | None = None  # set after all raw blocks are written
+    raw: list[Entry] = field(default_factory=list)  # to be coded
+    blocks: list[Entry] = field(default_factory=list)  # of codes, or of values that are kept
+    gathered: bool = False  # whether all raw blocks are written
+    n_finished: int = 0  # blocks of the store; later blocks belong to an unfinished append
 
     @property
     def empty(self) -> bool:

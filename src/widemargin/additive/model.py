@@ -26,34 +26,18 @@ _CELLS_AT_ONCE = 1 << 14
 class AdditiveModel:
     """Decision values g(x) = sum_j L[code(x_j)] . w_j + intercept.
 
-    Attributes
-    ----------
-    lookup : BinnedLookup
-        Raw values to codes, and to rows of L, of shape (n_codes, rank); for the unary method L is
-        the kernel matrix of the bins.
-    tables : Tables
-        The pair of tables that training used, and their kernel.
-    frequency : ndarray of shape (n_codes,)
-        Weight of each code in the training data.
-    offset : ndarray or None
-        Unary only: where the table of each feature begins in ``weights``.
-    weights : ndarray of shape (n_blocks, n_features, rank, lanes)
-        Or (n_blocks, n_cells, lanes) for the unary method.  Output k is lane ``k % lanes`` of
-        block ``k // lanes``.
-    intercept : ndarray of shape (n_outputs,)
-    n_features : int
-    shares : BinShares
-        How often each feature has each code in the training data.
+    For the unary method L is the kernel matrix of the bins.  Output k is lane ``k % lanes`` of
+    block ``k // lanes`` of the weights.
     """
 
-    lookup: BinnedLookup
-    tables: Tables
-    frequency: np.ndarray
-    offset: np.ndarray | None
-    weights: np.ndarray
-    intercept: np.ndarray
+    lookup: BinnedLookup  # raw values to codes, and to rows of L, of shape (n_codes, rank)
+    tables: Tables  # those of training, and their kernel
+    frequency: np.ndarray  # weight of each code in the training data, (n_codes,)
+    offset: np.ndarray | None  # unary only: where the table of each feature begins in the weights
+    weights: np.ndarray  # (n_blocks, n_features, rank, lanes), or unary (n_blocks, n_cells, lanes)
+    intercept: np.ndarray  # (n_outputs,)
     n_features: int
-    shares: BinShares
+    shares: BinShares  # how often each feature has each code in the training data
 
     @classmethod
     def of(
@@ -203,19 +187,11 @@ class BinShares:
     """Shares of the codes of every feature; code 0 (absent) has the remainder.
 
     Rows count with their sample weights.  Only codes that occur are stored.
-
-    Attributes
-    ----------
-    start : ndarray of shape (n_features + 1,), dtype int64
-        Start of each feature's codes.
-    code : ndarray of shape (n_cells,)
-        Ascending within a feature, in the smallest sufficient type.
-    share : ndarray of shape (n_cells,), dtype float32
     """
 
-    start: np.ndarray
-    code: np.ndarray
-    share: np.ndarray
+    start: np.ndarray  # start of each feature's codes, (n_features + 1,), int64
+    code: np.ndarray  # (n_cells,), ascending within a feature, in the smallest sufficient type
+    share: np.ndarray  # (n_cells,), float32
 
     @classmethod
     def of(cls, codes: CodedRows, row_weight: np.ndarray) -> BinShares:

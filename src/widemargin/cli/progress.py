@@ -279,14 +279,9 @@ def progress_on(machine, quiet: bool, *also) -> Iterator[None]:
 
 
 class Interrupt(FitStopper):
-    """Stops fits after Ctrl-C.
+    """Stops fits after Ctrl-C (``asked``).
 
-    Attributes
-    ----------
-    asked : bool
-        Whether there was a Ctrl-C.
-    raises : bool
-        Whether the first Ctrl-C raises KeyboardInterrupt, as later ones do.
+    With ``raises``, the first Ctrl-C raises KeyboardInterrupt, as later ones do.
     """
 
     def __init__(self, raises: bool) -> None:

@@ -128,20 +128,13 @@ _MISSING_TEXTS = ("", "None", "nan", "<NA>", "NaT")
 class Inputs(NamedTuple):
     """The inputs of a graph, with the names of its numbers and categories.
 
-    Attributes
-    ----------
-    declared : dict
-        Names to dtypes and shapes.
-    numbers : str
-        float32 of shape (N, n_numbers).
-    places : dict of int to str
-        For every categorical column the category indices of all rows, int64 of shape (N,);
-        "missing" follows the categories, and unknown categories are last.
+    The category indices of a column's rows are int64 of shape (N,): "missing" follows the
+    categories, and unknown categories are last.
     """
 
-    declared: dict[str, tuple]
-    numbers: str
-    places: dict[int, str]
+    declared: dict[str, tuple]  # names to dtypes and shapes
+    numbers: str  # float32 of shape (N, n_numbers)
+    places: dict[int, str]  # category indices of every categorical column
 
 
 def encoded_input(graph: Graph, encoder: TableEncoder) -> Inputs:

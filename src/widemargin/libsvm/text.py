@@ -20,17 +20,9 @@ _LARGEST = 2**31 - 1
 
 
 class Head:
-    """The lines before the model's numbers.
+    """The lines before the model's numbers, each of the ``known`` names at most once.
 
-    Parameters
-    ----------
-    text : bytes
-    last : str
-        The line that ends the head; it must occur.
-    known : sequence of str
-        Names that may occur, each once.
-    path : str
-        For messages.
+    They end with the line ``last``, which must occur.
     """
 
     def __init__(self, text: bytes, last: str, known: Sequence[str], path: str):

@@ -15,48 +15,20 @@ from widemargin.persistence.container import Fields, model_budget, pack_number, 
 
 @dataclass(frozen=True)
 class Header:
-    """A model file without its arrays.
-
-    Attributes
-    ----------
-    format : int
-        Format of the file.
-    package : str
-        The version of widemargin that wrote it.
-    kinds : tuple of str
-        Names of classes: the steps of a pipeline, or the only one.
-    n_features : int
-    feature_names : list of str, or None
-        If the model was fitted on a data frame or a table.
-    label_name : str or None
-        Name of the label's column.
-    classes : list, or None
-        Labels of a classifier.
-    record : FitRecord, or None
-        Rows, seconds, iterations, gap and objective of the fit; None for the
-        factors of a scaling alone.
-    categorical : tuple of int
-        Columns of categories.
-    notes : dict
-        The notes given to `save`.
-    content : dict
-        The whole header, as in the file.
-    any_width : bool
-        Whether rows may have any number of features, as for LIBSVM and LIBLINEAR.
-    """
+    """A model file without its arrays."""
 
     format: int
-    package: str
-    kinds: tuple[str, ...]
+    package: str  # version of widemargin that wrote it
+    kinds: tuple[str, ...]  # names of classes: the steps of a pipeline, or the only one
     n_features: int
-    feature_names: list[str] | None
-    label_name: str | None
-    classes: list | None
-    record: FitRecord | None
-    notes: dict[str, Any]
-    content: dict[str, Any] = field(repr=False)
-    any_width: bool = False
-    categorical: tuple[int, ...] = ()
+    feature_names: list[str] | None  # if the model was fitted on a data frame or a table
+    label_name: str | None  # of the label's column
+    classes: list | None  # labels of a classifier
+    record: FitRecord | None  # None for the factors of a scaling alone
+    notes: dict[str, Any]  # those given to `save`
+    content: dict[str, Any] = field(repr=False)  # the whole header, as in the file
+    any_width: bool = False  # whether rows may have any number of features: LIBSVM, LIBLINEAR
+    categorical: tuple[int, ...] = ()  # columns of categories
 
 
 def read_header(path, *, max_bytes: int | None = None) -> Header:
