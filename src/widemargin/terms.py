@@ -333,10 +333,6 @@ class Units:
         """Convert to the data's units."""
         return (scaled - self.offset[feature]) / self.factor[feature]
 
-    def scaled(self, feature: int, raw):
-        """Convert to the machine's units."""
-        return self.factor[feature] * raw + self.offset[feature]
-
 
 def _affine(scaler) -> tuple:
     """Return factor and offset of a scaler, or of a `TableEncoder` on numbers."""

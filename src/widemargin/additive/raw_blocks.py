@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from widemargin.additive.block_files import Entry, Stacked, map_arrays, read_ahead
+from widemargin.additive.block_files import Stacked, read_ahead, read_arrays
 from widemargin.additive.growing_columns import GrowingColumns
 from widemargin.additive.manifest import Manifest
 from widemargin.additive.source import Ranges, Values, united
@@ -331,7 +331,7 @@ class RawSource:
     def block(self, number: int) -> Values:
         """Return the numeric columns of a block, which alone determine scale and bins."""
         entry, manifest = self.manifest.raw[number], self.manifest
-        values = values_of(read_raw(self.folder, entry, check=False), manifest.n_features)
+        values = values_of(read_arrays(self.folder, entry, check=False), manifest.n_features)
         with checking(self.folder / entry.file):
             assert values.core is not None
         if not manifest.categories:
@@ -353,11 +353,6 @@ class RawSource:
             numbers = self.manifest.columns.numbers
             return low[numbers], high[numbers]
         return reduce(united, self.each(lambda _, block: block.ranges()))
-
-
-def read_raw(folder: Folder, entry: Entry, *, check: bool) -> dict[str, np.ndarray]:
-    """Map the arrays of a raw block; safe, because the builder holds the folder's lock."""
-    return map_arrays(folder, entry, check=check)
 
 
 def values_of(arrays: dict[str, np.ndarray], n_features: int) -> Values:

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn, TypedDict, Unpack
 
@@ -351,11 +350,6 @@ class StoredCodes(CodedRows):
     @property
     def cuts(self) -> np.ndarray:
         return np.cumsum([0, *(entry.arrays["label"][1][0] for entry in self.entries)])
-
-    @property
-    def rows(self) -> list[slice]:
-        cuts = self.cuts.tolist()
-        return [slice(*pair) for pair in pairwise(cuts)]
 
     def of_blocks(self, begin: int, end: int) -> tuple[slice, StoredCodes]:
         """Return the rows of consecutive blocks, and their codes."""

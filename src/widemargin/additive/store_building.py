@@ -22,6 +22,7 @@ from widemargin.additive.block_files import (
     entry_of,
     read_ahead,
     read_array,
+    read_arrays,
     write_arrays,
 )
 from widemargin.additive.codes import Codes, beside, encode
@@ -29,7 +30,7 @@ from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, f
 from widemargin.additive.growing_columns import in_order
 from widemargin.additive.learn import SAMPLE, choose_kernel
 from widemargin.additive.manifest import MANIFEST, Manifest
-from widemargin.additive.raw_blocks import RawBlock, RawSource, raw_blocks, read_raw, values_of
+from widemargin.additive.raw_blocks import RawBlock, RawSource, raw_blocks, values_of
 from widemargin.additive.source import Ranges, Values, united
 from widemargin.additive.store import Told, read_encoder
 from widemargin.errors import ParameterError
@@ -246,7 +247,7 @@ class _Building:
         self.update(encoder=entry, kernel=choose_kernel(source.block(0)), compressed=compressed)
 
     def _some_rows(self) -> Values:
-        arrays = read_raw(self.folder, self.manifest.raw[0], check=False)
+        arrays = read_arrays(self.folder, self.manifest.raw[0], check=False)
         values = values_of(arrays, self.manifest.n_features)
         return values.rows(0, min(values.n_rows, SAMPLE))
 
@@ -272,7 +273,7 @@ class _Building:
 
         def coded(k: int) -> tuple[int, Entry, dict]:
             check = raw[k].file not in self._fresh
-            arrays = read_raw(self.folder, raw[k], check=check)
+            arrays = read_arrays(self.folder, raw[k], check=check)
             with checking(self.folder / raw[k].file):
                 arrays = _coded(arrays, encoder, manifest)
             return k, entry_of(f"block-{done + k:06}.bin", arrays, named=False), arrays
