@@ -86,8 +86,8 @@ def parts_of(model: CalibratedClassifierCV) -> tuple[Any, list]:
             "Of CalibratedClassifierCV only ensemble=False with method='sigmoid' or 'isotonic' "
             "can be used here: one model, and a curve for every class."
         )
-    (own,) = model.calibrated_classifiers_
-    return own.estimator, own.calibrators
+    (calibrated,) = model.calibrated_classifiers_
+    return calibrated.estimator, calibrated.calibrators
 
 
 def uncalibrated(model):

@@ -67,12 +67,12 @@ class MarginClassifier(ClassifierMixin):
             )
         order = np.flatnonzero(total > 0)[np.argsort(store.classes[total > 0])]
         self._check_classes(store.classes[order])
-        place = np.zeros(len(total), dtype=np.int32)
-        place[order] = np.arange(len(order))
+        index = np.zeros(len(total), dtype=np.int32)
+        index[order] = np.arange(len(order))
         if self.class_weight is not None:
             weight *= factor[label]
         present = np.arange(0)  # unused: stores keep every row
-        return self._coded_targets(store, store.classes[order], place[label], weight, present)
+        return self._coded_targets(store, store.classes[order], index[label], weight, present)
 
     def _check_classes(self, classes: np.ndarray, note: str = "") -> None:
         if len(classes) < 2:

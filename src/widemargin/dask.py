@@ -53,8 +53,8 @@ class OnCluster:
 
     def __sklearn_clone__(self):
         """A client is shared, not copied."""
-        own = {name: getattr(self, name) for name in self._own_parameters}
-        return self._with_parameters(type(self), **own)
+        parameters = {name: getattr(self, name) for name in self._own_parameters}
+        return self._with_parameters(type(self), **parameters)
 
     def to_local(self):
         """Return the fitted machine without the cluster, for `widemargin.save`."""

@@ -194,11 +194,11 @@ def picture(draw: Callable[[Any], object], alt: str, size=(4.2, 2.8), caption: s
 
 def _themed(svg: str, alt: str, size) -> Html:
     """Remove the file header of an SVG, and make its names unique on the page."""
-    own = f"s{hashlib.sha256(svg.encode()).hexdigest()[:8]}"
+    prefix = f"s{hashlib.sha256(svg.encode()).hexdigest()[:8]}"
     svg = svg[svg.index(">", svg.index("<svg")) + 1 :]
     svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'<(g|defs) id="[^"]*"', r"<\1", svg)
-    svg = re.sub(r'(id="|#)([mp][0-9a-f]{10})(?=["\)])', rf"\1{own}\2", svg)
+    svg = re.sub(r'(id="|#)([mp][0-9a-f]{10})(?=["\)])', rf"\1{prefix}\2", svg)
     svg = svg.replace(_INK, "currentColor")
     width, height = (72 * inches for inches in size)
     head = (

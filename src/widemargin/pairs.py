@@ -159,13 +159,13 @@ def missed_pairs(
     by_column = sp.csc_array(X) if sp.issparse(X) else X  # by rows, each column would need a pass
     binned = [TermBins.of(term_values(by_column, term), n_bins) for term in terms]
     tested = list(islice(_screened(binned, left, halves[0]), _TESTED))
-    found = []
+    pairs = []
     for i, j in tested:
         strength, chance, effect = _measured(binned[i], binned[j], left, halves)
         bins = binned[i].labels, binned[j].labels
         chance = min(1.0, chance * len(tested))
-        found.append(Pair(terms[i], terms[j], strength, chance, bins, effect))
-    return sorted(found, key=lambda pair: (not pair.stands_out, -pair.strength))[:most]
+        pairs.append(Pair(terms[i], terms[j], strength, chance, bins, effect))
+    return sorted(pairs, key=lambda pair: (not pair.stands_out, -pair.strength))[:most]
 
 
 def _left_over(explained: Explanation, X, y: np.ndarray, halves) -> np.ndarray:
@@ -217,16 +217,18 @@ def _screened(
     contrasts = np.zeros((len(rows), d, n_contrasts), dtype=np.float32)
     width = np.zeros(d)
     for j, bins in enumerate(binned):
-        own = _contrasts(bins.number[rows], len(bins.labels), n_contrasts)
-        contrasts[:, j, : own.shape[1]] = own
-        width[j] = own.shape[1]
+        part = _contrasts(bins.number[rows], len(bins.labels), n_contrasts)
+        contrasts[:, j, : part.shape[1]] = part
+        width[j] = part.shape[1]
     flat = contrasts.reshape(len(rows), -1)
     promise = np.zeros((d, d))
     for k in range(n_scores):
-        own = left[rows, k].astype(np.float32)
-        products = flat.T @ (own[:, None] * flat) / len(rows)
+        part = left[rows, k].astype(np.float32)
+        products = flat.T @ (part[:, None] * flat) / len(rows)
         promise += (products**2).reshape(d, n_contrasts, d, n_contrasts).sum(axis=(1, 3))
-        promise -= np.outer(width, width) * np.mean(own**2) / len(rows)  # the expectation for noise
+        promise -= (
+            np.outer(width, width) * np.mean(part**2) / len(rows)
+        )  # the expectation for noise
     first, second = np.triu_indices(d, 1)
     for k in np.argsort(-promise[first, second], kind="stable"):
         yield int(first[k]), int(second[k])

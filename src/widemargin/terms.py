@@ -173,13 +173,13 @@ class Explanation:
 
     def _term(self, column: int, name: str) -> Term:
         columns = self.machine.columns_ if self.encoder is None else self.encoder.columns_
-        own, found = columns.features(column), (column,)
+        features, numbers = columns.features(column), (column,)
         if self.encoder is not None:
-            every = (own.number, *own.categories, own.missing)
-            found = tuple(feature for feature in every if feature is not None)
+            every = (features.number, *features.categories, features.missing)
+            numbers = tuple(feature for feature in every if feature is not None)
         categories = columns.categories.get(column, ())
-        missing = [MISSING] * bool(categories and own.missing is not None)
-        return Term(name, column, found, (*categories, *missing))
+        missing = [MISSING] * bool(categories and features.missing is not None)
+        return Term(name, column, numbers, (*categories, *missing))
 
     @property
     def ranked(self) -> list[Term]:
@@ -257,25 +257,25 @@ class Explanation:
 
     def _column(self, j: int, categories: Sequence[str] = ()) -> Shape:
         """Return the shape of one feature: numbers in the data's units, or categories."""
-        own = column_shape(self.machine.model_, self.machine.columns_, j)
-        scores = own.scores @ self.machine.coding_.readout
-        missing = None if own.missing is None else own.missing @ self.machine.coding_.readout
-        if own.values.dtype != object:
-            return Shape(self.units.raw(j, own.values), scores, own.share, missing)
-        share = own.share
+        shape = column_shape(self.machine.model_, self.machine.columns_, j)
+        scores = shape.scores @ self.machine.coding_.readout
+        missing = None if shape.missing is None else shape.missing @ self.machine.coding_.readout
+        if shape.values.dtype != object:
+            return Shape(self.units.raw(j, shape.values), scores, shape.share, missing)
+        share = shape.share
         if missing is not None:
             scores = np.vstack([scores, missing])
-            share = np.append(share, own.missing_share)
+            share = np.append(share, shape.missing_share)
         return Shape(np.array(categories, dtype=object), scores, share)
 
     def _beside(self, shape: Shape, number: int, missing: int) -> Shape:
         """Add the contribution of missing values to the shape of a number."""
         assert self.encoder is not None
         off, on, share = self._switch(missing)
-        place = int(np.abs(shape.values - self.encoder.fill_[number]).argmin())
-        own = shape.share.copy()
-        own[place] = max(own[place] - share, 0.0)
-        return Shape(shape.values, shape.scores + off, own, shape.scores[place] + on)
+        nearest = int(np.abs(shape.values - self.encoder.fill_[number]).argmin())
+        shares = shape.share.copy()
+        shares[nearest] = max(shares[nearest] - share, 0.0)
+        return Shape(shape.values, shape.scores + off, shares, shape.scores[nearest] + on)
 
     def _switch(self, j: int) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the contributions of a 0/1 feature at both values, and the share of ones."""

@@ -69,8 +69,8 @@ class Entry:
             raise content.fault("digest", "a digest")
         arrays = content.inner("arrays")
         for name in arrays.content:
-            told = arrays.items(name)
-            kind, shape = told if len(told) == 2 else ("", ())
+            declared = arrays.items(name)
+            kind, shape = declared if len(declared) == 2 else ("", ())
             whole = isinstance(shape, list) and all(
                 type(n) is int and 0 <= n < 2**48 for n in shape
             )
@@ -116,8 +116,8 @@ def entry_of(file: str, arrays: Mapping[str, np.ndarray | Stacked], *, named: bo
     damage and takes a quarter of the time.
     """
     digest = (_blake2b if named else _crc32)(_pieces(arrays))
-    told = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
-    return Entry(file, digest, told)
+    types = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
+    return Entry(file, digest, types)
 
 
 def _blake2b(pieces: Iterable) -> str:
@@ -195,8 +195,8 @@ def read_arrays(
 
 
 def _compare(pieces: Iterable, path: Path, entry: Entry) -> None:
-    found = _crc32 if len(entry.digest) == 8 else _blake2b
-    if found(pieces) != entry.digest:
+    checksum = _crc32 if len(entry.digest) == 8 else _blake2b
+    if checksum(pieces) != entry.digest:
         raise ValueError(f"{str(path)!r} is damaged: its checksum is not {entry.digest}.")
 
 

@@ -66,10 +66,10 @@ class CodedRows(ABC):
 
     def largest(self) -> np.ndarray:
         """Return the largest code of each feature."""
-        found = np.zeros(self.n_features, dtype=np.int64)
+        largest = np.zeros(self.n_features, dtype=np.int64)
         for _, block in self.blocks():
-            np.maximum(found, _core.largest_codes(block.core), out=found)
-        return found
+            np.maximum(largest, _core.largest_codes(block.core), out=largest)
+        return largest
 
 
 @dataclass(frozen=True)

@@ -204,25 +204,27 @@ class ColumnShape:
 
 def column_shape(model: AdditiveModel, columns: Columns, column: int) -> ColumnShape:
     """Return the shape of a column; the coding's ``readout`` turns outputs into scores."""
-    own = columns.features(column)
-    present = [j for j in (own.number, own.missing, *own.categories) if j is not None]
+    features = columns.features(column)
+    present = [
+        j for j in (features.number, features.missing, *features.categories) if j is not None
+    ]
     centre = model.centre[present].sum(axis=0)
     missing, missing_share = None, 0.0
-    if own.missing is not None:
-        missing = model.feature_function(own.missing)[-1] - centre
-        missing_share = float(_shares(model, own.missing)[-1])
-    if own.number is None:
+    if features.missing is not None:
+        missing = model.feature_function(features.missing)[-1] - centre
+        missing_share = float(_shares(model, features.missing)[-1])
+    if features.number is None:
         # Absent indicators add nothing.
-        on = [model.feature_function(j)[-1] for j in own.categories]
+        on = [model.feature_function(j)[-1] for j in features.categories]
         scores = np.array(on).reshape(-1, model.n_outputs) - centre
-        share = np.array([_shares(model, j)[-1] for j in own.categories])
+        share = np.array([_shares(model, j)[-1] for j in features.categories])
         values = np.array(columns.categories[column], dtype=object)
         return ColumnShape(values, scores, share, missing, missing_share)
-    codes, scores = model.shape(own.number)
-    share = _shares(model, own.number)
+    codes, scores = model.shape(features.number)
+    share = _shares(model, features.number)
     share[0] = max(share[0] - missing_share, 0.0)  # missing numbers are absent
-    scores = scores + model.centre[own.number] - centre
-    values = model.encoder.grid(own.number)[codes]
+    scores = scores + model.centre[features.number] - centre
+    values = model.encoder.grid(features.number)[codes]
     return ColumnShape(values, scores, share[codes], missing, missing_share)
 
 

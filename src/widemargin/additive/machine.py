@@ -134,8 +134,8 @@ class AdditiveMachine(Machine):
     def _check_columns(self, store: BlockStore) -> None:
         """Refuse parameters for columns that differ from the store's."""
         wanted = self.categorical_features
-        own = isinstance(wanted, str) or (wanted is None and not store.columns.categories)
-        if not own:
+        agrees = isinstance(wanted, str) or (wanted is None and not store.columns.categories)
+        if not agrees:
             raise ParameterError(
                 "categorical_features",
                 wanted,

@@ -81,9 +81,9 @@ class AdditiveModel:
 
     def decision_of_codes(self, codes: CodedRows, encoder: Encoder, n_jobs=None) -> np.ndarray:
         """Return decision values of rows given as codes."""
-        own = self.encoder
+        trained = self.encoder
         names = ("shift", "factor", "thresholds", "representatives")
-        if not all(np.array_equal(getattr(own, n), getattr(encoder, n)) for n in names):
+        if not all(np.array_equal(getattr(trained, n), getattr(encoder, n)) for n in names):
             raise ValueError(
                 "The store has other bins than the model, which was fitted to other data, and its "
                 "raw values are gone. Predict the data that the store was built from."
@@ -136,8 +136,8 @@ class AdditiveModel:
             part = slice(begin, begin + _CELLS_AT_ONCE)
             j, c = feature[part], code[part]
             if self.offset is None:
-                own = self.weights[:, j].astype(np.float64)
-                by_block = np.einsum("cr,bcrl->cbl", self.lookup.table[c], own)
+                weights = self.weights[:, j].astype(np.float64)
+                by_block = np.einsum("cr,bcrl->cbl", self.lookup.table[c], weights)
             else:
                 last = np.maximum(self.offset[j + 1] - 1, 0)
                 by_block = self.weights[:, np.minimum(self.offset[j] + c, last)].swapaxes(0, 1)
@@ -202,8 +202,8 @@ class BinShares:
             start, code, weight = map(np.asarray, _core.count_cells(block.core, row_weight[rows]))
             if block.n_rows == codes.n_rows:
                 return cls._packed(start, code, weight / row_weight.sum(), n)
-            own = np.repeat(np.arange(codes.n_features), np.diff(start)) * n + code
-            key, number = np.unique(np.append(key, own), return_inverse=True)
+            keys = np.repeat(np.arange(codes.n_features), np.diff(start)) * n + code
+            key, number = np.unique(np.append(key, keys), return_inverse=True)
             total = np.bincount(number, np.append(total, weight), len(key))
         start = np.searchsorted(key, np.arange(codes.n_features + 1) * n)
         return cls._packed(start, key % n, total / row_weight.sum(), n)
@@ -240,9 +240,9 @@ class BinShares:
 
     def of_feature(self, feature: int, n_codes: int) -> np.ndarray:
         """Return the share of every code, 0 included, (n_codes,)."""
-        own = slice(*self.start[feature : feature + 2])
+        cells = slice(*self.start[feature : feature + 2])
         shares = np.zeros(n_codes)
-        shares[self.code[own]] = self.share[own]
+        shares[self.code[cells]] = self.share[cells]
         shares[0] = self.absent[feature]
         return shares
 

@@ -183,18 +183,18 @@ class SharedProblem:
 
     def of_rows(self, rows: slice, codes: CodedRows) -> SharedProblem:
         """Return the problem restricted to some rows with these codes."""
-        own = {name: getattr(self, name)[rows] for name in ("label", "c", "diagonal")}
+        arrays = {name: getattr(self, name)[rows] for name in ("label", "c", "diagonal")}
         exact = None if self.exact is None else self.exact.of_rows(rows, codes)
-        return replace(self, codes=codes, **own, exact=exact)
+        return replace(self, codes=codes, **arrays, exact=exact)
 
     def core(self, rows: list[slice], codes: Codes) -> _core.SharedProblem:
         """Return the core's checked data shared by the duals of some rows."""
         return _core.SharedProblem(
             codes.core,
             self.tables.core,
-            _taken(self.label, rows),
-            _taken(self.c, rows),
-            _taken(self.diagonal, rows),
+            _rows_of(self.label, rows),
+            _rows_of(self.c, rows),
+            _rows_of(self.diagonal, rows),
             self.bias_value,
             self.loss.core,
         )
@@ -231,7 +231,7 @@ class CoreDual:
         return self.core.certify(begin, SLICE_SECONDS, account)
 
 
-def _taken(array: np.ndarray, rows: list[slice]) -> np.ndarray:
+def _rows_of(array: np.ndarray, rows: list[slice]) -> np.ndarray:
     """Return some rows: a view for one slice, else a copy."""
     if len(rows) == 1:
         return array[rows[0]]
@@ -239,10 +239,10 @@ def _taken(array: np.ndarray, rows: list[slice]) -> np.ndarray:
     return np.concatenate([array[r] for r in rows], out=out)
 
 
-def _put_back(taken: np.ndarray, array: np.ndarray, rows: list[slice]) -> None:
+def _put_back(copy: np.ndarray, array: np.ndarray, rows: list[slice]) -> None:
     if len(rows) > 1:
         lengths = [r.stop - r.start for r in rows]
-        for r, piece in zip(rows, np.split(taken, np.cumsum(lengths)[:-1]), strict=True):
+        for r, piece in zip(rows, np.split(copy, np.cumsum(lengths)[:-1]), strict=True):
             array[r] = piece
 
 
@@ -316,7 +316,7 @@ class DualProblem(ABC):
         cuts = self.cuts.tolist()
         for group, codes in zip(groups, self.shared.codes.groups(groups), strict=True):
             rows = [slice(cuts[k], cuts[k + 1]) for k in group]
-            coef = _taken(self._lane_coef, rows)
+            coef = _rows_of(self._lane_coef, rows)
             core = self._dual(self.shared.core(rows, codes), coef)
             dual = CoreDual(tuple(group), codes.n_rows, core)
             self._last = dual if len(rows) == 1 else None

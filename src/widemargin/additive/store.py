@@ -284,13 +284,13 @@ class BlockStore(Store):
 
     def weights(self) -> np.ndarray:
         """Sample weight of each row."""
-        found = [
+        parts = [
             read_array(self._files, entry, "weight")
             if "weight" in entry.arrays
             else np.ones(entry.arrays["label"][1])
             for entry in self._entries
         ]
-        weight = np.concatenate(found)
+        weight = np.concatenate(parts)
         if not np.all((weight > 0) & np.isfinite(weight)):
             raise ValueError(
                 f"The store {str(self.folder)!r} is damaged: a row has no positive weight."
@@ -314,15 +314,15 @@ class BlockStore(Store):
     def check_settings(self, asked: dict[str, Any]) -> None:
         """Refuse settings of an estimator that differ from the store's."""
         for name, value in asked.items():
-            own = self._manifest.settings[name]
-            if value not in ("auto", own):
+            setting = self._manifest.settings[name]
+            if value not in ("auto", setting):
                 raise ParameterError(
                     name,
                     value,
                     ": the store {folder!r} was built with {own}. Build another one, or leave it "
                     "at 'auto'.",
                     folder=str(self.folder),
-                    own=Parameter(name, own),
+                    own=Parameter(name, setting),
                 )
 
 
@@ -383,9 +383,9 @@ class StoredCodes(CodedRows):
         starts, at = [np.zeros(1, np.int64)], 0
         for number, entry in zip(group, entries, strict=True):
             end = at + entry.arrays["data"][1][0]
-            own = {name: array[at:end] for name, array in room.items()}
+            slots = {name: array[at:end] for name, array in room.items()}
             check = number not in self._checked
-            arrays = read_arrays(self.folder, entry, check=check, room=own)
+            arrays = read_arrays(self.folder, entry, check=check, room=slots)
             if "start" in arrays:
                 starts.append(arrays["start"][1:] + at)
             at = end

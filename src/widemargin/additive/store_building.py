@@ -252,13 +252,13 @@ class _Building:
         return values.rows(0, min(values.n_rows, SAMPLE))
 
     def _weights(self) -> np.ndarray:
-        found = [
+        parts = [
             read_array(self.folder, entry, "weight")
             if "weight" in entry.arrays
             else np.ones(entry.arrays["label"][1])
             for entry in self.manifest.raw
         ]
-        return np.concatenate(found)
+        return np.concatenate(parts)
 
     # ---------------------------------------------------------------- raw blocks to codes
 

@@ -120,13 +120,13 @@ def _order_in(store: BlockStore, layout: Layout) -> list[int] | None:
             f"{store.folder}: its features are not counted from {int(not layout.zero_based)}, as "
             f"those of the model are. {way_out}"
         )
-    own, wanted = store.feature_names, layout.columns
-    if own is None or not isinstance(wanted, list) or own == wanted:
+    names, wanted = store.feature_names, layout.columns
+    if names is None or not isinstance(wanted, list) or names == wanted:
         return None
-    if sorted(own) != sorted(wanted):
+    if sorted(names) != sorted(wanted):
         raise UsageError(f"{store.folder}: its features are not those of the model. {way_out}")
-    place = {name: j for j, name in enumerate(own)}
-    return [place[name] for name in wanted]
+    position = {name: j for j, name in enumerate(names)}
+    return [position[name] for name in wanted]
 
 
 def _like_training(

@@ -102,9 +102,9 @@ def _words(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _info_of_range(path: Path, as_json: bool, max_bytes: int | None) -> None:
-    found = read_range(path, max_bytes=max_bytes)
+    factors = read_range(path, max_bytes=max_bytes)
     facts: dict[str, Any] = {"file": str(path), "kind": "range file of svm-scale"}
-    facts |= {"features": len(found.index), "lower": found.to.low, "upper": found.to.high}
+    facts |= {"features": len(factors.index), "lower": factors.to.low, "upper": factors.to.high}
     (print_json if as_json else print_facts)(facts)
 
 
@@ -178,11 +178,11 @@ def _pairs(fitted, memory: Memory, drawing: Drawing, data: Dataset | None) -> li
     pairs = missed_pairs(fitted, densified_for(fitted, data.X), y, names=memory.names)
     if not pairs:
         raise ValueError("The model has only one column, so there are no pairs.")
-    told = PairsTold.of(pairs)
-    if told.rows:
-        print_table(list(told.header), told.rows)
-    print(told.verdict)
-    return pairs[: max(1, len(told.rows))]
+    summary = PairsTold.of(pairs)
+    if summary.rows:
+        print_table(list(summary.header), summary.rows)
+    print(summary.verdict)
+    return pairs[: max(1, len(summary.rows))]
 
 
 def _term(fitted, memory: Memory, word: str) -> str:

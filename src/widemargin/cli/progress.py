@@ -263,8 +263,8 @@ def line(quiet: bool) -> Iterator[Line | NoLine]:
     if quiet or not sys.stderr.isatty():
         yield NoLine()
         return
-    with Line() as found:
-        yield found
+    with Line() as shown:
+        yield shown
 
 
 @contextmanager
@@ -301,17 +301,17 @@ class Interrupt(FitStopper):
 @contextmanager
 def stopping_on_ctrl_c() -> Iterator[Interrupt]:
     """In this block the first Ctrl-C stops the fit; another one ends the command."""
-    found = Interrupt(raises=False)
-    with _on_ctrl_c(found.hear):
-        yield found
+    interrupt = Interrupt(raises=False)
+    with _on_ctrl_c(interrupt.hear):
+        yield interrupt
 
 
 @contextmanager
 def noticing_ctrl_c() -> Iterator[Interrupt]:
     """Raise and remember Ctrl-C, because NumPy may turn it into other errors."""
-    found = Interrupt(raises=True)
-    with _on_ctrl_c(found.hear):
-        yield found
+    interrupt = Interrupt(raises=True)
+    with _on_ctrl_c(interrupt.hear):
+        yield interrupt
 
 
 @contextmanager

@@ -47,11 +47,11 @@ def stream_npz(
         suffix = _npz_split(archive.members, split, None if like is None else name)
         sparse = suffix == "" and all(key in archive.members for key in _SPARSE)
         if not sparse and f"X{suffix}" not in archive.members:
-            found = one_line(", ".join(archive.members)) or "nothing"
+            listed = one_line(", ".join(archive.members)) or "nothing"
             way_out = "Save with numpy.savez(path, X=X, y=y)."
             if split is not None and "X" in archive.members:
                 way_out = Message("Leave {split} out to read X.", split=Parameter("split"))
-            fields = {"name": name, "array": f"X{suffix}", "found": found, "way_out": way_out}
+            fields = {"name": name, "array": f"X{suffix}", "found": listed, "way_out": way_out}
             raise ValueError(Message("{name}: no array {array}, only {found}. {way_out}", fields))
         y = archive.optional(f"y{suffix}")
         if sparse:

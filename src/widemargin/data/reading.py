@@ -208,25 +208,27 @@ def _chunks(
         head = text.peek(HEAD)
         if len(head) < HEAD and not head.removeprefix(b"\xef\xbb\xbf").strip():
             raise ValueError(f"{name}: the file has no rows.")
-        found = format or detect_format(head, name)
+        kind = format or detect_format(head, name)
         rule = {key: more.get(key) for key in RULE}
         n_features = more.get("n_features")
-        _check_options(found, name, label=label, split=split, n_features=n_features, **rule)
+        _check_options(kind, name, label=label, split=split, n_features=n_features, **rule)
         known: dict[str, Any] = {"like": like, "name": name, "max_bytes": budget}
-        if found == "svmlight":
-            own: dict[str, Any] = {key: value for key, value in more.items() if key not in RULE}
+        if kind == "svmlight":
+            options: dict[str, Any] = {key: value for key, value in more.items() if key not in RULE}
             base = None if like is None else like.zero_based
-            own.setdefault("zero_based", "auto" if base is None else base)
+            options.setdefault("zero_based", "auto" if base is None else base)
             whole_file = chunk_bytes is None
-            yield from stream_svmlight(text, whole=whole_file, name=name, max_bytes=budget, **own)
-        elif found == "npy":
+            yield from stream_svmlight(
+                text, whole=whole_file, name=name, max_bytes=budget, **options
+            )
+        elif kind == "npy":
             yield from stream_npy(text, label=label, chunk_bytes=chunk_bytes, **known)
         else:
             if chunk_bytes is not None and not file.seekable():
                 file = text = copies.enter_context(_copied(text))
-            if found not in ("csv", "tsv") and not (text is file and file.seekable()):
+            if kind not in ("csv", "tsv") and not (text is file and file.seekable()):
                 text = whole(text, budget)
-            if found == "npz":
+            if kind == "npz":
                 yield from stream_npz(text, split=split, chunk_bytes=chunk_bytes, **known)
                 return
 
@@ -236,7 +238,7 @@ def _chunks(
 
             own_rule = Rule.of(**rule)
             reopen = None if chunk_bytes is None else again
-            yield from stream_table(text, found, reopen, label, like, own_rule, chunk_bytes, budget)
+            yield from stream_table(text, kind, reopen, label, like, own_rule, chunk_bytes, budget)
 
 
 @contextmanager
@@ -249,12 +251,12 @@ def _copied(text: BinaryIO) -> Iterator[BufferedReader]:
         yield BufferedReader(RawStream(copy), HEAD)
 
 
-def _check_options(found: str, name: str, **options) -> None:
+def _check_options(kind: str, name: str, **options) -> None:
     """Refuse options that the format would ignore."""
     for option, value in options.items():
-        if value is not None and found not in _FORMATS_OF[option]:
+        if value is not None and kind not in _FORMATS_OF[option]:
             template = "{name}: {option} has no meaning for {found}, only for {formats}."
-            fields = {"name": name, "found": found, "formats": ", ".join(_FORMATS_OF[option])}
+            fields = {"name": name, "found": kind, "formats": ", ".join(_FORMATS_OF[option])}
             raise ValueError(Message(template, fields, option=Parameter(option, value)))
 
 
@@ -266,9 +268,9 @@ def detect_format(head: bytes, name: str = "the file") -> str:
     >>> detect_format(b"-1 3:1 11:0.5\\n"), detect_format(b"a\\tb\\n1\\t2\\n")
     ('svmlight', 'tsv')
     """
-    for magic, found in _MAGIC.items():
+    for magic, kind in _MAGIC.items():
         if head.startswith(magic):
-            return found
+            return kind
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ValueError(f"{name}: its text is in UTF-16. Save it in UTF-8.")
     if _SAFETENSORS.match(head):

@@ -270,14 +270,14 @@ class _Survey:
         """How to interpret each column, or an error; None for a model's columns."""
         if not self.inputs:
             return None
-        rule, own = self.rows.rule, {name: self.seen[name] for name in self.inputs}
-        texts = {name: column.found for name, column in own.items() if column.found}
+        rule, inputs = self.rows.rule, {name: self.seen[name] for name in self.inputs}
+        texts = {name: column.found for name, column in inputs.items() if column.found}
         raise_together(unlikely(texts, rule, self.declared))
         return Columns(
-            [name for name, c in own.items() if c.found is None],
-            {name: len(c.found.rows) for name, c in own.items() if c.found is not None},
+            [name for name, c in inputs.items() if c.found is None],
+            {name: len(c.found.rows) for name, c in inputs.items() if c.found is not None},
             list(rule.drop),
-            {name: c.n_missing for name, c in own.items() if c.n_missing},
+            {name: c.n_missing for name, c in inputs.items() if c.n_missing},
         )
 
 

@@ -92,13 +92,13 @@ def _inputs(graph: Graph, steps: list) -> Inputs:
             "be exported. Fit the last step alone: it scales its numbers itself."
         )
     if before and isinstance(before[0], TableEncoder):
-        found = encoded_input(graph, before.pop(0))
+        inputs = encoded_input(graph, before.pop(0))
     else:
-        found = model_input(graph, classifier, columns)
-    x = found.numbers
+        inputs = model_input(graph, classifier, columns)
+    x = inputs.numbers
     for scaler in before:
         x = _scaled(graph, x, scaler)
-    return found._replace(numbers=x)
+    return inputs._replace(numbers=x)
 
 
 def _metadata(model, inputs: Inputs) -> dict[str, str]:

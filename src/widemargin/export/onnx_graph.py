@@ -134,17 +134,17 @@ class Inputs(NamedTuple):
 
     declared: dict[str, tuple]  # names to dtypes and shapes
     numbers: str  # float32 of shape (N, n_numbers)
-    places: dict[int, str]  # category indices of every categorical column
+    codes: dict[int, str]  # category indices of every categorical column
 
 
 def encoded_input(graph: Graph, encoder: TableEncoder) -> Inputs:
     """Encode columns of a table as a `TableEncoder` does."""
     columns = encoder.columns_
-    found = model_input(graph, encoder, columns)
+    inputs = model_input(graph, encoder, columns)
     parts = []
     if columns.n_numbers:
-        missing = graph("IsNaN", found.numbers)
-        filled = graph("Where", missing, encoder.fill_, graph.cast(found.numbers, np.float64))
+        missing = graph("IsNaN", inputs.numbers)
+        filled = graph("Where", missing, encoder.fill_, graph.cast(inputs.numbers, np.float64))
         scaled = graph("Mul", graph("Sub", filled, encoder.shift_), encoder.factor_)
         parts.append(graph.cast(scaled, np.float32))
     for j in sorted({*columns.categories, *columns.missing}):
@@ -153,9 +153,9 @@ def encoded_input(graph: Graph, encoder: TableEncoder) -> Inputs:
             has = graph("Gather", missing, [features.number], axis=1)
         else:  # index n is missing, n + 1 is unknown
             known = np.arange(len(features.categories) + (features.missing is not None))
-            has = graph("Equal", graph("Unsqueeze", found.places[j], [1]), known)
+            has = graph("Equal", graph("Unsqueeze", inputs.codes[j], [1]), known)
         parts.append(graph.cast(has, np.float32))
-    return Inputs(found.declared, graph("Concat", *parts, axis=1), {})
+    return Inputs(inputs.declared, graph("Concat", *parts, axis=1), {})
 
 
 def model_input(graph: Graph, model, columns: Columns) -> Inputs:
@@ -173,14 +173,14 @@ def matrix_input(d: int) -> Inputs:
 
 def table_input(graph: Graph, columns: Columns, names: list[str] | None) -> Inputs:
     """Return inputs for rows with categories: a matrix if all categories are numbers."""
-    numbers = {j: _as_numbers(own) for j, own in columns.categories.items()}
-    known = {j: own for j, own in numbers.items() if own is not None}
+    numbers = {j: _as_numbers(texts) for j, texts in columns.categories.items()}
+    known = {j: texts for j, texts in numbers.items() if texts is not None}
     if names is None and len(known) == len(numbers):
-        places = {j: _places_of_numbers(graph, j, own) for j, own in known.items()}
+        codes = {j: _codes_of_numbers(graph, j, texts) for j, texts in known.items()}
         return Inputs(
             {"X": (np.float32, ["N", columns.n_columns])},
             graph("Gather", "X", columns.numbers, axis=1),
-            places,
+            codes,
         )
     return _column_inputs(graph, columns, names or [f"x{j}" for j in range(columns.n_columns)])
 
@@ -198,42 +198,42 @@ def _column_inputs(graph: Graph, columns: Columns, names: list[str]) -> Inputs:
         name: (np.str_ if j in columns.categories else np.float32, ["N", 1])
         for j, name in enumerate(names)
     }
-    own = [names[j] for j in columns.numbers]
-    numbers = graph("Concat", *own, axis=1) if own else ""
-    places = {j: _places_of_texts(graph, names[j], c) for j, c in columns.categories.items()}
-    return Inputs(declared, numbers, places)
+    numeric = [names[j] for j in columns.numbers]
+    numbers = graph("Concat", *numeric, axis=1) if numeric else ""
+    codes = {j: _codes_of_texts(graph, names[j], c) for j, c in columns.categories.items()}
+    return Inputs(declared, numbers, codes)
 
 
-def _places_of_texts(graph: Graph, x: str, categories: tuple[str, ...]) -> str:
+def _codes_of_texts(graph: Graph, x: str, categories: tuple[str, ...]) -> str:
     n, known = len(categories), [*categories]
     missing = [text for text in _MISSING_TEXTS if text not in known]
-    places = graph.ml(
+    codes = graph.ml(
         "LabelEncoder",
         x,
         keys_strings=[*known, *missing],
         values_int64s=[*range(n), *(n for _ in missing)],
         default_int64=n + 1,
     )
-    return graph("Squeeze", places, [1])
+    return graph("Squeeze", codes, [1])
 
 
-def _places_of_numbers(graph: Graph, column: int, categories: np.ndarray) -> str:
+def _codes_of_numbers(graph: Graph, column: int, categories: np.ndarray) -> str:
     n, x = len(categories), graph("Gather", "X", column, axis=1)
-    places = graph.ml(
+    codes = graph.ml(
         "LabelEncoder",
         x,
         keys_floats=categories.tolist(),
         values_int64s=[*range(n)],
         default_int64=n + 1,
     )
-    return graph("Where", graph("IsNaN", x), np.int64(n), places)
+    return graph("Where", graph("IsNaN", x), np.int64(n), codes)
 
 
 def _as_numbers(categories: tuple[str, ...]) -> np.ndarray | None:
     """Parse categories as distinct float32 numbers; return None if that is impossible."""
     try:
-        found = np.array([float(text) for text in categories]).astype(np.float32)
+        numbers = np.array([float(text) for text in categories]).astype(np.float32)
     except ValueError:
         return None
-    distinct = len(np.unique(found)) == len(found)
-    return found if distinct and np.all(np.isfinite(found)) else None
+    distinct = len(np.unique(numbers)) == len(numbers)
+    return numbers if distinct and np.all(np.isfinite(numbers)) else None

@@ -33,8 +33,8 @@ def kernel_scores(graph: Graph, x: str, model: KernelModel | LinearModel) -> str
     rows = graph.cast(x, kernel.dtype)
     values = _kernel_values(graph, rows, kernel, vectors)
     if model.router is not None and model.combination == "routed":
-        own = graph("Equal", _cluster(graph, rows, model.router), model.cluster)
-        values = graph("Where", own, values, kernel.dtype(0))
+        same_cluster = graph("Equal", _cluster(graph, rows, model.router), model.cluster)
+        values = graph("Where", same_cluster, values, kernel.dtype(0))
     return graph("Add", _sums(graph, values, model.coef.dense()), model.intercept)
 
 

@@ -68,11 +68,13 @@ class ForeignClassifier(ClassifierMixin, BaseEstimator):
         """Split the rows into the model's features and the others."""
         X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_features=0)
         d = self.n_features_in_
-        own, others = X[:, :d], X[:, d:]
-        if own.shape[1] < d:  # sparse, because d may be huge
-            own = sp.csr_array(own)
-            own = sp.csr_array((own.data, own.indices, own.indptr), shape=(own.shape[0], d))
-        return own, others
+        known, others = X[:, :d], X[:, d:]
+        if known.shape[1] < d:  # sparse, because d may be huge
+            known = sp.csr_array(known)
+            known = sp.csr_array(
+                (known.data, known.indices, known.indptr), shape=(known.shape[0], d)
+            )
+        return known, others
 
 
 class LibsvmSVC(ForeignClassifier):
@@ -107,8 +109,8 @@ class LibsvmSVC(ForeignClassifier):
 
     def pair_values(self, X) -> np.ndarray:
         """Return LIBSVM's decision values of pairs of ``labels_``, positive for the first."""
-        own, others = self._rows(X)
-        values = self.model_.decision(own, Host(effective_n_jobs(self.n_jobs)))
+        known, others = self._rows(X)
+        values = self.model_.decision(known, Host(effective_n_jobs(self.n_jobs)))
         if self.kernel_ == "rbf" and others.shape[1]:  # unknown features only add to distances
             squares = others.multiply(others) if sp.issparse(others) else np.square(others)
             far = np.asarray(squares.sum(axis=1)).ravel()
@@ -156,8 +158,8 @@ class LiblinearClassifier(ForeignClassifier):
 
     def values(self, X) -> np.ndarray:
         """Return LIBLINEAR's decision values, in the order of ``labels_``; one column for two."""
-        own, _ = self._rows(X)  # other features have no weight
-        return np.asarray(own @ self.weights_) + self.intercept_
+        known, _ = self._rows(X)  # other features have no weight
+        return np.asarray(known @ self.weights_) + self.intercept_
 
     def _of_labels(self, X) -> np.ndarray:
         """Return a column per label."""
@@ -183,8 +185,8 @@ class LiblinearClassifier(ForeignClassifier):
     def predict_proba(self, X) -> np.ndarray:
         """Return the probabilities of ``classes_`` that LIBLINEAR's predict -b 1 writes."""
         one = np.ones(1)
-        found = sigmoid(self._of_labels(X), -one, 0 * one)
-        return self._in_order(found / found.sum(axis=1, keepdims=True))
+        odds = sigmoid(self._of_labels(X), -one, 0 * one)
+        return self._in_order(odds / odds.sum(axis=1, keepdims=True))
 
 
 def _kernel(text: SvmText) -> DotKernel:
@@ -264,10 +266,10 @@ def _coupled_block(pairs: np.ndarray, n_classes: int) -> np.ndarray:
 def _sweep(Q: np.ndarray, p: np.ndarray, Qp: np.ndarray, pQp: np.ndarray) -> np.ndarray:
     """Update every class once and normalise after each."""
     for t in range(p.shape[1]):
-        own = Q[:, t, t]
-        step = (pQp - Qp[:, t]) / own
+        diagonal = Q[:, t, t]
+        step = (pQp - Qp[:, t]) / diagonal
         p[:, t] += step
-        pQp = (pQp + step * (step * own + 2 * Qp[:, t])) / np.square(1 + step)
+        pQp = (pQp + step * (step * diagonal + 2 * Qp[:, t])) / np.square(1 + step)
         Qp = (Qp + step[:, None] * Q[:, t]) / (1 + step)[:, None]
         p /= (1 + step)[:, None]
     return p

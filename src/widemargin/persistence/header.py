@@ -136,11 +136,11 @@ def unpack_training(training: Fields) -> FitRecord:
     )
 
 
-def unpack_record(training: Fields, own: Fields, measure: str) -> FitRecord:
+def unpack_record(training: Fields, inner: Fields, measure: str) -> FitRecord:
     record = unpack_training(training)
     more: dict[str, Any] = {
-        "history": [_run(own, run) for run in own.items("history")],
-        measure: own.number(measure, finite=False),
+        "history": [_run(inner, run) for run in inner.items("history")],
+        measure: inner.number(measure, finite=False),
     }
     return replace(record, **more)
 
@@ -161,7 +161,7 @@ def _record(record: Fields) -> dict:
 def pack_columns(columns: Columns) -> dict:
     return {
         "missing": sorted(columns.missing),
-        "categories": [[column, list(own)] for column, own in columns.categories.items()],
+        "categories": [[column, list(names)] for column, names in columns.categories.items()],
     }
 
 
@@ -177,11 +177,11 @@ def unpack_columns(fields: Fields, n_columns: int) -> Columns:
     are_pairs = all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
     if not are_pairs or not _ascend([column for column, _ in pairs], n_columns):
         raise inner.fault("categories", f"pairs of a column, {below}, and its texts")
-    for _, own in pairs:
-        texts = isinstance(own, list) and all(isinstance(text, str) for text in own)
-        if not texts or any(a >= b for a, b in pairwise(own)):
+    for _, names in pairs:
+        texts = isinstance(names, list) and all(isinstance(text, str) for text in names)
+        if not texts or any(a >= b for a, b in pairwise(names)):
             raise inner.fault("categories", "different texts for every column, in ascending order")
-    return Columns(n_columns, {column: tuple(own) for column, own in pairs}, frozenset(missing))
+    return Columns(n_columns, {column: tuple(names) for column, names in pairs}, frozenset(missing))
 
 
 def _ascend(numbers: list, end: int) -> bool:

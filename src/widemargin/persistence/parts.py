@@ -35,9 +35,9 @@ _MOST_FEATURES = 2**31 - 1
 def pack_part(part: Any) -> tuple[dict, dict[str, np.ndarray]]:
     """Pack a fitted part of a pipeline."""
     check_is_fitted(part)
-    own, arrays = (pack_encoder if type(part) is TableEncoder else pack_scaler)(part)
+    fields, arrays = (pack_encoder if type(part) is TableEncoder else pack_scaler)(part)
     check_finite(type(part).__name__, arrays)
-    return {"kind": type(part).__name__, **pack_features(part), "own": own}, arrays
+    return {"kind": type(part).__name__, **pack_features(part), "own": fields}, arrays
 
 
 def pack_steps(steps, pack) -> tuple[dict, dict[str, np.ndarray]]:
@@ -45,9 +45,9 @@ def pack_steps(steps, pack) -> tuple[dict, dict[str, np.ndarray]]:
     headers: list[dict] = []
     arrays: dict[str, np.ndarray] = {}
     for k, (name, step) in enumerate(steps):
-        header, own = pack(step)
+        header, step_arrays = pack(step)
         headers.append({"name": name, **header})
-        arrays |= {f"{k}/{key}": array for key, array in own.items()}
+        arrays |= {f"{k}/{key}": array for key, array in step_arrays.items()}
     return {"kind": "Pipeline", "steps": headers}, arrays
 
 
@@ -67,12 +67,12 @@ def check_finite(what: str, arrays: dict[str, np.ndarray]) -> None:
 def unpack_part(fields: Fields, arrays: Arrays) -> Any:
     """Unpack a part whose kind has been checked."""
     kind, d = fields.text("kind"), unpack_width(fields, arrays)
-    own = fields.inner("own")
+    inner = fields.inner("own")
     names = feature_names(fields, d) if fields.has("feature_names") else None
     if kind == TableEncoder.__name__:
-        part = unpack_encoder(own, arrays, d)
+        part = unpack_encoder(inner, arrays, d)
     else:
-        part = unpack_scaler(kind, own, arrays, d)
+        part = unpack_scaler(kind, inner, arrays, d)
     part.n_features_in_ = d
     if names is not None:
         part.feature_names_in_ = np.array(names, dtype=object)
@@ -129,13 +129,13 @@ def unpack_encoder(fields: Fields, arrays: Arrays, d: int) -> TableEncoder:
         raise fields.fault("is_date", f"true or false for each of {columns.n_numbers} columns")
     encoder.dates_ = tuple(columns.numbers[np.array(is_date, dtype=bool)].tolist())
     size = (columns.n_numbers,)
-    found = {name: arrays.take(name, (np.float64,), size) for name in ("low", "high", "total")}
+    ranges = {name: arrays.take(name, (np.float64,), size) for name in ("low", "high", "total")}
     n = arrays.take("n", (np.int64,), size)
-    if np.any(found["low"] > found["high"]) or np.any(n < 0):
+    if np.any(ranges["low"] > ranges["high"]) or np.any(n < 0):
         raise arrays.fault("low", "is above high, or n below 0")
     arrays.budget.check(8 * columns.n_features, f"a row of its {columns.n_features} features takes")
     dtype = np.dtype(fields.text("dtype", _DTYPES))
-    encoder._settle(columns, Ranges(**found, n=n), dtype, fields.flag("sparse"))
+    encoder._settle(columns, Ranges(**ranges, n=n), dtype, fields.flag("sparse"))
     return encoder
 
 

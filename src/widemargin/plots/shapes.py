@@ -136,9 +136,9 @@ def _chosen(explained: Explanation, class_label) -> tuple[np.ndarray, np.ndarray
         return drawn, np.eye(len(known))[:, : len(drawn)]
     if class_label not in every.tolist():
         raise ValueError(f"class_label={class_label!r} is not in {every.tolist()}.")
-    mine = (every == class_label).astype(np.float64)
-    readout = mine[:, None] if len(every) > 2 else np.array([[mine[1] - mine[0]]])
-    return every[mine > 0], readout
+    chosen = (every == class_label).astype(np.float64)
+    readout = chosen[:, None] if len(every) > 2 else np.array([[chosen[1] - chosen[0]]])
+    return every[chosen > 0], readout
 
 
 def _label(classes: np.ndarray) -> str:
@@ -192,11 +192,11 @@ def _draw_categories(ax, shape: Shape, classes: np.ndarray, spread) -> str:
     shown = np.argsort(-shape.share, kind="stable")[:_MOST_CATEGORIES]
     width = 0.8 / len(classes)
     for k, label in enumerate(classes):
-        place = np.arange(len(shown)) + (k - (len(classes) - 1) / 2) * width
-        ax.bar(place, shape.scores[shown, k], width, label=short(label))
+        positions = np.arange(len(shown)) + (k - (len(classes) - 1) / 2) * width
+        ax.bar(positions, shape.scores[shown, k], width, label=short(label))
         if spread is not None:
             ax.vlines(
-                place,
+                positions,
                 spread[0][shown, k],
                 spread[1][shown, k],
                 color=ax.spines["left"].get_edgecolor(),

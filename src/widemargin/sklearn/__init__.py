@@ -31,5 +31,5 @@ def unpatch() -> None:
 
 
 def _put(classes: Mapping[str, object]) -> None:
-    for name, found in classes.items():
-        setattr(sklearn.svm, name, found)
+    for name, cls in classes.items():
+        setattr(sklearn.svm, name, cls)

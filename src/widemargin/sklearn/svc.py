@@ -82,21 +82,21 @@ class SVC(svm.SVC):
         weight = np.ones(len(y)) if len(sample_weight) == 0 else sample_weight
         weight = np.maximum(weight, 0) * self.class_weight_[y.astype(np.intp)]
         self._check_weights(y, weight)
-        found = self._solved(X, y, weight)
+        machine = self._solved(X, y, weight)
         sign = -1.0 if len(self.classes_) == 2 else 1.0  # of LIBSVM: the first class is positive
-        self.support_ = found.support_.astype(np.int32)
-        self._n_support = found.n_support_.astype(np.int32)
-        self.intercept_ = sign * found.intercept_
+        self.support_ = machine.support_.astype(np.int32)
+        self._n_support = machine.n_support_.astype(np.int32)
+        self.intercept_ = sign * machine.intercept_
         self._probA = self._probB = np.empty(0)
-        self._num_iter = found.n_iter_.astype(np.int32)
-        self.fit_status_ = int(found.duality_gap_ > self.tol)
+        self._num_iter = machine.n_iter_.astype(np.int32)
+        self.fit_status_ = int(machine.duality_gap_ > self.tol)
         self.support_vectors_ = np.empty((0, 0)) if self._is_matrix else X[self.support_]
-        self.dual_coef_ = sign * found.dual_coef_
+        self.dual_coef_ = sign * machine.dual_coef_
         if self._sparse:
             self.dual_coef_ = _with_zeros(self.dual_coef_.toarray(), type(X))
         if self.fit_status_:
             warn_user(
-                f"The relative duality gap is {found.duality_gap_:.2g}, above the tolerance of "
+                f"The relative duality gap is {machine.duality_gap_:.2g}, above the tolerance of "
                 f"{self.tol:g}. Scale the features, or decrease C.",
                 ConvergenceWarning,
             )
