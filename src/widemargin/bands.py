@@ -49,7 +49,7 @@ def shape_bands(
     coverage : float, default=0.9
         The share of the copies between ``low`` and ``high``.
     names : sequence of str, default=None
-        Of the features.
+        Names of the features.
     random_state : int or RandomState, default=0
 
     Returns

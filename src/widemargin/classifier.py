@@ -103,6 +103,6 @@ def _check_one_kind(y) -> None:
     kinds = {type(label).__name__ for label in labels if not isinstance(label, str)}
     if kinds and any(isinstance(label, str) for label in labels):
         raise ValueError(
-            f"y has labels that are text beside others ({', '.join(sorted(kinds))}). Make all of "
-            "them text, or all numbers."
+            f"y mixes text labels with others ({', '.join(sorted(kinds))}). Make all of them text, "
+            "or all numbers."
         )

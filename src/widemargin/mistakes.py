@@ -62,7 +62,7 @@ def worst_mistakes(
     y : array-like of shape (n_samples,)
     most : int, default=5
     names : sequence of str, default=None
-        Of the features.
+        Names of the features.
 
     Examples
     --------

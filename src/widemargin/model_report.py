@@ -30,7 +30,7 @@ from widemargin.pages import (
     tiles,
     write_page,
 )
-from widemargin.pairs import PairsTold, missed_pairs
+from widemargin.pairs import PairsSummary, missed_pairs
 from widemargin.plots import (
     plot_convergence,
     plot_importance,
@@ -73,7 +73,7 @@ def write_report(
     path : path
         The file to write, such as ``report.html``.
     names : sequence of str, default=None
-        Of the features, where the model does not know better.
+        Names of the features, if the model has none.
     title : str, default="A model"
     training : tuple of X and y, default=None
         The training rows: 20 copies are fitted to bootstrap samples of them,
@@ -213,8 +213,8 @@ def _calibration(subject: Subject) -> tuple[str, Html]:
         )
     else:
         text = (
-            "Decision values are no probabilities, but the larger they are, the more often they "
-            "should be right. CalibratedClassifierCV turns them into probabilities."
+            "Decision values are not probabilities, but larger ones should be right more often. "
+            "CalibratedClassifierCV turns them into probabilities."
         )
     ends = f"from {bins.share[0]:.2f} to {bins.share[-1]:.2f}"
     alt = f"Share of rows ({bins.event}) against the {bins.of}: {ends}."
@@ -266,7 +266,9 @@ def _shapes(subject: Subject, bands: Bands | None) -> tuple[str, Html]:
 def _pairs(subject: Subject) -> tuple[str, Html]:
     title = "Pairs that the model misses"
     if len(subject.y) < _FEWEST_FOR_PAIRS or len(subject.terms) < 2:
-        return section(title, tag("p", f"Sought on {_FEWEST_FOR_PAIRS} rows or more of 2 columns."))
+        return section(
+            title, tag("p", f"This needs {_FEWEST_FOR_PAIRS} rows or more, and 2 columns.")
+        )
     pairs = missed_pairs(subject.model, subject.X, subject.y, names=subject.names)
     outstanding = [pair for pair in pairs if pair.stands_out]
     classes = subject.machine.classes_
@@ -278,7 +280,7 @@ def _pairs(subject: Subject) -> tuple[str, Html]:
         )
         for pair in outstanding[:_MOST_PAIRS]
     ]
-    summary = PairsTold.of(pairs)
+    summary = PairsSummary.of(pairs)
     measured = "Measured on rows that the patterns were not learned from"
     listed = [table(summary.header, summary.rows, measured)] if summary.rows else []
     return section(title, tag("p", summary.verdict), grid(*maps), *listed)
@@ -289,15 +291,15 @@ def _mistakes(subject: Subject) -> tuple[str, Html]:
     if not mistakes:
         return section("Worst mistakes", tag("p", "There are none on these rows."))
     text = (
-        "Rows of which the model is most wrongly sure. Rows count from 1. The lead is by how much "
-        "the predicted class is ahead of the true one, or the decision value beyond 0; others are "
-        "the remaining columns and the intercept."
+        "The model's most confident mistakes. Rows count from 1. The lead is the decision value of "
+        "the predicted class minus that of the true one, or its distance from 0; others are the "
+        "remaining columns and the intercept."
     )
     return section("Worst mistakes", tag("p", text), grid(*map(_mistake, mistakes)))
 
 
 def _mistake(mistake: Mistake) -> Html:
-    title = f"Row {mistake.row + 1:,}: {mistake.predicted}, in truth {mistake.truth}"
+    title = f"Row {mistake.row + 1:,}: predicted {mistake.predicted}, true class {mistake.truth}"
     lead = f"lead {mistake.lead:.3g}"
     if not mistake.reasons:
         return tag("p", tag("b", title), f"; {lead}")

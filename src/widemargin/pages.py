@@ -68,7 +68,7 @@ class Html(str):
 
 
 def escaped(value: object) -> Html:
-    """Anything as text of a page.
+    """Convert anything to text of a page.
 
     >>> escaped("<script>"), escaped(Html("<b>"))
     ('&lt;script&gt;', '<b>')
@@ -77,7 +77,7 @@ def escaped(value: object) -> Html:
 
 
 def tag(name: str, *content: object, **attributes: object) -> Html:
-    """An element; ``class_`` is the attribute class, ``aria_label`` aria-label.
+    """Return an element; ``class_`` is the attribute class, ``aria_label`` aria-label.
 
     >>> tag("p", "a < b", tag("b", 1), class_="soft")
     '<p class="soft">a &lt; b<b>1</b></p>'

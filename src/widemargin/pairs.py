@@ -74,7 +74,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class PairsTold:
+class PairsSummary:
     """A verdict on pairs for people, and a table of those that explain anything."""
 
     verdict: str
@@ -82,10 +82,10 @@ class PairsTold:
     rows: list[list[str]]
 
     @classmethod
-    def of(cls, pairs: Sequence[Pair]) -> PairsTold:
+    def of(cls, pairs: Sequence[Pair]) -> PairsSummary:
         """
-        >>> PairsTold.of([]).verdict
-        'No pair of columns stands out of the noise: a general kernel has little to gain here.'
+        >>> PairsSummary.of([]).verdict
+        'No pair of columns stands out from the noise: a general kernel has little to gain here.'
         """
         rows = [
             [pair.name, share, "yes" if pair.stands_out else "no"]
@@ -99,15 +99,15 @@ class PairsTold:
             )
         elif any(pair.strength > _WORTH_A_TRY for pair in pairs):
             verdict = (
-                "No pair of columns stands out of the noise, but the rows are too few to tell: "
+                "No pair of columns stands out from the noise, but the rows are too few to tell: "
                 "use more rows, or try KernelSVC."
             )
         else:
             verdict = (
-                "No pair of columns stands out of the noise: a general kernel has little to gain "
+                "No pair of columns stands out from the noise: a general kernel has little to gain "
                 "here."
             )
-        return cls(verdict, ("pair", "explains of what is left", "stands out of noise"), rows)
+        return cls(verdict, ("pair", "share of the residual", "stands out from noise"), rows)
 
 
 def missed_pairs(
@@ -129,7 +129,7 @@ def missed_pairs(
         Number of pairs to return.  All pairs of the 2,000 most important terms are screened, in
         bounded time, and the best 30 tested.
     names : sequence of str, default=None
-        Of the features.
+        Names of the features.
     random_state : int or RandomState, default=0
         Selects the half of the rows to learn patterns on.
 

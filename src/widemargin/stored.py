@@ -79,7 +79,7 @@ def _opened(file: Path | Scratch) -> Iterator[int]:
     try:
         opened = open_plain(file)
     except FileNotFoundError as error:
-        reason = "No such file here; workers have to see the folder of a store, under the same name"
+        reason = "No such file here; workers must see the folder of a store under the same path"
         raise FileNotFoundError(error.errno, reason, str(file)) from None
     with opened:
         yield opened.fileno()

@@ -159,7 +159,7 @@ class ExplanationMixin:
             variables).  Without it, the error is that of the tables on all pairs of bins.
         features : sequence of int, default=None
             With X: the features j whose g_j(t) = sum_i a_i y_i k(t, x_ij) is compared with the
-            table's, on the bins' grid (PmSVM-LUT, Tables 1 and 2).  All by default, but for
+            table's, on the bins' grid (PmSVM-LUT, Tables 1 and 2).  All by default, except
             columns of categories, which have no grid.
 
         Returns

@@ -97,7 +97,7 @@ def read_new(estimator, X, columns: Columns, missing: str = "contribute nothing"
     unseen = {j: _unseen(texts[j], values) for j, values in codes.items() if UNSEEN in values}
     if unseen:
         warn_user(
-            "Categories that the training data did not have count as none of their column's: "
+            "Categories that the training data did not have are ignored: "
             + _by_column(estimator, unseen),
             UnseenWarning,
         )
@@ -117,8 +117,8 @@ def _ask_about_identifiers(estimator, X: np.ndarray, columns: set[int]) -> None:
     if unique:
         named = listed([str(column_name(estimator, j)) for j in unique], _MOST_NAMED)
         message = (
-            "Different in every row: {named}. Does that describe a row, or only number it? In "
-            "that case leave it out, for example where a table is read, with {drop}."
+            "Different in every row: {named}. If such a column only numbers the rows, leave it "
+            "out, for example with {drop} when the table is read."
         )
         drop = Parameter("drop", [str(estimator.feature_names_in_[j]) for j in unique])
         warn_user(Message(message, named=named, drop=drop), IdentifierWarning)
@@ -169,8 +169,7 @@ def _texts(estimator, X) -> dict[int, Text]:
     columns = _positions("categorical_features", wanted, X)
     if columns and sp.issparse(X):
         raise ValueError(
-            "categorical_features needs columns that are there in every row: make X dense, or "
-            "give it as a data frame."
+            "Sparse X cannot have categorical_features: make it dense, or pass a data frame."
         )
     return {j: text_column(X, j) for j in columns}
 

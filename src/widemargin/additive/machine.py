@@ -278,7 +278,7 @@ def warn_of_negative(learned) -> None:
         warn_user(
             Message(
                 "{kernel} is for amounts, and {n} columns have negative values: each of these has "
-                "been shifted to start at 0. Use {other} if the features are no amounts.",
+                "been shifted to start at 0. Use {other} if the features are not amounts.",
                 kernel=Parameter("kernel", learned.kernel),
                 n=n_negative,
                 other=Parameter("kernel", "intersection"),

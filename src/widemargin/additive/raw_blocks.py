@@ -192,7 +192,7 @@ class _Reader:
         d, sparse = X.shape[1], sp.issparse(X)
         if self._sparse not in (None, sparse):
             raise ValueError(
-                "Chunks must be all dense or all sparse: that which begins with row "
+                "Chunks must be all dense or all sparse: the one that begins with row "
                 f"{self._n_rows} is {'sparse' if sparse else 'dense'}."
             )
         widest = self._n_features if self._fixed or not sparse else d

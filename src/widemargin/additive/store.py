@@ -90,7 +90,7 @@ class BlockStore(Store):
         if not self._manifest.complete:
             raise ValueError(
                 f"The store {str(folder)!r} is not finished. Build it again from the same data: "
-                "what is there is kept."
+                "finished blocks are kept."
             )
         self._entries = self._manifest.blocks[: self._manifest.n_finished]
         self._codes = None
@@ -307,9 +307,7 @@ class BlockStore(Store):
         return f"BlockStore({n} x {d}, {len(self.classes)} classes, {self.nbytes / 1e6:.1f} MB)"
 
     def __array__(self, *args, **kwargs) -> NoReturn:
-        raise TypeError(
-            "A BlockStore is no array: AdditiveSVC and KernelSVC fit it, other estimators do not."
-        )
+        raise TypeError("A BlockStore is not an array: only AdditiveSVC and KernelSVC can fit it.")
 
     def check_settings(self, asked: dict[str, Any]) -> None:
         """Refuse settings of an estimator that differ from the store's."""

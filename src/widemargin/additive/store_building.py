@@ -146,8 +146,8 @@ def _keeping_what_is_there(folder: Folder) -> Iterator[None]:
             raise
         raise OSError(
             error.errno,
-            f"{error.strerror}. The blocks that are finished are kept: make room, and build the "
-            "store again to go on",
+            f"{error.strerror}. Finished blocks are kept: free some space, and build the store "
+            "again to continue",
             error.filename or str(folder),
         ) from None
 
@@ -214,8 +214,8 @@ class _Building:
                 self.steps.told("reading", n_rows, 0)
         except _OtherDataError:
             raise ValueError(
-                f"{str(self.folder)!r} was begun with other data: the rows from {n_rows} on are "
-                "not those that are there. Delete it to start afresh."
+                f"{str(self.folder)!r} was begun with other data: the rows from {n_rows} on "
+                "differ from the stored ones. Delete it to start afresh."
             ) from None
         if n_blocks < max(len(there), 1):
             raise ValueError(

@@ -117,8 +117,8 @@ def _order_in(store: BlockStore, layout: Layout) -> list[int] | None:
     base = {store.notes.get("zero_based"), layout.zero_based}
     if base == {True, False}:
         raise UsageError(
-            f"{store.folder}: its features are not counted from {int(not layout.zero_based)}, as "
-            f"those of the model are. {way_out}"
+            f"{store.folder}: its features count from {int(bool(layout.zero_based))}, those of "
+            f"the model from {int(not layout.zero_based)}. {way_out}"
         )
     names, wanted = store.feature_names, layout.columns
     if names is None or not isinstance(wanted, list) or names == wanted:
@@ -185,9 +185,9 @@ def densified_for(model, X):
         return X
     if X.shape[0] * X.shape[1] * 8 > min(_MOST_DENSE, free_memory()):
         raise ValueError(
-            f"{X.shape[0]} x {X.shape[1]} values are too many to fill in the zeros, which this "
-            "scaling or kernel takes. Scale with maxabs; of the general kernels rbf, poly and "
-            "sigmoid take sparse data."
+            f"{X.shape[0]} x {X.shape[1]} values are too many to fill in the zeros, as this "
+            "scaling or kernel requires. Scale with maxabs; among the general kernels, rbf, poly "
+            "and sigmoid accept sparse data."
         )
     return X.toarray()
 

@@ -23,7 +23,7 @@ from widemargin.data import Dataset
 from widemargin.data.ranges import is_range_file, read_range
 from widemargin.libsvm.predictors import ForeignClassifier
 from widemargin.machine import changed_and_default_parameters
-from widemargin.pairs import Pair, PairsTold, missed_pairs
+from widemargin.pairs import Pair, PairsSummary, missed_pairs
 from widemargin.persistence import Header, MissingKernelError, read_header
 from widemargin.terms import explain
 
@@ -172,13 +172,13 @@ def _pairs(fitted, memory: Memory, drawing: Drawing, data: Dataset | None) -> li
     """Print the pairs with their strengths and return those to draw."""
     if data is None or drawing.data is None:
         raise UsageError(
-            "--what pairs needs rows with labels, preferably new ones: name them with --data."
+            "--what pairs needs labelled rows, preferably new ones: pass them with --data."
         )
     y = labels_for(drawing.data, data, fitted)
     pairs = missed_pairs(fitted, densified_for(fitted, data.X), y, names=memory.names)
     if not pairs:
         raise ValueError("The model has only one column, so there are no pairs.")
-    summary = PairsTold.of(pairs)
+    summary = PairsSummary.of(pairs)
     if summary.rows:
         print_table(list(summary.header), summary.rows)
     print(summary.verdict)

@@ -166,7 +166,7 @@ def stream_svmlight(
             if has_qid is not None:  # pieces were already returned
                 problem, way_out = " from some row on", "Read the file as a whole."
             elif not file.seekable():
-                problem = ", which takes a second look at the file, and a pipe cannot be read twice"
+                problem = ", which takes a second pass, and a pipe cannot be read twice"
                 way_out = "Save it to a file first."
             else:
                 file.seek(start)

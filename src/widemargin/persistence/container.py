@@ -146,8 +146,8 @@ def _strict_header(text: str, path, budget: Budget) -> dict:
     version = header.get("format")
     if type(version) is not int or version != FORMAT:
         raise ValueError(
-            f"{str(path)!r} is a model of format {shown(version)}; this version of widemargin reads "
-            f"format {FORMAT}. Load it with the version that wrote it."
+            f"{str(path)!r} is a model of format {shown(version)}; this version of widemargin "
+            f"reads format {FORMAT}. Load it with the version that wrote it."
         )
     return header
 

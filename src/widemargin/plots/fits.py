@@ -46,7 +46,7 @@ def plot_convergence(model, *, ax: Axes | None = None) -> Axes:
             axis.plot(np.flatnonzero(shown) + 1, gaps[shown], lw=1, alpha=0.8, marker=".", ms=3)
             drawn += [gaps[shown].min(), gaps[shown].max()]
     if not drawn:
-        raise ValueError("This model has no recorded steps to plot; early models never have.")
+        raise ValueError("This model has no recorded steps to plot; early models have none.")
     axis.axhline(model.tol, color=GREY, ls="--", lw=0.8)
     above_line = {"xytext": (0, 3), "textcoords": "offset points"}
     axis.annotate(

@@ -49,7 +49,7 @@ def plot_shape(
     class_label : object, default=None
         Only this class; by default all, or the second of two.
     names : sequence of str, default=None
-        Of the features.
+        Names of the features.
     bands : Bands, default=None
         Variation of the term with the training rows, from `widemargin.bands.shape_bands`.  Drawn
         for up to three classes.
@@ -235,7 +235,7 @@ def plot_importance(model, *, ax: Axes | None = None, names=None, X=None, most: 
     model : AdditiveSVC, Pipeline or Explanation
     ax : Axes, default=None
     names : sequence of str, default=None
-        Of the features.
+        Names of the features.
     X : array-like or sparse matrix, default=None
         Data to measure importance on, instead of the training data.
     most : int, default=20

@@ -21,12 +21,12 @@ _THEIRS = {name: getattr(sklearn.svm, name) for name in _OURS}
 
 
 def patch() -> None:
-    """Put our classes under `sklearn.svm`, for all imports from there that follow."""
+    """Replace scikit-learn's classes in `sklearn.svm`, for all later imports."""
     _put(_OURS)
 
 
 def unpatch() -> None:
-    """Put scikit-learn's own classes back."""
+    """Restore scikit-learn's own classes."""
     _put(_THEIRS)
 
 
