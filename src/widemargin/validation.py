@@ -59,9 +59,8 @@ def check_number(
 ) -> None:
     """Raise unless ``value`` is a number with low <= value <= high and value > above."""
     plain = type(value) is int or (type(value) is float and not integer)
-    kind = (
-        numbers.Integral if integer else numbers.Real
-    )  # isinstance of ABCs is slow, so only for other types
+    # `isinstance` of these classes is slow, so it is only for other types.
+    kind = numbers.Integral if integer else numbers.Real
     if not plain and (not isinstance(value, kind) or isinstance(value, (bool, np.bool_))):
         wanted = "an integer" if integer else "a number"
         raise TypeError(f"{name} must be {wanted}, got {value!r}.")

@@ -16,6 +16,7 @@ import numpy as np
 from widemargin.additive.problem import (
     LANES,
     BoxProblem,
+    DualProblem,
     SharedProblem,
     SimplexProblem,
     aligned,
@@ -75,7 +76,7 @@ class BatchTask:
         assert self.shared.exact is not None
         return replace(self, shared=self.shared.exact)
 
-    def problem(self, weights: np.ndarray) -> BoxProblem | SimplexProblem:
+    def problem(self, weights: np.ndarray) -> DualProblem:
         kind = SimplexProblem if self.shared.layout.simplex else BoxProblem
         return kind(self.shared, self.targets, weights, self.n_threads)
 
@@ -123,12 +124,12 @@ def make_batches(
             number=k,
             blocks=slice(n_blocks) if shared.layout.simplex else slice(k, k + 1),
             shared=shared,
-            targets=targets[:, mine],
-            start=None if start is None else start[:, mine],
+            targets=targets[:, columns],
+            start=None if start is None else start[:, columns],
             seed=seeds[k],
             stopping=stopping,
         )
-        for k, mine in enumerate(outputs)
+        for k, columns in enumerate(outputs)
     ]
 
 
@@ -163,53 +164,53 @@ class Judge:
     model.  Variables are converted to double a few rows at a time, to save memory.
     """
 
-    def __init__(self, exact: BatchTask, found: BoxProblem | SimplexProblem, control: Control):
-        self._exact, self._found, self._control = exact, found, control
+    def __init__(self, exact: BatchTask, single: DualProblem, control: Control):
+        self._exact, self._single, self._control = exact, single, control
         self.weights = exact.shared.tables.weights(exact.targets.shape[1])
-        self.bias = aligned(found.bias.shape, np.float64)
+        self.bias = aligned(single.bias.shape, np.float64)
 
     def __call__(self) -> Certificate:
         self.weights[...], self.bias[...] = 0, 0
         for rows, problem in self._slices():
-            problem.start(self._found.coef[rows], self._control)
+            problem.start(self._single.coef[rows], self._control)
         sums = measured_sums(self._placed_slices(), self._control)
-        return Certificate.from_account(sums, self._found.n_problems)
+        return Certificate.from_account(sums, self._single.n_problems)
 
-    def problem(self) -> BoxProblem | SimplexProblem:
+    def problem(self) -> DualProblem:
         """Return the double problem of all rows, at the last measurement."""
         problem = self._of(self._exact.shared)
-        problem.assign(self._found.coef)
+        problem.assign(self._single.coef)
         return problem
 
-    def _of(self, shared: SharedProblem) -> BoxProblem | SimplexProblem:
+    def _of(self, shared: SharedProblem) -> DualProblem:
         problem = replace(self._exact, shared=shared).problem(self.weights)
         problem.bias = self.bias
         return problem
 
-    def _slices(self) -> Iterator[tuple[slice, BoxProblem | SimplexProblem]]:
+    def _slices(self) -> Iterator[tuple[slice, DualProblem]]:
         for rows, shared in self._exact.shared.slices():
             yield rows, self._of(shared)
 
-    def _placed_slices(self) -> Iterator[BoxProblem | SimplexProblem]:
+    def _placed_slices(self) -> Iterator[DualProblem]:
         for rows, problem in self._slices():
-            problem.assign(self._found.coef[rows])
+            problem.assign(self._single.coef[rows])
             yield problem
 
 
 def _go_on(
-    found: Outcome,
-    exact: BoxProblem | SimplexProblem,
+    outcome: Outcome,
+    exact: DualProblem,
     stopping: Stopping,
     rng: np.random.Generator,
     control: Control,
 ) -> Outcome:
     """Continue in double precision, because single precision hid a gap."""
-    left = stopping.max_iter - found.n_iter
+    left = stopping.max_iter - outcome.n_iter
     if left <= 0:
-        return found
+        return outcome
     again = minimise(exact, replace(stopping, max_iter=left), rng, control)
-    history = found.history + continued(found.history, again.history)
-    return replace(again, n_iter=found.n_iter + again.n_iter, history=history)
+    history = outcome.history + continued(outcome.history, again.history)
+    return replace(again, n_iter=outcome.n_iter + again.n_iter, history=history)
 
 
 def solve_batches(

@@ -131,22 +131,11 @@ def make_tables(
     rank: int | str = "auto",
     sparse: bool = False,
 ) -> Tables:
-    """Factorise a scalar kernel on the bin representatives.
+    """Factorise a scalar kernel on the bin representatives, by how often each bin occurs.
 
-    Parameters
-    ----------
-    kernel : ScalarKernel
-    representatives : ndarray of shape (b + 1,)
-        Bin values; entry 0 stands for absent values.
-    weight : ndarray of shape (b + 1,)
-        How often each bin occurs.
-    approximation : str
-        One of `APPROXIMATIONS`.
-    rank : int or "auto"
-        Numbers per bin.  The polynomial methods have degree ``rank - 1``, the Fourier map
-        ``(rank - 1) / 2`` frequencies; "pmsvm" accepts 3 only and "unary" has no rank.
-    sparse : bool
-        Whether absent values occur, so that k(0, y) must vanish.
+    Entry 0 stands for absent values; if such values occur (``sparse``), k(0, y) must vanish.
+    ``rank`` is numbers per bin: the polynomial methods have degree ``rank - 1``, the Fourier map
+    ``(rank - 1) / 2`` frequencies; "pmsvm" accepts 3 only and "unary" has no rank.
     """
     t = representatives[1:]
     if approximation == "unary":
