@@ -1,8 +1,9 @@
-"""Map classes to outputs, and outputs back to scores of classes.
+"""Map targets to outputs, and outputs back to scores of classes or to numbers.
 
 A machine learns outputs, each a two-class problem.  A `Coding` gives every class its target in each
 output, +1, -1, or 0 if the class does not take part (Allwein, Schapire and Singer 2000), and turns
-decision values of outputs back into scores of classes.
+decision values of outputs back into scores of classes.  Targets that are numbers are outputs
+themselves (`Numbers`).
 """
 
 from __future__ import annotations
@@ -190,12 +191,43 @@ def _sides(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """Outputs that are numbers: what a `Coding` is to classes.
+
+    A machine learns targets that are centred and divided by a scale, for each output.
+
+    Examples
+    --------
+    >>> coding = Numbers(np.array([20.0]), np.array([4.0]))
+    >>> coding.scores(np.array([[19.5], [21.0]]))
+    array([19.5, 21. ])
+    """
+
+    centre: np.ndarray
+    scale: np.ndarray
+    several: bool = False  # whether y had a column per output
+
+    multi_class = "numbers"
+    n_classes = 1
+    votes = False
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.centre)
+
+    def scores(self, outputs: np.ndarray) -> np.ndarray:
+        """Turn outputs on the last axis into what ``predict`` returns."""
+        return outputs if self.several else outputs[..., 0]
+
+
+@dataclass(frozen=True)
 class Targets:
     """Rows that take part in a fit, with weights and targets."""
 
     X: Any
     weight: np.ndarray  # positive
     present: np.ndarray  # indices of the rows in X
-    label: np.ndarray  # row of ``coding.targets`` for each row
-    coding: Coding
+    label: np.ndarray  # row of ``coding.targets`` for each row; 0 where targets are numbers
+    coding: Any  # Coding or Numbers
     fitted: dict[str, Any]  # attributes for the estimator, such as ``classes_``
+    value: np.ndarray | None = None  # numbers, as `Numbers` scales them, (n_rows, n_outputs)

@@ -1,0 +1,96 @@
+"""Machines whose targets are numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from widemargin.errors import Message, Parameter, warn_user
+from widemargin.multiclass import Numbers, Targets
+from widemargin.validation import numeric_targets, sample_weights
+
+LARGEST = 1e150  # target whose square double precision can still add up
+
+
+class MarginRegressor(RegressorMixin):
+    """Turns numbers into targets for a `Machine`, and its outputs into predictions.
+
+    The machine fits targets that are centred and divided by their spread (`Numbers`), with C and
+    epsilon divided by the spread too: the same model, but of dollars or millimetres a fit sees the
+    same numbers.  The estimator has the parameter ``epsilon``.
+    """
+
+    epsilon: float
+    coding_: Numbers
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _is_centred(self) -> bool:
+        """Whether the model has an intercept, which takes up the centre of the targets."""
+        return bool(self.fit_intercept)
+
+    def _targets(self, X, y, sample_weight) -> Targets:
+        """Return the targets without samples of weight 0."""
+        weight = sample_weights(sample_weight, X)
+        present = (weight > 0).nonzero()[0]
+        if len(present) == 0:
+            raise ValueError("sample_weight is 0 for every row. Give some rows a positive weight.")
+        y = numeric_targets(y)
+        if len(present) < len(weight):
+            X, y, weight = X[present], y[present], weight[present]
+        return self._scaled_targets(X, y, weight, present)
+
+    def _stored_targets(self, store) -> Targets:
+        """Return the targets of a store, which has no samples of weight 0."""
+        y = numeric_targets(store.classes)[store.labels()]
+        return self._scaled_targets(store, y, store.weights(), np.arange(0))
+
+    def _scaled_targets(self, X, y, weight, present) -> Targets:
+        several, y = y.ndim == 2, y.reshape(len(y), -1)
+        centre, scale = np.zeros(y.shape[1]), np.ones(y.shape[1])
+        for k, own in enumerate(y.T):
+            self._check_spread(own, k if several else None)
+            if self._is_centred():
+                centre[k] = _weighted_median(own, weight)
+            scale[k] = _scale(np.abs(own - centre[k]), weight)
+        coding = Numbers(centre, scale, several)
+        label = np.zeros(len(y), dtype=np.int32)
+        value = (y - centre) / scale
+        return Targets(X, weight, present, label, coding, {"coding_": coding}, value)
+
+    def _check_spread(self, y: np.ndarray, column: int | None) -> None:
+        """Warn of targets that have no spread, or less than epsilon lets pass."""
+        low, high, own = y.min(), y.max(), "" if column is None else f" in column {column}"
+        if max(-low, high) > LARGEST:
+            row = int(np.argmax(np.abs(y)))
+            raise ValueError(f"y is too large{own}: {y[row]:g} in row {row}. Scale the targets.")
+        if low == high:
+            warn_user(f"y is {low:g} in every row{own}, and so is every prediction.")
+        elif high - low <= 2 * self.epsilon:
+            warn_user(
+                Message(
+                    "{epsilon} lets every error pass: y is between {low:g} and {high:g}{own}, so a "
+                    "constant is that near to all of them. Decrease it.",
+                    epsilon=Parameter("epsilon", self.epsilon),
+                    low=low,
+                    high=high,
+                    own=own,
+                )
+            )
+
+
+def _weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
+    """Return a value with at most half of the weight on either side; the middle of two."""
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weight[order])
+    at = np.searchsorted(total, 0.5 * total[-1] * np.array([1 - 1e-12, 1 + 1e-12]))
+    return float(values[order[np.minimum(at, len(order) - 1)]].mean())
+
+
+def _scale(distance: np.ndarray, weight: np.ndarray) -> float:
+    """Return a typical distance as a power of 2, so that dividing by it rounds nothing."""
+    typical = _weighted_median(distance, weight) or float(np.average(distance, weights=weight))
+    return float(2.0 ** np.clip(np.round(np.log2(typical)), -300, 300)) if typical > 0 else 1.0
