@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from widemargin import papers
-    from widemargin.additive import AdditiveMap, AdditiveSVC, BlockStore, PowerMean
+    from widemargin.additive import AdditiveMap, AdditiveSVC, AdditiveSVR, BlockStore, PowerMean
     from widemargin.data import read, stream
     from widemargin.kernel import KernelSVC
     from widemargin.model_report import write_report
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AdditiveMap": "widemargin.additive",
     "AdditiveSVC": "widemargin.additive",
+    "AdditiveSVR": "widemargin.additive",
     "BlockStore": "widemargin.additive",
     "KernelSVC": "widemargin.kernel",
     "PowerMean": "widemargin.additive",
@@ -39,6 +40,7 @@ __version__ = version("widemargin")
 __all__ = [
     "AdditiveMap",
     "AdditiveSVC",
+    "AdditiveSVR",
     "BlockStore",
     "KernelSVC",
     "PowerMean",

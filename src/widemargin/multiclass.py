@@ -39,6 +39,8 @@ class Coding:
     multi_class: str
     n_classes: int
 
+    objective_unit = np.ones(1)
+
     @cached_property
     def targets(self) -> np.ndarray:
         """Target of every class in every output, (n_classes, n_outputs)."""
@@ -110,6 +112,10 @@ class Coding:
         """Return the score of one class, from outputs on the last axis that do not vote."""
         scores = self.scores(outputs)
         return scores[..., number] if self.n_classes > 2 else scores * (1 if number == 1 else -1)
+
+    def in_their_unit(self, weights: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """Return the intercepts: outputs of classes have no unit."""
+        return intercept
 
     def classes(self, scores: np.ndarray) -> np.ndarray:
         """Return the index of the class with the highest score."""
@@ -210,14 +216,35 @@ class Numbers:
     multi_class = "numbers"
     n_classes = 1
     votes = False
+    scored = slice(None)
 
     @property
     def n_outputs(self) -> int:
         return len(self.centre)
 
+    @property
+    def objective_unit(self) -> np.ndarray:
+        """What the targets' unit multiplies objectives by, which are of scaled targets."""
+        return self.scale**2
+
+    @property
+    def readout(self) -> np.ndarray:
+        return np.eye(self.n_outputs)
+
     def scores(self, outputs: np.ndarray) -> np.ndarray:
         """Turn outputs on the last axis into what ``predict`` returns."""
         return outputs if self.several else outputs[..., 0]
+
+    def score_of(self, outputs: np.ndarray, number: int) -> np.ndarray:
+        return outputs[..., number]
+
+    def in_their_unit(self, weights: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """Change weights, in blocks of lanes, to the targets' unit; return intercepts in it."""
+        scale = np.ones(len(weights) * weights.shape[-1])
+        scale[: self.n_outputs] = self.scale
+        shape = (len(weights), *(1,) * (weights.ndim - 2), weights.shape[-1])
+        weights *= scale.reshape(shape).astype(weights.dtype)
+        return self.centre + self.scale * intercept
 
 
 @dataclass(frozen=True)
@@ -231,3 +258,14 @@ class Targets:
     coding: Any  # Coding or Numbers
     fitted: dict[str, Any]  # attributes for the estimator, such as ``classes_``
     value: np.ndarray | None = None  # numbers, as `Numbers` scales them, (n_rows, n_outputs)
+
+    @property
+    def by_output(self) -> np.ndarray:
+        """Targets of every class, or of every row if they are numbers, (n, n_outputs)."""
+        return self.coding.targets if self.value is None else self.value
+
+    @property
+    def place(self) -> np.ndarray:
+        """Row of ``by_output`` for each row."""
+        own = self.value is not None
+        return np.arange(len(self.label), dtype=np.int32) if own else self.label

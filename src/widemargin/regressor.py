@@ -50,16 +50,20 @@ class MarginRegressor(RegressorMixin):
 
     def _scaled_targets(self, X, y, weight, present) -> Targets:
         several, y = y.ndim == 2, y.reshape(len(y), -1)
-        centre, scale = np.zeros(y.shape[1]), np.ones(y.shape[1])
+        centre, typical = np.zeros(y.shape[1]), np.zeros(y.shape[1])
         for k, own in enumerate(y.T):
             self._check_spread(own, k if several else None)
             if self._is_centred():
                 centre[k] = _weighted_median(own, weight)
-            scale[k] = _scale(np.abs(own - centre[k]), weight)
-        coding = Numbers(centre, scale, several)
+            typical[k] = _typical(np.abs(own - centre[k]), weight)
+        coding = Numbers(centre, self._scale(typical), several)
         label = np.zeros(len(y), dtype=np.int32)
-        value = (y - centre) / scale
+        value = (y - centre) / coding.scale
         return Targets(X, weight, present, label, coding, {"coding_": coding}, value)
+
+    def _scale(self, typical: np.ndarray) -> np.ndarray:
+        """Return what to divide the targets of each output by, given their typical sizes."""
+        return powers_of_two(typical)
 
     def _check_spread(self, y: np.ndarray, column: int | None) -> None:
         """Warn of targets that have no spread, or less than epsilon lets pass."""
@@ -90,7 +94,12 @@ def _weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
     return float(values[order[np.minimum(at, len(order) - 1)]].mean())
 
 
-def _scale(distance: np.ndarray, weight: np.ndarray) -> float:
-    """Return a typical distance as a power of 2, so that dividing by it rounds nothing."""
-    typical = _weighted_median(distance, weight) or float(np.average(distance, weights=weight))
-    return float(2.0 ** np.clip(np.round(np.log2(typical)), -300, 300)) if typical > 0 else 1.0
+def _typical(distance: np.ndarray, weight: np.ndarray) -> float:
+    """Return the median distance, or the mean where that is 0; 1 if all are 0."""
+    median = _weighted_median(distance, weight)
+    return median or float(np.average(distance, weights=weight)) or 1.0
+
+
+def powers_of_two(sizes: np.ndarray) -> np.ndarray:
+    """Return the nearest powers of 2, because dividing by them rounds nothing."""
+    return 2.0 ** np.clip(np.round(np.log2(sizes)), -300, 300)

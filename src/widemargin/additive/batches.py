@@ -1,4 +1,4 @@
-"""Solve the classes of a fit in independent batches of 16.
+"""Solve the outputs of a fit in independent batches of 16.
 
 A batch takes data and returns arrays.  A thread writes its weights in place; another process sends
 them back.
@@ -24,16 +24,15 @@ from widemargin.additive.solver import Outcome, Stopping, measured_sums, minimis
 from widemargin.engine import Control, Threads, run_tasks
 from widemargin.losses import Certificate
 from widemargin.machine import FitRecord
-from widemargin.multiclass import Coding
 from widemargin.progress import continued
 
 FLOAT32_TOL = 1e-4
 """Relative gaps below this are certified in double precision."""
 
 
-def precision(tol: float, c: np.ndarray, diagonal: np.ndarray) -> type:
+def precision(tol: float, c: np.ndarray, diagonal: np.ndarray, unit: np.ndarray) -> type:
     """Return double for tight tolerances and for numbers outside float32's range."""
-    sizes = np.concatenate([c, diagonal[diagonal > 0]])
+    sizes = np.concatenate([c, diagonal[diagonal > 0], unit])
     moderate = sizes.min() > 1e-20 and sizes.max() < 1e20
     return np.float32 if tol >= FLOAT32_TOL and moderate else np.float64
 
@@ -65,7 +64,7 @@ class BatchTask:
     number: int
     blocks: slice  # of the model's weights
     shared: SharedProblem
-    targets: np.ndarray  # (n_classes, outputs of the batch)
+    targets: np.ndarray  # of each class, or of each row, (n, outputs of the batch)
     start: np.ndarray | None  # initial dual variables
     seed: np.random.SeedSequence
     stopping: Stopping
@@ -74,6 +73,13 @@ class BatchTask:
     def in_double(self) -> BatchTask:
         assert self.shared.exact is not None
         return replace(self, shared=self.shared.exact)
+
+    def of_rows(self, rows: slice, shared: SharedProblem) -> BatchTask:
+        """Return the task of some rows, which share this; their own targets go with them."""
+        if not shared.loss.by_row:
+            return replace(self, shared=shared)
+        shared = replace(shared, label=shared.label - np.int32(rows.start))
+        return replace(self, shared=shared, targets=self.targets[rows])
 
     def problem(self, weights: np.ndarray) -> BoxProblem | SimplexProblem:
         kind = SimplexProblem if self.shared.layout.simplex else BoxProblem
@@ -92,14 +98,13 @@ class BatchSolution:
 
 def make_batches(
     shared: SharedProblem,
-    coding: Coding,
+    targets: np.ndarray,
     *,
     start: np.ndarray | None,
     seed: int,
     stopping: Stopping,
 ) -> list[BatchTask]:
     """Return a task per 16 outputs, or a single task if all classes are trained together."""
-    targets = coding.targets
     n = targets.shape[1]
     size = n if shared.layout.simplex else LANES
     outputs = [slice(k, min(k + size, n)) for k in range(0, n, size)]
@@ -109,7 +114,7 @@ def make_batches(
         BatchTask(
             number=k,
             blocks=slice(n_blocks) if shared.layout.simplex else slice(k, k + 1),
-            shared=shared,
+            shared=shared.of_outputs(mine),
             targets=targets[:, mine],
             start=None if start is None else start[:, mine],
             seed=seeds[k],
@@ -161,18 +166,18 @@ class Judge:
 
     def problem(self) -> BoxProblem | SimplexProblem:
         """Return the double problem of all rows, at the last measurement."""
-        problem = self._of(self._exact.shared)
+        problem = self._of(self._exact)
         problem.assign(self._found.coef)
         return problem
 
-    def _of(self, shared: SharedProblem) -> BoxProblem | SimplexProblem:
-        problem = replace(self._exact, shared=shared).problem(self.weights)
+    def _of(self, task: BatchTask) -> BoxProblem | SimplexProblem:
+        problem = task.problem(self.weights)
         problem.bias = self.bias
         return problem
 
     def _slices(self) -> Iterator[tuple[slice, BoxProblem | SimplexProblem]]:
         for rows, shared in self._exact.shared.slices():
-            yield rows, self._of(shared)
+            yield rows, self._of(self._exact.of_rows(rows, shared))
 
     def _placed_slices(self) -> Iterator[BoxProblem | SimplexProblem]:
         for rows, problem in self._slices():
@@ -214,18 +219,20 @@ def solve_batches(
     return solutions
 
 
-def fit_record(solutions: list[BatchSolution], shared: SharedProblem, seconds: float) -> FitRecord:
-    """Summarise the batches: the worst gap, and the sum of the objectives."""
+def fit_record(
+    solutions: list[BatchSolution], shared: SharedProblem, seconds: float, unit=np.ones(1)
+) -> FitRecord:
+    """Summarise the batches: the worst gap, and the sum of the objectives in units per output."""
     outcomes = [solution.outcome for solution in solutions]
     certificates = [outcome.certificate for outcome in outcomes]
     gap = max(float(c.relative_gap.max()) for c in certificates)
-    objective = sum(float(c.primal.sum()) for c in certificates)
+    objectives = np.concatenate([c.primal for c in certificates])
     return FitRecord(
         n_rows=shared.codes.n_rows,
         seconds=seconds,
         n_iter=max(outcome.n_iter for outcome in outcomes),
         gap=gap if shared.symmetric else float("nan"),
-        objective=objective if shared.symmetric else float("nan"),
+        objective=float((unit * objectives).sum()) if shared.symmetric else float("nan"),
         violation=max(float(c.violation.max()) for c in certificates),
         history=[outcome.history for outcome in outcomes],
     )
