@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numbers
+
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 
 from widemargin.errors import Message, Parameter, warn_user
 from widemargin.multiclass import Numbers, Targets
-from widemargin.validation import numeric_targets, sample_weights
+from widemargin.validation import sample_weights
 
 LARGEST = 1e150  # target whose square double precision can still add up
 
@@ -31,6 +34,10 @@ class MarginRegressor(RegressorMixin):
     def _is_centred(self) -> bool:
         """Whether the model has an intercept, which takes up the centre of the targets."""
         return bool(self.fit_intercept)
+
+    def _check_numbers(self, y) -> np.ndarray:
+        """Check y for `check_X_y`."""
+        return numeric_targets(y)
 
     def _targets(self, X, y, sample_weight) -> Targets:
         """Return the targets without samples of weight 0."""
@@ -84,6 +91,37 @@ class MarginRegressor(RegressorMixin):
                     own=own,
                 )
             )
+
+
+def numeric_targets(y) -> np.ndarray:
+    """Return targets as finite numbers in double precision; name the first row without one."""
+    if sp.issparse(y):
+        raise ValueError("y is sparse. Pass an array: y.toarray().")
+    values = np.asarray(y)
+    if values.dtype.kind in "US":  # which a list of numbers and texts becomes
+        values = np.array(y, dtype=object)
+    if values.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y must hold real numbers.")
+    if values.dtype.kind in "biuf":
+        found = values.astype(np.float64)
+    else:  # one by one, because NumPy's error does not say where
+        found = np.full(values.shape, np.nan)
+        for place, value in np.ndenumerate(values):
+            if isinstance(value, numbers.Real):
+                found[place] = value
+    bad = np.argwhere(~np.isfinite(found))
+    if len(bad):
+        at = tuple(bad[0])
+        more = f" (and in {len(bad) - 1} more places)" if len(bad) > 1 else ""
+        raise ValueError(
+            f"y must hold finite numbers, but has {_shown(values[at])} in row "
+            f"{at[0]}{more}. Correct such rows, or leave them out."
+        )
+    return found
+
+
+def _shown(value) -> str:
+    return f"{value.item() if isinstance(value, np.generic) else value!r:.40}"
 
 
 def _weighted_median(values: np.ndarray, weight: np.ndarray) -> float:

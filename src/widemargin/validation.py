@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import RegressorMixin
 from sklearn.utils import compute_class_weight, get_tags
 from sklearn.utils.validation import validate_data
 
@@ -127,8 +126,8 @@ def check_X(estimator, X, *, reset: bool):
 def check_X_y(estimator, X, y):
     """Check training data like `check_X`; y of a regressor is one column of numbers or several."""
     given, options, kinds = y, _options(estimator), "biuU"  # that can only be classes
-    if isinstance(estimator, RegressorMixin) and y is not None:
-        y, kinds = numeric_targets(y), "f"
+    if hasattr(estimator, "_check_numbers") and y is not None:
+        y, kinds = estimator._check_numbers(y), "f"
         options["multi_output"] = True
     if _is_plain(estimator, X) and _is_plain_y(y, X, kinds):
         estimator.n_features_in_ = X.shape[1]
@@ -140,37 +139,6 @@ def check_X_y(estimator, X, y):
     check_finite(estimator, X)
     _remember_label(estimator, given)
     return canonical(X), y
-
-
-def numeric_targets(y) -> np.ndarray:
-    """Return targets as finite numbers in double precision; name the first row without one."""
-    if sp.issparse(y):
-        raise ValueError("y is sparse. Pass an array: y.toarray().")
-    values = np.asarray(y)
-    if values.dtype.kind in "US":  # which a list of numbers and texts becomes
-        values = np.array(y, dtype=object)
-    if values.dtype.kind == "c":
-        raise ValueError("Complex data not supported: y must hold real numbers.")
-    if values.dtype.kind in "biuf":
-        found = values.astype(np.float64)
-    else:  # one by one, because NumPy's error does not say where
-        found = np.full(values.shape, np.nan)
-        for place, value in np.ndenumerate(values):
-            if isinstance(value, numbers.Real):
-                found[place] = value
-    bad = np.argwhere(~np.isfinite(found))
-    if len(bad):
-        at = tuple(bad[0])
-        more = f" (and in {len(bad) - 1} more places)" if len(bad) > 1 else ""
-        raise ValueError(
-            f"y must hold finite numbers, but has {_shown(values[at])} in row "
-            f"{at[0]}{more}. Correct such rows, or leave them out."
-        )
-    return found
-
-
-def _shown(value) -> str:
-    return f"{value.item() if isinstance(value, np.generic) else value!r:.40}"
 
 
 def _is_plain(estimator, X, n_features: int | None = None) -> bool:
