@@ -61,8 +61,8 @@ def constant_feature(model) -> float:
 # ------------------------------------------------------------------ one-vs-rest
 
 
-def box_qp(Q: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """The minimiser of 1/2 a'Qa - e'a over 0 <= a <= upper, by a primal active-set method.
+def box_qp(Q: np.ndarray, upper: np.ndarray, linear=1.0) -> np.ndarray:
+    """The minimiser of 1/2 a'Qa - linear'a over 0 <= a <= upper, by a primal active-set method.
 
     On the free variables one step is the exact minimiser, or, where Q is singular, a direction
     without curvature; it ends at the first bound it meets.  At a minimum over the free
@@ -71,20 +71,20 @@ def box_qp(Q: np.ndarray, upper: np.ndarray) -> np.ndarray:
     a = np.zeros(len(Q))
     free = np.zeros(len(Q), dtype=bool)
     for _ in range(100 * len(Q)):
-        gradient = Q @ a - 1
+        gradient = Q @ a - linear
         direction, full = _step(Q[np.ix_(free, free)], gradient[free])
         length = _length_to_bounds(a[free], upper[free], direction, full)
         a[free] += length * direction
         if length < full:
             _snap(a, upper, free)
             continue
-        gradient = Q @ a - 1
+        gradient = Q @ a - linear
         push = np.where(a <= 0, -gradient, np.where(a >= upper, gradient, 0.0))
         push[free] = 0
         if push.max(initial=0.0) <= KKT_TOL / 10:
             break
         free[np.argmax(push)] = True
-    residual = np.abs(np.clip(a - (Q @ a - 1), 0, upper) - a).max()
+    residual = np.abs(np.clip(a - (Q @ a - linear), 0, upper) - a).max()
     assert residual <= KKT_TOL, f"the reference did not converge: {residual:g}"
     return a
 
@@ -221,6 +221,36 @@ def _norms(K, coef) -> np.ndarray:
 
 def _ridge(c, squared) -> np.ndarray:
     return np.diag(0.5 / c) if squared else np.zeros((len(c), len(c)))
+
+
+# ------------------------------------------------------------------ a tube around numbers
+
+
+def tube(K, y, c, epsilon, squared: bool) -> Optimum:
+    """The exact optimum of epsilon-insensitive regression, for every column of y.
+
+    LIBSVM's dual: two variables per row, one for either side of the tube.
+    """
+    upper = np.full(2 * len(K), np.inf) if squared else np.concatenate([c, c])
+    coef, Q = np.empty_like(y), K + _ridge(c, squared)
+    for k, (own, half) in enumerate(zip(y.T, np.broadcast_to(epsilon, y.shape[1]), strict=True)):
+        unit = max(np.abs(own).max(), half, 1e-300)  # so that tolerances are relative
+        linear = np.concatenate([own - half, -own - half]) / unit
+        a = box_qp(np.block([[Q, -Q], [-Q, Q]]), upper / unit, linear) * unit
+        coef[:, k] = a[: len(K)] - a[len(K) :]
+    return Optimum(coef, float(tube_dual(K, coef, y, c, epsilon, squared).sum()))
+
+
+def tube_primal(K, coef, y, c, epsilon, squared: bool) -> np.ndarray:
+    """1/2 |w|^2 + sum_i C_i loss(|y_i - g_i| - epsilon) of every column."""
+    slack = np.maximum(np.abs(y - K @ coef) - epsilon, 0)
+    return _norms(K, coef) / 2 + c @ (slack**2 if squared else slack)
+
+
+def tube_dual(K, coef, y, c, epsilon, squared: bool) -> np.ndarray:
+    """y'b - epsilon |b|_1 - 1/2 b'(K + R)b of every column."""
+    linear = (y * coef).sum(axis=0) - epsilon * np.abs(coef).sum(axis=0)
+    return linear - _norms(K + _ridge(c, squared), coef) / 2
 
 
 # ------------------------------------------------------------------ Crammer-Singer

@@ -317,7 +317,11 @@ class AdditiveMachine(Machine):
         targets = training.targets
         shape = (len(targets.label), targets.coding.n_outputs)
         if dual.coef.shape != shape or dual.multi_class != targets.coding.multi_class:
-            changed = "classes changed, or multi_class did" if targets.value is None else "targets changed"
+            changed = (
+                "classes changed, or multi_class did"
+                if targets.value is None
+                else "targets changed"
+            )
             warn_user(f"warm_start=True, but the number of rows or {changed}: starting afresh.")
             return None
         return dual
