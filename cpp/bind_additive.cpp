@@ -343,8 +343,7 @@ void bind_additive(nb::module_& m) {
       .def(nb::init<std::optional<Array>, Array, std::optional<Array>, int>(), "left"_a.none(),
            "right"_a, "offset"_a.none(), "lanes"_a);
   nb::class_<NamedLoss>(m, "Loss", "A loss by its name, with an epsilon per lane where it has any.")
-      .def(nb::init<const std::string&, std::optional<Array>>(), "name"_a,
-           "epsilon"_a.none() = nb::none())
+      .def(nb::init<const std::string&, std::optional<Array>>(), "name"_a, "epsilon"_a.none())
       .def_prop_ro("name", &NamedLoss::name);
   nb::class_<SharedProblem>(m, "SharedProblem", "What all duals of a fit have in common, checked.")
       .def(nb::init<const Rows&, const Tables&, Array, Array, Array, double, const NamedLoss&>(),

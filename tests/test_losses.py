@@ -206,7 +206,7 @@ def test_losses_carry_their_names_to_the_core(loss):
 
 def test_an_unknown_loss_is_refused_by_the_core():
     with pytest.raises(ValueError, match="'hinge' or 'squared_hinge'"):
-        _core.Loss("logistic")
+        _core.Loss("logistic", None)
 
 
 @pytest.mark.parametrize(

@@ -114,38 +114,29 @@ std::int64_t descend_in_team(const SharedArg& p, const BoxArg& box, const Sweep&
   return reached;
 }
 
-// Through virtual calls.
-template <template <class, class> class Goal>
-std::int64_t descend_any(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
-  return with_calls(p.rows, p.tables, [&](auto rows, auto tag) {
-    return descend_rows<Goal>(rows, tag, p, box, sweep);
-  });
-}
-
 // Wide codes are rare, so their sweeps of 16 lanes have no loop per rank.
-std::int64_t descend_margin(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
+template <template <class, class> class Goal>
+std::int64_t descend_alone(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
   return with_layout(p.rows, [&](auto rows) {
     return with_cells(p.tables, [&](auto tag) {
       using Rows = std::remove_reference_t<decltype(rows)>;
       using Lanes = typename decltype(tag)::type::Lanes;
       if constexpr (Rows::wide && !std::is_arithmetic_v<Lanes>)
-        return descend_any<Margin>(p, box, sweep);
+        return with_calls(p.rows, p.tables, [&](auto any_rows, auto any_tag) {
+          return descend_rows<Goal>(any_rows, any_tag, p, box, sweep);
+        });
       else
-        return descend_rows<Margin>(rows, tag, p, box, sweep);
+        return descend_rows<Goal>(rows, tag, p, box, sweep);
     });
   });
 }
 
-bool has_tube(LossKind loss) {
-  return loss == LossKind::epsilon_insensitive || loss == LossKind::squared_epsilon_insensitive;
-}
-
-std::int64_t descend_box(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
+template <template <class, class> class Goal>
+std::int64_t descend_goal(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
   const bool wide = p.rows.code_type != CodeType::u8, dense = !p.rows.index;
-  const bool in_team = p.tables.lanes > 1 && dense && (wide || count_slices(p.rows, p.tables) > 1);
-  if (has_tube(p.loss))
-    return in_team ? descend_in_team<Tube>(p, box, sweep) : descend_any<Tube>(p, box, sweep);
-  return in_team ? descend_in_team<Margin>(p, box, sweep) : descend_margin(p, box, sweep);
+  if (p.tables.lanes > 1 && dense && (wide || count_slices(p.rows, p.tables) > 1))
+    return descend_in_team<Goal>(p, box, sweep);
+  return descend_alone<Goal>(p, box, sweep);
 }
 
 template <template <class, class> class Goal>
@@ -156,6 +147,14 @@ std::int64_t certify_goal(const SharedArg& p, const BoxArg& box, const Sweep& sw
     const int n = useful_threads(sweep.n_threads, cost_of(p, sweep.begin, sweep.end));
     return certify(rows, cells, BoxDual<Cells, Goal>(p, box), sweep, n);
   });
+}
+
+bool has_tube(LossKind loss) {
+  return loss == LossKind::epsilon_insensitive || loss == LossKind::squared_epsilon_insensitive;
+}
+
+std::int64_t descend_box(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
+  return has_tube(p.loss) ? descend_goal<Tube>(p, box, sweep) : descend_goal<Margin>(p, box, sweep);
 }
 
 std::int64_t certify_box(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {

@@ -43,7 +43,7 @@ class Loss(ABC):
     @property
     def core(self) -> _core.Loss:
         """Return the same loss in the compiled core."""
-        return _core.Loss(self.name)
+        return _core.Loss(self.name, None)
 
     def of_outputs(self, outputs: slice) -> Loss:
         """Return the loss of some outputs."""

@@ -7,9 +7,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVR
 
-from widemargin import AdditiveSVR
+from widemargin import AdditiveSVR, BlockStore, explain, missed_pairs, plots
+from widemargin.bands import shape_bands
 from widemargin.losses import TUBES
 
 from .problems import unconverged
@@ -284,3 +287,73 @@ def test_targets_that_are_no_numbers_are_named_by_row(bad):
     y[7] = bad
     with pytest.raises(ValueError, match="row 7"):
         AdditiveSVR().fit(X, y)
+
+
+# ------------------------------------------------------------------ beside the machine
+
+
+def waves(n_outputs=1):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (2000, 4))
+    y = 10 * np.sin(3 * X[:, 0]) + 4 * X[:, 1] * X[:, 3]
+    return X, np.stack([y * 10**k for k in range(n_outputs)], axis=1)
+
+
+def test_terms_behind_a_scaler_are_in_the_datas_units():
+    X, y = waves()
+    model = make_pipeline(StandardScaler(), AdditiveSVR(random_state=0)).fit(5 * X, y.ravel())
+    explained = explain(model)
+    assert explained.ranked[0].name == "feature 0"
+    shape = explained.shape(explained.ranked[0])
+    np.testing.assert_allclose(shape.values[[0, -1]], [-5, 5], atol=0.1)
+    middle = np.abs(shape.values) < 4.5
+    np.testing.assert_allclose(
+        shape.scores[middle, 0], 10 * np.sin(0.6 * shape.values[middle]), atol=1.5
+    )
+    np.testing.assert_allclose(
+        explained.contributions(5 * X).sum(axis=1), model.predict(5 * X), atol=1e-4
+    )
+    assert explained.intercept == pytest.approx(model.predict(5 * X).mean(), abs=1e-2)
+
+
+def test_pairs_that_a_sum_misses_are_found_for_numbers():
+    X, y = waves(2)
+    model = AdditiveSVR(random_state=0).fit(X, y)
+    pairs = missed_pairs(model, X, y)
+    assert pairs[0].name == "feature 1 \N{MULTIPLICATION SIGN} feature 3"
+    assert pairs[0].stands_out
+    assert not pairs[1].stands_out
+
+
+def test_plots_and_bands_of_numbers_name_the_target():
+    import pandas as pd
+
+    X, y = waves(2)
+    frame, target = pd.DataFrame(X, columns=list("abcd")), pd.Series(y[:, 0], name="height")
+    one = AdditiveSVR(random_state=0).fit(frame, target)
+    bands = shape_bands(one, frame, target, n_fits=3)
+    assert np.all(bands.low["a"] <= bands.high["a"])
+    axes = plots.plot_shape(one, "a", bands=bands)
+    assert axes.get_ylabel() == "contribution to height"
+    two = AdditiveSVR(random_state=0).fit(X, y)
+    assert plots.plot_shape(two, 0, class_label=1).get_ylabel() == "contribution to 1"
+    assert plots.plot_shape(two, 0).get_legend().get_title().get_text() == "target"
+    assert len(plots.plot_importance(two).patches) == 4
+
+
+def test_a_store_of_numbers_has_the_model_of_memory(tmp_path):
+    X, y = counts(n_rows=120)
+    y = np.round(y.ravel(), 1)
+    chunks = [(X[:50], y[:50]), (X[50:], y[50:])]
+    store = BlockStore.build(tmp_path / "store", chunks, values_per_block=100)
+    stored, memory = (
+        AdditiveSVR("chi2", tol=1e-9, random_state=0).fit(*data) for data in ((store,), (X, y))
+    )
+    np.testing.assert_allclose(stored.predict(X), memory.predict(X), atol=1e-4)
+    np.testing.assert_array_equal(stored.predict(store), stored.predict(X))
+
+
+def test_a_store_of_texts_is_no_target(tmp_path):
+    store = BlockStore.build(tmp_path / "store", [(counts()[0], ["a", "b"] * 20)])
+    with pytest.raises(ValueError, match="finite numbers"):
+        AdditiveSVR("chi2").fit(store)

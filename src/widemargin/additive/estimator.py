@@ -228,4 +228,5 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             One column for two classes, positive for ``classes_[1]``.
         """
-        return self.coding_.scores(self._outputs(X))
+        outputs = self._outputs(X)
+        return self.coding_.scores(outputs)

@@ -103,7 +103,7 @@ class ExplanationMixin:
         check_is_fitted(self, "model_")
         values, marks = self._parts(X)
         outputs = np.arange(self.model_.n_outputs)
-        several = len(self.scored_) > 1
+        several = self._has_several_scores
         one_of_many = class_label is not None and several
         if one_of_many:
             outputs = self._of_class(outputs, class_label)[None]
@@ -128,18 +128,13 @@ class ExplanationMixin:
         return model.shares.mean_distance(cells, model.centre @ readout).mean(axis=1)
 
     @property
-    def scored_(self) -> np.ndarray:
-        """What has a score: classes (of two the second), or numbers of a regressor's targets."""
-        return self._labels[self.coding_.scored]
-
-    @property
-    def _labels(self) -> np.ndarray:
-        return self.classes_ if hasattr(self, "classes_") else np.arange(self.model_.n_outputs)
+    def _has_several_scores(self) -> bool:
+        return len(labels_of(self)[self.coding_.scored]) > 1
 
     def _of_class(self, values, class_label):
         """Select one class, or one target of a regressor, on the last axis."""
-        labels = self._labels
-        if class_label is None and len(self.scored_) > 1:
+        labels = labels_of(self)
+        if class_label is None and self._has_several_scores:
             raise ValueError(f"class_label is needed: one of {labels.tolist()}.")
         label = labels[-1] if class_label is None else class_label
         numbers = np.flatnonzero(labels == label)
@@ -195,6 +190,12 @@ class ExplanationMixin:
             raise ValueError(f"features: column {name} has categories, and no grid.")
         values = self.columns_.parts(X[dual.present]).values
         return shape_errors(self.model_, values, dual.coef, numbers)
+
+
+def labels_of(machine) -> np.ndarray:
+    """Return the classes of a machine, or the numbers of a regressor's targets."""
+    own = getattr(machine, "classes_", None)
+    return np.arange(machine.model_.n_outputs) if own is None else own
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,8 @@ feature_names_in_, label_name_
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        return self.coding_.scores(self._outputs(X))
+        outputs = self._outputs(X)
+        return self.coding_.scores(outputs)
 
     def _loss(self, targets: Targets) -> Loss:
         return TUBES[self.loss](self.epsilon / targets.coding.scale)
