@@ -231,3 +231,8 @@ class Targets:
     coding: Any  # Coding or Numbers
     fitted: dict[str, Any]  # attributes for the estimator, such as ``classes_``
     value: np.ndarray | None = None  # numbers, as `Numbers` scales them, (n_rows, n_outputs)
+
+    @property
+    def unit(self) -> float:
+        """What C is divided by, at least: the scale of numbers, 1 for classes."""
+        return 1.0 if self.value is None else float(self.coding.scale.min())
