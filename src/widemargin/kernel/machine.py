@@ -97,6 +97,7 @@ class KernelMachine(Machine):
     verbose: Any
     n_iter_: np.ndarray
     support_: np.ndarray
+    coding_: Any  # Coding or Numbers
     dual_objective_ = recorded("dual_objective")
 
     _problems: Callable[[Targets], list[Variables]]
