@@ -9,7 +9,7 @@ ConvergenceWarning is right, and let pass here.
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from widemargin import AdditiveMap, AdditiveSVC, AdditiveSVR, KernelSVC, PowerMean
+from widemargin import AdditiveMap, AdditiveSVC, AdditiveSVR, KernelSVC, KernelSVR, PowerMean
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +28,8 @@ pytestmark = pytest.mark.slow
             "poly", coef0=1.0, fit_intercept=True, multi_class="ovo", tol=1e-13, max_iter=1000
         ),
         KernelSVC("laplacian", tol=1e-13),
+        KernelSVR(tol=1e-13),
+        KernelSVR("linear", fit_intercept=False, tol=1e-13),
         AdditiveMap("chi2"),
         AdditiveMap(),
     ]

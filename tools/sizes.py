@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 SOURCE = Path(__file__).parents[1] / "src" / "widemargin"
 BARS = {"parameters": 8, "function": 60, "file": 400, "fmt: skip": 9}
-METHODS = ("fit", "__sklearn_tags__", "_check_params")  # an estimator has one of these
 KEPT_BY_HAND = "# fmt: " + "skip"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -61,10 +60,10 @@ def n_lines(function: Function) -> int:
 
 
 def is_estimator(tree: ast.Module, function: str) -> bool:
-    """Whether this is the constructor of a class with scikit-learn's tags, a fit, or parameters."""
+    """Whether this is the constructor of a class with tags, a fit, or parameters that it checks."""
     name, _, method = function.rpartition(".")
     return method == "__init__" and any(
-        isinstance(part, Function) and part.name in METHODS
+        isinstance(part, Function) and part.name in ("fit", "__sklearn_tags__", "_check_params")
         for node in tree.body
         if isinstance(node, ast.ClassDef) and node.name == name
         for part in node.body

@@ -236,6 +236,7 @@ class WorkingSet:
         diagonal: npt.NDArray[np.float64],
         has_offset: bool,
         offset: float,
+        turn: float = ...,
     ) -> None: ...
     @property
     def offset(self) -> float: ...

@@ -269,3 +269,8 @@ class Targets:
         """Row of ``by_output`` for each row."""
         own = self.value is not None
         return np.arange(len(self.label), dtype=np.int32) if own else self.label
+
+    @property
+    def unit(self) -> float:
+        """What C is divided by, at least: the scale of numbers, 1 for classes."""
+        return 1.0 if self.value is None else float(self.coding.scale.min())

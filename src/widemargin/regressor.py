@@ -43,8 +43,6 @@ class MarginRegressor(RegressorMixin):
         """Return the targets without samples of weight 0."""
         weight = sample_weights(sample_weight, X)
         present = (weight > 0).nonzero()[0]
-        if len(present) == 0:
-            raise ValueError("sample_weight is 0 for every row. Give some rows a positive weight.")
         y = numeric_targets(y)
         if len(present) < len(weight):
             X, y, weight = X[present], y[present], weight[present]
@@ -80,15 +78,15 @@ class MarginRegressor(RegressorMixin):
             raise ValueError(f"y is too large{own}: {y[row]:g} in row {row}. Scale the targets.")
         if low == high:
             warn_user(f"y is {low:g} in every row{own}, and so is every prediction.")
-        elif high - low <= 2 * self.epsilon:
+        middle = low / 2 + high / 2 if self._is_centred() else 0.0
+        if low < high and max(high - middle, middle - low) <= self.epsilon:
             warn_user(
                 Message(
-                    "{epsilon} lets every error pass: y is between {low:g} and {high:g}{own}, so a "
-                    "constant is that near to all of them. Decrease it.",
+                    "{epsilon} lets every error pass: all targets{own} are that near to "
+                    "{middle:g}, and every prediction is the same. Decrease it.",
                     epsilon=Parameter("epsilon", self.epsilon),
-                    low=low,
-                    high=high,
                     own=own,
+                    middle=middle,
                 )
             )
 

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive import AdditiveSVC, AdditiveSVR
-from widemargin.additive.explanation import ExplanationMixin, column_shape, labels_of
+from widemargin.additive.explanation import column_shape, labels_of
 from widemargin.machine import feature_names
 from widemargin.table_encoder import MISSING, TableEncoder
 from widemargin.units import SCALERS, Units
@@ -110,7 +110,7 @@ def explain(model, names: Sequence[str] | None = None) -> Explanation:
     ((150, 5, 3), True)
     """
     machine = model[-1] if isinstance(model, Pipeline) else model
-    if not isinstance(machine, ExplanationMixin):
+    if not isinstance(machine, AdditiveSVC | AdditiveSVR):
         raise ValueError(
             f"{type(machine).__name__} is not a sum over features, so it has no shape "
             "functions: use an AdditiveSVC or AdditiveSVR, or a Pipeline of scalers and one."
@@ -136,7 +136,7 @@ def is_explainable(model) -> bool:
     before = steps[1:-1] if isinstance(steps[0], TableEncoder) else steps[:-1]
     known = (*SCALERS, type(None))
     undone = all(isinstance(step, known) or step == "passthrough" for step in before)
-    return undone and isinstance(steps[-1], ExplanationMixin)
+    return undone and isinstance(steps[-1], AdditiveSVC | AdditiveSVR)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +232,8 @@ class Explanation:
         X : array-like or sparse matrix of shape (n_samples, n_features)
             In the data's units, as for the model itself.
         class_label : object, default=None
-            Only this class, or this target of a regressor; not needed for two classes or one target.
+            Only this class, or this target of a regressor; not needed for two classes, or for one
+            target.
 
         Returns
         -------

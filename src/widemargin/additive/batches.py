@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -220,9 +221,9 @@ def solve_batches(
 
 
 def fit_record(
-    solutions: list[BatchSolution], shared: SharedProblem, seconds: float, unit=np.ones(1)
+    solutions: list[BatchSolution], shared: SharedProblem, seconds: float, unit: Any = 1.0
 ) -> FitRecord:
-    """Summarise the batches: the worst gap, and the sum of the objectives in units per output."""
+    """Summarise the batches: the worst gap, and the sum of the objectives, each in its unit."""
     outcomes = [solution.outcome for solution in solutions]
     certificates = [outcome.certificate for outcome in outcomes]
     gap = max(float(c.relative_gap.max()) for c in certificates)

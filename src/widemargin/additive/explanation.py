@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +16,6 @@ from widemargin.additive.frames import read_new
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.source import Values
 from widemargin.additive.tables import ApproximationError, compare
-from widemargin.multiclass import Coding, Numbers
 from widemargin.validation import check_number, column_name
 
 
@@ -40,7 +40,7 @@ def shape_errors(
 class ExplanationMixin:
     """The explaining methods of additive machines, which set these attributes in `fit`."""
 
-    coding_: Coding | Numbers
+    coding_: Any  # Coding or Numbers
     n_features_in_: int
     model_: AdditiveModel
     columns_: Columns
@@ -116,8 +116,8 @@ class ExplanationMixin:
     def feature_importances_(self):
         """Mean |contribution| of each feature over the training data and the classes or targets.
 
-        In units of decision values or targets, from the frequencies in the model: exact, except with
-        ``approximation="pmsvm"``, which rounds values to a grid.
+        In units of decision values or targets, from the frequencies in the model: exact, except
+        with ``approximation="pmsvm"``, which rounds values to a grid.
         """
         check_is_fitted(self, "model_")
         model, readout = self.model_, self.coding_.readout

@@ -288,8 +288,8 @@ class AdditiveMachine(Machine):
             log("%d sweeps in %.2f s, %s %.2g", self.n_iter_, seconds, what, reached)
         if not np.all(np.isfinite(self.model_.intercept)) or not np.isfinite(reached):
             warn_user(
-                f"{type(self).__name__} diverged after {self.n_iter_} sweeps: tables that are not symmetric "
-                'have no objective. Decrease C, or use approximation="spectral".',
+                f"{type(self).__name__} diverged after {self.n_iter_} sweeps: tables that are not "
+                'symmetric have no objective. Decrease C, or use approximation="spectral".',
                 ConvergenceWarning,
             )
         elif not self.converged_:

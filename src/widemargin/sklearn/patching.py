@@ -8,8 +8,9 @@ import sklearn.svm
 
 from widemargin.sklearn.linear_svc import LinearSVC
 from widemargin.sklearn.svc import SVC
+from widemargin.sklearn.svr import SVR
 
-_OURS = {"SVC": SVC, "LinearSVC": LinearSVC}
+_OURS = {"SVC": SVC, "SVR": SVR, "LinearSVC": LinearSVC}
 _THEIRS = {name: getattr(sklearn.svm, name) for name in _OURS}
 
 
