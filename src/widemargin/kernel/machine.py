@@ -337,8 +337,11 @@ class KernelMachine(Machine):
         return definite
 
     def _record(self, state: FitState, n_rows: int, seconds: float, is_certificate: bool) -> None:
-        solutions, gap, dual = state.solutions, state.levels[-1].gap, state.levels[-1].objective
-        primal = float(sum(s.primal for s in solutions)) if solutions else math.nan
+        solutions = state.solutions
+        last = None if solutions else state.levels[-1]
+        gap = last.gap if last else max(s.relative_gap for s in solutions)
+        primal = math.nan if last else float(sum(s.primal for s in solutions))
+        dual = last.objective if last else float(sum(s.dual for s in solutions))
         if not (math.isfinite(gap) and math.isfinite(dual)):
             raise ValueError(
                 f"kernel={self.kernel!r} overflows: the objective is not finite. Scale the "
