@@ -349,12 +349,11 @@ class KernelMachine(Machine):
         solutions, squares = state.solutions, np.ones(len(state.solutions))
         if targets.value is not None:
             squares = targets.coding.scale**2
-        gap, dual = state.levels[-1].gap, state.levels[-1].objective
-        primal = math.nan
-        if solutions:
-            primal = float(squares @ [s.primal for s in solutions])
-            dual = float(squares @ [s.dual for s in solutions])
-        elif targets.value is not None:  # a sum over outputs
+        last = None if solutions else state.levels[-1]
+        gap = last.gap if last else max(s.relative_gap for s in solutions)
+        primal = math.nan if last else float(squares @ [s.primal for s in solutions])
+        dual = last.objective if last else float(squares @ [s.dual for s in solutions])
+        if last and targets.value is not None:  # a sum over outputs
             dual = dual * squares[0] if len(squares) == 1 else math.nan
         if not (math.isfinite(gap) and not math.isinf(dual)):
             raise ValueError(
