@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from widemargin import papers
     from widemargin.additive import AdditiveMap, AdditiveSVC, BlockStore, PowerMean
+    from widemargin.calibration import CalibratedSVC
     from widemargin.data import read, stream
     from widemargin.kernel import KernelSVC
     from widemargin.model_report import write_report
@@ -22,6 +23,7 @@ _HOMES = {
     "AdditiveMap": "widemargin.additive",
     "AdditiveSVC": "widemargin.additive",
     "BlockStore": "widemargin.additive",
+    "CalibratedSVC": "widemargin.calibration",
     "KernelSVC": "widemargin.kernel",
     "PowerMean": "widemargin.additive",
     "TableEncoder": "widemargin.table_encoder",
@@ -40,6 +42,7 @@ __all__ = [
     "AdditiveMap",
     "AdditiveSVC",
     "BlockStore",
+    "CalibratedSVC",
     "KernelSVC",
     "PowerMean",
     "TableEncoder",

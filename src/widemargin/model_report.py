@@ -214,7 +214,7 @@ def _calibration(subject: Subject) -> tuple[str, Html]:
     else:
         said = (
             "Decision values are no probabilities, but the larger they are, the more often they "
-            "should be right. CalibratedClassifierCV turns them into probabilities."
+            "should be right. CalibratedSVC turns them into probabilities."
         )
     ends = f"from {found.share[0]:.2f} to {found.share[-1]:.2f}"
     alt = f"Share of rows ({found.event}) against the {found.of}: {ends}."

@@ -18,7 +18,7 @@ from widemargin.multiclass import Coding, Targets, every_pair
 
 # Parameters of SVC that KernelSVC does not have, and what to write instead.
 INSTEAD = {
-    "probability": "For probabilities fit CalibratedClassifierCV(KernelSVC(...), ensemble=False).",
+    "probability": "For probabilities fit widemargin.CalibratedSVC(KernelSVC(...)).",
     "shrinking": "Leave it out: a fit always shrinks, and its result does not depend on that.",
 }
 

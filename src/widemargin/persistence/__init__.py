@@ -19,7 +19,7 @@ from widemargin.libsvm import is_foreign, load_foreign
 from widemargin.machine import Machine
 from widemargin.multiclass import Coding
 from widemargin.persistence.additive import pack_additive, unpack_additive
-from widemargin.persistence.calibration import pack_curves, unpack_curves
+from widemargin.persistence.calibration import pack_calibration, unpack_calibration
 from widemargin.persistence.container import (
     Arrays,
     Fields,
@@ -78,9 +78,8 @@ def save(model, path, *, notes: dict | None = None) -> None:
     Parameters
     ----------
     model : AdditiveSVC, KernelSVC, or a Pipeline of preparations and one of them
-        Or scikit-learn's ``CalibratedClassifierCV(model, ensemble=False)`` around it.  Preparations
-        are `TableEncoder`, and scikit-learn's MinMaxScaler, MaxAbsScaler and StandardScaler; they
-        can be saved without a machine too.
+        Or a `CalibratedSVC` of it.  Preparations are `TableEncoder`, and scikit-learn's
+        MinMaxScaler, MaxAbsScaler and StandardScaler; they can be saved without a machine too.
     path : path
         Written to a temporary file and renamed, so an older model there survives any accident.
         A model that `load` would refuse is not written.
@@ -127,7 +126,7 @@ def load(path, *, kernel: Callable | None = None, max_bytes: int | None = None):
 
     Returns
     -------
-    AdditiveSVC, KernelSVC, Pipeline, CalibratedClassifierCV or scaler
+    AdditiveSVC, KernelSVC, Pipeline, CalibratedSVC or scaler
         Ready to predict; for LIBSVM's and LIBLINEAR's text models a `LibsvmSVC` or
         `LiblinearClassifier`, which predict as those programs do.
 
@@ -148,7 +147,8 @@ def _restored(fields: Fields, arrays: Arrays, kernel: Callable | None):
     with arrays.budget:
         model = _unpack(fields, arrays, kernel)
         if fields.has("calibration"):
-            model = unpack_curves(model, fields.inner("calibration"), arrays.inner("calibration/"))
+            own = (fields.inner("calibration"), arrays.inner("calibration/"))
+            model = unpack_calibration(model, *own)
     arrays.finish()
     return model
 
@@ -158,9 +158,8 @@ def _pack_calibrated(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     header, arrays = _pack(uncalibrated(model))
     if model is uncalibrated(model):
         return header, arrays
-    own, curves = pack_curves(model)
+    own, curves = pack_calibration(model)
     check_finite("calibration", curves)
-    curves = {f"calibration/{name}": array for name, array in curves.items()}
     return header | {"calibration": own}, arrays | curves
 
 
@@ -209,8 +208,10 @@ def _pack_pipeline(pipeline: Pipeline) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def _way_out(part: Any) -> str:
-    """Return advice on what to use instead of scikit-learn's transformers of columns."""
+    """Return advice on what to use instead of a class of scikit-learn's."""
     others = ("ColumnTransformer", "OneHotEncoder", "OrdinalEncoder", "SimpleImputer")
+    if type(part).__name__ == "CalibratedClassifierCV":
+        return "; fit a CalibratedSVC instead"
     instead = "; fit a TableEncoder instead, which takes categories and missing values"
     return instead if type(part).__name__ in others else ""
 
