@@ -300,12 +300,24 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelParameters, LinearFit):
         check_is_fitted(self, "model_")
         coding = self.coding_
 
-        def scores(model, rows, host: Host) -> np.ndarray:
-            if coding.votes and self.decision_function_shape == "ovo":
-                return self._signed(model.in_double().decision(rows, host))
-            return model.scores(rows, coding, host)
+        if coding.votes and self.decision_function_shape == "ovo":
+            return self.pair_values(X)
+        return self._of_rows(X, lambda model, rows, host: model.scores(rows, coding, host))
 
-        return self._of_rows(X, scores)
+    def pair_values(self, X):
+        """Values of all pairs of classes, positive for the earlier.
+
+        Of shape (n_samples, n_classes * (n_classes - 1) // 2): of the machines of pairs, or
+        differences of scores.
+        """
+        check_is_fitted(self, "model_")
+        if not self.coding_.votes:
+            return super().pair_values(X)
+
+        def values(model, rows, host: Host) -> np.ndarray:
+            return self._signed(model.in_double().decision(rows, host))
+
+        return self._of_rows(X, values)
 
     def predict(self, X):
         """Class labels of X.

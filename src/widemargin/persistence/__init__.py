@@ -48,12 +48,12 @@ from widemargin.persistence.parts import (
     PART_NAMES,
     PARTS,
     check_finite,
-    pack_curves,
+    pack_calibration,
     pack_features,
     pack_part,
     pack_steps,
     put_in_line,
-    unpack_curves,
+    unpack_calibration,
     unpack_part,
     unpack_width,
 )
@@ -85,9 +85,8 @@ def save(model, path, *, notes: dict | None = None) -> None:
     Parameters
     ----------
     model : AdditiveSVC, AdditiveSVR, KernelSVC, KernelSVR, or a Pipeline that ends in one of them
-        Or scikit-learn's ``CalibratedClassifierCV(model, ensemble=False)`` around it.  The steps
-        before are `TableEncoder`, and scikit-learn's MinMaxScaler, MaxAbsScaler and StandardScaler;
-        they can be saved without a machine too.
+        Or a `CalibratedSVC` of it.  The steps before are `TableEncoder`, and scikit-learn's
+        MinMaxScaler, MaxAbsScaler and StandardScaler; they can be saved without a machine too.
     path : path
         Written to a temporary file and renamed, so an older model there survives any accident.
         A model that `load` would refuse is not written.
@@ -134,7 +133,7 @@ def load(path, *, kernel: Callable | None = None, max_bytes: int | None = None):
 
     Returns
     -------
-    AdditiveSVC, AdditiveSVR, KernelSVC, KernelSVR, Pipeline, CalibratedClassifierCV or scaler
+    AdditiveSVC, AdditiveSVR, KernelSVC, KernelSVR, Pipeline, CalibratedSVC or scaler
         Ready to predict; for LIBSVM's and LIBLINEAR's text models a `LibsvmSVC` or
         `LiblinearClassifier`, which predict as those programs do.
 
@@ -155,7 +154,8 @@ def _restored(fields: Fields, arrays: Arrays, kernel: Callable | None):
     with arrays.budget:
         model = _unpack(fields, arrays, kernel)
         if fields.has("calibration"):
-            model = unpack_curves(model, fields.inner("calibration"), arrays.inner("calibration/"))
+            own = (fields.inner("calibration"), arrays.inner("calibration/"))
+            model = unpack_calibration(model, *own)
     arrays.finish()
     return model
 
@@ -165,10 +165,9 @@ def _pack_calibrated(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     header, arrays = _pack(uncalibrated(model))
     if model is uncalibrated(model):
         return header, arrays
-    fields, curves = pack_curves(model)
-    check_finite("calibration", curves)
-    curves = {f"calibration/{name}": array for name, array in curves.items()}
-    return header | {"calibration": fields}, arrays | curves
+    fields, sigmoids = pack_calibration(model)
+    check_finite("calibration", sigmoids)
+    return header | {"calibration": fields}, arrays | sigmoids
 
 
 def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
@@ -219,8 +218,10 @@ def _pack_pipeline(pipeline: Pipeline) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def _way_out(part: Any) -> str:
-    """Return advice on what to use instead of scikit-learn's transformers of columns."""
+    """Return advice on what to use instead of a class of scikit-learn's."""
     others = ("ColumnTransformer", "OneHotEncoder", "OrdinalEncoder", "SimpleImputer")
+    if type(part).__name__ == "CalibratedClassifierCV":
+        return "; fit a CalibratedSVC instead"
     instead = "; fit a TableEncoder instead, which takes categories and missing values"
     return instead if type(part).__name__ in others else ""
 
