@@ -218,7 +218,7 @@ def test_linear_parameters_are_theirs():
     ("parameters", "reason"),
     [
         ({"penalty": "l1"}, "penalty='l1' has no dual with bounds"),
-        ({"multi_class": "crammer_singer"}, "no problem per class"),
+        ({"multi_class": "crammer_singer"}, "trains all classes together"),
         ({"max_iter": 999, "C": 1e-3}, "max_iter=999 counts LIBLINEAR's iterations"),
     ],
 )

@@ -69,7 +69,7 @@ def test_arrays_have_categories_only_where_they_are_named():
             svc().fit(refused, [0, 1, 0, 1])
     with pytest.raises(ValueError, match="has no names of columns"):
         svc(categorical_features=["a"]).fit(X, [0, 1, 0, 1])
-    with pytest.raises(ValueError, match="make X dense"):
+    with pytest.raises(ValueError, match="make it dense"):
         svc(categorical_features=[0]).fit(sp.csr_array(X), [0, 1, 0, 1])
 
 

@@ -2,8 +2,9 @@
 
 Every round takes a working set (the free variables of the last one and the worst violators), gets
 its kernel rows, minimises over it with two-variable steps, and adds the change to the gradient.
-Where clusters of rows hardly know of each other, a round takes a working set in each of them: these
-are solved side by side, and an exact line search on the sum of their changes keeps the descent.
+If kernel values between clusters of rows are nearly zero, a round takes a working set in each
+cluster: these are solved in parallel, and an exact line search on the sum of their changes keeps
+the descent.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from widemargin.kernel.cache import RowCache
 from widemargin.kernel.problem import Problem, firmness, slopes
 
 WORKING_SET = 1024
-FIRST_SET = 256  # without a start: rows chosen before a model is there seldom end in it
+FIRST_SET = 256  # without a start: early working sets rarely contain final support vectors
 GROWTH = 1.25  # of the working set from one step to the next
-INNER_TOL = 0.1  # of the current violation: looser needs more steps, tighter more inner ones
-SET_OF_CLUSTER = 256  # variables of each working set, where there is one per cluster
-LEAST_ACTIVE = 4096  # variables from which a round has a working set per cluster
-GLOBAL_EVERY = 4  # rounds: the others cannot move mass from one cluster to another
-TRUST = 0.8  # mean step of the line search, below which clusters disturb each other
-AGAIN = 10  # rounds until they are tried once more
+INNER_TOL = 0.1  # of the current violation: looser takes more steps, tighter more inner steps
+SET_OF_CLUSTER = 256  # variables of each working set if there is one per cluster
+LEAST_ACTIVE = 4096  # from this many variables on, a round has a working set per cluster
+GLOBAL_EVERY = 4  # rounds: the others cannot move weight between clusters
+TRUST = 0.8  # mean step of the line search below which clusters interfere
+AGAIN = 10  # rounds until clusters are tried again
 
 
 class ActiveSet(Protocol):
-    """What the solver asks of the active variables, wherever they and their rows live."""
+    """The active variables, as the solver uses them, wherever they and their rows are."""
 
-    ids: np.ndarray  # their numbers in the problem
+    ids: np.ndarray  # their indices in the problem
     alpha: np.ndarray
     gradient: np.ndarray  # exact
     violation: float  # the largest projected gradient, as `select` found it
@@ -50,7 +51,7 @@ class ActiveSet(Protocol):
 
     @property
     def missed(self) -> float:
-        """By how much the constraint of the intercept is missed."""
+        """Violation of the intercept's constraint."""
         ...
 
     def must_be_met(self, gap: float, primal: float, aim: float) -> bool:
@@ -58,7 +59,7 @@ class ActiveSet(Protocol):
         ...
 
     def less_slack(self, aim: float) -> float:
-        """What ``aim`` leaves for the gap, when the constraint has had its share."""
+        """The part of ``aim`` that remains for the gap after the constraint's part."""
         ...
 
     def select(self) -> tuple[float, float]:
@@ -82,7 +83,7 @@ class ActiveSet(Protocol):
         ...
 
     def keep(self, numbers: np.ndarray, rest: float) -> None:
-        """Shrink to the variables of these numbers; ``rest`` is sign @ alpha of all others."""
+        """Shrink to the variables with these indices; ``rest`` is sign @ alpha of all others."""
         ...
 
     def extend(self, ids: np.ndarray, alpha: np.ndarray, gradient: np.ndarray, rest: float) -> None:
@@ -90,11 +91,11 @@ class ActiveSet(Protocol):
         ...
 
     def reset_gradient(self, gradient: np.ndarray) -> None:
-        """Replace a gradient that many sums have made inexact."""
+        """Replace the gradient, in which many updates have accumulated rounding errors."""
         ...
 
     def close(self) -> None:
-        """Give memory back."""
+        """Free the memory."""
         ...
 
 
@@ -114,13 +115,13 @@ class HostActiveSet:
         self.violation, self._trust = 0.0, 1.0
         none = np.empty(0, dtype=np.int64)
         self._chosen, self._starts = none, np.zeros(1, dtype=np.int64)
-        self._last: dict[bool, np.ndarray] = {}  # of rounds in clusters, and of all others
+        self._last: dict[bool, np.ndarray] = {}  # of rounds in clusters, and of others
         self._size: float = WORKING_SET if self.alpha.any() else min(FIRST_SET, WORKING_SET)
         self._scratch: np.ndarray = np.empty(0, dtype=cache.kernel.dtype)
         self._bind(offset, 0.0)
 
     def _bind(self, offset: float, rest: float) -> None:
-        """Hand the arrays, which are new ones, to the core."""
+        """Pass the new arrays to the core."""
         variables = (self.alpha, self.gradient, self.sign, self.upper, self.diagonal)
         problem = self.problem
         self._core = _core.WorkingSet(*variables, problem.has_offset, offset, problem.turn)
@@ -148,7 +149,7 @@ class HostActiveSet:
         return self._core.less_slack(aim)
 
     def start_from_rows(self, support: np.ndarray) -> None:
-        """The gradient at the start, through the cache."""
+        """Compute the gradient at the start from cached rows."""
         slots = self.cache.slots(support)
         self.cache.add(slots, (self.alpha * self.sign)[support], self._core)
 
@@ -164,7 +165,7 @@ class HostActiveSet:
         return gap, gain
 
     def _is_side_by_side(self) -> bool:
-        """Whether this round has a working set in every cluster."""
+        """Whether this round has a working set per cluster."""
         if self._cluster is None or len(self) < LEAST_ACTIVE:
             return False
         trusted = self._trust >= TRUST or self._n_rounds % AGAIN == 0
@@ -172,7 +173,7 @@ class HostActiveSet:
 
     def _select(self, side_by_side: bool) -> float:
         last, n_slots = self._last.get(side_by_side, self._chosen[:0]), self.cache.n_slots
-        room = max(-(-n_slots // 2), min(n_slots, 2))  # of a pair, at least
+        room = max(-(-n_slots // 2), min(n_slots, 2))  # for a pair at least
         how: tuple = (min(int(self._size), len(self), room), None, 1)
         if side_by_side and self._cluster is not None:
             n = int(self._cluster.max()) + 1
@@ -181,9 +182,9 @@ class HostActiveSet:
         return gap
 
     def step(self) -> float:
-        """An exact line search ends a round of several working sets.
+        """Minimise over the working sets; several are followed by an exact line search.
 
-        A single one needs none, since it is solved with the true kernel values.
+        A single one needs none, because it is solved with the true kernel values.
         """
         chosen, starts, cache = self._chosen, self._starts, self.cache
         slots, coef = cache.slots(chosen), np.empty(len(chosen))
@@ -215,7 +216,7 @@ class HostActiveSet:
         before, most = self.gradient.copy(), min(WORKING_SET, -(-self.cache.n_slots // 2))
         alpha = self.alpha.copy()
         block, coef = self._core.meet_constraint(most)
-        for begin in range(0, len(block), most):  # more only where these have little room
+        for begin in range(0, len(block), most):  # more than one only if slots are scarce
             part = slice(begin, begin + most)
             self._add(self.cache.slots(block[part]), coef[part])
         change = coef * self.sign[block]

@@ -1,4 +1,5 @@
-"""What scikit-learn's `SVC` calls the parts of a fitted model, in its order and with its signs."""
+"""Parts of a fitted model under the names of scikit-learn's `SVC`, in its order and with its
+signs."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def refusing_others(init: Callable) -> Callable:
 
 
 def iterations(problems: list[Variables], state: FitState, coding: Coding) -> np.ndarray:
-    """Blocks of each output; of an early model, those of the slowest."""
+    """Return the blocks of each output; of an early model, those of the slowest."""
     n_iter = np.full(coding.n_outputs, max(state.n_iter, 1))
     for variables, solution in zip(problems, state.solutions, strict=False):
         n_iter[variables.output] = max(solution.n_iter, 1)
@@ -47,7 +48,7 @@ def iterations(problems: list[Variables], state: FitState, coding: Coding) -> np
 def coefficients(
     targets: Targets, problems: list[Variables], alphas: list[np.ndarray], support: np.ndarray
 ) -> Coefficients:
-    """Of the support vectors, which are sorted by class where pairs of classes vote."""
+    """Return the coefficients of the support vectors, sorted by class if pairs of classes vote."""
     coding, label, votes = targets.coding, targets.label, targets.coding.votes
     place = np.zeros(len(label), dtype=np.int64)
     place[support] = np.arange(len(support))
@@ -64,7 +65,7 @@ def coefficients(
 
 
 def intercepts(problems: list[Variables], solutions: list[Solution], n_outputs: int) -> np.ndarray:
-    """Of every output; zeros for a level, which is solved without."""
+    """Return the intercept of every output; zeros for a level, which is solved without one."""
     found = np.zeros(n_outputs)
     for variables, solution in zip(problems, solutions, strict=False):
         found[variables.output] = solution.offset
@@ -86,7 +87,7 @@ class SvcAttributes:
     _sparse: bool
 
     def _keep_support(self, training: Any, support: np.ndarray) -> None:
-        """Which rows are support vectors, and what they are of."""
+        """Set which rows are support vectors, and of which classes."""
         targets, n_classes = training.targets, training.targets.coding.n_classes
         self.support_ = targets.present[support]
         self.n_support_ = np.bincount(targets.label[support], minlength=n_classes)
@@ -104,7 +105,7 @@ class SvcAttributes:
         return self._signed(self.model_.intercept)
 
     def _signed(self, values: np.ndarray) -> np.ndarray:
-        """Values of outputs with the sign that SVC gives them."""
+        """Return values of outputs with SVC's signs."""
         return 0.0 - values if self.coding_.votes else values
 
     @property
@@ -133,5 +134,5 @@ class SvcAttributes:
 
     @property
     def fit_status_(self) -> int:
-        """0 for a fit that came within ``tol``, 1 for another."""
+        """0 if the fit came within ``tol``, else 1."""
         return 0 if self.converged_ else 1

@@ -32,10 +32,10 @@ _FEW = 4  # columns of coefficients summed in double precision; more are a matri
 
 
 class Backend(Protocol):
-    """All that the machine asks of the place where it runs.
+    """Everything that the machine needs from the device on which it runs.
 
     A device is a file with such a class and an `ActiveSet`.  Rows may live there: they come from
-    `rows`, and are only sliced, indexed and handed back.  Other arrays are NumPy's.
+    `rows`, and are only sliced, indexed and passed back.  Other arrays are NumPy's.
     """
 
     def __enter__(self) -> Self: ...
@@ -44,7 +44,7 @@ class Backend(Protocol):
 
     @property
     def memory(self) -> Memory:
-        """Buffers of this process that problems hand on."""
+        """Buffers of this process that problems reuse."""
         ...
 
     @property
@@ -57,28 +57,28 @@ class Backend(Protocol):
         ...
 
     def rows(self, kernel: Kernel, X: Any, present: np.ndarray) -> Any:
-        """Those rows of the training data that take part, as the kernel takes them."""
+        """Return the rows that take part in the fit, in the kernel's layout."""
         ...
 
     def solve_tasks(
         self, solve: Callable, tasks: Sequence, at_once: int, run: Run
     ) -> list[list[Solution]]:
-        """Solve tasks side by side: ``run(function, tasks, executor)`` tells of each.
+        """Solve tasks in parallel: ``run(function, tasks, executor)`` reports each.
 
         ``solve(task, control, backend)`` solves one.  A device may solve many in one go.
         """
         ...
 
     def for_tasks(self, n_at_once: int) -> Backend:
-        """Its share for each of so many tasks at once, with buffers that they hand on."""
+        """Return the backend of one of ``n_at_once`` tasks, with its share of the threads."""
         ...
 
     def copy(self) -> Backend:
-        """The same for another thread: threads of its own, buffers in common."""
+        """Return the same backend for another thread: separate threads, common buffers."""
         ...
 
     def share_rows(self, kernel: Kernel, rows: Any, cache_bytes: float) -> tuple[Kernel, Any]:
-        """Kernel and rows for several problems, which share kernel rows where that pays."""
+        """Return kernel and rows for several problems, which share kernel rows if that pays."""
         ...
 
     def product(
@@ -90,13 +90,13 @@ class Backend(Protocol):
     def bounded_product(
         self, kernel: Kernel, a: Any, b: Any, coef: Coefficients
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same with a bound on the rounding errors, of a kernel from `in_single`."""
+        """Return the product and a bound on its rounding errors, for a kernel from `in_single`."""
         ...
 
     def nearest(
         self, router: Any, rows: Any, known: Nearest | None = None, n_old: int = 0
     ) -> Nearest:
-        """The cluster to which a `Router` sends each of many rows (see `nearest.nearest`)."""
+        """Return the cluster of each row by a `Router` (see `nearest.nearest`)."""
         ...
 
     def active_set(
@@ -107,7 +107,7 @@ class Backend(Protocol):
         cache_bytes: float,
         offset: float = 0.0,
     ) -> ActiveSet:
-        """The variables ``ids`` at their values in ``alpha``, all others being zero."""
+        """Return the active set of the variables ``ids`` at ``alpha``; all others are zero."""
         ...
 
 
@@ -119,8 +119,8 @@ class Host(Tiles):
     n_threads : int
         Results do not depend on it.
     memory : Memory, default=None
-        Buffers of earlier problems.  Copies in another process share buffers there, so that
-        memory is not new to a worker with every task.
+        Buffers of earlier problems.  Copies in another process share its buffers, so that a worker
+        does not touch new memory for every task.
     """
 
     def __init__(self, n_threads: int = 1, memory: Memory | None = None):
@@ -153,7 +153,7 @@ class Host(Tiles):
         return Host(self.n_threads, self.memory)
 
     def share_rows(self, kernel: Kernel, rows: Any, cache_bytes: float) -> tuple[Kernel, Any]:
-        """Where they are expensive, and not shared already as along a path of C."""
+        """Share kernel rows if they are expensive, and not shared already along a path of C."""
         if kernel.cost <= SHARED_FROM or isinstance(kernel, CachingKernel):
             return kernel, rows
         caching = CachingKernel(kernel, rows, SHARED_MEMORY * cache_bytes, self)
@@ -181,12 +181,12 @@ class Host(Tiles):
             n_summed, sizes = 1 if _are_few(coef) else TILE_ROWS + 2, np.zeros((len(total), len(a)))
             product, sizes = self._product(kernel, a, b, coef, sizes), sizes.T
         relative, absolute = rounding(kernel, a, b, n_summed)
-        with np.errstate(all="ignore"):  # a bound that is not finite makes no value certain
+        with np.errstate(all="ignore"):  # with an infinite bound no value is certain
             error = relative[:, None] * sizes + absolute[:, None] * total
         return product, np.where(np.isfinite(product), error, np.inf)
 
     def _added(self, kernel: Any, a: Any, b: Any, columns: np.ndarray) -> np.ndarray:
-        """k(a, b) @ columns of compressed rows, whose kernel values are never in memory."""
+        """Return k(a, b) @ columns for compressed rows, without storing kernel values."""
         sums = np.zeros((columns.shape[1], len(a)))
         for start in range(0, len(b), TILE_ROWS):
             left = kernel.as_left(b[start : start + TILE_ROWS])
@@ -199,10 +199,10 @@ class Host(Tiles):
     def _product(
         self, kernel: Kernel, a: Any, b: Any, coef: Coefficients, sizes: np.ndarray | None = None
     ) -> np.ndarray:
-        """A tile at a time, summed in double precision.
+        """Compute the product a tile at a time, summed in double precision.
 
-        Vectors of one class of pairs are multiplied by the coefficients that they have.  What the
-        largest coefficient of each vector makes of its kernel values is added to ``sizes``.
+        For pairs of classes, vectors of a class are multiplied by their coefficients only.  Kernel
+        values times the largest coefficient of each vector are added to ``sizes``.
         """
         sums, few = np.zeros((coef.n_outputs, len(a))), _are_few(coef)
         for start in range(0, len(b), TILE_ROWS):
@@ -219,7 +219,7 @@ class Host(Tiles):
                             total = sums[output, begin:end]
                             _core.add_rows(block, vectors, column, one, 0, len(one), total)
                     else:  # products in the kernel's precision
-                        with np.errstate(all="ignore"):  # the model says which row is too large
+                        with np.errstate(all="ignore"):  # the model names the row
                             sums[outputs, begin:end] += own @ block[vectors[0] : vectors[-1] + 1]
                     if sizes is not None:
                         total = np.zeros(end - begin)
@@ -261,13 +261,13 @@ def _are_few(coef: Coefficients) -> bool:
 
 
 def _are_added(kernel: Kernel, b: Any, coef: Coefficients) -> bool:
-    """Whether the core adds kernel values of rows b as it computes them."""
+    """Whether the core adds up kernel values of rows b while computing them."""
     plain = isinstance(kernel, DotKernel) and kernel.compressed and not kernel.is_far(b)
     return plain and coef.owner is None and _are_few(coef)
 
 
 def _laid_out(coef: Coefficients, dtype) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, Any]]:
-    """Its runs, an output's coefficients side by side: the same bits whatever order they had."""
+    """Return the runs with each output's coefficients contiguous: the same bits for any layout."""
     numbers, every, reach = np.arange(len(coef)), np.arange(coef.n_outputs), coef.reach
     return [
         (numbers[vectors], every[outputs], np.ascontiguousarray(own.T, dtype), reach[vectors])
@@ -276,5 +276,5 @@ def _laid_out(coef: Coefficients, dtype) -> list[tuple[np.ndarray, np.ndarray, n
 
 
 def _elsewhere(n_threads: int) -> Host:
-    """In the process of a worker."""
+    """Return the backend in a worker's process."""
     return Host(n_threads, COMMON)

@@ -1,4 +1,4 @@
-"""Kernel rows that are kept: those of a problem's active set, and those that problems share."""
+"""Caches of kernel rows: those of a problem's active set, and those that problems share."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from widemargin.kernel.rows import Finish, Panels, Rows
 from widemargin.kernel.tiles import Memory, Tiles, allocate
 from widemargin.kernel.wrapped import WrappedKernel
 
-TILE_ROWS = 512  # with kernels.TILE columns a block of float32 stays in the second-level cache
+TILE_ROWS = 512  # with kernels.TILE columns a float32 block fits in the second-level cache
 ALIGNED = 16  # values of float32 in a cache line
 AT_ONCE = 1 << 15  # columns that the core fills in one call
-LEAST_SLOTS = 128  # rows that the cache holds however little memory it may use
-CACHE_SHARES = 4  # so many tasks at once the cache serves, however large they are
+LEAST_SLOTS = 128  # least rows in the cache, whatever its memory limit
+CACHE_SHARES = 4  # tasks that the cache serves at once, however large they are
 SHARED_MEMORY = 0.5  # of the cache for rows that several problems share
-SHARED_FROM = 4.0  # kernel cost from which a row is better kept than computed again
+SHARED_FROM = 4.0  # kernel cost from which caching a row pays
 
 
 class RowCache:
     """Kernel rows of the active variables over the active variables.
 
-    Rows and columns carry the same local numbers.  All rows lie in one flat buffer, which is
-    touched only as far as it is used: slot s begins at ``s * stride``.  ``_row_in[s]`` is the row
-    that slot s holds (-1: none), ``_slot_of[i]`` the slot of row i (-1: none).  When the active set
-    shrinks, rows are compacted in place; the rows unused for longest make room for new ones, and
-    if the whole matrix fits, none ever has to.
+    Rows and columns have the same local indices.  All rows are in one flat buffer, of which only
+    the used part is touched: slot s begins at ``s * stride``.  ``_row_in[s]`` is the row in slot s
+    (-1: none), ``_slot_of[i]`` the slot of row i (-1: none).  When the active set shrinks, rows are
+    compacted in place.  The least recently used rows make room for new ones, unless the whole
+    matrix fits.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class RowCache:
     ):
         self.kernel, self.rows, self.tiles = kernel, rows, tiles
         self.n_computed = 0
-        self._most = most  # variables there can ever be
+        self._most = most  # most variables that the problem can have
         self._clock = self._n_used = 0
         self._stride = self._roomy(len(rows))
         longest = self._roomy(most)
@@ -49,29 +49,29 @@ class RowCache:
         self._take_over(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), len(rows))
 
     def _roomy(self, n: int) -> int:
-        """A stride that leaves room for a few more columns; rows begin where cache lines do."""
+        """Return a stride with room for a few more columns; rows begin at cache lines."""
         return -(-min(n + n // 8, self._most) // ALIGNED) * ALIGNED
 
     def close(self) -> None:
-        """Hand the memory back for the next problem."""
+        """Release the memory for the next problem."""
         self._memory.give(self._buffer)
 
     @property
     def pool(self) -> np.ndarray:
-        """The slots: a row each, of which the first ``len(self.rows)`` values count."""
+        """The slots, one row each; its first ``len(self.rows)`` values are valid."""
         n = len(self._row_in)
         return self._buffer[: n * self._stride].reshape(n, self._stride)
 
     @property
     def n_slots(self) -> int:
-        """How many rows fit at once."""
+        """Number of rows that fit at once."""
         return len(self._row_in)
 
     def slots(self, wanted: np.ndarray) -> np.ndarray:
-        """Slots of the wanted rows, computed together where they are missing."""
+        """Return the slots of the given rows; compute missing rows together."""
         self._clock += 1
         held = self._slot_of[wanted]
-        # Marked as used first, so that making room for the missing ones does not push them out.
+        # Marked as used first, so that making room for missing rows does not evict them.
         self._last_use[held[held >= 0]] = self._clock
         missing = wanted[held < 0]
         if len(missing):
@@ -84,16 +84,16 @@ class RowCache:
         return self._slot_of[wanted]
 
     def _make_room(self, n: int) -> np.ndarray:
-        """Neighbouring free slots while there are any, then those unused for longest."""
+        """Return contiguous free slots while there are any, then the least recently used."""
         if self._n_used + n <= len(self._row_in):
             self._n_used += n
             return np.arange(self._n_used - n, self._n_used)
-        # From here on the buffer counts as full: slots left free have last use 0 and go first.
+        # From now on the buffer counts as full: free slots have last use 0 and go first.
         self._n_used = len(self._row_in)
         return np.sort(np.argpartition(self._last_use, n - 1)[:n])
 
     def _compute(self, missing: np.ndarray, slots: np.ndarray) -> None:
-        """Straight into the buffer, by the core, or where the slots are neighbours."""
+        """Compute directly into the buffer, by the core or if the slots are contiguous."""
         self.n_computed += len(missing)
         pool, kernel = self.pool, self.kernel
         for part in np.array_split(np.arange(len(missing)), -(-len(missing) // TILE_ROWS)):
@@ -115,7 +115,7 @@ class RowCache:
             self.tiles.tiles(len(self.rows), tile, kernel.tile)
 
     def _fill(self, left: Panels, finish: Finish, slots: np.ndarray) -> None:
-        """Write kernel rows to their slots, so many columns at a time that Ctrl-C is heard."""
+        """Write kernel rows to their slots, in blocks of columns that Ctrl-C can interrupt."""
         pool, n = self.pool, len(self.rows)
         for begin in range(0, n, AT_ONCE):
             end = min(begin + AT_ONCE, n)
@@ -126,11 +126,11 @@ class RowCache:
         active.add_rows(self.pool, slots, coef, self.tiles.team)
 
     def shrink(self, keep: np.ndarray) -> None:
-        """Keep some variables (their numbers, ascending), renumbered from 0."""
+        """Keep some variables (ascending indices), renumbered from 0."""
         kept = np.zeros(len(self.rows), dtype=bool)
         kept[keep] = True
         slots = np.flatnonzero((self._row_in >= 0) & kept[np.maximum(self._row_in, 0)])
-        # Shorter rows move towards the front, so each is read before anything is written there.
+        # Shorter rows move towards the front, so each is read before it is overwritten.
         stride = min(self._roomy(len(keep)), self._stride)
         _core.compact_rows(self._buffer, slots, keep, self._stride, stride)
         self._stride = stride
@@ -139,15 +139,15 @@ class RowCache:
         self.rows = self.rows[keep]
 
     def extend(self, all_rows: Any, new: Any) -> None:
-        """Append variables: ``all_rows`` are the rows held so far and then the ``new`` ones."""
+        """Append variables: ``all_rows`` are the current rows followed by the ``new`` ones."""
         old, stride = len(self.rows), self._stride
         if len(all_rows) > stride:
             stride = self._roomy(len(all_rows))
-        # Longer rows are fewer: the latest used ones stay, in the order of their slots.
+        # Fewer of the longer rows fit: the most recently used stay, in the order of their slots.
         recent = np.argsort(-self._last_use, kind="stable")
         used = np.sort(recent[self._row_in[recent] >= 0][: len(self._buffer) // stride])
         if (used.size and used[-1] >= len(used)) or stride > self._stride:
-            # Close the gaps at the old length first, then spread out from the last row backwards.
+            # Close the gaps at the old length, then spread out from the last row backwards.
             _core.compact_rows(self._buffer, used, np.arange(old), self._stride, self._stride)
             _core.widen_rows(self._buffer, len(used), self._stride, stride)
             self._stride = stride
@@ -156,7 +156,7 @@ class RowCache:
         self.rows = all_rows
 
     def _compute_columns(self, new: Any, first: int, n_used: int) -> None:
-        """The values of the rows in the first slots at new columns, from number ``first`` on."""
+        """Compute the rows in the first slots at new columns, from index ``first`` on."""
         pool = self.pool
         for start in range(0, n_used, TILE_ROWS):
             slots = slice(start, min(start + TILE_ROWS, n_used))
@@ -168,7 +168,7 @@ class RowCache:
             self.tiles.tiles(len(new), tile, self.kernel.tile)
 
     def _take_over(self, numbers: np.ndarray, last_use: np.ndarray, n: int) -> None:
-        """The first slots hold the rows of these numbers, out of n; the rest are free."""
+        """Record that the first slots hold these rows, out of n; the others are free."""
         n_slots = min(len(self._buffer) // self._stride, n)
         self._row_in = np.full(n_slots, -1)
         self._row_in[: len(numbers)] = numbers
@@ -181,7 +181,7 @@ class RowCache:
 
 @dataclass(frozen=True)
 class RowNumbers:
-    """Rows named by their numbers only."""
+    """Rows given by their indices only."""
 
     number: np.ndarray
 
@@ -194,7 +194,7 @@ class RowNumbers:
 
 @dataclass(frozen=True)
 class StoredBlock:
-    """Rows that have slots in a shared store, or else are prepared for their kernel."""
+    """Rows with slots in a shared cache, or else prepared for their kernel."""
 
     slots: np.ndarray | None
     left: Any
@@ -207,7 +207,7 @@ class StoredBlock:
 class CachingKernel(WrappedKernel):
     """A kernel on given rows that keeps whole kernel rows for the next problem on the same data.
 
-    Binary problems of one fit, and fits for several C, differ in their labels and bounds only.
+    Binary problems of one fit, and fits for several C, differ only in labels and bounds.
     """
 
     def __init__(self, kernel: Kernel, rows: Any, max_bytes: float, tiles: Tiles):
@@ -261,11 +261,11 @@ class CachingKernel(WrappedKernel):
 
 
 def tasks_at_once(n_threads: int, needed: Sequence[float], cache_bytes: float) -> int:
-    """How many tasks may run at once, if they need so many bytes of the cache, most first."""
+    """Return how many tasks may run at once, given the cache bytes of each in descending order."""
     fit = int(np.searchsorted(np.cumsum(needed), cache_bytes, side="right"))
     return max(1, min(n_threads, fit))
 
 
 def cache_left(kernel: Kernel, cache_bytes: float) -> float:
-    """What shared rows leave of the cache to each problem."""
+    """Return the bytes of the cache that shared rows leave to each problem."""
     return (1 - SHARED_MEMORY) * cache_bytes if isinstance(kernel, CachingKernel) else cache_bytes

@@ -1,19 +1,18 @@
 """The certificate of a kernel machine: objectives and duality gap in double precision.
 
 A solver that works with float32 kernel values knows the gap of a problem with rounded kernel
-values.  The gap of the model is another one: where coefficients are large and cancel, or distances
-are small, rounding moves decisions by more than a tolerance allows.  So what a solver has found is
-judged here, by the true kernel and the very coefficients that the model keeps.
+values.  The gap of the model differs: if coefficients are large and cancel, or distances are small,
+rounding moves decisions by more than a tolerance allows.  So this module judges a solver's result
+by the true kernel and the coefficients that the model keeps.
 
-Of small problems, all decisions are computed in double precision.  Of others, those of a sample
-are: they estimate what rounding has done to either objective, and bounds at `SIGMAS` standard
-errors are given.  Where these are too far apart to be of use, or the solver was misled, it gets the
-gradient in double precision to go on from (iterative refinement): what it adds from there on is
-rounded, but the changes are small.
+For small problems, all decisions are computed in double precision; for others, those of a sample,
+which estimates the effect of rounding on either objective, with bounds at `SIGMAS` standard errors.
+If these are too far apart, or the solver was misled, it continues from the gradient in double
+precision (iterative refinement): later changes are rounded, but small.
 
-Double precision rounds too.  What it may have done to a decision, times the bound of the variable,
-is part of the gap that is claimed.  Where only this keeps a small problem from its tolerance, its
-decisions are computed in extended precision.
+Double precision rounds too.  Its possible error in a decision, times the bound of the variable, is
+part of the claimed gap.  If only this keeps a small problem from its tolerance, its decisions are
+computed in extended precision.
 """
 
 from __future__ import annotations
@@ -47,39 +46,39 @@ from widemargin.kernel.problem import (
 )
 from widemargin.kernel.problems import Group, Variables
 
-EXACT_WORK = 1 << 15  # variables times the cost of a kernel value, up to which all are computed
+EXACT_WORK = 1 << 15  # variables times the cost of a kernel value: below, compute all
 LEAST_COST = 8.0
 SAMPLE = 256  # variables of a larger problem
 SIGMAS = 5.0
-NEAR = 0.02  # of the margin: what rests at its bound by more does so after any rounding
+NEAR = 0.02  # of the margin: no rounding moves a variable held at its bound by more
 DEFINITE_ROWS = 512
-# Rows squared times the cost of a kernel value, likewise in extended precision.
+# Rows squared times the cost of a kernel value: below, use extended precision.
 EXTENDED_WORK = 1 << 25
-UNCOUNTED = 1e-3  # of tol, that rounding may hide at most without a closer look
+UNCOUNTED = 1e-3  # share of tol that rounding may hide without a closer bound
 _EXTENDED_VALUES = 1 << 18  # kernel values at a time
-_ROUNDING = 1e-6  # of the largest eigenvalue, by which the smallest may be below zero
+_ROUNDING = 1e-6  # share of the largest eigenvalue by which the smallest may be negative
 
 
 @dataclass(frozen=True)
 class Found:
-    """Where a solver stands, in its own arithmetic."""
+    """The state of a solver, in its own arithmetic."""
 
     alpha: np.ndarray
-    gradient: np.ndarray  # exact, or at a bound less firm than in truth
+    gradient: np.ndarray  # exact, or understating how firmly a bound holds a variable
     dual: float
     gap: float
     is_bound: np.ndarray  # where it is the latter
-    refined_alpha: np.ndarray | None = None  # where gradient and dual were exact, if anywhere
+    refined_alpha: np.ndarray | None = None  # at the last exact gradient and dual, if any
     offset: float = 0.0
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Bounds on both objectives of what was found."""
+    """Bounds on both objectives of a solver's result."""
 
     primal: float
     dual: float
-    rounding: float = 0.0  # the share of the relative gap that double precision may hide
+    rounding: float = 0.0  # share of the relative gap that double precision may hide
 
     @property
     def relative_gap(self) -> float:
@@ -88,20 +87,20 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Refined:
-    """The gradient in double precision, but for variables that firmly rest at their bounds."""
+    """The gradient in double precision, except for variables held firmly at their bounds."""
 
     gradient: np.ndarray
-    is_bound: np.ndarray  # where it is not in double precision, but on the safe side
+    is_bound: np.ndarray  # where it is a safe bound instead
     dual: float
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What double precision can tell of a problem."""
+    """What double precision can certify about a problem."""
 
-    exact: Problem  # whose kernel values are computed anew
+    exact: Problem  # with kernel values computed again
     errors: Errors
-    tol: float  # the gap that is asked for
+    tol: float  # the requested gap
 
     def rounding(self, found: Found) -> tuple[np.ndarray, float]:
         """Of each row of the gradient, and of the dual objective."""
@@ -113,22 +112,23 @@ class Limit:
         return error, float(alpha @ error) + UNIT * float(roundings(len(alpha))) * sums
 
     def decides(self, found: Verdict, claimed: Verdict) -> bool:
-        """Whether rounding alone keeps a gap above the tolerance, of a small problem."""
+        """Whether rounding alone keeps the gap of a small problem above the tolerance."""
         small = len(self.exact) ** 2 * self.exact.kernel.cost <= EXTENDED_WORK
         return small and found.relative_gap <= self.tol < claimed.relative_gap
 
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges what a solver has found for ``problem`` by an ``exact`` one in double precision."""
+    """Judges a solver's result for ``problem`` by the ``exact`` problem in double precision."""
 
     problem: Problem
     exact: Problem
     backend: Backend
-    limit: Limit | None = None  # None: what double precision rounds is left out
+    limit: Limit | None = None  # None: ignore rounding in double precision
 
     def verdict(self, found: Found) -> Verdict:
-        """With what rounding may hide, or else in extended precision, of a small problem."""
+        """Return bounds that include rounding errors; for a small problem, in extended
+        precision."""
         error, lost = np.zeros(len(self.exact)), 0.0
         if self.limit is not None:
             error, lost = self.limit.rounding(found)
@@ -164,11 +164,11 @@ class Judge:
         return firmness(found.alpha, found.gradient, self.exact.upper, self.exact.turn) > NEAR
 
     def _estimated(self, found: Found, error: np.ndarray, lost: float) -> Verdict:
-        """By importance sampling.
+        """Estimate the objectives by importance sampling.
 
-        Half of the sample is drawn from the variables whose share of the gap can change, by how
-        much it can; the other half from those whose rounded kernel rows were added to the
-        gradient, by how much of them.
+        Half of the sample is drawn from variables whose share of the gap can change, weighted by
+        the possible change; the other half from those whose rounded kernel rows were added to the
+        gradient, weighted by the amount.
         """
         upper, turn, rested = self.exact.upper, self.exact.turn, self._rest(found)
         size = np.abs(found.alpha)
@@ -193,18 +193,18 @@ class Judge:
         return Verdict(high + found.gap + gap + gap_error, low)
 
     def _moved(self, found: Found, sample: np.ndarray, true: np.ndarray) -> np.ndarray:
-        """How far rounding has moved the gradient of a sample since it was exact."""
+        """Return how far rounding has moved the gradient of a sample since it was exact."""
         if found.refined_alpha is None:
             how = (sample, self.backend, found.offset)
             return true - gradient_of(self.problem, found.alpha, *how)
         moved = true - found.gradient[sample]
-        hidden = found.is_bound[sample]  # few have been active and are no more
+        hidden = found.is_bound[sample]  # few were active and are not any more
         moved[hidden] = np.abs(moved[~hidden]).max(initial=0.0)
         return moved
 
 
 def _mean(values: np.ndarray) -> tuple[float, float]:
-    """And how far the mean of many more such values may be from it."""
+    """Return the sample mean and its error bound."""
     return float(values.mean()), SIGMAS * float(values.std()) / np.sqrt(len(values))
 
 
@@ -217,10 +217,10 @@ def _widest(alpha: np.ndarray, gradient: np.ndarray, bounds: tuple, error) -> np
 def with_rounding(
     found: Solution, variables: Variables, data: KernelRows, largest: tuple, tol: float
 ) -> Solution:
-    """A solution in double precision, with objectives that rounding cannot make untrue.
+    """Return a solution in double precision with objectives that hold despite rounding.
 
-    A gap that is above ``tol`` only for that is taken in extended precision, if the problem is
-    small.  The share of the gap that stays hidden is told.
+    A gap that is above ``tol`` only because of that is computed in extended precision, if the
+    problem is small.  The solution records the share of the gap that rounding may hide.
     """
     if data.kernel.definite is False:  # there is no gap
         return found
@@ -242,7 +242,7 @@ def with_rounding(
 
 
 def _closely(found: Solution, variables: Variables, data: KernelRows, tol: float) -> Solution:
-    """By each row, and where that matters by extended precision."""
+    """Bound rounding by row, and if that matters, use extended precision."""
     n = len(variables)
     group = variables.group or Group(np.array([0, n]), n)
     each = np.array([[found.primal, found.dual]]) if found.each is None else found.each
@@ -266,9 +266,9 @@ def _closely(found: Solution, variables: Variables, data: KernelRows, tol: float
 
 
 def _outward(primal, dual, hidden, lost) -> Any:
-    """The dual objective that makes of the primal one the largest relative gap, 1 - dual / primal.
+    """Return the dual objective with the largest relative gap, 1 - dual / primal.
 
-    The primal objective may be off by what is hidden, the dual one by what is lost.
+    The primal objective may be off by ``hidden``, the dual one by ``lost``.
     """
     low = dual - lost
     most = np.where(low < 0, np.maximum(primal - hidden, UNIT * primal), primal + hidden)
@@ -309,7 +309,7 @@ def _reach(of: Problem | Variables, square: float, primal: Any, offset: Any) -> 
 
 
 def _extended(problem: Problem, alpha: np.ndarray, offset: float) -> tuple[float, float]:
-    """Objectives in extended precision."""
+    """Return objectives in extended precision."""
     support, n = np.flatnonzero(alpha), len(alpha)
     wide, size = alpha.astype(np.longdouble), max(1, _EXTENDED_VALUES // max(len(support), 1))
     sums, error = np.zeros(n, dtype=np.longdouble), np.zeros(n, dtype=np.longdouble)
@@ -330,9 +330,9 @@ def _extended(problem: Problem, alpha: np.ndarray, offset: float) -> tuple[float
 
 
 def is_definite(data: KernelRows, support: np.ndarray, backend: Backend) -> bool:
-    """Whether a kernel that need not be positive semi-definite is so on some support vectors.
+    """Whether a kernel of unknown definiteness is positive semi-definite on some support vectors.
 
-    Without that, the primal objective is no bound on the dual one, and there is no certificate.
+    Otherwise, the primal objective does not bound the dual one, and there is no certificate.
     """
     assert data.exact is not None
     if len(support) == 0:

@@ -1,11 +1,10 @@
-"""Finished parts of a fit on disk, so that a killed fit goes on where it was.
+"""Finished parts of a fit on disk, so that a killed fit can continue.
 
-A checkpoint is a folder, which one fit at a time may use.  ``fit.json`` says which data, parameters
-and version it belongs to; every finished cluster is one file that starts with a digest of the rest,
-of the fit and of its seed.  The last pass, which takes longest, also leaves its variables behind
-every now and then: a fit that begins with them ends within the same tolerance, if not at the same
-bits.  Files are written under another name and renamed, so that they are
-whole or absent.
+A checkpoint is a folder for one fit at a time.  ``fit.json`` identifies data, parameters and
+version; every finished cluster is one file that starts with a digest of the rest, of the fit and of
+its seed.  The last pass, which takes longest, also saves its variables from time to time: a fit
+that starts from them ends within the same tolerance, but perhaps with other bits.  Files are
+written under another name and renamed, so that they are complete or absent.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ from widemargin.kernel.problems import Variables
 MAGIC = b"widemargin checkpoint 4\n"
 _HEAD = "fit.json"
 BEGUN = "-begun"
-EVERY = 30.0  # seconds between two looks at a problem that is being solved
+EVERY = 30.0  # seconds between two snapshots of a running problem
 _DIGEST = 32
-_LARGEST = 1e300  # objective, of which some can be added
+_LARGEST = 1e300  # objective, so that some can be added
 T = TypeVar("T")
 
 
 class NoCheckpoint:
-    """What a checkpoint is when none was asked for."""
+    """A checkpoint that stores nothing."""
 
     def __init__(self, seed: int = 0):
         self.seed = seed
@@ -69,12 +68,12 @@ class Checkpoint:
     Parameters
     ----------
     folder : path
-        Created where it does not exist; refused, and left as it is, where it belongs to another
-        fit or another process is at work in it.
+        Created if it does not exist; refused and left unchanged if it belongs to another fit, or if
+        another process uses it.
     identity : dict
-        What makes the fit what it is: digests of data, parameters and version, by name.
+        Identifies the fit: digests of data, parameters and version, by name.
     seed : int
-        Used, and kept, if the fit is new; `seed` is the one to go on with.
+        Used and stored if the fit is new; the attribute `seed` is the one to continue with.
     """
 
     def __init__(self, folder, identity: dict[str, str], seed: int):
@@ -96,7 +95,7 @@ class Checkpoint:
         self.folder.close()
 
     def _refuse_other_files(self) -> None:
-        """Before anything is written: a folder without a head must have nothing in it but ours."""
+        """Refuse a folder without a head that has other files, before writing."""
         names = self.folder.names()
         if names and _HEAD not in names:
             raise ValueError(
@@ -106,7 +105,8 @@ class Checkpoint:
             )
 
     def _seed(self, identity: dict[str, str], seed: int) -> int:
-        """That of the fit which the folder holds, if it is this one; of a new fit, the given."""
+        """Return the seed of the fit in the folder, if it is this one; for a new fit, the given
+        seed."""
         if not self.folder.has(_HEAD):
             text = json.dumps({**identity, "seed": seed}, indent=1)
             self._write(_HEAD, text.encode())
@@ -137,10 +137,10 @@ class Checkpoint:
             ) from None
         return stored
 
-    # What is loaded is held against the problems of the fit, whose variables it claims to be.
+    # Loaded variables are checked against the problems of the fit.
 
     def load(self, name: str, of: Callable[[], Sequence[Variables]]) -> list[Solution] | None:
-        """The solutions of a task; None where it has none here.  ``of`` makes its problems."""
+        """Return the solutions of a task, or None if there are none. ``of`` makes its problems."""
 
         def made(arrays: dict) -> list[Solution]:
             return [_solution(arrays, str(k), problem) for k, problem in enumerate(of())]
@@ -193,13 +193,13 @@ class Checkpoint:
             whole.write(content)
 
     def _digest(self, name: str, payload: bytes) -> bytes:
-        """Of a part: its content, what it is, and which fit and seed it belongs to."""
+        """Return the digest of a part: of its content, kind, fit and seed."""
         key = digest(self._fit, name).encode()
         return hashlib.blake2b(payload, key=key, digest_size=_DIGEST).digest()
 
 
 def _finite(sums: np.ndarray, *shape: int) -> np.ndarray:
-    """Objectives and the like, of this shape."""
+    """Return finite numbers, such as objectives, of this shape."""
     numbers = sums.dtype == np.float64 and sums.shape == shape
     if not numbers or not np.all(np.abs(sums) <= _LARGEST):  # NaN is not
         raise ValueError("an objective that is not finite")
@@ -207,7 +207,7 @@ def _finite(sums: np.ndarray, *shape: int) -> np.ndarray:
 
 
 def _solution(arrays: dict, k: str, problem: Variables) -> Solution:
-    """A task's solution of a problem, checked against the problem."""
+    """Return a task's solution of a problem, checked against the problem."""
     primal, dual, n_iter, double = _finite(arrays["sums" + k], 4).tolist()
     alpha, offset = arrays["alpha" + k], arrays["offset" + k]
     n, each = len(problem.output), arrays.get("each" + k)
@@ -228,7 +228,7 @@ def _check_alpha(alpha: np.ndarray, problem: Variables) -> np.ndarray:
 
 
 class Snapshots:
-    """Keeps the variables of a problem while it is solved, but not at every step."""
+    """Saves the variables of a running problem, but not at every step."""
 
     def __init__(self, checkpoint: Checkpoint | NoCheckpoint, name: str):
         self._checkpoint, self._name = checkpoint, name
@@ -241,7 +241,7 @@ class Snapshots:
 
 
 def found_in(folder) -> str | None:
-    """What a fit will find in a folder, in words; None where there is nothing.
+    """Describe what a fit will find in a folder; None if there is nothing.
 
     Examples
     --------

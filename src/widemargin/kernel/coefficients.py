@@ -1,4 +1,4 @@
-"""What support vectors add to outputs; of pairs of classes, only where they take part."""
+"""Coefficients of support vectors in outputs; for pairs of classes, of each vector's own pairs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from widemargin.multiclass import pairs_of
 class Coefficients:
     """Coefficients of vectors (down) in outputs (across).
 
-    Where outputs are pairs of classes, a vector takes part in those of its own class only, so
-    ``values`` has a column for each of the other classes, in their order, as LIBSVM keeps them.
-    Vectors are then sorted by class.
+    If outputs are pairs of classes, a vector takes part only in the pairs of its class, so
+    ``values`` has a column per other class, in order, as in LIBSVM.  Vectors are then sorted by
+    class.
 
     Examples
     --------
@@ -34,14 +34,14 @@ class Coefficients:
 
     @classmethod
     def of(cls, values: np.ndarray | Coefficients) -> Coefficients:
-        """A plain matrix has all of them."""
+        """Return the coefficients of a plain matrix."""
         return values if isinstance(values, Coefficients) else cls(values)
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, which) -> Coefficients:
-        """Those of some vectors, in ascending order."""
+        """Return the coefficients of some vectors, in ascending order."""
         return Coefficients(self.values[which], None if self.owner is None else self.owner[which])
 
     @property
@@ -50,7 +50,7 @@ class Coefficients:
         return n_columns if self.owner is None else n_columns * (n_columns + 1) // 2
 
     def runs(self) -> Iterator[tuple[slice, Any, np.ndarray]]:
-        """Vectors of one class, the outputs that they take part in, and their coefficients."""
+        """Yield the vectors of each class, their outputs and their coefficients."""
         if self.owner is None:
             yield slice(0, len(self)), slice(0, self.n_outputs), self.values
             return
@@ -61,7 +61,7 @@ class Coefficients:
                 yield slice(begin, end), pairs_of(number, n_classes), self.values[begin:end]
 
     def applied(self, kernel_values: np.ndarray) -> np.ndarray:
-        """Kernel values with all vectors, times coefficients."""
+        """Multiply kernel values with all vectors by the coefficients."""
         out = np.zeros((len(kernel_values), self.n_outputs))
         for vectors, outputs, own in self.runs():
             out[:, outputs] += kernel_values[:, vectors] @ own
@@ -78,7 +78,7 @@ class Coefficients:
 
     @property
     def reach(self) -> np.ndarray:
-        """Of each vector, its largest coefficient, whatever the sign."""
+        """Return the largest |coefficient| of each vector."""
         return np.abs(self.values).max(axis=1, initial=0.0)
 
     def squared(self) -> Coefficients:

@@ -1,9 +1,9 @@
 """Divide and conquer (DC-SVM, Algorithm 1): clusters, then fewer and larger ones, then the whole.
 
-At level l the rows are partitioned into branching^l clusters, each solved on its own from the
+At level l the rows are partitioned into branching^l clusters, each solved separately from the
 variables of the level below.  The centres of every level but the lowest are sampled from the
-support vectors found so far (adaptive clustering).  The whole problem starts on these support
-vectors alone (refinement) and then takes in all others that matter.
+current support vectors (adaptive clustering).  The whole problem starts on these support vectors
+alone (refinement) and then adds all other rows that matter.
 
 All problems of a multi-class fit go through the levels together: they share each level's
 partition, the router and the kernel rows of a cluster.
@@ -39,9 +39,9 @@ from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.tasks import ClusterTasks, PathRows, ProblemTasks, Task
 from widemargin.progress import Progress
 
-AUTO_ROWS = 2000  # levels="auto": rows of a cluster at the lowest level, about
-AUTO_STRIDE = 2  # levels="auto": every other level is solved; the ones between do not pay
-AUTO_COUPLING = 4.0  # levels="auto": no division where coupling times kernel cost is larger
+AUTO_ROWS = 2000  # levels="auto": approximate rows of a cluster at the lowest level
+AUTO_STRIDE = 2  # levels="auto": every other level is solved; those between do not pay
+AUTO_COUPLING = 4.0  # levels="auto": no division if coupling times kernel cost is larger
 
 
 @dataclass(frozen=True)
@@ -57,18 +57,18 @@ class Plan:
     level_tol: float = 1e-2  # relative gap of the clusters below the level that is kept
     record: bool | str = False  # keep each level's variables and clusters; "exact": and all pairs
     clustering: str = "auto"
-    stride: int = 1  # from one level that is solved to the next above it
+    stride: int = 1  # from one solved level to the next above it
 
     @property
     def solved_levels(self) -> list[int]:
-        """From the lowest to the one that is kept, or to the whole."""
+        """Levels from the lowest to the one that is kept, or to the whole."""
         divided = list(range(self.levels, 0, -self.stride))
         return [*divided, 0] if self.early is None else divided[: divided.index(self.early) + 1]
 
 
 @dataclass(frozen=True)
 class Services:
-    """What a fit works with, and whom it tells."""
+    """Backend, executor and callbacks of a fit."""
 
     backend: Backend = field(default_factory=Host)
     executor: Threads | Executor = field(default_factory=Threads)
@@ -78,10 +78,10 @@ class Services:
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The rows of a fit with their kernel: as the levels see them, and as the whole problem does.
+    """The rows of a fit with their kernel, for the levels and for the whole problem.
 
-    The two differ along a path of C only, where the whole problem shares kernel rows with the next
-    one.  Pairs of classes, which are solved side by side, share theirs one by one in ``path``.
+    The two differ only along a path of C, where the whole problem shares kernel rows with the next
+    one.  Pairs of classes, which are solved in parallel, share theirs individually in ``path``.
     """
 
     levels: KernelRows
@@ -91,7 +91,7 @@ class TrainingRows:
 
 @dataclass
 class FitState:
-    """Where a fit stands: variables per problem, the last level, the solutions of the whole."""
+    """The state of a fit: variables per problem, the last level, the solutions of the whole."""
 
     alphas: list[np.ndarray]
     levels: list[Level] = field(default_factory=list)
@@ -105,7 +105,7 @@ class FitState:
 
     @property
     def rounding(self) -> float:
-        """The share of the largest gap that double precision may hide."""
+        """Share of the largest gap that double precision may hide."""
         return max((s.rounding for s in self.solutions), default=0.0)
 
     def should_stop(self, task: Progress, gap: float | None) -> bool:
@@ -116,7 +116,7 @@ class FitState:
 
 @dataclass(frozen=True)
 class Division:
-    """What is to be solved, how, and with what."""
+    """What to solve, how, and with which services."""
 
     data: TrainingRows
     problems: list[Variables]
@@ -125,7 +125,7 @@ class Division:
 
 
 def divide_and_conquer(state: FitState, division: Division) -> None:
-    """Solve level by level, to ``plan.early`` or to the whole; ``state`` says how far it got."""
+    """Solve level by level, to ``plan.early`` or to the whole; ``state`` records the progress."""
     for level in division.plan.solved_levels:
         _run_level(state, division, level)
         if state.stopped:
@@ -135,7 +135,7 @@ def divide_and_conquer(state: FitState, division: Division) -> None:
 
 
 def _run_level(state: FitState, division: Division, level: int) -> None:
-    """One pass of Algorithm 1's outer loop: partition the rows, solve every cluster.
+    """Run one pass of Algorithm 1's outer loop: partition the rows, solve every cluster.
 
     Level 0 is one cluster with all rows.
     """
@@ -179,10 +179,10 @@ def _run_level(state: FitState, division: Division, level: int) -> None:
 def _cluster_tasks(
     state: FitState, division: Division, level: int, label: np.ndarray
 ) -> ClusterTasks:
-    """The clusters of a level, from the present variables."""
+    """Return the clusters of a level, from the current variables."""
     plan, data, executor = division.plan, division.data.levels, division.services.executor
     settings = plan.settings
-    if plan.early != level:  # what the next level starts from needs no certificate
+    if plan.early != level:  # a start for the next level needs no certificate
         data = replace(data, exact=None)
         settings = replace(settings, tol=max(settings.tol, plan.level_tol))
     data = data.regrouped(label, shared=not isinstance(executor, Threads))
@@ -191,12 +191,12 @@ def _cluster_tasks(
 
 
 def _without_intercept(state: FitState, division: Division) -> list[Variables]:
-    """The problems of clusters: a constraint on all rows would couple the clusters."""
+    """Return the problems without an intercept, whose constraint would couple the clusters."""
     return [replace(v.in_clusters(state.finest), has_offset=False) for v in division.problems]
 
 
 def _whole_tasks(state: FitState, division: Division) -> ProblemTasks:
-    """All problems on all rows, from what the levels or an interrupted fit have found."""
+    """Return all problems on all rows, started from the levels or an interrupted fit."""
     services, data = division.services, division.data
     for k, variables in enumerate(division.problems):
         begun = services.checkpoint.load_begun(f"whole{k}", variables)
@@ -208,7 +208,7 @@ def _whole_tasks(state: FitState, division: Division) -> ProblemTasks:
 
 
 def certify_level(state: FitState, division: Division) -> None:
-    """A certificate for the last level, which was meant as a start and has become the model."""
+    """Certify the last level, which was a start and has become the model."""
     level, services = state.levels[-1], division.services
     tol = max(division.plan.settings.tol, division.plan.level_tol)
     settings = replace(division.plan.settings, tol=tol, max_iter=0)
@@ -224,7 +224,7 @@ def certify_level(state: FitState, division: Division) -> None:
 def _clusters(
     state: FitState, division: Division, level: int
 ) -> tuple[Router | None, np.ndarray, float]:
-    """Centres from the support vectors so far, if there are enough; and an estimate of D(pi)."""
+    """Cluster around the current support vectors, if there are enough; estimate D(pi)."""
     plan, kernel, rows = division.plan, division.data.levels.kernel, division.data.levels.rows
     rng = np.random.default_rng([plan.seed, level])
     k = plan.branching**level
@@ -238,7 +238,7 @@ def _clusters(
 
 @dataclass(frozen=True)
 class _TaskWatch:
-    """Tells the callbacks of one cluster or problem."""
+    """Reports one cluster or problem to the callbacks."""
 
     state: FitState
     task: Progress
@@ -254,7 +254,7 @@ class _TaskWatch:
 def _solve(
     state: FitState, tasks: ClusterTasks | ProblemTasks, services: Services
 ) -> list[list[Solution]]:
-    """Solve the tasks of a level that no checkpoint has, and write all solutions to the state."""
+    """Solve the tasks of a level that are not in a checkpoint; write all solutions to the state."""
     checkpoint = services.checkpoint
     report = services.progress.task(f"level {tasks.level}", n=len(tasks), ordered=False)
     found: dict[int, list[Solution]] = {}
@@ -287,7 +287,7 @@ def _solve(
 
 
 def _measure_levels(state: FitState, division: Division) -> None:
-    """How near each level's variables are to the final ones."""
+    """Measure the distance of each level's variables from the final ones."""
     plan, data = division.plan, division.data
     final = state.alphas[0] if state.solutions else None
     exact, backend = plan.record == "exact", division.services.backend
@@ -298,7 +298,7 @@ def _measure_levels(state: FitState, division: Division) -> None:
 
 
 def support_of(state: FitState, problems: list[Variables], n: int) -> np.ndarray:
-    """Rows that are support vectors of any problem."""
+    """Return the rows that are support vectors of any problem."""
     used = np.zeros(n, dtype=bool)
     for variables, alpha in zip(problems, state.alphas, strict=True):
         used[variables.row[alpha != 0]] = True
@@ -308,13 +308,11 @@ def support_of(state: FitState, problems: list[Variables], n: int) -> np.ndarray
 def auto_levels(
     kernel: Kernel, rows: Any, problems: list[Variables], plan: Plan, backend: Backend
 ) -> int:
-    """How deep to divide: `AUTO_ROWS` or so of the largest problem's rows in a cluster, if
-    clusters hold enough of the kernel.
+    """Return the number of levels: about `AUTO_ROWS` of the largest problem's rows per cluster.
 
-    Clusters hide the kernel values between them from each other.  The share of the kernel's mass
-    off its diagonal that lies across clusters, D(pi) over its total on a sample, says how much;
-    where it is large (small gamma) the clusters' variables are a poorer start.  That start is
-    paid for in kernel values, so it is refused where these are expensive as well.
+    Clusters ignore the kernel values between them.  If those have a large share of the off-diagonal
+    kernel mass (D(pi) over its total on a sample; small gamma), the clusters' variables are a poor
+    start.  The start costs kernel values, so it is skipped if these are expensive too.
     """
     largest = max(variables.largest for variables in problems)
     levels = round(np.log(max(largest / AUTO_ROWS, 1)) / np.log(plan.branching))
@@ -330,7 +328,7 @@ def auto_levels(
 
 
 def _coupling(kernel, rows, level: int, plan: Plan, rng, backend) -> float:
-    """Share of the off-diagonal kernel mass between clusters of a level."""
+    """Return the share of the off-diagonal kernel mass between clusters of a level."""
     k = plan.branching**level
     everything = np.arange(len(rows))
     how = (plan.sample_size, rng, backend, plan.clustering)

@@ -30,8 +30,8 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelParameters, LinearFit):
     kernel : str or callable, default="rbf"
         "rbf", "linear", "poly", "sigmoid", "laplacian", "chi2" (exponential, for histograms),
         "precomputed", or a function K(X, Z) that returns an array or a sparse matrix of shape
-        (len(X), len(Z)).  It is called from several threads if ``n_jobs`` says so.  Rows that are
-        no numbers (a list of texts, series or graphs) reach it as an array of objects.
+        (len(X), len(Z)).  With ``n_jobs`` it is called from several threads.  Rows that are not
+        numbers (a list of texts, series or graphs) are passed as an array of objects.
     C : float, default=1.0
     gamma : "scale", "auto" or float, default="scale"
         1 / (n_features * X.var()), 1 / n_features, or a number.
@@ -84,15 +84,15 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelParameters, LinearFit):
     max_iter : int, default=100_000
         Blocks of up to 1,024 variables per problem (128 on up to 2,048 rows); -1 is no limit.
     max_seconds : float or None, default=None
-        A fit that takes longer ends at the next epoch, with the model that it has, its
-        ``duality_gap_`` and a ConvergenceWarning.
+        A fit that takes longer ends at the next epoch, with its current model, its ``duality_gap_``
+        and a ConvergenceWarning.
     cache_size : float or "auto", default="auto"
         Megabytes for kernel rows; "auto" is a quarter of the memory of the machine or container,
         at most half of what is free.  A cache that holds the kernel matrix four times changes
         nothing; a smaller one changes the way to the optimum, within ``tol``.
     checkpoint : path or None, default=None
-        A folder for finished clusters.  A fit that was killed goes on from there, with the same
-        data, parameters and version only.  It serves one fit at a time; others are refused.
+        A folder for finished clusters.  A killed fit continues from it, with the same data,
+        parameters and version only.  Only one fit at a time can use it.
     warm_start : bool, default=False
         Start from the variables of the last fit on the same data and kernel, by this estimator
         or by a clone of it: a grid over C then runs along a path.
@@ -100,9 +100,9 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelParameters, LinearFit):
         What Ctrl-C during the whole problem does: raise KeyboardInterrupt, or keep the model of
         the last finished level, with a warning.
     record_levels : bool or "exact", default=False
-        Measure in `levels_` how near each level came to the final solution (of an early model, the
-        objective and Theorem 1's bound only).  "exact" sums the kernel over all pairs of rows, of
-        which there may be many, where True samples 1,000 rows: only so are the bounds bounds.
+        Measure in `levels_` the distance of each level from the final solution (for an early model,
+        only the objective and Theorem 1's bound).  True samples 1,000 rows; "exact" sums the kernel
+        over all pairs of rows, which can take long, and only then are the bounds exact.
     n_jobs : int or None, default=None
         Threads.  Results do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -238,7 +238,7 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelParameters, LinearFit):
         check_bool("break_ties", self.break_ties)
 
     def _problems(self, targets: Targets) -> list[Variables]:
-        grouped = not self.record_levels  # which measures the first pair of classes
+        grouped = not self.record_levels  # it measures the first pair of classes
         upper = self.C * targets.weight
         how = {"grouped": grouped, "has_offset": self._has_intercept()}
         return binary_problems(targets.label, targets.coding, upper, **how)
@@ -249,9 +249,9 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelParameters, LinearFit):
         return dual
 
     def _tell_lost_classes(self, training) -> None:
-        """Warn of classes of which no training row is predicted (of the first `LOOKED_AT`).
+        """Warn of classes that are not predicted for any of their first `LOOKED_AT` training rows.
 
-        Each such row is on the wrong side in some problem, so that a variable is at its bound.
+        Each such row is on the wrong side in some problem, so a variable is at its bound.
         """
         targets, coding = training.targets, training.targets.coding
         place = np.searchsorted(targets.present, self.support_)
@@ -263,7 +263,7 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelParameters, LinearFit):
         )
         for number in np.flatnonzero(n_rows == n_wrong):
             rows = np.flatnonzero(targets.label == number)[:LOOKED_AT]
-            few = (rows[:FIRST_LOOK], rows[FIRST_LOOK:])  # the first are nearly always enough
+            few = (rows[:FIRST_LOOK], rows[FIRST_LOOK:])  # the first nearly always suffice
             looks = (
                 self.model_.decision(targets.X[r], Host(1), coding.scores) for r in few if len(r)
             )
@@ -328,7 +328,8 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelParameters, LinearFit):
         coding = self.coding_
 
         def first_of_most(outputs: np.ndarray) -> np.ndarray:
-            """The first of the classes with most votes: a score is votes and less than a third."""
+            """Return the first of the classes with most votes: a score is votes plus less than a
+            third."""
             return coding.classes(np.rint(coding.scores(outputs)))
 
         def classes(model, rows, host: Host) -> np.ndarray:

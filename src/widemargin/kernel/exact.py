@@ -26,8 +26,7 @@ COPIED = 256 << 20  # bytes, up to which all rows are prepared at once
 class KernelRows:
     """A kernel and the rows it takes, in the precision of a fit; ``exact`` has them in double.
 
-    Where there is no ``exact``, what is found is a start for something else and needs no
-    certificate.
+    Without ``exact``, the solution is only a start for another problem and needs no certificate.
     """
 
     kernel: Kernel
@@ -36,19 +35,19 @@ class KernelRows:
 
     @classmethod
     def of_data(cls, kernel: Kernel, rows: Any, X, present: np.ndarray) -> KernelRows:
-        """The rows of X that are present, prepared already in the precision of the fit."""
+        """Return the present rows of X, already prepared in the precision of the fit."""
         double = kernel.in_double()
         if kernel.dtype == np.float64:
             return cls(kernel, rows, cls(double, rows))
         lazily = isinstance(X, StoredMatrix) or 8 * _size(X) > COPIED
-        if lazily and not kernel.traits.pairwise:  # a kernel matrix is not copied in any case
+        if lazily and not kernel.traits.pairwise:  # a kernel matrix is never copied
             return cls(kernel, rows, cls(double, LazyRows(double, X, present)))
         return cls(kernel, rows, cls(double, double.training_rows(X, present)))
 
     def regrouped(self, label: np.ndarray, *, shared: bool = False) -> KernelRows:
-        """Rows on disk in an order in which each cluster is read at once; others as they are.
+        """Copy rows on disk so that each cluster is contiguous; return rows in memory unchanged.
 
-        Where they are ``shared``, other processes can read them too.
+        A ``shared`` copy can be read by other processes.
         """
         if not (isinstance(self.rows, LazyRows) and self.rows.stored):
             return self
@@ -66,31 +65,31 @@ class KernelRows:
         return self._of(itemgetter(which))
 
     def chosen(self, which) -> KernelRows:
-        """Some rows, of which those on disk are not read yet: `taken` does that, anywhere."""
+        """Select rows; those on disk are read later, by `taken`, in any process."""
         return self._of(lambda rows: chosen(rows, which))
 
     def taken(self) -> KernelRows:
-        """Rows on disk in memory, unless they are too many."""
+        """Read rows on disk, unless they are too many for memory."""
         return self._of(taken)
 
     def _of(self, some: Callable[[Any], Any]) -> KernelRows:
         rows, exact = some(self.rows), self.exact
-        if exact is not None:  # which may have the very same rows
+        if exact is not None:  # it may have the same rows
             exact = replace(exact, rows=rows) if exact.rows is self.rows else exact._of(some)
         return replace(self, rows=rows, exact=exact)
 
     def diagonal(self) -> np.ndarray:
-        """k(x, x), of rows in double precision where they are prepared."""
+        """k(x, x), from rows in double precision if they are prepared."""
         copied = self.exact is not None and not isinstance(self.exact.rows, LazyRows)
         best = self.exact if copied and self.exact is not None else self
         return best.kernel.diagonal(best.rows)
 
     def in_memory(self) -> KernelRows:
-        """Prepared, however many they are."""
+        """Prepare all rows, however many they are."""
         return replace(self, rows=in_memory(self.rows))
 
     def in_double(self) -> KernelRows:
-        """Prepared in double precision, to solve with; many rows stay on disk."""
+        """Return the rows prepared in double precision, for solving; many rows stay on disk."""
         assert self.exact is not None
         rows = self.exact.rows
         if isinstance(rows, LazyRows) and not rows.many:
@@ -99,5 +98,5 @@ class KernelRows:
 
 
 def _size(X) -> int:
-    """Values that are stored; of a sparse matrix, with their indices."""
+    """Return the bytes of the stored values, with their indices if sparse."""
     return 2 * X.nnz if sp.issparse(X) else math.prod(X.shape)

@@ -1,7 +1,7 @@
-"""Problems on few rows: all kernel rows that they ask for are kept, and the core does the rest.
+"""Problems on few rows: all kernel rows in use are kept, and the core does the rest.
 
-In double precision, where a certificate is wanted: the gap of the solver is then that of the model.
-Most fits of many classes consist of such problems.
+In double precision if a certificate is needed: the solver's gap is then that of the model.  Most
+fits of many classes consist of such problems.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from widemargin.kernel.problems import Group, Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.tiles import Memory
 
-AT_ONCE = 320  # rows up to which the whole matrix is computed before anybody asks
-WORKING_SET = 128  # smaller than elsewhere: kernel rows are all that costs here
+AT_ONCE = 320  # up to this many rows, compute the whole matrix at the start
+WORKING_SET = 128  # smaller than elsewhere, because only kernel rows are expensive here
 START_TOL = 1e-2
-_STEPS = 16  # between two looks at whether to stop
-_SLICE = 0.1  # seconds, likewise, where problems are many
+_STEPS = 16  # between two checks for a stop
+_SLICE = 0.1  # seconds, likewise for many problems
 _TILE = 128
 
 
 class KeptRows:
-    """Kernel rows over n variables, from the first that was asked for to the last.
+    """Kernel rows over n variables, kept once computed.
 
-    Those of ``data`` are computed by the core where it can.
+    The core computes those of ``data`` if it can.
     """
 
     def __init__(self, n: int, dtype, memory: Memory, data: KernelRows | None = None):
@@ -46,7 +46,7 @@ class KeptRows:
 
     @classmethod
     def of_data(cls, data: KernelRows, memory: Memory) -> KeptRows:
-        """None of them yet."""
+        """Return an empty set of rows."""
         return cls(len(data), data.kernel.dtype, memory, data)
 
     @property
@@ -54,14 +54,14 @@ class KeptRows:
         return self.core.n_used == len(self.pool)
 
     def compute(self, missing: np.ndarray) -> None:
-        """Those that the core has not."""
+        """Compute rows that the core cannot."""
         assert self.data is not None
         kernel, rows, first = self.data.kernel, self.data.rows, self.core.add(missing)
         values = self.pool[first : first + len(missing)]
         kernel.fill(kernel.as_left(rows[missing]), rows, values)
 
     def compute_all(self) -> None:
-        """The matrix is symmetric: one half is computed."""
+        """Compute the whole symmetric matrix from one half."""
         if self.core.ask_all():
             return
         assert self.data is not None
@@ -73,14 +73,14 @@ class KeptRows:
         self.core.add(np.arange(len(rows)))
 
     def part(self, row: np.ndarray) -> KeptRows:
-        """Those of some rows, where all are there."""
+        """Return the matrix of some rows, if all are computed."""
         own = KeptRows(len(row), self.pool.dtype, self.memory)
         _core.gather(self.pool, row, row, own.pool)
         own.core.add(np.arange(len(row)))
         return own
 
     def close(self) -> None:
-        """Hand the memory back for the next problem."""
+        """Release the memory for the next problem."""
         self.memory.give(self._buffer)
 
 
@@ -91,7 +91,7 @@ class FewRows:
     ----------
     data : KernelRows
     memory : Memory
-        Where buffers for kernel rows come from.
+        Provides buffers for kernel rows.
     sharing : sequence of Variables
         Problems that share the whole matrix, in any number of threads; groups of them always do.
     """
@@ -101,7 +101,7 @@ class FewRows:
         self._diagonal = away_from_zero(self.data.kernel.diagonal(self.data.rows))
         self._largest = Errors.largest(self.data.kernel, self.data.rows)
         self._place, kept = None, self.data
-        if sharing and len(data) > AT_ONCE:  # of fewer rows, the matrix is nowhere far away
+        if sharing and len(data) > AT_ONCE:  # a smaller matrix is in the cache anyway
             order = _neighbours(len(data), sharing)
             self._place, kept = np.argsort(order), self.data[order]
         self._kept = KeptRows.of_data(kept, memory)
@@ -120,7 +120,7 @@ class FewRows:
     ) -> Solution:
         """Minimise from ``alpha`` to a relative duality gap of ``settings.tol``, rounding included.
 
-        Where rounding alone keeps the gap above it, the solver goes on once, to a smaller one.
+        If rounding alone keeps the gap above it, the solver continues once, to a smaller one.
         """
         rounded = (variables, self.data, self._largest, settings.tol)
         found = with_rounding(self._solved(variables, alpha, settings, on_step), *rounded)
@@ -153,7 +153,7 @@ class FewRows:
         return self._solve(self._kept, *begin).after(start)
 
     def _solve_each(self, variables: Variables, group: Group, alpha, settings, on_step) -> Solution:
-        """The problems of a group, for all of which the matrix is there."""
+        """Solve the problems of a group, whose whole matrix is computed."""
         started = time.perf_counter()
         row, diagonal = variables.row, self._diagonal
         if self._place is not None:
@@ -167,7 +167,7 @@ class FewRows:
         history: list[dict] = []
 
         def record() -> float:
-            """What is known of all of them; the relative gap of the worst."""
+            """Return a record of all problems, and the largest relative gap."""
             dual, gap, steps, _ = found.T
             sums = {"step": int(steps.max()), "gap": float(gap.sum()), "dual": float(dual.sum())}
             seconds = time.perf_counter() - started
@@ -179,7 +179,7 @@ class FewRows:
         while done < len(found) and not stopped:
             done = problems.solve(done, max_steps=settings.max_iter, seconds=_SLICE, **how)
             stopped = on_step(record()) and done < len(found)
-        if stopped:  # what is left as it is
+        if stopped:  # the other problems stay as they are
             problems.solve(done, max_steps=0, seconds=np.inf, **how)
         dual, gap, steps, offset = found.T.copy()
         each, n_iter = np.array([dual + gap, dual]).T, int(steps.max(initial=0))
@@ -188,7 +188,7 @@ class FewRows:
         return Solution(alpha, *sums, history, stopped=stopped, each=each)
 
     def _start(self, variables: Variables, settings, on_step) -> Solution:
-        """The solution on some of the rows: most of their support vectors stay such."""
+        """Solve on some of the rows, most of whose support vectors remain support vectors."""
         some = np.arange(AT_ONCE) * (len(variables) - 1) // (AT_ONCE - 1)
         roughly = replace(settings, tol=max(settings.tol, START_TOL))
         with closing(KeptRows.of_data(self.data[some], self._kept.memory)) as kept:
@@ -209,7 +209,7 @@ class FewRows:
         n_steps, ends, stopped, history, patience = 0, False, False, [], Patience()
         while True:
             dual, gap, slack, missing = active.refresh(kept.core, variables.linear)
-            if len(missing):  # of the variables to begin at
+            if len(missing):  # of the first variables
                 kept.compute(missing)
                 continue
             certified = {"gap": gap + slack, "dual": dual - slack}
@@ -224,7 +224,7 @@ class FewRows:
             if not stopped:
                 steps = _descend(kept, active, dual, settings, settings.max_iter - n_steps)
             n_steps += steps
-            # Told to stop, at the limit of the arithmetic, or without progress; the caller warns.
+            # Stopped, at the limit of the arithmetic, or without progress; the caller warns.
             ends = steps == 0 or patience.is_over(n_steps, dual, gap)
             while ends and len(missing := active.meet_constraint_on(kept.core)):
                 kept.compute(missing)
@@ -234,7 +234,7 @@ class FewRows:
 
 
 def _descend(kept: KeptRows, active, dual: float, settings, left: int) -> int:
-    """A few steps, for which missing rows are computed; returns how many."""
+    """Take a few steps, computing missing rows; return the number of steps."""
     done, most = 0, min(left, _STEPS)
     while True:
         limits = (settings.tol, INNER_TOL, most - done, WORKING_SET)
@@ -246,9 +246,9 @@ def _descend(kept: KeptRows, active, dual: float, settings, left: int) -> int:
 
 
 def _neighbours(n_rows: int, problems: Sequence[Variables]) -> np.ndarray:
-    """An order in which the rows of a problem of two classes are in two places, not all over.
+    """Return an order in which the rows of a pair of classes are in two contiguous parts.
 
-    As they are met: pairs have the rows of one class, then those of the other.
+    It is the order of occurrence: pairs have the rows of one class, then those of the other.
     """
     row = np.concatenate([*(variables.row for variables in problems), np.arange(n_rows)])
     first = np.empty(n_rows, dtype=np.int64)

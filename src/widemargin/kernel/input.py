@@ -1,4 +1,4 @@
-"""What a kernel machine is given: arrays or a store, checked, and the gamma that suits them."""
+"""Input of a kernel machine: checked arrays or a store, and the gamma for them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from widemargin.validation import (
 
 
 def read_data(machine, X, y, sample_weight) -> tuple[Any, Any, Targets, np.ndarray]:
-    """Checked data, with its targets, and weights in which classes have no part."""
+    """Return checked data, its targets, and weights without class weights."""
     if not isinstance(X, Store):
         rows = rows_of_objects(machine.kernel, X)
         X, y = check_X_y(machine, X, y) if rows is None else _check_objects(machine, rows, y)
@@ -45,7 +45,8 @@ def read_data(machine, X, y, sample_weight) -> tuple[Any, Any, Targets, np.ndarr
 
 
 def rows_of_objects(kernel, X) -> np.ndarray | None:
-    """Rows for a function of any objects (texts, series, graphs); None for a matrix or a frame."""
+    """Return rows for a function of any objects (texts, series, graphs); None for a matrix or a
+    frame."""
     is_matrix = sp.issparse(X) or hasattr(X, "columns") or isinstance(X, (Store, StoredMatrix))
     if not callable(kernel) or is_matrix or not hasattr(X, "__len__") or isinstance(X, str):
         return None
@@ -62,7 +63,7 @@ def rows_of_objects(kernel, X) -> np.ndarray | None:
 
 
 def _check_objects(machine, rows: np.ndarray, y) -> tuple[np.ndarray, Any]:
-    """Rows that only the user's function can check, and labels for them."""
+    """Check labels for rows that only the user's function can check."""
     for name in ("n_features_in_", "feature_names_in_"):  # of another fit
         if hasattr(machine, name):
             delattr(machine, name)
@@ -108,14 +109,14 @@ def _check_kernel_input(machine, X) -> None:
 
 
 def _scaling(X) -> str:
-    """How to scale the features of a fit."""
+    """Return advice on scaling the features of a fit."""
     if isinstance(X, StoredMatrix):
         return "before the store is built"
     return scaling_advice(sparse=sp.issparse(X))
 
 
 def choose_gamma(machine, X, weight: np.ndarray) -> float:
-    """The number that ``gamma`` stands for on this data."""
+    """Return the value of ``gamma`` for this data."""
     if not isinstance(machine.gamma, str):
         return float(machine.gamma)
     if "gamma" not in traits_of(machine.kernel).parameters:

@@ -1,8 +1,8 @@
 """Kernels k(X, Z) on blocks of rows: one matrix product and a fused finish.
 
 A kernel prepares each data set once (`prepare`) and then fills blocks of kernel values from two
-sets of rows; nothing here ever forms a whole n-by-n matrix.  Values are float32, which is what the
-memory and the matrix product are sized for, or float64 for tight tolerances.
+sets of rows; no code here forms a whole n-by-n matrix.  Values are float32, for which memory and
+matrix product are tuned, or float64 for tight tolerances.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from widemargin.kernel.rows import (
 DENSE_FROM = 0.35  # share of non-zeros from which dense rows and the matrix product are faster
 EPSILON = float(np.finfo(np.float32).eps) / 2
 FAR = 1e4  # gamma |x|^2: above, stress found a gap of 1e-8 hidden by norms (docs/stress.md)
-LARGE = 1e4  # upper bounds above which FAR is less: a gap is a bound times what rounding moves
+LARGE = 1e4  # upper bounds above which FAR is smaller: a gap is a bound times a rounding error
 ZERO = 746.0  # exp(-ZERO) is 0 in double precision
 TILE, TILE_COMPRESSED = 1024, 2048  # columns
-_CORE_FEATURES = 1024  # up to which the core is as fast as BLAS, which needs Python around it
-_BLOCK = 64  # rows of a function's kernel matrix that are looked at together
+_CORE_FEATURES = 1024  # up to which the core is as fast as BLAS called from Python
+_BLOCK = 64  # rows of a function's kernel matrix checked at a time
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What the rest of the package may ask about a kernel instead of comparing its name."""
+    """Properties of a kernel, which other code tests instead of its name."""
 
-    parameters: tuple[str, ...] = ()  # of gamma, coef0 and degree, those it has
+    parameters: tuple[str, ...] = ()  # those of gamma, coef0 and degree that it has
     inner: bool = False  # a function of inner products, which the core finishes
-    by_distance: bool = False  # near rows are alike, so plain k-means clusters them
+    by_distance: bool = False  # near rows are similar, so plain k-means clusters them
     sparse: bool = False  # takes sparse data
     non_negative: bool = False  # takes non-negative data only
-    definite: bool | None = True  # positive semi-definite, so that a gap certifies; None: not known
+    definite: bool | None = True  # positive semi-definite, so that a gap certifies; None: unknown
     pairwise: bool = False  # data are kernel values
-    ours: bool = True  # has a formula that a file can hold, is no function of the user's
-    libsvm: str | None = None  # what LIBSVM calls it
+    ours: bool = True  # has a formula that a file can hold; not a user's function
+    libsvm: str | None = None  # LIBSVM's name
 
 
 KERNELS: dict[str, Traits] = {
@@ -67,16 +67,16 @@ KERNELS: dict[str, Traits] = {
     "chi2": Traits(("gamma",), non_negative=True),
     "precomputed": Traits(pairwise=True, definite=None, ours=False),
 }
-FUNCTION = Traits(sparse=True, definite=None, ours=False)  # of a user's function, whatever its name
+FUNCTION = Traits(sparse=True, definite=None, ours=False)  # a user's function, whatever its name
 
 
 def traits_of(kernel: str | Callable) -> Traits:
-    """Of a ``kernel=`` parameter; of an unknown name, those of no kernel at all."""
+    """Return the traits of a ``kernel=`` parameter; those of no kernel for an unknown name."""
     return FUNCTION if callable(kernel) else KERNELS.get(kernel, Traits())
 
 
 class Kernel(Protocol):
-    """What solver, partition and model ask of a kernel."""
+    """The interface of a kernel for solver, partition and model."""
 
     @property
     def name(self) -> str: ...
@@ -86,7 +86,7 @@ class Kernel(Protocol):
 
     @property
     def definite(self) -> bool | None:
-        """Whether it is positive semi-definite with its parameters; None: the data decide."""
+        """Whether it is positive semi-definite with its parameters; None: depends on the data."""
         ...
 
     @property
@@ -96,28 +96,28 @@ class Kernel(Protocol):
 
     @property
     def cost(self) -> float:
-        """Time for a value, in units of reading one that is cached; an estimate."""
+        """Estimated time for a value, in units of reading a cached one."""
         ...
 
     @property
     def tile(self) -> int:
-        """Columns of a block at a time: few where a block goes through the cache twice."""
+        """Columns of a block at a time: few if a block passes through the cache twice."""
         ...
 
     def in_double(self) -> Kernel:
-        """The same kernel with values in double precision."""
+        """Return the same kernel with values in double precision."""
         ...
 
     def prepare(self, X) -> Any:
-        """New rows, laid out for `fill`."""
+        """Lay out new rows for `fill`."""
         ...
 
     def training_rows(self, X, present: np.ndarray) -> Any:
-        """Those rows of the training data that take part."""
+        """Return the rows of the training data that take part."""
         ...
 
     def as_left(self, a: Any) -> Any:
-        """Rows laid out to be the first argument of many calls of `fill`."""
+        """Lay out rows as the first argument of many calls of `fill`."""
         ...
 
     def fill(self, a: Any, b: Any, out: np.ndarray) -> None:
@@ -125,30 +125,30 @@ class Kernel(Protocol):
         ...
 
     def in_core(self, a: Any) -> _core.DenseKernel | None:
-        """The kernel on these rows, where the core computes it by itself."""
+        """Return the kernel on these rows in the core, or None if the core lacks it."""
         ...
 
     def diagonal(self, a: Any) -> np.ndarray:
-        """k(x, x) of every row, in double precision."""
+        """Return k(x, x) of every row, in double precision."""
         ...
 
     def relative_error(self, a: Any) -> float:
-        """By which rounding moves a value of such rows in single precision, about."""
+        """Return the approximate relative rounding error of such values in single precision."""
         ...
 
     def vectors(self, a: Any, support: np.ndarray) -> Rows:
-        """What prediction needs of the support vectors."""
+        """Return the support vectors as prediction needs them."""
         ...
 
 
 def _taking_part(X, present: np.ndarray):
-    """Those rows; X itself, not a copy, where they are all."""
+    """Return these rows; X itself, not a copy, if all are taken."""
     every = len(present) == X.shape[0] and np.array_equal(present, np.arange(len(present)))
     return X if every else X[present]
 
 
 def _centred(X: np.ndarray, centre: np.ndarray | None, dtype) -> np.ndarray:
-    """X less the centre, rounded as it is written: there is no wider copy."""
+    """Return X minus the centre, rounded while it is written, without a wider copy."""
     with np.errstate(over="ignore"):  # `check_norms` names the row
         if centre is None:
             return np.ascontiguousarray(X, dtype=dtype)
@@ -159,10 +159,10 @@ def _centred(X: np.ndarray, centre: np.ndarray | None, dtype) -> np.ndarray:
 class DotKernel:
     """Kernels of inner products: rbf, poly, sigmoid, linear.
 
-    Rows that are mostly zeros are compressed, whatever they came as.  Distances are |a|^2 + |b|^2 -
-    2ab, so other data of the rbf kernel is centred first (distances do not change, cancellation
-    does; compressed rows are near enough to zero) and the difference is clamped at zero.  The
-    exponential is right to 3e-7 in single precision.
+    Rows that are mostly zeros are compressed, whatever the input's layout.  Distances are |a|^2 +
+    |b|^2 - 2ab, so other data of the rbf kernel is centred first (which keeps distances and reduces
+    cancellation; compressed rows are near enough to zero), and negative results are set to zero.
+    The exponential is accurate to 3e-7 in single precision.
     """
 
     name: str
@@ -213,7 +213,7 @@ class DotKernel:
         return a if self.is_far(a) else a.as_left()
 
     def fill(self, a, b, out: np.ndarray) -> None:
-        # Rows that are near to far ones are far themselves: of panels nothing else is asked.
+        # Rows near far ones are far themselves; panels are used for such rows only.
         if not isinstance(a, Panels) and (self.is_far(a) or self.is_far(b)):
             self._fill_far(a, b, out)
         else:
@@ -225,9 +225,9 @@ class DotKernel:
         return _core.DenseKernel(a.data, self.finish.core)
 
     def _fill_far(self, a, b, out: np.ndarray) -> None:
-        """Distances by differences, but only of far pairs whose value is not zero.
+        """Compute distances from differences, but only for far pairs whose value is not zero.
 
-        Inner products tell which those are, with twice the bound of their rounding.
+        Inner products identify these pairs, with twice the bound of their rounding error.
         """
         a.as_left().fill(b, out)
         out *= -2
@@ -242,7 +242,7 @@ class DotKernel:
         out[i, j] = np.exp(-self.gamma * pair_distances(a, b, i, j))
 
     def is_far(self, rows) -> bool:
-        """Whether rounding of squared norms would show in double precision."""
+        """Whether rounding errors of squared norms matter in double precision."""
         wanted = self.traits.by_distance and self.dtype == np.float64
         return wanted and self.gamma * float(rows.norms.max(initial=0.0)) > self.far
 
@@ -256,7 +256,7 @@ class DotKernel:
     def relative_error(self, a) -> float:
         if self.traits.by_distance:  # distances are differences of norms
             return EPSILON * max(1.0, 4 * self.gamma * float(a.norms.mean(dtype=np.float64)))
-        if self.name == "sigmoid":  # whose slope is 1 where terms of an inner product cancel
+        if self.name == "sigmoid":  # its slope is 1 where terms of an inner product cancel
             return EPSILON * max(1.0, self.gamma * float(a.norms.mean(dtype=np.float64)))
         return EPSILON
 
@@ -265,7 +265,7 @@ class DotKernel:
 
 
 def _copy(values: np.ndarray, out: np.ndarray, name: str) -> None:
-    """Given kernel values in the precision of ``out``, which must be able to hold them."""
+    """Copy given kernel values to ``out``; refuse values outside its range."""
     with np.errstate(over="ignore"):
         out[...] = values
     if out.dtype == np.float32 and values.dtype != np.float32 and not np.isfinite(out).all():
@@ -284,7 +284,7 @@ class FunctionKernel:
     dtype: type = np.float32
     traits: Traits = FUNCTION
     gamma: float = float("nan")  # of ours
-    centre: np.ndarray | None = None  # taken off the rows of ours where distances matter only
+    centre: np.ndarray | None = None  # subtracted from rows of ours if only distances matter
     cost: float = 50.0
     tile: int = TILE
 
@@ -296,7 +296,7 @@ class FunctionKernel:
         return replace(self, dtype=np.float64)
 
     def prepare(self, X) -> GivenRows:
-        if not self.traits.ours:  # a user's function gets what the user has
+        if not self.traits.ours:  # a user's function gets the user's rows
             return GivenRows(X)
         rows = _centred(X, self.centre, self.dtype)
         return GivenRows(rows if rows.flags.writeable else rows.copy())  # scikit-learn insists
@@ -345,7 +345,7 @@ class FunctionKernel:
 
 @dataclass(frozen=True)
 class PrecomputedKernel:
-    """Kernel values given by the caller: the columns of every matrix are the training rows."""
+    """Kernel values given by the caller; columns of every matrix are the training rows."""
 
     name: str = "precomputed"
     dtype: type = np.float32
@@ -362,7 +362,7 @@ class PrecomputedKernel:
         return MatrixRows(np.asarray(X), row, np.full(len(row), -1))
 
     def training_rows(self, X, present: np.ndarray) -> MatrixRows:
-        """Columns keep their numbers: prediction has all of them."""
+        """Return the rows with unchanged columns, because prediction has all columns."""
         return MatrixRows(np.asarray(X), present, present)
 
     def as_left(self, a: MatrixRows) -> MatrixRows:
@@ -392,7 +392,8 @@ class PrecomputedKernel:
 def make_kernel(
     kernel, gamma: float, coef0: float, degree: int, X, dtype=np.float32, most: float = 1.0
 ) -> Kernel:
-    """The kernel object that parameters stand for, for training data X and variables up to most."""
+    """Return the kernel object for these parameters, training data X and variables up to
+    ``most``."""
     if callable(kernel):
         return FunctionKernel(getattr(kernel, "__name__", "user function"), kernel, dtype)
     if kernel not in KERNELS:

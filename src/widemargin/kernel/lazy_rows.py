@@ -1,6 +1,7 @@
-"""Rows that are prepared when kernel values are asked for, a few at a time.
+"""Rows that are prepared when kernel values are computed, a few at a time.
 
-For data on disk, and for a second copy of large data in double precision: nobody holds all of it.
+For data on disk, and for a second copy of large data in double precision that never exists as a
+whole.
 """
 
 from __future__ import annotations
@@ -14,26 +15,26 @@ import numpy as np
 from widemargin.kernel.kernels import Kernel
 from widemargin.stored import StoredMatrix
 
-PREPARED = 128 << 20  # bytes of rows on disk that come to memory together, where they are chosen
-FEW = 1 << 12  # rows that always do; a multiple of those of a panel, so that norms are the same
+PREPARED = 128 << 20  # most bytes of selected rows that are read from disk at once
+FEW = 1 << 12  # rows that are always read; a multiple of a panel's, so that norms are the same
 
 
 @dataclass(frozen=True)
 class LazyRows:
-    """Some rows of the training data, by number.
+    """Some rows of the training data, by index.
 
-    A slice of them is prepared, and so are few others; more stay as they are.  Rows on disk go to
-    another process by number, and are read there.
+    A slice or a few rows are prepared; a larger selection stays lazy.  Rows on disk are sent to
+    another process as indices, and read there.
     """
 
     kernel: Kernel
     X: Any
     number: np.ndarray
-    known: np.ndarray | None = None  # squared norms, where they have been computed
+    known: np.ndarray | None = None  # squared norms, if computed
 
     @classmethod
     def on_disk(cls, kernel: Kernel, X: StoredMatrix) -> LazyRows:
-        """All rows, with the norms that a fit of arrays would have."""
+        """Return all rows, with the norms that a fit to arrays would have."""
         rows = cls(kernel, X, np.arange(len(X)))
         return replace(rows, known=rows.norms) if kernel.traits.inner else rows
 
@@ -56,7 +57,7 @@ class LazyRows:
         return some.prepared() if isinstance(which, slice) else some.taken()
 
     def chosen(self, which) -> LazyRows:
-        """Some of them, of which none is read."""
+        """Select rows without reading any."""
         known = None if self.known is None else self.known[which]
         return replace(self, number=self.number[which], known=known)
 
@@ -71,7 +72,7 @@ class LazyRows:
 
     @property
     def many(self) -> bool:
-        """Whether they are too many for memory, if they are on disk."""
+        """Whether rows on disk are too many for memory."""
         n_bytes = len(self) * self.X.shape[1] * np.dtype(self.kernel.dtype).itemsize
         return self.stored and n_bytes > PREPARED
 
@@ -82,27 +83,27 @@ class LazyRows:
         if not self.stored:
             return self.kernel.training_rows(self.X, self.number)
         X = self.X[self.number]
-        if not self.kernel.traits.ours:  # a store's numbers are too narrow for sums of a user's
+        if not self.kernel.traits.ours:  # a store's types are too narrow for a user's sums
             X = X.astype(np.float64)
         rows = self.kernel.prepare(X)
         return rows if self.known is None else replace(rows, norms=self.known)
 
     def regrouped(self, label: np.ndarray, *, shared: bool) -> LazyRows:
-        """Read from a file in which the rows of a cluster lie beside each other."""
+        """Return rows read from a copy in which each cluster is contiguous."""
         order = np.argsort(label, kind="stable")
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         return replace(self, X=self.X.grouped(order, label, shared=shared), number=place)
 
     def __reduce__(self):
-        """Another process gets no other rows."""
+        """Send only these rows to another process."""
         if not self.stored:
             return LazyRows, (self.kernel, self.X[self.number], np.arange(len(self)), self.known)
         return _on_disk, (self.kernel, self.X, _as_range(self.number), self.known)
 
 
 def _as_range(number: np.ndarray) -> np.ndarray | range:
-    """Numbers that follow each other, as those of a cluster do, in few bytes."""
+    """Store consecutive indices, as those of a cluster, in few bytes."""
     run = range(int(number[0]), int(number[0]) + len(number)) if len(number) else range(0)
     return run if np.array_equal(number, run) else number
 
@@ -112,7 +113,7 @@ def _on_disk(kernel: Kernel, X: StoredMatrix, number: np.ndarray | range, known:
 
 
 def chosen(rows: Any, which) -> Any:
-    """Some of the rows, of which those on disk are not read yet."""
+    """Select rows; those on disk are not read yet."""
     on_disk = isinstance(rows, LazyRows) and rows.stored
     return rows.chosen(which) if on_disk else rows[which]
 

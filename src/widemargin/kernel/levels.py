@@ -1,8 +1,8 @@
-"""What a level of clusters did, and how near that is to the solution of the whole (DC-SVM, sec. 3).
+"""Results of a level of clusters, and their distance from the whole solution (DC-SVM, sec. 3).
 
 Theorem 1 bounds the distance of a level's variables to the optimum by C^2 D(pi) / 2, where D(pi) is
 the sum of |k| over pairs of rows in different clusters, and Theorem 3 by the same over support
-vectors alone.  Both take the clusters' own problems to be solved; the gap that is left is added.
+vectors alone.  Both assume that the clusters' problems are solved; their remaining gap is added.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _TILE = 2048
 
 @dataclass(frozen=True)
 class Level:
-    """What one level did; the whole problem, where there is one, is level 0.
+    """Results of one level; the whole problem, if it is solved, is level 0.
 
     Attributes
     ----------
     level, n_clusters, sizes
-        The number of the level, its clusters and how many rows each holds.
+        Index of the level, its clusters and the number of rows of each.
     seconds_clustering, seconds_training : float
     objective : float
         Dual objective of the clusters' own problems (Lemma 1: with the kernel cut between
@@ -49,8 +49,8 @@ class Level:
         Likewise, bounds on the distance of ``whole_objective`` to the optimum of the problem that
         the levels divide (the one without an intercept): C^2 D(pi) / 2 (Theorem 1), the same over
         rows that are support vectors here or in the final solution (Theorem 3), both plus the gap
-        of the clusters' own problems.  As good as their D(pi): bounds with
-        ``record_levels="exact"``, estimates else.
+        of the clusters' own problems.  With ``record_levels="exact"`` these are bounds, otherwise
+        estimates like their D(pi).
     alpha, label : ndarray or None
         With ``record_levels``, the variables of the first binary problem, and every row's cluster.
     """
@@ -75,7 +75,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Measurement:
-    """How levels are measured: against which solution, and whether all pairs of rows count."""
+    """How to measure levels: against which solution, and whether on all pairs of rows."""
 
     variables: Variables  # of the first binary problem
     final: np.ndarray | None  # its solution
@@ -84,7 +84,7 @@ class Measurement:
     backend: Backend
 
     def of(self, level: Level, data: KernelRows) -> Level:
-        """Figures 1 and 2 of the paper, on the rows and the kernel of the level."""
+        """Compute Figures 1 and 2 of the paper on the rows and the kernel of the level."""
         assert level.alpha is not None
         assert level.label is not None
         alpha, label, variables = level.alpha, level.label, self.variables
@@ -113,7 +113,7 @@ class Measurement:
         )
 
     def _compared(self, level: Level, support: np.ndarray) -> Level:
-        """With precision and recall."""
+        """Return the level with precision and recall."""
         if self.final is None:
             return level
         common = float(np.count_nonzero(self.final[support]))
@@ -123,7 +123,7 @@ class Measurement:
         )
 
     def _mass(self, data: KernelRows, label, used: np.ndarray, level: int) -> float:
-        """D(pi) over some rows."""
+        """Return D(pi) over some rows."""
         own, clusters = data[used], label[used]
         if self.exact:
             return _exact_mass(own, clusters)
@@ -132,21 +132,21 @@ class Measurement:
 
 
 def across_mass(kernel: Kernel, rows, label, rng, backend, size: int = COUPLING_SAMPLE) -> float:
-    """Estimate of D(pi) = sum of |k(x_i, x_j)| over pairs in different clusters (Theorem 1)."""
+    """Estimate D(pi) = sum of |k(x_i, x_j)| over pairs in different clusters (Theorem 1)."""
     sample, gram = sampled_gram(kernel, rows, rng, backend, size)
     across = label[sample][:, None] != label[sample][None, :]
     return float(gram[across].sum() * (len(rows) / max(len(sample), 1)) ** 2)
 
 
 def sampled_gram(kernel, rows, rng, backend: Backend, size) -> tuple[np.ndarray, np.ndarray]:
-    """Some rows, and |k| on all pairs of them."""
+    """Return some rows, and |k| on all pairs of them."""
     sample = np.sort(rng.choice(len(rows), min(size, len(rows)), replace=False))
     chosen = rows[sample]
     return sample, np.abs(backend.product(kernel, chosen, chosen, np.eye(len(sample))))
 
 
 def _exact_mass(data: KernelRows, label: np.ndarray) -> float:
-    """D(pi) over all pairs, a tile of the kernel matrix at a time."""
+    """Return D(pi) over all pairs, a tile of the kernel matrix at a time."""
     kernel, total = data.kernel, 0.0
     for a in _tiles(len(data)):
         left = kernel.as_left(data.rows[a])
@@ -163,7 +163,7 @@ def _tiles(n: int, start: int = 0) -> Iterator[slice]:
 
 
 def _own_gap(variables: Variables, alpha, label, data: KernelRows, backend: Backend) -> float:
-    """Primal minus dual of the clusters' own problems, together."""
+    """Return the sum of primal minus dual over the clusters' problems."""
     cluster, total = label[variables.row], 0.0
     for c in np.unique(cluster):
         own = np.flatnonzero(cluster == c)

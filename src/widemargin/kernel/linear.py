@@ -1,8 +1,8 @@
 """The linear kernel, solved on the weights: a sweep costs as much as the data has values.
 
-Dual coordinate descent (Hsieh et al., ICML 2008) on the variables that are not at rest, with a
-sweep over all of them between; where sweeps are slow, proximal steps solved by Newton's method take
-their place.  The duality gap is that of the weights in double precision.
+Dual coordinate descent (Hsieh et al., ICML 2008) on the active variables, with sweeps over all
+variables in between; if sweeps are slow, proximal steps solved by Newton's method replace them.
+The duality gap is that of the weights in double precision.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from widemargin.kernel.problems import Variables
 from widemargin.kernel.rows import RangeError
 from widemargin.multiclass import Coding
 
-FIRST_SWEEPS, MOST_SWEEPS = 20, 1000  # over variables that are not at rest, between two over all
-REST, LEAST_REST = 0.1, 1e-3  # of the violation of the sweep over all, at which these end
-NEAR, SLOW = 1e-4, 500  # relative gap or sweeps from which conjugate gradients help
+FIRST_SWEEPS, MOST_SWEEPS = 20, 1000  # over active variables, between two over all
+REST, LEAST_REST = 0.1, 1e-3  # of the last full sweep's violation, at which these end
+NEAR, SLOW = 1e-4, 500  # relative gap or sweeps from which conjugate gradients pay
 CG_STEPS, NEWTON_STEPS, LONGEST = 200, 50, 1e6
 FIRST_REACH = 1000.0  # of a proximal step, in units of the inverse diagonal
 SEED = 88172645463325252
-UNCOUNTED = 1e-3  # of tol, that rounding may hide without a closer look
-PATIENCE = 10  # looks in which a gap that rounding may hide does not halve
-EXTENDED_VALUES = 1 << 21  # of the data, up to which a certificate is in extended precision
+UNCOUNTED = 1e-3  # share of tol that rounding may hide without a closer bound
+PATIENCE = 10  # checks in which a gap that rounding may hide does not halve
+EXTENDED_VALUES = 1 << 21  # most values of data with certificates in extended precision
 _AT_ONCE = 1 << 24  # products of rows and weights
 
 
 @dataclass(frozen=True)
 class LinearRows:
-    """Rows of the data, and one more feature that is ``constant``: for a penalised intercept."""
+    """Rows of the data with one more, ``constant`` feature for a penalised intercept."""
 
     X: Any  # dense in C order, or CSR; float32 or float64
     constant: float = 0.0
@@ -73,7 +73,7 @@ class LinearRows:
 
     @property
     def n_terms(self) -> int:
-        """How many products an inner product adds, at most."""
+        """Largest number of products in an inner product."""
         if sp.issparse(self.X):
             return int(np.diff(self.X.indptr).max(initial=0)) + 1
         return self.X.shape[1] + 1
@@ -82,18 +82,18 @@ class LinearRows:
         return np.repeat(np.arange(len(self)), np.diff(self.X.indptr))
 
     def times(self, weights: np.ndarray, row: np.ndarray | None = None) -> np.ndarray:
-        """Decision values, of all rows or of some."""
+        """Return decision values of all rows or of some."""
         X = self.X if row is None else self.X[row]
         return _product(X, weights[:-1]) + self.constant * weights[-1]
 
     def combined(self, row: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The weights that are a sum of rows."""
+        """Return the weights for a weighted sum of rows."""
         by_row = np.bincount(row, coef, minlength=len(self))
         return np.append(_product(self.X.T, by_row), self.constant * coef.sum())
 
 
 def _product(X, vector: np.ndarray) -> np.ndarray:
-    """In double precision, of dense rows a few at a time."""
+    """Multiply in double precision, a few dense rows at a time."""
     if sp.issparse(X) or X.dtype == np.float64:
         return np.asarray(X @ vector)
     out, step = np.zeros(X.shape[0]), max(1, _AT_ONCE // max(X.shape[1], 1))
@@ -120,24 +120,24 @@ class LinearProblem:
 
     @cached_property
     def errors(self) -> Errors:
-        """Of inner products in double precision."""
+        """Errors of inner products in double precision."""
         diagonal = self.rows.diagonal() + self.rows.constant**2
         terms = np.full(len(diagonal), roundings(self.rows.n_terms))
         return Errors(np.sqrt(diagonal), terms)[self.row]
 
     def certificate(self, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-        """Primal and dual objective."""
+        """Return primal and dual objective."""
         v = self.variables
         losses = self._losses(-(v.linear + v.sign * self.rows.times(weights)[self.row]))
         return 0.5 * float(weights @ weights) + float(losses), self.dual(alpha, weights)
 
     def rounded_certificate(self, alpha: np.ndarray, weights) -> tuple[float, float, float]:
-        """With how far rounding may have moved both."""
+        """Return both objectives with bounds on their rounding errors."""
         decisions = self.rows.times(weights)[self.row]
         return self._objectives(alpha, decisions, weights @ weights, UNIT)
 
     def extended_certificate(self, alpha: np.ndarray) -> tuple[float, float, float]:
-        """The same in extended precision, of the variables alone."""
+        """Return the same in extended precision, from the variables alone."""
         X, constant = self.rows.X[self.row].astype(np.longdouble), np.longdouble(self.rows.constant)
         coef = alpha.astype(np.longdouble) * self.variables.sign
         decisions = X @ (X.T @ coef) + constant**2 * coef.sum()
@@ -151,7 +151,7 @@ class LinearProblem:
         losses, most = self._losses(short), self._losses(short + error)
         dual = -0.5 * (squares + alpha @ (self.ridge * alpha)) - v.linear @ alpha
         sums = roundings(len(alpha)) * unit * (squares + losses + abs(dual) + alpha.sum())
-        # The weights are off by as much as the sum that they are.
+        # The weights have the rounding error of their sum.
         hidden, primal = most - losses + 2 * (error @ alpha) + sums, 0.5 * squares + losses
         return float(primal), float(dual), float(hidden) + 4 * UNIT * float(primal + abs(dual))
 
@@ -223,7 +223,7 @@ def solve_linear(
             n_active, low, high, seed = core.sweep(n_active, -0.0, 0.0, seed)
             n_sweeps += 1
         most, rest = min(2 * most, MOST_SWEEPS), max(rest / 2, LEAST_REST)
-        # What rounding adds in many sweeps is taken off again.
+        # Remove the rounding errors of many sweeps.
         weights[:] = problem.rows.combined(v.row, v.sign * alpha)
         if some and (relative <= NEAR or n_sweeps >= SLOW):
             reach *= _leap(problem, order[:some], alpha, weights, reach)
@@ -231,19 +231,20 @@ def solve_linear(
 
 @dataclass
 class _Limit:
-    """What rounding may have done to the objectives of a problem, as closely as it matters."""
+    """Bounds on rounding errors of a problem's objectives, as tight as necessary."""
 
     problem: LinearProblem
     tol: float
     upper: float  # sum of the bounds
     largest: float  # squared norm
-    least: float = np.inf  # gap where rounding may hide it
-    idle: int = 0  # looks since that has halved
+    least: float = np.inf  # gap at which rounding may hide it
+    idle: int = 0  # checks since that halved
 
     def judged(
         self, primal: float, dual: float, alpha: np.ndarray, weights: np.ndarray, stopped: bool
     ) -> tuple[float, float, float, bool]:
-        """Both objectives, how far they may be off, and whether no smaller gap can be told."""
+        """Return both objectives, their possible errors, and whether the gap is at the limit of
+        precision."""
         rows, gap, near = self.problem.rows, primal - dual, self.tol * max(primal, TINY)
         rounding, size = np.inf, float(alpha.sum())
         if self.upper < np.inf:
@@ -263,7 +264,7 @@ class _Limit:
 
 
 def _leap(problem, some: np.ndarray, alpha, weights: np.ndarray, reach: float) -> float:
-    """A proximal step of some variables, where it helps; by how much the next may reach farther."""
+    """Take a proximal step on some variables if it helps; return the factor of the next reach."""
     before = problem.dual(alpha, weights)
     found, is_minimum = _Proximal(problem, some, alpha, reach).solve(weights)
     moved = alpha.copy()
@@ -276,12 +277,11 @@ def _leap(problem, some: np.ndarray, alpha, weights: np.ndarray, reach: float) -
 
 
 class _Proximal:
-    """Some variables moved to the minimum of the problem plus |a - start|^2 / 2 reach, by Newton.
+    """Minimise the problem plus |a - start|^2 / 2 reach over some variables, by Newton's method.
 
-    Where the weights are given, the variables at that minimum are known one by one; so it is a
-    minimum over the weights, whose objective is a smooth sum.  One such step after another, with a
-    growing reach, ends at the minimum of the problem itself (the proximal point method), where
-    sweeps would need thousands.
+    Given the weights, each variable at that minimum is known in closed form; so the minimum is one
+    over the weights, of a smooth sum.  A sequence of such steps with a growing reach converges to
+    the minimum of the problem (the proximal point method), where sweeps would need thousands.
     """
 
     def __init__(self, problem: LinearProblem, some: np.ndarray, alpha: np.ndarray, reach: float):
@@ -293,7 +293,7 @@ class _Proximal:
         self._damped = 1 + reach * self._ridge
 
     def solve(self, weights: np.ndarray) -> tuple[np.ndarray, bool]:
-        """The variables, and whether they are those at the minimum."""
+        """Return the variables, and whether they are at the minimum."""
         others = weights - self._made_of(self._start)
         pull, bar = self._pull(weights) - self._linear, TINY
         for _ in range(NEWTON_STEPS):
@@ -317,11 +317,12 @@ class _Proximal:
         return -self._sign * self._rows.times(weights)
 
     def _at(self, pull: np.ndarray) -> np.ndarray:
-        """The variables that suit the weights, from the negative gradient there."""
+        """Return the variables for the weights, from the negative gradient there."""
         return np.clip((self._start + self._reach * pull) / self._damped, 0, self._upper)
 
     def _share(self, pull: np.ndarray, change: np.ndarray, linear: float, square: float) -> float:
-        """How much of a step leads to the minimum along it, where the slope is zero."""
+        """Return the share of a step that leads to the minimum along it, where the slope is
+        zero."""
 
         def slope(share: float) -> float:
             return linear + share * square + float(self._at(pull + share * change) @ change)
@@ -336,7 +337,7 @@ class _Proximal:
         X, constant = self._rows.X[free], self._rows.constant
         scale = self._reach / self._damped[free]
         stored = X.nnz if sp.issparse(X) else X.size
-        if len(free) * len(gradient) ** 2 <= 2 * CG_STEPS * stored:  # and so faster
+        if len(free) * len(gradient) ** 2 <= 2 * CG_STEPS * stored:  # which is faster
             root = np.sqrt(scale)[:, None]
             wide = X.multiply(root).toarray() if sp.issparse(X) else X * root
             wide = np.append(wide, constant * root, axis=1)
@@ -350,7 +351,7 @@ class _Proximal:
 
 
 def _conjugate_gradients(product: Callable, target: np.ndarray) -> np.ndarray:
-    """Nearly the solution of product(z) = target."""
+    """Approximate the solution of product(z) = target."""
     z, left = np.zeros_like(target), target.copy()
     way, size = left, float(target @ target)
     first = size
@@ -368,7 +369,7 @@ def _conjugate_gradients(product: Callable, target: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Decision values <w_c, x> + intercept_c, and the dual variables that w_c is made of."""
+    """Decision values <w_c, x> + intercept_c, and the dual variables of w_c."""
 
     weights: np.ndarray  # (n_outputs, n_features)
     intercept: np.ndarray
@@ -377,7 +378,7 @@ class LinearModel:
     def decision(
         self, X, backend: Any = None, finish: Callable[[np.ndarray], np.ndarray] = np.asarray
     ) -> np.ndarray:
-        """What ``finish`` makes of decision values, some rows at a time."""
+        """Apply ``finish`` to decision values, some rows at a time."""
         step = max(1, _AT_ONCE // max(1, max(self.weights.shape)))
         begins = range(0, max(X.shape[0], 1), step)
         return np.concatenate([finish(self._outputs(X[b : b + step], b)) for b in begins])
@@ -386,7 +387,7 @@ class LinearModel:
         return self.decision(X, backend, coding.scores)
 
     def classes(self, X, coding: Coding, backend: Any) -> np.ndarray:
-        """The number of each row's class."""
+        """Return the index of each row's class."""
         return coding.classes(self.scores(X, coding, backend))
 
     def in_double(self) -> LinearModel:

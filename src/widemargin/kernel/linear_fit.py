@@ -59,7 +59,7 @@ class LinearFit(KernelMachine):
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     def _check_linear(self) -> None:
-        """What does not go with a machine that has no clusters."""
+        """Refuse parameters of clusters."""
         for name, default in CLUSTERED.items():
             value = getattr(self, name)
             if value not in (default, 0):

@@ -56,7 +56,7 @@ from widemargin.stored import Store, StoredMatrix
 from widemargin.validation import check_sums, median
 
 EARLY_ROWS = 8000
-CACHE_SHARE = 0.25  # of the machine's memory, which is the same whatever else is running
+CACHE_SHARE = 0.25  # of the machine's memory, which does not depend on other processes
 FREE_SHARE = 0.5  # of what is free, at most
 _NOT_IDENTITY = ("n_jobs", "verbose", "checkpoint", "cache_size", "warm_start", "on_interrupt")
 
@@ -107,11 +107,11 @@ class KernelMachine(Machine):
 
     @property
     def converged_(self) -> bool:
-        """Whether the fit came within ``tol``; also where there is no gap to tell."""
+        """Whether the fit came within ``tol``; true if there is no gap."""
         return not self.duality_gap_ > self.tol
 
     def __sklearn_clone__(self):
-        """Clones for a warm start share the last variables, which is how a grid search hands on."""
+        """Clones for a warm start share the last variables, so that a grid search reuses them."""
         copy = super().__sklearn_clone__()
         if self.warm_start:
             copy._duals = self._remembered()
@@ -123,7 +123,7 @@ class KernelMachine(Machine):
         return self._duals
 
     def _prepare(self, X, y, sample_weight, *, several: bool = False) -> TrainingSet:
-        """Validate and choose the kernel; kernel rows are kept if there will be several C."""
+        """Validate the data and choose the kernel; keep kernel rows if several C follow."""
         X, y, targets, given = read_data(self, X, y, sample_weight)
         check_sums(self.C, targets.weight, 1.0, targets.unit)
         gamma = choose_gamma(self, targets.X, given)
@@ -144,7 +144,7 @@ class KernelMachine(Machine):
         return TrainingSet(data, gamma, targets, host, executor, several, X, y)
 
     def _host(self, executor: Threads | Executor) -> Backend:
-        """Where the fit is computed: the seam for another backend."""
+        """Return the backend of the fit: the seam for another one."""
         n_threads = effective_n_jobs(self.n_jobs)
         return Host(n_threads) if isinstance(executor, Threads) else Spread(n_threads, executor)
 
@@ -168,14 +168,14 @@ class KernelMachine(Machine):
         return Prepared(kernel, rows, diagonal)
 
     def _solve(self, training: TrainingSet, start: Dual | None) -> Dual:
-        """Fit, from the variables of another C if there are any; returns those of this one."""
+        """Fit, starting from the variables of another C if given; return the new ones."""
         with self._checkpoint(training) as checkpoint, one_blas_thread():
             return self._solve_parts(training, start, checkpoint)
 
     def _solve_parts(
         self, training: TrainingSet, start: Dual | None, checkpoint: Checkpoint | NoCheckpoint
     ) -> Dual:
-        """Those parts of the fit that are not in the checkpoint."""
+        """Solve the parts of the fit that are not in the checkpoint."""
         started = time.perf_counter()
         problems = self._problems(training.targets)
         key = self._key(training) if self.warm_start else ""
@@ -213,18 +213,18 @@ class KernelMachine(Machine):
         return dual
 
     def _checkpoint(self, training: TrainingSet) -> Checkpoint | NoCheckpoint:
-        """With the seed of the fit: a new one, or that of the fit which goes on."""
+        """Return the checkpoint, with a new seed or that of the continued fit."""
         given = self.random_state
         seed = _first_of(given) if type(given) is int else _seed(given)
         if self.checkpoint is None:
             return NoCheckpoint(seed)
         folder = Path(self.checkpoint)
-        if training.along_path:  # each C is a fit of its own
+        if training.along_path:  # each C is a separate fit
             folder = folder / f"C={float(self.C)!r}"  # all digits: two values, two folders
         return Checkpoint(folder, self._identity(training), seed)
 
     def _fall_back(self, state: FitState) -> None:
-        """On the last finished level, after Ctrl-C."""
+        """Return the model of the last finished level, after Ctrl-C."""
         state.solutions.clear()
         state.stopped = True
         warn_user(
@@ -273,21 +273,22 @@ class KernelMachine(Machine):
         }
 
     def _kernel_identity(self, training: TrainingSet) -> tuple[str, str]:
-        """The name of a kernel that its parameters define; of a function, what it returns."""
+        """Return the name of a kernel that parameters define; for a function, a digest of its
+        values."""
         if callable(self.kernel):
             return "function", training.kernel_values_digest()
         return self.kernel, "by name"
 
     def _key(self, training: TrainingSet) -> str:
-        """What a warm start must have in common: all but C and the way of solving."""
+        """Return what a warm start must share: everything but C and the way of solving."""
         names = ("degree", "coef0", "fit_intercept")
         same = [getattr(self, name) for name in names] + [*self._kernel_identity(training)]
-        same.append(bool(self.record_levels))  # whose pairs are in no groups
+        same.append(bool(self.record_levels))  # its pairs are not grouped
         coding = training.targets.coding
         return digest(training.data_digest(), training.gamma, coding.multi_class, *same)
 
     def _keep(self, training: TrainingSet, problems: list[Variables], state: FitState) -> None:
-        """The fitted model, exact or of the last level."""
+        """Set the fitted model, exact or of the last level."""
         data = training.data.levels
         assert data.exact is not None
         support = support_of(state, problems, len(data))
@@ -327,7 +328,7 @@ class KernelMachine(Machine):
     def _is_certificate(
         self, training: TrainingSet, problems: list[Variables], state: FitState
     ) -> bool:
-        """Whether the gap bounds anything: only where the kernel is positive semi-definite."""
+        """Whether the gap is a bound: only if the kernel is positive semi-definite."""
         data = training.data.levels
         definite = data.kernel.definite
         if definite is None:
@@ -407,6 +408,6 @@ class KernelMachine(Machine):
     def _cache_bytes(self, n_rows: int) -> float:
         if self.cache_size != "auto":
             return min(1e6 * float(self.cache_size), 1e15)
-        if n_rows <= MOST_ROWS:  # and so are their kernel values, whatever the machine has
+        if n_rows <= MOST_ROWS:  # so their kernel values fit on every machine
             return CACHE_SHARE * LEAST_MEMORY
         return min(CACHE_SHARE * total_memory(), FREE_SHARE * free_memory())

@@ -20,9 +20,9 @@ from widemargin.multiclass import Coding
 
 COMBINATIONS = ("routed", "sum", "bcm")
 _AT_ONCE = 1 << 26  # decision values
-_FEW = 128  # rows for which a model in double precision is not rounded
+_FEW = 128  # rows for which a model in double precision is not converted
 _SMALL = 1 << 24  # numbers in the support vectors, or coefficients of all outputs
-_MANY, _PROBED = 1024, 64  # rows from which on some tell whether single precision is worth it
+_MANY, _PROBED = 1024, 64  # from this many rows on, a probe decides whether single precision pays
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class KernelModel:
 
     Vectors of pairs of classes are sorted by class (see `Coefficients`).
 
-    An early model has a ``router``, and ``cluster`` says which cluster each support vector is
-    from.  Its ``combination`` of the clusters' models is "routed" (DC-SVM eq. 11: only the
+    An early model has a ``router``, and ``cluster`` is the cluster of each support
+    vector.  Its ``combination`` of the clusters' models is "routed" (DC-SVM eq. 11: only the
     cluster that x belongs to), "sum" (eq. 10: all of them) or "bcm" (Tresp's Bayesian committee
     machine), the two that the paper compares with.
     """
@@ -49,7 +49,7 @@ class KernelModel:
     def decision(
         self, X, backend: Backend, finish: Callable[[np.ndarray], np.ndarray] = np.asarray
     ) -> np.ndarray:
-        """What ``finish`` makes of decision values, which have the precision of the kernel."""
+        """Apply ``finish`` to decision values, which have the kernel's precision."""
         with backend:
             rows = self.kernel.prepare(X)
             label, found = self._clusters(rows, backend), []
@@ -59,7 +59,7 @@ class KernelModel:
             return found[0] if len(found) == 1 else np.concatenate(found)
 
     def scores(self, X, coding: Coding, backend: Backend) -> np.ndarray:
-        """Scores of classes, of which the highest is that of `classes`."""
+        """Return scores of classes; `classes` has the highest."""
         if X.shape[0] <= _FEW and self._small is not None:
             return coding.scores(self._of_few(X, backend))
         if self.kernel.dtype == np.float64 or self._single is None:
@@ -67,7 +67,7 @@ class KernelModel:
         return self._certain(X, coding, backend)
 
     def classes(self, X, coding: Coding, backend: Backend) -> np.ndarray:
-        """The number of each row's class, as double precision has it."""
+        """Return the index of each row's class, as in double precision."""
         few = X.shape[0] <= _FEW and (self.kernel.dtype == np.float64 or self._small is not None)
         scores = self.scores if few or self._single is None else self._certain
         return coding.classes(scores(X, coding, backend))
@@ -76,8 +76,8 @@ class KernelModel:
     def _small(self) -> tuple[Kernel, Any, np.ndarray] | None:
         """Kernel, support vectors and coefficients for a few rows, in double precision.
 
-        For a few rows it takes longer to lay out support vectors, and to bound errors, than to
-        compute in double precision; nothing of a model in double precision is copied.
+        For a few rows, converting support vectors and bounding errors takes longer than computing
+        in double precision; a model in double precision is not copied.
         """
         if self._single is None or self._is_routed:
             return None
@@ -91,14 +91,14 @@ class KernelModel:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _of_few(self, X, backend: Backend) -> np.ndarray:
-        """Decision values in double precision by a small model."""
+        """Return decision values of a small model in double precision."""
         assert self._small is not None
         kernel, vectors, coef = self._small
         with backend:
             rows = kernel.prepare(X)
             values = np.empty((len(rows), len(vectors)))
             kernel.fill(kernel.as_left(rows), vectors, values)
-            with np.errstate(all="ignore"):  # the check says which row is too large
+            with np.errstate(all="ignore"):  # the check names the row
                 return self._checked(values @ coef + self.intercept, 0)
 
     @property
@@ -107,7 +107,8 @@ class KernelModel:
 
     @property
     def _single(self) -> DotKernel | None:
-        """The kernel in single precision, if its errors are bounded; a committee's are not."""
+        """Return the kernel in single precision if its errors are bounded; a committee's are
+        not."""
         return None if self.router and self.combination == "bcm" else in_single(self.kernel)
 
     def in_double(self) -> KernelModel:
@@ -116,9 +117,10 @@ class KernelModel:
         return replace(self, kernel=self.kernel.in_double(), vectors=self.vectors.in_double())
 
     def _certain(self, X, coding: Coding, backend: Backend) -> np.ndarray:
-        """Scores of classes: in single precision, or double where rounding could change the class.
+        """Return scores of classes: in single precision, or in double if rounding could change the
+        class.
 
-        All are in double precision if half of some rows would be.
+        All are in double precision if half of a probe would be.
         """
         double, kernel = self.in_double(), self._single
         assert kernel is not None
@@ -147,18 +149,18 @@ class KernelModel:
             return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _parts(self, n: int) -> list[slice]:
-        """Some rows at a time: of many classes, pairs have too many values to keep all of them."""
+        """Yield some rows at a time, because pairs of many classes have too many values."""
         step = max(1, _AT_ONCE // max(1, self.coef.n_outputs))
         return [slice(begin, min(begin + step, n)) for begin in range(0, n, step)]
 
     def _clusters(self, rows: Rows, backend: Backend) -> np.ndarray:
-        """Where each row is routed to; 0 if they are not."""
+        """Return the cluster that each row is routed to; 0 without routing."""
         if not self._is_routed:
             return np.zeros(len(rows), dtype=np.int64)
         return backend.nearest(self.router, rows).label
 
     def _outputs(self, rows: Rows, label: np.ndarray, backend: Backend) -> np.ndarray:
-        """Decision values of rows in these clusters."""
+        """Return decision values of rows in these clusters."""
         if self.router and self.combination == "bcm":
             return self._committee(rows, backend) + self.intercept
         outputs = np.tile(self.intercept, (len(rows), 1))
@@ -169,7 +171,7 @@ class KernelModel:
     def _bounded(
         self, rows: Rows, label: np.ndarray, backend: Backend
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same in single precision, and bounds on the errors."""
+        """Return the same in single precision, with error bounds."""
         outputs = np.tile(self.intercept, (len(rows), 1))
         error = np.zeros_like(outputs)
         for asked, vectors, coef in self._by_cluster(label):
@@ -179,7 +181,7 @@ class KernelModel:
         return outputs, error
 
     def _by_cluster(self, label: np.ndarray) -> Iterator[tuple[Any, Rows, Coefficients]]:
-        """Rows of a cluster, and the support vectors that decide on them."""
+        """Yield the rows of each cluster with the support vectors for them."""
         if not self._is_routed:
             yield slice(None), self.vectors, self.coef
             return
@@ -189,7 +191,8 @@ class KernelModel:
                 yield np.flatnonzero(label == c), self.vectors[own], self.coef[own]
 
     def _checked(self, outputs: np.ndarray, number: Any) -> np.ndarray:
-        """Decision values, all finite; of rows with these numbers, or from this one on."""
+        """Check that decision values are finite, for rows with these indices or from this one
+        on."""
         bad = np.flatnonzero(~np.isfinite(outputs).all(axis=1))
         if len(bad):
             row = number + bad[0] if np.isscalar(number) else number[bad[0]]
@@ -200,7 +203,7 @@ class KernelModel:
         return outputs
 
     def _committee(self, rows: Rows, backend: Backend) -> np.ndarray:
-        """Every cluster's decision, weighted by how certain it is.
+        """Return every cluster's decision, weighted by its certainty.
 
         A cluster's certainty at x is the inverse posterior variance of a Gaussian process with
         this kernel, its support vectors and noise 1 / C.  The prior, counted once per member, is

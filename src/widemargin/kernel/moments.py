@@ -1,6 +1,6 @@
 """Means, variances and norms of training data, in double precision and without a copy of it.
 
-A few rows at a time, so that results do not depend on how the data lies in memory.
+A few rows at a time, so that results do not depend on the memory layout.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import scipy.sparse as sp
 
 from widemargin.stored import StoredMatrix
 
-OFF_CENTRE = 8.0  # squared distance of the centre from zero, in units of the rows' from it
+OFF_CENTRE = 8.0  # squared norm of the centre, in units of the rows' squared distances from it
 _ROWS = 256
 
 
 def squared_norms(X) -> np.ndarray:
-    """In double precision, without a copy of dense data."""
+    """Return squared norms in double precision, without a copy of dense data."""
     if isinstance(X, StoredMatrix):
         return np.concatenate([squared_norms(part) for _, part in X.parts()])
     if sp.issparse(X):
@@ -29,18 +29,18 @@ def squared_norms(X) -> np.ndarray:
 
 
 def weighted_variance(X, share: np.ndarray) -> float:
-    """Variance of all values, rows weighted by ``share``, without cancellation."""
+    """Return the variance of all values without cancellation; ``share`` weighs rows."""
     d, mean, total = X.shape[1], 0.0, 0.0
     for part, own in _parts(X, share):
         mean += float(own @ (np.asarray(part.sum(axis=1, dtype=np.float64)).ravel() / d))
     with np.errstate(over="ignore"):  # infinity, which the caller refuses
         for part, own in _parts(X, share):
             total += float(own @ (_squares_from(mean, part) / d))
-        return total if total > 1e-24 * np.square(mean) else 0.0  # constant, but for rounding
+        return total if total > 1e-24 * np.square(mean) else 0.0  # constant up to rounding
 
 
 def _squares_from(mean: float, part) -> np.ndarray:
-    """For each row, the squared distances of its values from the mean, added up."""
+    """Return each row's sum of squared distances from the mean."""
     values = part.data if sp.issparse(part) else part
     # whatever X is: float16 would overflow, and squares of small float32 numbers vanish
     squares = np.square(np.subtract(values, mean, dtype=np.float64))
@@ -53,7 +53,7 @@ def _squares_from(mean: float, part) -> np.ndarray:
 
 
 def _parts(X, share: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
-    """Some rows at a time, one after another in memory, and their share."""
+    """Yield contiguous blocks of rows and their shares."""
     for begin in range(0, X.shape[0], _ROWS):
         part = X[begin : begin + _ROWS]
         if sp.issparse(part):
@@ -74,7 +74,7 @@ def is_constant(X) -> bool:
 
 
 def is_off_centre(X) -> bool:
-    """Whether distances between rows are small against their norms, so that they would cancel."""
+    """Whether distances between rows are so small against their norms that they would cancel."""
     mean = mean_row(X)
     spread = float(squared_norms(X).mean()) - float(mean @ mean)
     return float(mean @ mean) > OFF_CENTRE * spread
@@ -91,7 +91,7 @@ def mean_row(X) -> np.ndarray:
 
 
 def first_negative(X) -> tuple[int, int] | None:
-    """Row and column of the first value below zero, if there is one."""
+    """Return row and column of the first negative value, or None."""
     parts = X.parts() if isinstance(X, StoredMatrix) else [(slice(0, X.shape[0]), X)]
     for rows, part in parts:
         part = part.toarray() if sp.issparse(part) else np.asarray(part)

@@ -1,4 +1,4 @@
-"""The nearest centre of each row: by single precision, and by double where that is not certain.
+"""The nearest centre of each row, in single precision or, if that is uncertain, in double.
 
 The score of a centre c is <x, c> - |c|^2 / 2, so the nearest centre of x has the highest.  One that
 leads by more than twice the bound on rounding errors is the nearest in double precision too;
@@ -16,14 +16,14 @@ import numpy as np
 
 from widemargin.kernel.tiles import Tiles
 
-_FEW = 16  # rows that are compared in double precision at once
+_FEW = 16  # rows compared in double precision at once
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """The nearest centre of each row, its score, and a bound on the rounding error of that."""
+    """The nearest centre of each row, its score, and a bound on the score's rounding error."""
 
-    label: np.ndarray  # -1: not known
+    label: np.ndarray  # -1: unknown
     score: np.ndarray
     error: np.ndarray
 
@@ -41,20 +41,20 @@ class Scores:
     """Scores of centres in one precision.
 
     The inner products <x, c> are sums over ``parts``: rows laid out for ``fill``, the centres that
-    they are part of, and with which weights (down: centres).  Without weights rows are centres.
+    they belong to, and their weights (down: centres).  Without weights rows are centres.
     """
 
     prepared: Callable[[Any], Any]  # rows in this precision
     fill: Callable[[Any, Any, np.ndarray], None]
     parts: list[tuple[Any, Any, np.ndarray | None]]
     half_squares: np.ndarray  # |c|^2 / 2, of the type of the scores
-    bound: Callable[[Any, np.ndarray], np.ndarray]  # on the errors, of rows and highest scores
+    bound: Callable[[Any, np.ndarray], np.ndarray]  # on the errors, from rows and highest scores
 
     def nearest(self, rows: Any) -> tuple[Nearest, np.ndarray]:
-        """With the lead of each row's nearest centre over the next."""
+        """Return the nearest centre of each row and its lead over the next."""
         rows, every = self.prepared(rows), np.arange(len(rows))
         score = np.zeros((len(self.half_squares), len(rows)), dtype=self.half_squares.dtype)
-        with np.errstate(all="ignore"):  # no lead is certain that is not a number
+        with np.errstate(all="ignore"):  # a lead of NaN is never certain
             for left, centres, weights in self.parts:
                 values = np.empty((len(left), len(rows)), dtype=score.dtype)
                 self.fill(left, rows, values)
@@ -70,20 +70,21 @@ class Scores:
 
 
 class Centres(Protocol):
-    """What is asked of a router here."""
+    """The interface of a router that this module uses."""
 
     def scores(self, rows: Any, centres: slice, *, double: bool) -> Scores | None:
-        """Of some centres, for such rows; None if errors of single precision are not known."""
+        """Return scores of some centres for such rows; None if single precision has unknown
+        errors."""
         ...
 
 
 def nearest(
     router: Centres, rows: Any, tiles: Tiles, known: Nearest | None = None, n_old: int = 0
 ) -> Nearest:
-    """Find the nearest centre of each row, as double precision has it.
+    """Find the nearest centre of each row, as in double precision.
 
-    ``known`` is what has been found among the first ``n_old`` centres.  Its rows are compared with
-    the other centres only, except those of which it knows nothing.
+    ``known`` is the result for the first ``n_old`` centres.  Its rows are compared with the other
+    centres only, except rows with an unknown label.
     """
     n = len(rows)
     single = router.scores(rows, slice(None), double=False) if n > _FEW else None
@@ -103,7 +104,7 @@ def nearest(
         return best
 
     def compared(part: Any, before: Nearest) -> Nearest:
-        """Of rows with a nearest centre, those that stay there or move to a new one for certain."""
+        """Mark rows that certainly keep their nearest centre or move to a new one."""
         best, lead = new.nearest(part)
         ahead, error = best.score - before.score, best.error + before.error
         best.label[...] += n_old

@@ -1,12 +1,12 @@
-"""Clusters of rows, and the router that sends any row, old or new, to its cluster.
+"""Clusters of rows, and the router that sends any row to its cluster.
 
-One rule assigns training rows and test rows alike.  A cluster above a size cap is split by adding
-a centre, never by moving rows away from their nearest one, so the rule stays true; a centre that
-attracts no row is dropped.
+One rule assigns training rows and test rows.  A cluster above a size cap is split by adding a
+centre, never by moving rows away from their nearest centre, so the rule holds; a centre without
+rows is dropped.
 
-Two routers: plain k-means in input space, and DC-SVM's two-step kernel k-means.  Left to itself the
-first is for kernels of distances (`Traits.by_distance`), where near means similar and kernel values
-are not needed, and the second for every other kernel.
+Two routers: plain k-means in input space, and DC-SVM's two-step kernel k-means.  By default the
+first is for kernels of distances (`Traits.by_distance`), where near rows are similar and kernel
+values are not needed, and the second for every other kernel.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from widemargin.resources import one_openmp_thread
 CLUSTERINGS = ("auto", "kmeans", "kernel_kmeans", "plain_kernel_kmeans", "random")
 _ITERATIONS = 20
 _SLACK = 2.0  # the cap, in units of the average size
-_ROUNDS = 20  # of splitting; what still exceeds the cap then has identical rows
-_PATIENCE, _SMALLER = 3, 0.9  # rounds in which the largest cluster has to become so much smaller
+_ROUNDS = 20  # of splitting; clusters that still exceed the cap have identical rows
+_PATIENCE, _SMALLER = 3, 0.9  # rounds in which the largest cluster must shrink by that factor
 _SAMPLED_AT_ONCE = 64
 _KMEANS_ROWS = 20  # sampled rows per centre of plain k-means, at least
 
 
 class Router(Protocol):
-    """Nearest centre, for any rows."""
+    """Sends any row to its nearest centre."""
 
     @property
     def n_clusters(self) -> int: ...
@@ -47,13 +47,13 @@ class Router(Protocol):
     def scores(self, rows: Any, centres: slice, *, double: bool) -> Scores | None: ...
 
     def split(self, clusters: np.ndarray, rows: Any, label, rng, backend: Backend) -> Router:
-        """Two new centres, behind the others, in place of each of these."""
+        """Replace each of these centres by two new ones, behind the others."""
         ...
 
     def only(self, clusters: np.ndarray) -> Router: ...
 
     def in_double(self) -> Router:
-        """For a model in double precision."""
+        """Return the router for a model in double precision."""
         ...
 
     def pack(self) -> dict[str, np.ndarray]:
@@ -77,7 +77,7 @@ class PointRouter:
     def scores(self, rows: Any, centres: slice, *, double: bool) -> Scores:
         points = self.centres[centres].astype(np.float64)
         squares = np.einsum("kd,kd->k", points, points)
-        # of a score: rounded rows and centres, a sum of products, and half a square taken off it
+        # of a score: rounded rows and centres, a sum of products, minus half a square
         share = (TO_DOUBLE if double else 1.0) * 1.01 * EPSILON
         largest = float(np.sqrt(squares.max(initial=0.0)))
 
@@ -118,7 +118,7 @@ def _kmeans(rows: Any, k: int, rng) -> np.ndarray:
     seed = int(rng.integers(np.iinfo(np.int32).max))
     k = min(k, len(rows))
     data = rows.matrix
-    # The sums of several threads depend on who comes first; fewer clusters than asked are fine.
+    # Sums over several threads depend on their order; fewer clusters than asked are fine.
     with one_openmp_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         kmeans = KMeans(k, n_init=1, max_iter=_ITERATIONS, random_state=seed).fit(data)
@@ -127,7 +127,8 @@ def _kmeans(rows: Any, k: int, rng) -> np.ndarray:
 
 @dataclass(frozen=True)
 class KernelRouter:
-    """Centres in feature space, each along the mean of some sampled rows (see `_comparable`).
+    """Centres in feature space, in the direction of the mean of some sampled rows (see
+    `_comparable`).
 
     |phi(x) - c|^2 = k(x, x) - 2 k(x, S) m_c + const_c, with m_c a column of ``members``.
     """
@@ -136,7 +137,7 @@ class KernelRouter:
     sample: Any
     members: np.ndarray  # (n_sample, k)
     constants: np.ndarray  # (k,), squared norms of the centres
-    plain: bool = False  # whether centres are means, whatever their norm; matters to `split`
+    plain: bool = False  # whether centres are means of any norm; matters to `split`
 
     @property
     def n_clusters(self) -> int:
@@ -146,8 +147,8 @@ class KernelRouter:
         return nearest(self, rows, tiles).label
 
     def scores(self, rows: Any, centres: slice, *, double: bool) -> Scores | None:
-        """Few of the sampled rows at a time: neighbours share a centre, so that most centres are
-        none of theirs."""
+        """Return scores from a few sampled rows at a time; they are sorted by centre, so that most
+        centres have none of them."""
         kernel = self.kernel.in_double() if double else in_single(self.kernel)
         if kernel is None:
             return None
@@ -160,7 +161,7 @@ class KernelRouter:
             own = np.flatnonzero(members[part].any(axis=0))
             weights = np.ascontiguousarray(members[part, own].T)
             parts.append((kernel.as_left(sample[part]), own, weights))
-        # Scores of which all are off by the same compare alike, and small ones are more precise.
+        # A common offset does not change comparisons, and small scores are more precise.
         same = 1.0 if kernel.traits.by_distance else 0.0
         half_squares = (self.constants[centres] - same) / 2
         known = in_single(self.kernel)
@@ -168,8 +169,9 @@ class KernelRouter:
         total = float(members.sum(axis=0, dtype=np.float64).max(initial=0.0))
 
         def bound(part: Any, highest: np.ndarray) -> np.ndarray:
-            """Kernel values of distances are positive, so that inner products are their size."""
-            if known is None:  # and double precision decides
+            """Return the error bound; kernel values of distances are positive, so inner products
+            are their sums."""
+            if known is None:  # then double precision decides
                 return np.zeros(len(part))
             relative, absolute = rounding(known, part, sample, len(used) + 8)
             error = relative * np.maximum(highest + largest, 0.0) + absolute * total
@@ -184,7 +186,7 @@ class KernelRouter:
         )
 
     def by_centre(self) -> KernelRouter:
-        """The same, with the sampled rows of a centre beside each other."""
+        """Return the same router with the sampled rows of a centre contiguous."""
         order = np.argsort(self.members.argmax(axis=1), kind="stable")
         return replace(self, sample=self.sample[order], members=self.members[order])
 
@@ -214,7 +216,7 @@ class KernelRouter:
 def kernel_kmeans(
     kernel, rows: Any, k: int, rng, backend: Backend, *, plain: bool = False
 ) -> KernelRouter:
-    """Kernel k-means on a sample, seeded as k-means++; clusters that empty are dropped."""
+    """Run kernel k-means on a sample, seeded as k-means++; drop empty clusters."""
     double = rows.in_double()
     gram = backend.product(kernel.in_double(), double, double, np.eye(len(rows)))
     gram = (gram + gram.T) / 2
@@ -238,12 +240,12 @@ def kernel_kmeans(
 def _comparable(
     members: np.ndarray, products: np.ndarray, *, unit: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Centres, what sampled rows have in common with them, and their squared norms.
+    """Return centres, their inner products with sampled rows, and their squared norms.
 
-    Where all rows have norm 1 (kernels of distances) so have centres, unless they are to be plain
-    means as DC-SVM's are.  A mean of rows that are not alike is near 0, which is nearer than any
-    other centre to all rows that are like none: with a narrow kernel most rows would be in one
-    cluster, though k-means gains nothing by it.
+    If all rows have norm 1 (kernels of distances), so have centres, unless plain means are asked
+    for, as in DC-SVM.  A mean of dissimilar rows is near 0, which is nearer than any other centre
+    to all rows that resemble none: with a narrow kernel most rows would be in one cluster, though
+    k-means gains nothing by it.
     """
     squares = np.einsum("ic,ic->c", members, products)
     if not unit:
@@ -282,9 +284,9 @@ def partition(
 ) -> tuple[Router | None, np.ndarray]:
     """Cluster a sample of the candidate rows, then assign every row.
 
-    Returns the router and the cluster of each row.  There can be more than k clusters (crowded
-    ones are split) or fewer (of too few distinct rows).  A random partition has even clusters and
-    no router: it knows nothing of other rows.
+    Returns the router and the cluster of each row.  There can be more than k clusters (large ones
+    are split) or fewer (if too few rows are distinct).  A random partition has even clusters and no
+    router, because it cannot assign other rows.
     """
     if clustering == "random":
         return None, np.unique(rng.permutation(len(rows)) % k, return_inverse=True)[1]
@@ -317,9 +319,9 @@ def partition(
 
 
 def _in_vain(largest: list[int]) -> bool:
-    """Whether splitting has not made the largest cluster smaller for some rounds.
+    """Whether splitting has not reduced the largest cluster for some rounds.
 
-    Rows whose kernel values with all sampled ones are 0 (a very narrow kernel underflows) all go to
+    Rows whose kernel values with all sampled rows are 0 (a very narrow kernel underflows) all go to
     one centre, and to the next one when that is split.
     """
     return len(largest) > _PATIENCE and largest[-1] > _SMALLER * largest[-1 - _PATIENCE]
@@ -333,7 +335,7 @@ def _without_empty(router: Router, found: Nearest) -> tuple[Router, Nearest]:
 
 
 def _renumbered(found: Nearest, kept: np.ndarray, n_clusters: int) -> Nearest:
-    """By the place among ``kept`` clusters; rows of others are in none."""
+    """Renumber clusters by their position in ``kept``; rows of other clusters are in none."""
     place = np.full(n_clusters, -1)
     place[kept] = np.arange(len(kept))
     return replace(found, label=place[found.label])

@@ -1,4 +1,4 @@
-"""Which precision suffices: to begin a fit, for decision values, and for a row to be sure."""
+"""Which precision suffices: to begin a fit, for decision values, and for the class of a row."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from widemargin.kernel.kernels import EPSILON, ZERO, DotKernel, Kernel
 from widemargin.kernel.rows import RangeError
 
 DOUBLE_BELOW = 1e-4  # of tol: single precision certifies no tighter gaps
-HIDDEN = 10.0  # multiples of tol that rounding may hide of a gradient: refinement finds them
-ROUNDING = 1e-3  # of the margin, by which predictions in single precision may be off
-WORST = 3.0  # times what rounding typically does, that it does to some of many predictions
+HIDDEN = 10.0  # multiples of tol that rounding may hide in a gradient; refinement reveals them
+ROUNDING = 1e-3  # of the margin: tolerated error of predictions in single precision
+WORST = 3.0  # times the typical rounding error: the largest among many predictions
 PROBED = 64  # support vectors
 SMALLEST = 1e-30  # of gamma and kernel values in single precision; 1 / SMALLEST is the largest
 TO_DOUBLE = 2.0**-24  # rounding errors of double precision, in units of those of single precision
 _FINISHED = 5e-7  # relative error of the core's exponential and hyperbolic tangent
 _CLAMPED = 2e-35  # exp(-80), the smallest value of the core's exponential
-TINY = float(np.finfo(np.float32).tiny)  # what a product that underflows may be off by
+TINY = float(np.finfo(np.float32).tiny)  # largest error of a product that underflows
 UNIT = float(np.finfo(np.float64).eps) / 2
-EXTENDED_UNIT = float(np.finfo(np.longdouble).eps) / 2  # that of double precision on some machines
-FEW_SUMMED = 8.0  # times the root of the terms of a long sum, which bounds its rounding errors
+EXTENDED_UNIT = float(np.finfo(np.longdouble).eps) / 2  # double precision's on some machines
+FEW_SUMMED = 8.0  # times the square root of the terms of a long sum: bounds its rounding errors
 
 
 class Prepared(NamedTuple):
-    """A kernel, the rows of the training data as it takes them, and k(x, x) of each."""
+    """A kernel, the training rows in its layout, and k(x, x) of each."""
 
     kernel: Kernel
     rows: Any
@@ -38,7 +38,7 @@ class Prepared(NamedTuple):
 
 
 def in_range(make: Callable[[type], Prepared], gamma: float, C: float, tol: float) -> Prepared:
-    """What ``make`` makes in single precision, or in double where that is out of range.
+    """Return ``make`` in single precision, or in double if that is out of range.
 
     A dual variable at its bound C makes the gradient uncertain by C k(x, x) times the rounding
     error of a kernel value, which must be small against the margin.
@@ -59,17 +59,18 @@ def in_range(make: Callable[[type], Prepared], gamma: float, C: float, tol: floa
 def predicts_in_single(
     kernel: Kernel, rows: Any, coef: Coefficients, most: float = ROUNDING
 ) -> bool:
-    """Whether single precision rounds decision values by little of the margin, or at most so much.
+    """Whether rounding in single precision moves decision values by little of the margin, or at
+    most ``most``.
 
-    Rounding errors of the terms of a sum are independent, more or less, so they add up like
-    their squares.  Some support vectors stand for the rows to come.
+    Rounding errors of a sum's terms are nearly independent, so their squares add up.  A sample of
+    support vectors represents new rows.
     """
     if len(rows) == 0:
         return True
     error = WORST * kernel.relative_error(rows)
     if kernel.definite:  # no value is larger than all on the diagonal
         largest = error * float(kernel.diagonal(rows).max())
-        if largest * np.linalg.norm(coef.values) <= most:  # that of any output is smaller
+        if largest * np.linalg.norm(coef.values) <= most:  # the norm of any output is smaller
             return True
         squares = coef.squared().applied(np.ones((1, len(rows))))
         if largest * np.sqrt(float(squares.max())) <= most:
@@ -83,7 +84,7 @@ def predicts_in_single(
 
 
 def in_single(kernel: Kernel) -> DotKernel | None:
-    """The kernel in single precision if `rounding` knows the errors of its values there."""
+    """Return the kernel in single precision if `rounding` can bound its errors there."""
     if not isinstance(kernel, DotKernel) or kernel.name == "linear":
         return None
     if not SMALLEST <= kernel.gamma <= 1 / SMALLEST:
@@ -94,7 +95,7 @@ def in_single(kernel: Kernel) -> DotKernel | None:
 def rounding(
     kernel: Kernel, rows: Any, vectors: Any, n_summed: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A bound on rounding errors of single precision: relative and absolute, for each row.
+    """Return relative and absolute bounds on each row's rounding errors in single precision.
 
     The kernel is one of `in_single`.  A computed value c of a row with any of the vectors and the
     exact value k of the rows before they were rounded satisfy |c - k| <= relative c + absolute; the
@@ -138,10 +139,10 @@ def rounding(
 
 
 def roundings(n_summed: Any) -> Any:
-    """By how many roundings a sum of so many terms is off, at most.
+    """Return the largest error of a sum of so many terms, in roundings.
 
-    Of long sums, errors are independent enough to add up like their squares: more than this has a
-    probability below 1e-13 (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019).
+    In long sums, errors are independent enough that their squares add up: a larger error has a
+    probability below 1e-13 (Higham and Mary, SIAM J.  Sci.  Comput. 41(5), 2019).
     """
     return np.minimum(n_summed, FEW_SUMMED * np.sqrt(n_summed)) + 4
 
@@ -149,11 +150,10 @@ def roundings(n_summed: Any) -> Any:
 def most_hidden(
     largest: tuple[float, float], n: int, alpha: float, upper: float, size: float
 ) -> tuple[float, float]:
-    """At most what rounding hides of a primal objective and takes from a dual one.
+    """Return bounds on what rounding hides of a primal objective and takes from a dual one.
 
-    From sums over n variables and their bounds, and the size of the objectives and of what
-    variables are multiplied by in them.  It is some hundred times what `Errors` says, and
-    nearly free.
+    From sums over n variables and their bounds, and the sizes of the objectives and of the factors
+    of variables.  They are some hundred times those of `Errors`, and nearly free.
     """
     square, relative = largest
     n_terms = min(n, FEW_SUMMED * math.sqrt(n)) + 4
@@ -164,7 +164,7 @@ def most_hidden(
 
 @dataclass(frozen=True)
 class Errors:
-    """What rounding in double precision does to kernel values, from two numbers of each row.
+    """Rounding errors of kernel values in double precision, from two numbers per row.
 
     A computed value is off by at most UNIT size_i size_j (relative_i + relative_j), and no value is
     larger than size_i size_j, by the Cauchy-Schwarz inequality.
@@ -175,13 +175,14 @@ class Errors:
 
     @classmethod
     def of(cls, kernel: Kernel, rows: Any) -> Errors:
-        """Those of `rounding` in another precision; of a user's values, none: they are the kernel.
+        """Return the errors of a kernel on some rows; a user's values are the kernel, and have
+        none.
 
-        Centring moves a row by a rounding of itself, which the terms in excess stand for.
+        Centring rounds a row once more, which the additional terms cover.
         """
-        if not kernel.traits.ours or kernel.name == "sigmoid":  # which has no certificate
+        if not kernel.traits.ours or kernel.name == "sigmoid":  # it has no certificate
             return cls(np.sqrt(np.abs(kernel.diagonal(rows))), np.zeros(len(rows)))
-        n_features = getattr(rows, "n_features", None) or rows.n_terms  # the same on disk
+        n_features = getattr(rows, "n_features", None) or rows.n_terms  # likewise on disk
         gamma, n_terms = kernel.gamma, roundings(n_features) + 6  # type: ignore[attr-defined]
         with np.errstate(over="ignore", invalid="ignore"):
             if not isinstance(kernel, DotKernel):
@@ -197,7 +198,7 @@ class Errors:
 
     @classmethod
     def largest(cls, kernel: Kernel, rows: Any) -> tuple[float, float]:
-        """The largest squared size and relative error of any row."""
+        """Return the largest squared size and relative error of any row."""
         if isinstance(kernel, DotKernel) and len(rows):  # they grow with the norm
             most = int(rows.norms.argmax())
             rows = rows[most : most + 1]
@@ -215,9 +216,10 @@ class Errors:
 
 
 def extended_values(kernel: Any, a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
-    """k(a, b) in extended precision, by the formula, and a bound on what is wrong with it.
+    """Return k(a, b) in extended precision, from the formula, and a bound on its error.
 
-    Distances are taken by differences.  What is left is that rows were centred in double precision.
+    Distances come from differences.  The remaining error is that rows were centred in double
+    precision.
     """
     if not kernel.traits.ours:
         values = np.empty((len(a), len(b)))
@@ -240,7 +242,7 @@ def extended_values(kernel: Any, a: Any, b: Any) -> tuple[np.ndarray, np.ndarray
     values = np.exp(-exponent)
     lengths = [np.sqrt((p * p).sum(axis=1)) if square else np.abs(p).sum(axis=1) for p in (x, z)]
     moved = np.zeros_like(exponent)
-    if kernel.centre is not None:  # which equal rows are by the same
+    if kernel.centre is not None:  # equal rows are moved equally
         moved = UNIT * gamma * np.add.outer(*lengths)
         if square:
             root = UNIT * np.sqrt(gamma) * np.add.outer(*lengths)

@@ -1,4 +1,4 @@
-"""The quadratic programme of the kernel machine, and what a solution of it says."""
+"""The quadratic programme of the kernel machine, and its solutions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from widemargin.progress import continued
 
 TINY = float(np.finfo(np.float64).tiny)
 STALLED = 1000  # working sets without progress that end a fit
-GAINED = 0.05  # of the gap, that is progress of the dual objective
+GAINED = 0.05  # share of the gap that counts as progress of the dual objective
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Problem:
     """
 
     kernel: Kernel
-    rows: Any  # of each variable, as the kernel takes them; a row may occur more than once
+    rows: Any  # of each variable, in the kernel's layout; a row may occur more than once
     sign: np.ndarray
     linear: np.ndarray
     upper: np.ndarray
@@ -47,15 +47,15 @@ class Problem:
 
     @cached_property
     def diagonal(self) -> np.ndarray:
-        """Q_ii, kept away from zero: a step divides by it."""
+        """Q_ii, kept away from zero because steps divide by it."""
         return away_from_zero(self.kernel.diagonal(self.rows))
 
     def linear_at(self, offset: float) -> np.ndarray:
-        """The linear term at an intercept."""
+        """Return the linear term at an intercept."""
         return self.linear + offset * self.sign if offset else self.linear
 
     def slack(self, alpha: np.ndarray, primal: float, offset: float) -> float:
-        """What a dual objective is less for sure if the constraint of the intercept is missed.
+        """Return what a violated intercept constraint may add to the dual objective.
 
         P(b') >= D - (b' - b) s'a for every b', and |b'| <= 1 + sqrt(2 P max k(x, x)) at the best.
         """
@@ -66,7 +66,7 @@ class Problem:
         return abs(float(self.sign @ alpha)) * reach
 
     def dual_value(self, alpha: np.ndarray, gradient: np.ndarray, offset: float = 0.0) -> float:
-        """-1/2 a'Qa - p'a, from the gradient of all variables that are not zero."""
+        """Return -1/2 a'Qa - p'a, from the gradient of all nonzero variables."""
         linear = self.linear_at(offset)
         smooth = float(linear @ alpha + 0.5 * alpha @ (gradient - linear))
         return -smooth - float(turned_cost(alpha, self.turn).sum())
@@ -113,46 +113,46 @@ def away_from_zero(diagonal: np.ndarray) -> np.ndarray:
 
 
 class Product(Protocol):
-    """What a `Backend` is asked for here."""
+    """The interface of a `Backend` that this module uses."""
 
     def product(self, kernel: Kernel, a: Any, b: Any, coef: np.ndarray) -> np.ndarray: ...
 
 
 @dataclass
 class Solution:
-    """The dual variables, and how far they are from the optimum."""
+    """The dual variables, and bounds on their distance from the optimum."""
 
     alpha: np.ndarray
-    primal: float  # of several problems, here and below, the sum
+    primal: float  # for several problems, here and below, the sum
     dual: float
     n_iter: int  # of the slowest
     offset: np.ndarray = field(default_factory=lambda: np.zeros(1))  # of each problem
     history: list[dict] = field(default_factory=list)
-    double: bool = False  # whether single precision was not enough
+    double: bool = False  # whether single precision did not suffice
     stopped: bool = False  # by a limit or a callback
-    each: np.ndarray | None = None  # of several problems: primal and dual objective (across)
-    gradient: np.ndarray | None = None  # in double precision, where there is one
-    rounding: float = 0.0  # the share of the gap that rounding may hide, of the worst
+    each: np.ndarray | None = None  # for several problems: primal and dual objective (across)
+    gradient: np.ndarray | None = None  # in double precision, if computed
+    rounding: float = 0.0  # largest share of a gap that rounding may hide
 
     @property
     def relative_gap(self) -> float:
-        """That of the worst."""
+        """Largest relative gap of the problems."""
         if self.each is None:
             return relative_gap(self.primal, self.dual)
         primal, dual = self.each.T
         return float(((primal - dual) / np.maximum(primal, TINY)).max(initial=0.0))
 
     def after(self, before: Solution) -> Solution:
-        """With the steps and the history of a solution that this one began with."""
+        """Return this solution with the steps and history of the one that it started from."""
         history = before.history + continued(before.history, self.history)
         return replace(self, n_iter=before.n_iter + self.n_iter, history=history)
 
 
 @dataclass
 class Patience:
-    """Tells a descent that gets nowhere.
+    """Detects a descent without progress.
 
-    In `STALLED` working sets neither did the gap halve, nor did the dual objective gain a share of
+    In `STALLED` working sets, neither did the gap halve nor did the dual objective gain a share of
     it: kernel values span too many orders of magnitude.
     """
 
@@ -187,7 +187,7 @@ def gradient_of(
     backend: Product,
     offset: float = 0.0,
 ) -> np.ndarray:
-    """Qa + p of some variables at an intercept, from the support vectors alone."""
+    """Return Qa + p of some variables at an intercept, from the support vectors alone."""
     gradient = problem.linear_at(offset)[variables]
     support = np.flatnonzero(alpha)
     if len(variables) and len(support):

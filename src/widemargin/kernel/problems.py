@@ -1,4 +1,4 @@
-"""The problems of a fit: which variables there are, and the row that each belongs to."""
+"""The problems of a fit: their variables, and the row of each."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from widemargin.kernel.problem import Problem, Solution, lower_bound, turned_cos
 from widemargin.multiclass import Coding, every_pair, pair_numbers
 
 MULTI_CLASS = ("ovr", "ovo")
-SMALL_CLASS = 128  # rows up to which pairs of classes are solved in groups
-GROUP_ROWS = 512  # of classes that meet those of another such set, or each other
+SMALL_CLASS = 128  # pairs of classes of up to this many rows are solved in groups
+GROUP_ROWS = 512  # of a set of classes that are paired with another set, or with each other
 
 
 @dataclass(frozen=True)
 class Group:
-    """Several problems that have nothing in common but rows, and are solved in one go."""
+    """Several problems that share only rows, and are solved in one call."""
 
-    start: np.ndarray  # where the variables of each begin, and where the last end
-    n_rows: int  # rows that have a variable, or more
+    start: np.ndarray  # start of each problem's variables, and the end of the last
+    n_rows: int  # rows with one or more variables
 
     @property
     def largest(self) -> int:
@@ -30,14 +30,14 @@ class Group:
         return int((self.start[1:] - self.start[:-1]).max(initial=0))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Of the variables of each problem."""
+        """Sum over the variables of each problem."""
         number = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
         return np.bincount(number, values, minlength=len(self.start) - 1)
 
 
 @dataclass(frozen=True)
 class Variables:
-    """The variables of one `Problem`, before it has a kernel, or of a `Group` of small ones.
+    """The variables of one `Problem`, without its kernel, or of a `Group` of small ones.
 
     Several problems share the rows.
     """
@@ -56,7 +56,7 @@ class Variables:
         return len(self.row)
 
     def __getitem__(self, which: np.ndarray) -> Variables:
-        """Some of them, in ascending order."""
+        """Return some variables, in ascending order."""
         some = {name: getattr(self, name)[which] for name in ("row", "sign", "linear", "upper")}
         if self.group is not None:
             some["group"] = replace(self.group, start=np.searchsorted(which, self.group.start))
@@ -65,12 +65,12 @@ class Variables:
         return replace(self, **some)
 
     def alone(self, one: slice) -> Variables:
-        """Those of one problem of a group."""
+        """Return the variables of one problem of a group."""
         own = (self.row[one], self.sign[one], self.linear[one], self.upper[one])
         return Variables(*own, has_offset=self.has_offset, turn=self.turn)
 
     def in_clusters(self, label: np.ndarray | None) -> Variables:
-        """With the cluster of each row, out of every row's."""
+        """Return the variables with the cluster of each row, given every row's."""
         return self if label is None else replace(self, cluster=label[self.row])
 
     def within(self, alpha: np.ndarray) -> np.ndarray:
@@ -79,7 +79,7 @@ class Variables:
 
     @property
     def n_rows(self) -> int:
-        """Rows that a solver has to do with."""
+        """Number of rows of the problem."""
         return len(self) if self.group is None else self.group.n_rows
 
     @property
@@ -88,7 +88,7 @@ class Variables:
 
     @property
     def output_of(self) -> np.ndarray:
-        """The output of every variable."""
+        """Output of every variable."""
         if self.group is None:
             return np.repeat(self.output, len(self))
         return np.repeat(self.output, np.diff(self.group.start))
@@ -104,7 +104,7 @@ class Variables:
         return float((-2 * (dual + sums) + rounding).min(initial=np.inf))
 
     def on_own_rows(self, n: int) -> tuple[Variables, np.ndarray | None]:
-        """With rows by number among their own; and which of n these are, if not all."""
+        """Renumber rows from 0; also return their original indices, or None if all n are used."""
         if self.group is None:
             own = np.arange(len(self))
             every = len(self) == n and np.array_equal(self.row, own)
@@ -116,7 +116,7 @@ class Variables:
         return replace(self, row=np.cumsum(used)[self.row] - 1), used.nonzero()[0]
 
     def problem(self, data: KernelRows) -> Problem:
-        """With the rows of the data."""
+        """Return the problem on the rows of the data."""
         assert self.group is None
         rows = data.rows
         every = len(self) == len(rows) and np.array_equal(self.row, np.arange(len(rows)))
@@ -133,9 +133,9 @@ def binary_problems(
     grouped: bool = True,
     has_offset: bool = False,
 ) -> list[Variables]:
-    """A variable for each row whose class takes part in an output.
+    """Return a problem per output, with a variable for each row whose class takes part.
 
-    One problem per output; pairs of small classes are ``grouped``, if they may be.
+    Pairs of small classes are solved in groups if ``grouped``.
     """
     if coding.votes:
         classes = _ByClass(label, coding.n_classes, upper, has_offset)
@@ -209,7 +209,7 @@ def _pairs(classes: _ByClass, *, grouped: bool) -> Iterator[Variables]:
 
 
 def _sets(size: np.ndarray, small: np.ndarray) -> list[np.ndarray]:
-    """Small classes, as many at a time as have `GROUP_ROWS` together."""
+    """Return sets of small classes with about `GROUP_ROWS` rows each."""
     sets: list[list[int]] = []
     n_rows = GROUP_ROWS
     for number in np.flatnonzero(small).tolist():

@@ -1,7 +1,7 @@
 """Rows as kernels take them: dense, compressed, a user's own, or rows of a given matrix.
 
-An index array or a slice selects some.  Whoever needs a matrix, arrays to store, or points in the
-same layout asks the rows; nobody has to know which layout they are.
+An index array or a slice selects rows.  Rows return a matrix, arrays to store, or points in the
+same layout, so that other code is independent of the layout.
 """
 
 from __future__ import annotations
@@ -16,53 +16,53 @@ import scipy.sparse as sp
 from widemargin import _core
 from widemargin.kernel.moments import squared_norms
 
-_MANY_FEATURES = 1 << 14  # from here on only the features present in a block of rows are laid out
-_PAIR_VALUES = 1 << 20  # of rows that are taken apart at once
+_MANY_FEATURES = 1 << 14  # above: only features that occur in a block of rows are laid out
+_PAIR_VALUES = 1 << 20  # values of pairs that are subtracted at once
 
 
 class RangeError(ValueError):
-    """Numbers that the precision at hand cannot hold."""
+    """Numbers are out of range in this precision."""
 
 
 class Rows(Protocol):
-    """What solver, partition, model and persistence ask of rows."""
+    """The interface of rows for solver, partition, model and persistence."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, which) -> Any:
-        """The rows that a slice or an index array names."""
+        """Return the rows selected by a slice or an index array."""
         ...
 
     @property
     def matrix(self) -> Any:
-        """The rows as an array or a CSR matrix."""
+        """Return the rows as an array or a CSR matrix."""
         ...
 
     def like(self, points: np.ndarray) -> Any:
-        """Other points, laid out so that `fill` takes inner products of them with these rows."""
+        """Return other points in the layout in which `fill` combines them with these rows."""
         ...
 
     def in_double(self) -> Any:
-        """The same rows for arithmetic in double precision."""
+        """Return the same rows for arithmetic in double precision."""
         ...
 
     def in_single(self) -> Any:
-        """The same rows in single precision; what overflows is infinite."""
+        """Return the same rows in single precision; overflow gives infinity."""
         ...
 
     @property
     def n_terms(self) -> int:
-        """How many products the longest of inner products adds."""
+        """Number of products in the longest inner product."""
         ...
 
     def pack(self) -> dict[str, np.ndarray]:
-        """The arrays that a model file stores."""
+        """Return the arrays that a model file stores."""
         ...
 
 
 @dataclass(frozen=True)
 class Finish:
-    """What the core makes of inner products and squared norms, in place."""
+    """How the core turns inner products and squared norms into kernel values, in place."""
 
     name: str = "linear"
     gamma: float = 0.0
@@ -83,7 +83,7 @@ class DenseRows:
 
     @classmethod
     def of(cls, data: np.ndarray) -> DenseRows:
-        """Equal rows are at distance 0 wherever BLAS adds a block's products in the same order."""
+        """Compute norms like inner products, so that BLAS gives equal rows a distance of 0."""
         norms = np.empty(len(data), dtype=data.dtype)
         with np.errstate(over="ignore", invalid="ignore"):  # `check_norms` names the row
             for begin in range(0, len(data), _core.PANEL):
@@ -125,7 +125,7 @@ class DenseRows:
         return self
 
     def fill(self, others, out: np.ndarray, finish: Finish | None = None) -> None:
-        """Write inner products with other rows, or what ``finish`` makes of them, to ``out``."""
+        """Write inner products with other rows, finished by ``finish`` if given, to ``out``."""
         np.matmul(self.data, others.data.T, out=out)
         if finish is not None:
             finish.core.apply(out, self.norms, others.norms)
@@ -133,7 +133,7 @@ class DenseRows:
 
 @dataclass(frozen=True)
 class CompressedRows:
-    """Rows of which only the non-zero values are kept; slices share their memory."""
+    """Rows whose nonzero values are stored; slices share their memory."""
 
     start: np.ndarray  # int64, n + 1 positions
     index: np.ndarray  # int32
@@ -154,7 +154,7 @@ class CompressedRows:
 
     @classmethod
     def _of(cls, start, index, value, n_features: int) -> CompressedRows:
-        """Equal rows are at distance 0: norms are the sums that inner products are."""
+        """Compute norms as sums like inner products, so that equal rows have distance 0."""
         rows = cls(start, index, value, np.zeros(len(start) - 1, dtype=value.dtype), n_features)
         norms = np.empty_like(rows.norms)
         for begin in range(0, len(rows), _core.PANEL):
@@ -174,7 +174,7 @@ class CompressedRows:
                 return self[np.arange(begin, end, step)]
             end = max(begin, end)
             part = replace(self, start=self.start[begin : end + 1], norms=self.norms[which])
-            part.__dict__["core"] = self.core.part(begin, end)  # which needs no second check
+            part.__dict__["core"] = self.core.part(begin, end)  # needs no second check
             return part
         which = np.asarray(which)
         if which.dtype != np.int64 or (len(which) and which.min() < 0):  # NumPy's other indices
@@ -194,7 +194,7 @@ class CompressedRows:
     def matrix(self) -> sp.csr_array:
         stored = slice(self.start[0], self.start[-1])
         start = self.start - self.start[0]
-        if start[-1] <= np.iinfo(np.int32).max:  # k-means takes nothing wider
+        if start[-1] <= np.iinfo(np.int32).max:  # k-means requires it
             start = start.astype(np.int32)
         parts = (self.value[stored], self.index[stored], start)
         return sp.csr_array(parts, shape=(len(self), self.n_features))
@@ -235,13 +235,13 @@ class Panels:
     """Rows laid out for products with compressed ones (see cpp/kernel)."""
 
     values: np.ndarray  # (n_panels, n_features, PANEL)
-    place: np.ndarray | None  # of each feature in the panels, where only some are there
+    place: np.ndarray | None  # of each feature in the panels, if only some occur
     norms: np.ndarray  # padded to whole panels
     n: int
 
     @classmethod
     def of(cls, rows: CompressedRows) -> Panels:
-        """Only the features present, where the rows have very many."""
+        """Lay out the rows; if they have very many features, only those that occur."""
         place, n_features = None, rows.n_features
         if n_features > _MANY_FEATURES:
             present = np.unique(rows.index[rows.start[0] : rows.start[-1]])
@@ -268,14 +268,14 @@ class Panels:
         slots: np.ndarray | None = None,
         team: _core.Team | None = None,
     ) -> None:
-        """Write inner products with compressed rows, or what ``finish`` makes of them.
+        """Write inner products with compressed rows, finished by ``finish`` if given.
 
         ``slots`` are the rows of ``out`` to write to, if not all of them.
         """
         self.core.fill(others.core, (finish or Finish()).core, out, slots, team)
 
     def weights(self, columns: np.ndarray) -> np.ndarray:
-        """A weight of each row in every sum (across), laid out for `add`."""
+        """Lay out the weight of each row in every sum (across) for `add`."""
         weights = np.zeros((columns.shape[1], len(self.norms)), dtype=self.values.dtype)
         weights[:, : len(self)] = columns.T
         return weights
@@ -288,13 +288,14 @@ class Panels:
         finish: Finish,
         team: _core.Team | None = None,
     ) -> None:
-        """Add weighted sums of what `fill` would write, a few roundings of each in its type."""
+        """Add weighted sums of the values that `fill` would write, with a few rounding errors
+        each."""
         self.core.add(others.core, finish.core, weights, sums, team)
 
 
 @dataclass(frozen=True)
 class GivenRows:
-    """Rows for a function of K(X, Z), in whatever the function takes."""
+    """Rows for a function K(X, Z), of any type that the function accepts."""
 
     data: Any
 
@@ -312,7 +313,7 @@ class GivenRows:
         return DenseRows(points, np.zeros(len(points), dtype=points.dtype))
 
     def in_double(self) -> GivenRows:
-        """A function may take anything: float32 numbers are all that is lifted."""
+        """Convert float32 to double; other types stay as they are."""
         lifted = getattr(self.data, "dtype", None) == np.float32
         return GivenRows(self.data.astype(np.float64)) if lifted else self
 
@@ -322,7 +323,7 @@ class GivenRows:
 
     @property
     def norms(self) -> np.ndarray:
-        """Of rows that are points."""
+        """Squared norms of rows that are points."""
         return squared_norms(self.data)
 
     @property
@@ -340,9 +341,9 @@ class GivenRows:
 
 @dataclass(frozen=True)
 class MatrixRows:
-    """Rows of a given kernel matrix, and their numbers among its columns (-1: not training)."""
+    """Rows of a given kernel matrix, and their columns in it (-1: not a training row)."""
 
-    values: np.ndarray | None  # None where only the columns are known, as in a fitted model
+    values: np.ndarray | None  # None if only the columns are known, as in a fitted model
     row: np.ndarray
     column: np.ndarray
 
@@ -380,7 +381,7 @@ class MatrixRows:
 def pair_distances(
     a: DenseRows | CompressedRows, b: DenseRows | CompressedRows, i: np.ndarray, j: np.ndarray
 ) -> np.ndarray:
-    """|a_i - b_j|^2 of pairs by differences, which do not cancel where norms do."""
+    """Return |a_i - b_j|^2 of pairs from differences, which do not cancel as norms do."""
     left, right = a.matrix, b.matrix
     squares = np.empty(len(i))
     step = max(1, _PAIR_VALUES // max(left.shape[1], 1))

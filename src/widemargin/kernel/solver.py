@@ -1,7 +1,7 @@
-"""The exact solver of a `Problem`: working sets, shrinking, and a stop that counts every variable.
+"""The exact solver of a `Problem`: working sets, shrinking, and a stop that checks every variable.
 
-Variables that rest at a bound leave the active set, whose kernel rows are then shorter; no stop is
-believed before the gradient of all variables is known, or bounded on the safe side.
+Variables that are firmly at a bound leave the active set, which shortens its kernel rows; the
+solver stops only when the gradient of every variable is known or safely bounded.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from widemargin.kernel.problem import (
 )
 
 Show = Callable[[Callable[[], np.ndarray]], None]
-SHRINK_SHARE = 0.25  # of the active variables that must be able to leave before they do
-LOOSE = 10.0  # multiple of tol at which all variables are checked for the first time
-VERDICTS = 8  # asked for at most
-LOST = 0.3  # of tol: what rounding may hide of a gap before the gradient is refined
-SPARE = 0.95  # of tol: what to aim for once a verdict has disappointed
+SHRINK_SHARE = 0.25  # share of the active variables that must be removable before any is removed
+LOOSE = 10.0  # multiple of tol at which all variables are first checked
+VERDICTS = 8  # most verdicts
+LOST = 0.3  # share of tol that rounding may hide before the gradient is refined
+SPARE = 0.95  # share of tol to aim for after a verdict above it
 NARROW = 1e-6  # more than the relative error of k(x, x) in single precision
 _PATIENCE = 1000  # steps in which neither objective nor gap gain: rounding can hide a little
 
 
 @dataclass(frozen=True)
 class SolverSettings:
-    """When to stop, and how many bytes kernel rows may take."""
+    """When to stop, and how many bytes kernel rows may use."""
 
     tol: float = 1e-3  # relative duality gap
     max_iter: int = 100_000
@@ -62,19 +62,19 @@ def solve(
     ----------
     problem : Problem
     backend : Backend
-        Where kernel rows are computed and kept.
+        Computes and keeps kernel rows.
     settings : SolverSettings
     alpha : ndarray, default=None
         A start, clipped to the bounds.  Its support vectors alone are active at first (DC-SVM's
         refinement).
     on_step : callable
-        Called once per step with the relative gap before it; a true result ends the fit.
+        Called once per step with the relative gap before it; returning true ends the fit.
     judge : Judge, default=None
         Certifies the gap in double precision; without one, it is that of the problem's arithmetic.
     show : callable
-        Called once per step with a function that copies the present variables.
+        Called once per step with a function that copies the current variables.
     offset : float, default=0
-        The intercept to begin with, where the problem has one.
+        Initial intercept, if the problem has one.
     """
     if alpha is None:
         alpha = np.zeros(len(problem))
@@ -88,7 +88,7 @@ def solve(
 
 
 def first_active(alpha: np.ndarray) -> np.ndarray:
-    """The support vectors of a start; all variables without one."""
+    """Return the support vectors of a start; without one, all variables."""
     support = np.flatnonzero(alpha)
     return support if len(support) else np.arange(len(alpha))
 
@@ -96,9 +96,9 @@ def first_active(alpha: np.ndarray) -> np.ndarray:
 class Descent:
     """Descend on the active variables, check all of them, reactivate violators, and again.
 
-    After every check ``gradient`` is exact for active variables, and for the others exact or a
-    bound on the safe side: when w moves by |dw|, g_i moves by no more than |dw| sqrt(k_ii), so a
-    variable held at its bound by more than that needs no kernel values.
+    After every check ``gradient`` is exact for active variables, and exact or a safe bound for the
+    others: when w moves by |dw|, g_i moves by at most |dw| sqrt(k_ii), so a variable held at its
+    bound by more than that needs no kernel values.
     """
 
     def __init__(
@@ -112,19 +112,19 @@ class Descent:
     ):
         self.problem, self.backend, self.settings = problem, backend, settings
         self.judge, self.aim = judge, settings.tol
-        self.refined_alpha: np.ndarray | None = None  # where the gradient was refined last
+        self.refined_alpha: np.ndarray | None = None  # at the last refinement of the gradient
         self.alpha = alpha
         self.gradient = problem.linear_at(offset).copy()
         n = len(problem)
-        self.is_bound = np.zeros(n, dtype=bool)  # where ``gradient`` is a bound only
+        self.is_bound = np.zeros(n, dtype=bool)  # where ``gradient`` is only a bound
         self.synced_alpha = np.zeros(n)  # the variables that ``gradient`` belongs to
         self.synced_offset = offset  # and the intercept
         ids = first_active(alpha)
         self.inactive = np.setdiff1d(np.arange(n), ids, assume_unique=True)
         self.all_checked = len(self.inactive) == 0
-        self.caution = 1.0  # grows whenever a variable left too early
+        self.caution = 1.0  # grows when a variable was removed too early
         self.active = backend.active_set(problem, ids, alpha, settings.cache_bytes, offset)
-        self.gradient[ids] = self.active.gradient  # zero variables do not count
+        self.gradient[ids] = self.active.gradient  # variables at zero add nothing
         self.dual = problem.dual_value(alpha, self.gradient, offset)
         self.gradient[ids] = problem.linear_at(offset)[ids]
         self.history: list[dict] = []
@@ -176,7 +176,7 @@ class Descent:
         return Found(*found, self.active.offset)
 
     def _refine(self, found: Found) -> None:
-        """On with the judge's gradient (iterative refinement)."""
+        """Continue from the judge's gradient (iterative refinement)."""
         assert self.judge is not None
         refined = self.judge.refined(found)
         self.gradient, self.is_bound, self.dual = refined.gradient, refined.is_bound, refined.dual
@@ -191,10 +191,11 @@ class Descent:
         return alpha
 
     def _descend(self, on_step: Callable[[float], bool], show: Show) -> bool:
-        """Steps on the active set until it is good enough, or stuck; whether to end the fit.
+        """Take steps on the active set until it is good enough or stuck; return whether to end the
+        fit.
 
-        Before all variables have been checked once, good enough is `LOOSE`: which variables the
-        start has missed is better known early.
+        Before the first check of all variables, `LOOSE` is good enough, to find variables that the
+        start lacks early.
         """
         active = self.active
         while True:
@@ -228,7 +229,7 @@ class Descent:
                 return True
             if self._patience.is_over(self.n_steps, self.dual, gap):
                 self._idle = _PATIENCE + 1
-            if self._idle > _PATIENCE:  # at the limit of the arithmetic; the caller warns
+            if self._idle > _PATIENCE:  # limit of the arithmetic; the caller warns
                 return False
             self.shrink()
 
@@ -237,11 +238,11 @@ class Descent:
         return gap <= self.active.less_slack(factor * self.aim * primal)
 
     def shrink(self) -> None:
-        """Let variables go that rest at a bound, if they are many and have cost enough.
+        """Remove variables that are firmly at a bound, if they are many and have cost enough.
 
-        To check a variable again takes a kernel value per support vector; to keep it, one addition
-        per changed variable and step.  As in renting skis, the cheapest policy without knowing the
-        future is to let it go when keeping it has cost as much as checking it again.
+        Checking a variable again takes a kernel value per support vector; keeping it, one addition
+        per changed variable and step.  As in ski rental, the best policy without knowing the future
+        is to remove it when keeping it has cost as much as checking it again.
         """
         active = self.active
         check_again = self.problem.kernel.cost * np.count_nonzero(active.alpha)
@@ -256,7 +257,7 @@ class Descent:
         active.keep(np.flatnonzero(~rest), self._signed(self.inactive))
 
     def check_all(self) -> float:
-        """Gradients of all variables, as far as needed; returns the gap."""
+        """Compute the gradients of all variables as far as needed; return the gap."""
         self._sync()
         inactive = self.inactive
         loose = inactive[self._slack_at_bound(inactive) <= 0] if self.all_checked else inactive
@@ -271,11 +272,12 @@ class Descent:
         return firmness(alpha, gradient, self.problem.upper[variables], self.problem.turn)
 
     def _sync(self) -> None:
-        """Gradients at the present variables: exact for active ones, a bound for the others."""
+        """Update gradients to the current variables: exact for active ones, a bound for the
+        others."""
         active, inactive, sign = self.active, self.inactive, self.problem.sign
         change = active.alpha - self.synced_alpha[active.ids]
         shift = active.offset - self.synced_offset
-        # |dw|^2 = da'Q da, and Q da is how far the gradient has moved without the intercept.
+        # |dw|^2 = da'Q da, and Q da is the change of the gradient without the intercept.
         moved_by = active.gradient - self.gradient[active.ids] - shift * sign[active.ids]
         squared = max(change @ moved_by, 0.0)
         moved = np.sqrt(squared * self.problem.diagonal[inactive]) * (1 + 1e-6) + 1e-9
@@ -291,7 +293,7 @@ class Descent:
         self.synced_alpha[active.ids] = self.alpha[active.ids] = active.alpha
 
     def _compute_gradient(self, variables: np.ndarray) -> None:
-        """The gradient of some variables from all support vectors."""
+        """Compute the gradient of some variables from all support vectors."""
         problem = (
             self.problem if self.judge is None or self.refined_alpha is None else self.judge.exact
         )
@@ -300,18 +302,18 @@ class Descent:
         self.is_bound[variables] = False
 
     def _signed(self, variables: np.ndarray) -> float:
-        """What these variables add to the constraint of the intercept."""
+        """Return the sum of these variables in the intercept's constraint."""
         return float(self.problem.sign[variables] @ self.alpha[variables])
 
     def violators(self) -> np.ndarray:
-        """Inactive variables that should move, and those held so loosely that they soon might."""
+        """Return inactive variables that should move, and those that soon might."""
         slack = self._slack_at_bound(self.inactive)
         if len(slack) == 0 or slack.min() >= 0:
             return self.inactive[:0]
         return self.inactive[slack < self.active.violation]
 
     def reactivate(self, violators: np.ndarray) -> None:
-        """Unshrink: violators become active again, with exact gradients."""
+        """Unshrink: make violators active again, with exact gradients."""
         if len(violators) == 0:
             return
         self._compute_gradient(violators[self.is_bound[violators]])

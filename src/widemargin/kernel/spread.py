@@ -1,4 +1,4 @@
-"""A host whose clusters are found by others too: workers, each of which reads rows of its own."""
+"""A host on which workers assign rows to clusters; each reads its rows itself."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from widemargin.kernel.lazy_rows import LazyRows
 from widemargin.kernel.nearest import Nearest
 from widemargin.kernel.partition import Router
 
-VALUES = 1 << 26  # of the rows of a task, about: the router travels with each
-ROWS_AT_ONCE = 1 << 14  # of which a task has a multiple
+VALUES = 1 << 26  # values in the rows of a task, approximately: the router is sent with each
+ROWS_AT_ONCE = 1 << 14  # a task has a multiple of them
 
 
 @dataclass(frozen=True)
 class AssignTask:
-    """Rows on disk, by number, that a router is to send to their clusters."""
+    """Rows on disk, by index, that a router assigns to clusters."""
 
     router: Router
     rows: LazyRows
@@ -29,16 +29,16 @@ class AssignTask:
 
 
 def assign_rows(task: AssignTask, control: Control) -> Nearest:
-    """The cluster of each row."""
+    """Return the cluster of each row."""
     control.check()
     with Host() as host:
         return host.nearest(task.router, task.rows, task.known, task.n_old)
 
 
 class Spread(Host):
-    """This process, and an executor that is asked where rows on disk belong.
+    """This process, and an executor that assigns rows on disk to clusters.
 
-    Rows in memory stay here: to send them takes longer than to compare them with centres.
+    Rows in memory stay here, because sending them takes longer than comparing them with centres.
     """
 
     def __init__(self, n_threads: int, executor: Executor):

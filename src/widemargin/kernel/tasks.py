@@ -1,8 +1,8 @@
-"""Tasks of a fit: rows, and problems to be solved on them.
+"""Tasks of a fit: rows, and problems to solve on them.
 
-On a level of clusters, a task is a cluster with what every problem has of it.  On level 0 it is one
-problem with all of its rows.  A task is data that pickles: `solve_task` finds the same in a thread,
-in another process and on another machine.
+On a level of clusters, a task is a cluster with the variables of every problem in it.  On level 0
+it is one problem with all of its rows.  A task is data that pickles: `solve_task` gives the same
+result in a thread, in another process and on another machine.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from widemargin.kernel.solver import Show, SolverSettings, solve
 
 @dataclass(frozen=True)
 class Part:
-    """What a task has of one problem."""
+    """The variables of one problem in a task."""
 
     problem: int  # its number
-    variables: Variables  # their rows by number among those of the task
-    alpha: np.ndarray  # to begin with
+    variables: Variables  # with row indices within the task
+    alpha: np.ndarray  # start values
 
 
 @dataclass(frozen=True)
 class Task:
-    """Rows and the problems on them.  Rows on disk are read where the task is solved."""
+    """Rows and the problems on them; rows on disk are read by the process that solves the task."""
 
     name: str
     number: int
     data: KernelRows
     parts: list[Part]
     settings: SolverSettings
-    is_large: bool = False  # takes all threads, also beside others
+    is_large: bool = False  # uses all threads, even beside other tasks
 
 
 def solve_task(
     task: Task, control: Control, backend: Backend, path: PathRows | None = None
 ) -> list[Solution]:
-    """Solve the problems of a task, which share nothing with other tasks but rows along a path."""
+    """Solve the problems of a task, which shares only kernel rows along a path with others."""
     control.check()
     backend, data = backend.copy(), task.data.taken()
     problems = [part.variables for part in task.parts]
@@ -71,9 +71,9 @@ def _solve_parts(task: Task, control: Control, rows: RowsSolver) -> list[Solutio
 
 
 class PathRows:
-    """Kernel values that the fits of a path of C leave to the next, for each pair of classes.
+    """Kernel values that a fit of a path of C leaves to the next, for each pair of classes.
 
-    Pairs are solved side by side, so each has its own: the bits must not depend on the threads.
+    Pairs are solved in parallel, so each has separate ones: the bits must not depend on threads.
     """
 
     def __init__(self, cache_bytes: float) -> None:
@@ -81,7 +81,7 @@ class PathRows:
         self._data: dict[int, KernelRows] = {}
 
     def of(self, number: int, data: KernelRows, backend: Backend) -> KernelRows:
-        """The rows of a pair, which are ``data`` in the first fit."""
+        """Return the rows of a pair, which are ``data`` in the first fit."""
         if number not in self._data:
             shared = backend.share_rows(data.kernel, data.rows, self._cache_bytes)
             self._data[number] = KernelRows(*shared, data.exact)
@@ -92,7 +92,7 @@ class PathRows:
 
 
 def has_few(variables: Variables, backend: Backend) -> bool:
-    """Whether few_rows.py solves these, as it does all groups."""
+    """Whether few_rows.py solves these variables, as it does all groups."""
     return variables.group is not None or backend.are_few(len(variables))
 
 
@@ -100,7 +100,7 @@ def share_rows(n_rows: int, problems: Sequence[Variables], backend: Backend) -> 
     """Whether problems have enough of n rows in common to share kernel rows.
 
     One class against the others has all rows.  Pairs of classes have few in common, but share them
-    where all rows are few.
+    if there are few rows in all.
     """
     several = len(problems) > 1 or any(v.group is not None for v in problems)
     every = all(v.group is None and len(v) in (0, n_rows) for v in problems)
@@ -108,16 +108,16 @@ def share_rows(n_rows: int, problems: Sequence[Variables], backend: Backend) -> 
 
 
 class RowsSolver:
-    """Solves problems on the rows of some data; ``sharing`` ones have kernel rows in common.
+    """Solves problems on the rows of some data; ``sharing`` problems have common kernel rows.
 
     Problems on few rows are solved in double precision.  Others are solved in single precision
-    first; where their certificate says that this was not enough, the solver goes on in double
+    first; if their certificate shows that this did not suffice, the solver continues in double
     precision.
 
     Attributes
     ----------
     side_by_side : bool
-        Whether threads may call `solve`, which then gives the same in any order.
+        Whether threads may call `solve`, with the same results in any order.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class RowsSolver:
     ) -> Solution:
         """Minimise from ``alpha`` to a certified gap of ``settings.tol``.
 
-        Problems on few rows take less time than `show` waits, and are not shown.
+        Problems on few rows finish before `show` would report them, and are not shown.
         """
         if len(variables) == 0:
             return Solution(np.empty(0), 0.0, 0.0, 0)
@@ -166,7 +166,7 @@ class RowsSolver:
         ends = self.data.exact is None or found.double or found.stopped
         if found.relative_gap <= self.settings.tol or ends:
             return found
-        # The model will be that of the most demanding problem: the next ones begin in double.
+        # The most demanding problem determines the model's precision: later ones begin in double.
         self._use(self.data.in_double())
         return self._solve(variables, found, on_step, show).after(found)
 
@@ -178,7 +178,7 @@ class RowsSolver:
             return few.solve(own, alpha, self.settings, on_step)
 
     def _solve(self, variables: Variables, start: Solution, on_step, show: Show) -> Solution:
-        """In the precision of the data."""
+        """Solve in the precision of the data."""
         left = self.settings.max_iter - start.n_iter
         limits = SolverSettings(self.settings.tol, left, self._cache_bytes)
         problem, judge = variables.problem(self.shared), None
@@ -199,7 +199,7 @@ class RowsSolver:
 class ClusterTasks(Sequence):
     """The clusters of a level, the largest first.
 
-    A task is made when its turn comes, so that few copies of rows exist.
+    A task is created when it is needed, so that few copies of rows exist.
     """
 
     kind = "cluster"
@@ -217,7 +217,7 @@ class ClusterTasks(Sequence):
         self.level, self.data, self.members = level, data, _grouped(label, n)
         self.problems, self.alphas = problems, alphas
         self._cache_bytes = settings.cache_bytes
-        # Working sets are as large as the cache allows, so its share may not depend on the threads.
+        # The cache determines the size of working sets, so its share may not depend on threads.
         self.settings = replace(settings, cache_bytes=self._cache_bytes / min(n, CACHE_SHARES))
         self.order = sorted(range(n), key=lambda c: (-len(self.members[c]), c))
         self._position = np.empty(len(label), dtype=np.int64)  # of each row, in its cluster
@@ -229,11 +229,11 @@ class ClusterTasks(Sequence):
         return f"level{self.level}-cluster{cluster}"
 
     def places(self, cluster: int) -> list[tuple[int, Any]]:
-        """The number of each problem, and those of its variables that are in a cluster."""
+        """Yield the index of each problem, and the positions of its variables in a cluster."""
         return [(p, numbers[cluster]) for p, numbers in enumerate(self._numbers)]
 
     def variables(self, cluster: int) -> list[Variables]:
-        """What each problem has of a cluster."""
+        """Return each problem's variables in a cluster."""
         return [self.problems[p][numbers] for p, numbers in self.places(cluster)]
 
     def __len__(self) -> int:
@@ -249,7 +249,7 @@ class ClusterTasks(Sequence):
         return Task(self.name(cluster), cluster, data, parts, self.settings)
 
     def solve(self, backend: Backend, executor: Threads | Executor, run: Run) -> list:
-        """As many at once as there is room for; the cache holds its share or less of each."""
+        """Solve as many clusters at once as fit; the cache holds at most its share of each."""
         matrices = 1 if len(self.problems) == 1 else 2  # a problem's own rows, and shared ones
         largest = max((len(self.members[c]) for c in self.order), default=0)
         n_bytes = matrices * np.dtype(self.data.kernel.dtype).itemsize * float(largest) ** 2
@@ -260,9 +260,9 @@ class ClusterTasks(Sequence):
 class ProblemTasks(Sequence):
     """The problems of level 0, each on all of its rows.
 
-    Problems on the same rows (one class against the others) share kernel rows and so take turns.
-    Pairs of classes have little in common but rows within a class: each is solved on a copy of its
-    rows, and so is each group of pairs of small classes.
+    Problems on the same rows (one class against the others) share kernel rows and are solved in
+    turn.  Pairs of classes share only rows of a class: each pair is solved on a copy of its rows,
+    and so is each group of pairs of small classes.
     """
 
     kind, level = "problem", 0
@@ -308,7 +308,7 @@ class ProblemTasks(Sequence):
         return Task(self.name(number), number, data, [part], settings, self._is_large(number))
 
     def solve(self, backend: Backend, executor: Threads | Executor, run: Run) -> list:
-        """In the order of `order`, which this may change."""
+        """Solve in the order of `order`, which this may change."""
         if not self.shared:
             return self._solve_apart(backend, executor, run)
         with closing(RowsSolver(self.data, backend, self.settings, self.problems)) as rows:
@@ -317,7 +317,7 @@ class ProblemTasks(Sequence):
             return run(partial(_solve_parts, rows=rows), self, Threads(at_once))
 
     def _solve_apart(self, backend: Backend, executor: Threads | Executor, run: Run) -> list:
-        """All side by side, the largest first; or the large ones first, where memory is short."""
+        """Solve all in parallel, the largest first; or the large ones first, if memory is short."""
         self.order.sort(key=lambda k: (-self._matrix_bytes(k), k))
         large = [k for k in self.order if self._is_large(k)]
         small = self.order[len(large) :]
@@ -335,7 +335,7 @@ class ProblemTasks(Sequence):
         return found
 
     def _needed(self, order: list[int]) -> list[float]:
-        """Bytes of the cache that each needs."""
+        """Return the bytes of the cache that each problem needs."""
         return [min(self._matrix_bytes(k), self.settings.cache_bytes) for k in order]
 
     def _some(self, order: list[int]) -> ProblemTasks:
@@ -344,13 +344,13 @@ class ProblemTasks(Sequence):
         return some
 
     def _matrix_bytes(self, k: int) -> float:
-        """Of the kernel matrix of a problem."""
+        """Return the bytes of a problem's kernel matrix."""
         variables = self.problems[k]
         dtype = np.float64 if has_few(variables, self.backend) else self.data.kernel.dtype
         return np.dtype(dtype).itemsize * float(variables.n_rows) ** 2
 
     def _is_large(self, k: int) -> bool:
-        """For the problem to say, not for the threads."""
+        """Whether a problem is large; this depends on the problem, not on the threads."""
         return len(self.problems) == 1 or (
             self._matrix_bytes(k) > self.settings.cache_bytes / CACHE_SHARES
         )
@@ -365,7 +365,8 @@ def _side_by_side(
     run: Run,
     path: PathRows | None = None,
 ) -> list:
-    """As many tasks at once as the cache has room for; they need so many bytes, most first."""
+    """Return how many tasks fit in the cache at once, given the bytes of each in descending
+    order."""
     if len(tasks) == 0:
         return []
     at_once = tasks_at_once(backend.n_threads, needed, cache_bytes)
@@ -375,6 +376,6 @@ def _side_by_side(
 
 
 def _grouped(label: np.ndarray, n_groups: int) -> list[np.ndarray]:
-    """The numbers with each label, ascending."""
+    """Return the indices with each label, ascending."""
     order = np.argsort(label, kind="stable")
     return np.split(order, np.cumsum(np.bincount(label, minlength=n_groups))[:-1])

@@ -1,4 +1,4 @@
-"""Columns of a block taken in turn by a few threads, and the buffers that problems hand on."""
+"""Tiles of columns that a few threads process in turn, and buffers that problems reuse."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from widemargin.errors import warn_user
 from widemargin.kernel.kernels import TILE
 from widemargin.resources import one_blas_thread
 
-IDLE = 5.0  # seconds after which a worker without tasks gives its buffers back
+IDLE = 5.0  # seconds after which an idle worker frees its buffers
 LINE = 64  # bytes of a cache line
-RESERVE = 64 << 20  # bytes that a cache leaves free: blocks of kernel values, variables, copies
+RESERVE = 64 << 20  # bytes that a cache leaves free for other blocks, variables and copies
 
 
 class Tiles:
-    """Tiles of columns, taken in turn by a few threads; sums do not depend on who takes which.
+    """Tiles of columns, processed in turn by a few threads; sums do not depend on the assignment.
 
-    The calling thread works too, so that Ctrl-C ends it between two tiles.  The threads live, and
-    BLAS keeps to one of its own, as long as anybody is inside (``with tiles:``).
+    The calling thread works too, so that Ctrl-C ends it between two tiles.  Inside ``with tiles:``
+    the threads are alive and BLAS is limited to one thread.
     """
 
     def __init__(self, n_threads: int = 1):
         self.n_threads = n_threads
-        self._inside: list = []  # a hold on BLAS for everybody who is
+        self._inside: list = []  # a limit on BLAS for every entry
         self._pool: ThreadPoolExecutor | None = None
-        self.team: _core.Team | None = None  # threads of the core, which take tiles without Python
+        self.team: _core.Team | None = None  # of the core, without Python
 
     def __enter__(self) -> Self:
         self._inside.append(one_blas_thread())
@@ -46,7 +46,7 @@ class Tiles:
                 self._pool = self.team = None
 
     def tiles(self, n: int, task: Callable[[int, int], None], size: int = TILE) -> None:
-        """``task(begin, end)`` for every tile of ``size`` columns of n."""
+        """Call ``task(begin, end)`` for every tile of ``size`` columns of n."""
         starts = iter(range(0, n, size))
 
         def work() -> None:
@@ -60,7 +60,7 @@ class Tiles:
         try:
             work()
         except BaseException:
-            for _ in starts:  # nothing is left for the others
+            for _ in starts:  # leave no tile for the other threads
                 pass
             raise
         finally:
@@ -71,25 +71,25 @@ class Tiles:
 class Memory:
     """Buffers that one problem leaves to the next.
 
-    Memory is slow the first time it is touched (page by page, from the system) and fast after
-    that, so a level's clusters take turns with as many buffers as there are threads.
+    Memory is slow when it is first touched (page by page, from the system), so a level's clusters
+    share as many buffers as there are threads.
     """
 
-    # Without a lock, which an interrupt could leave behind: a dict's own operations are atomic.
+    # No lock, because an interrupt could leave it locked; operations of a dict are atomic.
     def __init__(self) -> None:
         self._free: dict[int, np.ndarray] = {}  # by id
-        self._granted: float = np.inf  # bytes of the last buffer that the system has cut down
+        self._granted: float = np.inf  # bytes of the last buffer that the system reduced
 
     def take(self, size: int, least: int, dtype) -> np.ndarray:
-        """``size`` values, from a buffer that is free if one is large enough.
+        """Return ``size`` values, from a free buffer if one is large enough.
 
-        What the system has refused once is not asked for again, so that the next problem makes do
-        with the buffer of the last; one that is too small is let go, to make room for a larger.
+        A size that the system refused once is not requested again, so that the next problem uses
+        the last one's buffer; a buffer that is too small is freed to make room for a larger one.
         """
         size = int(max(min(size, self._granted // np.dtype(dtype).itemsize), least))
         for key, buffer in list(self._free.items()):
             fits = buffer.dtype == dtype and len(buffer) >= size
-            if fits and self._free.pop(key, None) is not None:  # no other thread was faster
+            if fits and self._free.pop(key, None) is not None:  # no other thread took it
                 return buffer[:size]
         self._free.clear()
         buffer = allocate(size, least, dtype)
@@ -109,7 +109,7 @@ def _aligned(buffer: np.ndarray) -> np.ndarray:
 
 
 class CommonMemory(Memory):
-    """That of all tasks that come to this process from elsewhere, while they come."""
+    """Memory for tasks sent to this process by another one, while they keep coming."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -131,7 +131,8 @@ COMMON = CommonMemory()
 
 
 def allocate(size: int, least: int, dtype) -> np.ndarray:
-    """A buffer of ``size`` values, or of as many as leave some memory for the rest of the fit."""
+    """Allocate a buffer of ``size`` values, or fewer if needed to leave memory for the rest of the
+    fit."""
     granted = size
     while granted > least and not _leaves_some(granted, dtype):
         granted = max(granted // 2, least)
@@ -146,7 +147,7 @@ def allocate(size: int, least: int, dtype) -> np.ndarray:
 
 
 def _leaves_some(size: int, dtype) -> bool:
-    """Whether the system would grant as much again, or `RESERVE`."""
+    """Whether the system would grant the same amount again, or `RESERVE`."""
     try:
         np.empty(size + min(size, RESERVE // np.dtype(dtype).itemsize), dtype=dtype)
     except MemoryError:

@@ -8,30 +8,30 @@ import numpy as np
 
 from widemargin.kernel.problems import Variables
 
-MOST_DUALS = 64  # fits that a warm start remembers: the folds and kernels of a grid search
+MOST_DUALS = 64  # fits that a warm start keeps: the folds and kernels of a grid search
 
 
 @dataclass(frozen=True)
 class Dual:
-    """The dual variables of a fit, to start another one from."""
+    """The dual variables of a fit, as a start for another one."""
 
     alphas: list[np.ndarray]
     C: float
 
     def fits(self, problems: list[Variables]) -> bool:
-        """Whether there is a variable for each of theirs."""
+        """Whether the variables match those of the problems."""
         return [len(alpha) for alpha in self.alphas] == [len(v) for v in problems]
 
     def grown(self, C: float, problems: list[Variables]) -> list[np.ndarray]:
-        """For another C, within its bounds."""
+        """Return the variables for another C, within its bounds."""
         scaled = [alpha * (C / self.C) for alpha in self.alphas]
         return [v.within(a) for a, v in zip(scaled, problems, strict=True)]
 
 
 class Duals:
-    """The latest fits by what they have in common (see `KernelSVC._key`).
+    """The latest fits, by key (see `KernelSVC._key`).
 
-    An estimator and its clones share one, which is how a grid search hands variables on.
+    An estimator and its clones share one, so that a grid search reuses variables.
     """
 
     def __init__(self) -> None:

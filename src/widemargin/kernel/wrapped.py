@@ -1,4 +1,4 @@
-"""Kernels made of another one."""
+"""Kernels that wrap another kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _of_kernel(name: str) -> Any:
 
 
 class WrappedKernel:
-    """What a kernel made of another one has from it."""
+    """A kernel with the properties of the kernel that it wraps."""
 
     kernel: Kernel
     name = _of_kernel("name")
