@@ -90,9 +90,7 @@ def test_ensembles_and_temperatures_are_not_saved(tmp_path):
     X, y = data("two")
     for changes in ({"ensemble": True}, {"ensemble": False, "method": "temperature"}):
         model = CalibratedClassifierCV(AdditiveSVC(), **changes).fit(X, y)
-        with pytest.raises(
-            TypeError, match=r"ensemble=False\) with method='sigmoid' or 'isotonic'"
-        ):
+        with pytest.raises(TypeError, match="ensemble=False with method='sigmoid' or 'isotonic'"):
             save(model, tmp_path / "m")
     assert not list(tmp_path.iterdir())
 

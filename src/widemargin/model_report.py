@@ -207,19 +207,19 @@ def _confusion(evaluation: Evaluation) -> tuple[str, Html]:
 def _calibration(subject: Subject) -> tuple[str, Html]:
     bins = reliability(subject.calibrated, subject.X, subject.y)
     if bins.of == "probability":
-        text = (
+        said = (
             "Predicted probabilities differ from observed frequencies by "
             f"{100 * bins.error:.1f} points on average."
         )
     else:
-        text = (
-            "Decision values are not probabilities, but larger ones should be right more often. "
-            "CalibratedClassifierCV turns them into probabilities."
+        said = (
+            "Decision values are no probabilities, but the larger they are, the more often they "
+            "should be right. CalibratedClassifierCV turns them into probabilities."
         )
     ends = f"from {bins.share[0]:.2f} to {bins.share[-1]:.2f}"
     alt = f"Share of rows ({bins.event}) against the {bins.of}: {ends}."
     drawn = picture(partial(_drawn, plot_reliability, bins), alt, (4.4, 3))
-    return section("Calibration", tag("p", text), drawn)
+    return section("Calibration", tag("p", said), drawn)
 
 
 def _drawn(plot: Callable, *arguments, **options):

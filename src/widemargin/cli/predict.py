@@ -109,10 +109,10 @@ def _probabilities(model, X) -> tuple[list[str], np.ndarray]:
     probability = model.predict_proba(X)
     labels = getattr(model, "labels_", model.classes_)
     order = np.searchsorted(model.classes_, labels)
-    columns = np.empty((len(probability), len(labels) + 1), dtype=object)
-    columns[:, 0] = model.classes_[probability.argmax(axis=1)].tolist()
-    columns[:, 1:] = [[f"{p:g}" for p in row] for row in probability[:, order].tolist()]
-    return ["labels", *(cell(label) for label in labels.tolist())], columns
+    found = np.empty((len(probability), len(labels) + 1), dtype=object)
+    found[:, 0] = model.classes_[probability.argmax(axis=1)].tolist()
+    found[:, 1:] = [[f"{p:g}" for p in row] for row in probability[:, order].tolist()]
+    return ["labels", *(cell(label) for label in labels.tolist())], found
 
 
 def _predicted(model, X, what: str, class_label: str | None, header: Header):

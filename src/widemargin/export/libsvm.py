@@ -12,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.calibration import parts_of, uncalibrated
 from widemargin.errors import Message, Parameter, ParameterError
+from widemargin.export.labels import plain_labels
 from widemargin.kernel import KernelSVC
 from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.linear import LinearModel
 from widemargin.kernel.model import KernelModel
 from widemargin.libsvm.text import SvmText
-from widemargin.multiclass import every_pair, pair_numbers, plain_labels
+from widemargin.multiclass import every_pair, pair_numbers
 from widemargin.table_encoder import TableEncoder
 from widemargin.terms import SCALERS, Units
 

@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive import AdditiveSVC
 from widemargin.additive.columns import Columns
+from widemargin.export.labels import plain_labels
 from widemargin.export.onnx_additive import additive_scores
 from widemargin.export.onnx_graph import Graph, Inputs, encoded_input, model_input
 from widemargin.export.onnx_kernel import kernel_scores, votes
 from widemargin.files import replacing
 from widemargin.kernel import KernelSVC
-from widemargin.multiclass import plain_labels
 from widemargin.table_encoder import TableEncoder
 
 

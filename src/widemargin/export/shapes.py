@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from widemargin.additive import AdditiveSVC
+from widemargin.export.labels import plain_labels
 from widemargin.files import text_output
-from widemargin.multiclass import plain_labels
 from widemargin.terms import Explanation, explain
 
 
