@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from widemargin.bands import Bands, shape_bands
 from widemargin.calibration import uncalibrated
+from widemargin.drawing.shapes import MOST_BANDS
 from widemargin.machine import Machine, changed_and_default_parameters, feature_names
 from widemargin.mistakes import Mistake, worst_mistakes
 from widemargin.pages import (
@@ -38,7 +39,6 @@ from widemargin.plots import (
     plot_reliability,
     plot_shape,
 )
-from widemargin.plots.shapes import MOST_BANDS
 from widemargin.reliability import reliability
 from widemargin.report import MOST_IN_MATRIX, Evaluation, evaluate
 from widemargin.term_bins import term_values

@@ -14,8 +14,8 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from widemargin.drawing.canvas import new_figure
 from widemargin.files import text_output
-from widemargin.plots.canvas import new_figure
 
 # Distinguishable on white and on black.
 _COLOURS = ("#3b8ed0", "#e07b39", "#3fa65a", "#d1495b", "#8e6bbf", "#a07a62", "#d069a8", "#7f8794",

@@ -244,7 +244,7 @@ def report(
 
 def _check_bands(machine) -> None:
     """Refuse --training if the report could not draw the bands."""
-    from widemargin.plots.shapes import MOST_BANDS
+    from widemargin.drawing.shapes import MOST_BANDS
 
     if not isinstance(machine, AdditiveSVC):
         raise UsageError("--training draws bands for additive models only.")

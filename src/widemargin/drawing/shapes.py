@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widemargin.plots.canvas import GREY, NAME, axes_or_new, literal, new_figure, short
+from widemargin.drawing.canvas import GREY, NAME, axes_or_new, literal, new_figure, short
 from widemargin.terms import Explanation, Shape, Term, explain
 
 if TYPE_CHECKING:

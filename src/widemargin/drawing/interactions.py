@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from widemargin.drawing.canvas import NAME, axes_or_new, new_figure, short
 from widemargin.pairs import Pair
-from widemargin.plots.canvas import NAME, axes_or_new, new_figure, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from widemargin.plots.canvas import GREY, NAME, axes_or_new
+from widemargin.drawing.canvas import GREY, NAME, axes_or_new
 from widemargin.reliability import Reliability
 
 if TYPE_CHECKING:

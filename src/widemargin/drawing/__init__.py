@@ -1,0 +1,1 @@
+"""Plots, a file per kind; `widemargin.plots` exports them."""
