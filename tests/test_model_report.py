@@ -189,7 +189,7 @@ def test_sparse_rows_few_rows_and_precomputed_kernels(tmp_path):
         write_report(model.fit(rows, y), rows, y, path)
         Outline(path.read_text(encoding="utf-8"))
     assert "50 of 80" in (tmp_path / "sparse.html").read_text(encoding="utf-8")
-    assert "Sought on 40 rows" in (tmp_path / "sparse.html").read_text(encoding="utf-8")
+    assert "This needs 40 rows" in (tmp_path / "sparse.html").read_text(encoding="utf-8")
     assert "no recorded steps" in (tmp_path / "early.html").read_text(encoding="utf-8")
     with pytest.raises(ValueError, match="needs at least one row"):
         write_report(model, X[:0, :1], y[:0], tmp_path / "none.html")

@@ -59,9 +59,9 @@ def __getattr__(name: str):
     if name not in _HOMES:
         raise AttributeError(f"module 'widemargin' has no attribute {name!r}")
     home = import_module(_HOMES[name])
-    found = home if _HOMES[name].endswith(f".{name}") else getattr(home, name)
-    globals()[name] = found
-    return found
+    value = home if _HOMES[name].endswith(f".{name}") else getattr(home, name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

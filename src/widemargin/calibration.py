@@ -1,8 +1,8 @@
 """Calibrate probabilities on out-of-fold decision values, as scikit-learn does.
 
 A calibrated model is scikit-learn's ``CalibratedClassifierCV(estimator, ensemble=False)``: one
-model of all rows, and for every class a curve from decision values to probabilities, fitted by
-cross-validation.
+model fitted to all rows, and for every class a curve from decision values to probabilities,
+fitted by cross-validation.
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ def parts_of(model: CalibratedClassifierCV) -> tuple[Any, list]:
     """Return the model inside a calibrated one, and its curves."""
     if len(model.calibrated_classifiers_) != 1 or model.method not in METHODS:
         raise TypeError(
-            "Of CalibratedClassifierCV only ensemble=False with method='sigmoid' or 'isotonic' "
-            "can be used here: one model, and a curve for every class."
+            "Only CalibratedClassifierCV(ensemble=False) with method='sigmoid' or 'isotonic' is "
+            "supported here: one model, and a curve for every class."
         )
-    (own,) = model.calibrated_classifiers_
-    return own.estimator, own.calibrators
+    (calibrated,) = model.calibrated_classifiers_
+    return calibrated.estimator, calibrated.calibrators
 
 
 def uncalibrated(model):

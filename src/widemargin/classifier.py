@@ -67,12 +67,12 @@ class MarginClassifier(ClassifierMixin):
             )
         order = np.flatnonzero(total > 0)[np.argsort(store.classes[total > 0])]
         self._check_classes(store.classes[order])
-        place = np.zeros(len(total), dtype=np.int32)
-        place[order] = np.arange(len(order))
+        index = np.zeros(len(total), dtype=np.int32)
+        index[order] = np.arange(len(order))
         if self.class_weight is not None:
             weight *= factor[label]
         present = np.arange(0)  # unused: stores keep every row
-        return self._coded_targets(store, store.classes[order], place[label], weight, present)
+        return self._coded_targets(store, store.classes[order], index[label], weight, present)
 
     def _check_classes(self, classes: np.ndarray, note: str = "") -> None:
         if len(classes) < 2:
@@ -103,6 +103,6 @@ def _check_one_kind(y) -> None:
     kinds = {type(label).__name__ for label in labels if not isinstance(label, str)}
     if kinds and any(isinstance(label, str) for label in labels):
         raise ValueError(
-            f"y has labels that are text beside others ({', '.join(sorted(kinds))}). Make all of "
-            "them text, or all numbers."
+            f"y mixes text labels with others ({', '.join(sorted(kinds))}). Make all of them text, "
+            "or all numbers."
         )

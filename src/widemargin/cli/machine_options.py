@@ -21,7 +21,7 @@ Tol = Annotated[
         "-e", "--tol", "Relative duality gap to stop at (default: 0.001; additive: 0.01)"
     ),
 ]
-MaxIter = Annotated[int | None, machine_option("--max-iter", "Most sweeps or blocks")]
+MaxIter = Annotated[int | None, machine_option("--max-iter", "Maximum number of sweeps or blocks")]
 Weight = Annotated[
     list[str] | None,
     machine_option("--weight", "LABEL=FACTOR of C (LIBSVM's -wLABEL FACTOR), or balanced"),

@@ -109,10 +109,10 @@ def _probabilities(model, X) -> tuple[list[str], np.ndarray]:
     probability = model.predict_proba(X)
     labels = getattr(model, "labels_", model.classes_)
     order = np.searchsorted(model.classes_, labels)
-    found = np.empty((len(probability), len(labels) + 1), dtype=object)
-    found[:, 0] = model.classes_[probability.argmax(axis=1)].tolist()
-    found[:, 1:] = [[f"{p:g}" for p in row] for row in probability[:, order].tolist()]
-    return ["labels", *(cell(label) for label in labels.tolist())], found
+    columns = np.empty((len(probability), len(labels) + 1), dtype=object)
+    columns[:, 0] = model.classes_[probability.argmax(axis=1)].tolist()
+    columns[:, 1:] = [[f"{p:g}" for p in row] for row in probability[:, order].tolist()]
+    return ["labels", *(cell(label) for label in labels.tolist())], columns
 
 
 def _predicted(model, X, what: str, class_label: str | None, header: Header):
@@ -139,11 +139,11 @@ def _predicted(model, X, what: str, class_label: str | None, header: Header):
 
 def evaluate_model(data: Path, model: Path, source: Source, as_json: bool) -> None:
     header, fitted = load_model(model, source, calibrated=True)
-    found = evaluate_on(data, source, header, fitted)
+    result = evaluate_on(data, source, header, fitted)
     if as_json:
-        print_json(evaluation(found))
+        print_json(evaluation(result))
     else:
-        print_evaluation(found)
+        print_evaluation(result)
 
 
 def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluation:
@@ -153,39 +153,39 @@ def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluatio
     return evaluate_chunks(fitted, pieces)
 
 
-def evaluation(found: Evaluation) -> dict:
+def evaluation(result: Evaluation) -> dict:
     return {
-        "accuracy": found.accuracy,
-        "balanced_accuracy": found.balanced_accuracy,
-        "roc_auc": found.roc_auc,
-        **({} if np.isnan(found.log_loss) else {"log_loss": found.log_loss}),
-        "rows": found.rows,
-        "seconds": found.seconds,
-        "microseconds_per_row": found.microseconds_per_row,
-        "classes": [vars(c) for c in found.classes],
-        "confusion": found.confusion,
+        "accuracy": result.accuracy,
+        "balanced_accuracy": result.balanced_accuracy,
+        "roc_auc": result.roc_auc,
+        **({} if np.isnan(result.log_loss) else {"log_loss": result.log_loss}),
+        "rows": result.rows,
+        "seconds": result.seconds,
+        "microseconds_per_row": result.microseconds_per_row,
+        "classes": [vars(c) for c in result.classes],
+        "confusion": result.confusion,
     }
 
 
-def print_evaluation(found: Evaluation) -> None:
+def print_evaluation(result: Evaluation) -> None:
     facts = {
-        "accuracy": f"{100 * found.accuracy:.2f} %",
-        "balanced accuracy": f"{100 * found.balanced_accuracy:.2f} %",
-        "AUC": found.roc_auc,
-        **({} if np.isnan(found.log_loss) else {"log loss": found.log_loss}),
-        "rows": found.rows,
-        "time per row": f"{found.microseconds_per_row:.3g} us",
+        "accuracy": f"{100 * result.accuracy:.2f} %",
+        "balanced accuracy": f"{100 * result.balanced_accuracy:.2f} %",
+        "AUC": result.roc_auc,
+        **({} if np.isnan(result.log_loss) else {"log loss": result.log_loss}),
+        "rows": result.rows,
+        "time per row": f"{result.microseconds_per_row:.3g} us",
     }
     print_facts(facts)
     print_table(
         ["class", "rows", "precision", "recall", "F1"],
-        [[c.label, c.rows, c.precision, c.recall, c.f1] for c in [*found.classes, found.mean]],
+        [[c.label, c.rows, c.precision, c.recall, c.f1] for c in [*result.classes, result.mean]],
         title="\nper class",
     )
-    if len(found.classes) > MOST_IN_MATRIX:
-        if confused := [list(pair) for pair in found.most_confused()]:
+    if len(result.classes) > MOST_IN_MATRIX:
+        if confused := [list(pair) for pair in result.most_confused()]:
             print_table(["true", "predicted", "rows"], confused, title="\nmost confused")
         return
-    labels = [str(c.label) for c in found.classes]
-    rows = [[label, *row] for label, row in zip(labels, found.confusion.tolist(), strict=True)]
+    labels = [str(c.label) for c in result.classes]
+    rows = [[label, *row] for label, row in zip(labels, result.confusion.tolist(), strict=True)]
     print_table(["true \\ predicted", *labels], rows, title="\nconfusion")

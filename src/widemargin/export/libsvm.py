@@ -12,15 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.calibration import parts_of, uncalibrated
 from widemargin.errors import Message, Parameter, ParameterError
-from widemargin.export.labels import plain_labels
 from widemargin.kernel import KernelSVC
 from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.linear import LinearModel
 from widemargin.kernel.model import KernelModel
 from widemargin.libsvm.text import SvmText
-from widemargin.multiclass import every_pair, pair_numbers
+from widemargin.multiclass import every_pair, pair_numbers, plain_labels
 from widemargin.table_encoder import TableEncoder
-from widemargin.units import SCALERS, Units
+from widemargin.terms import SCALERS, Units
 
 _INEXACT = "which LIBSVM's format cannot express with this kernel."
 

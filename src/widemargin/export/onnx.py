@@ -12,13 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive import AdditiveSVC
 from widemargin.additive.columns import Columns
-from widemargin.export.labels import plain_labels
 from widemargin.export.onnx_additive import additive_scores
-from widemargin.export.onnx_graph import Graph
-from widemargin.export.onnx_inputs import Inputs, encoded_input, model_input
+from widemargin.export.onnx_graph import Graph, Inputs, encoded_input, model_input
 from widemargin.export.onnx_kernel import kernel_scores, votes
 from widemargin.files import replacing
 from widemargin.kernel import KernelSVC
+from widemargin.multiclass import plain_labels
 from widemargin.table_encoder import TableEncoder
 
 
@@ -93,13 +92,13 @@ def _inputs(graph: Graph, steps: list) -> Inputs:
             "be exported. Fit the last step alone: it scales its numbers itself."
         )
     if before and isinstance(before[0], TableEncoder):
-        found = encoded_input(graph, before.pop(0))
+        inputs = encoded_input(graph, before.pop(0))
     else:
-        found = model_input(graph, classifier, columns)
-    x = found.numbers
+        inputs = model_input(graph, classifier, columns)
+    x = inputs.numbers
     for scaler in before:
         x = _scaled(graph, x, scaler)
-    return found._replace(numbers=x)
+    return inputs._replace(numbers=x)
 
 
 def _metadata(model, inputs: Inputs) -> dict[str, str]:

@@ -346,7 +346,8 @@ class KernelSVC(SvcAttributes, MarginClassifier, LinearFit):
     def _problems(self, targets: Targets) -> list[Variables]:
         grouped = not self.record_levels  # which measures the first pair of classes
         upper = self.C * targets.weight
-        return binary_problems(targets.label, targets.coding, upper, grouped=grouped)
+        how = {"grouped": grouped, "has_offset": self._has_intercept()}
+        return binary_problems(targets.label, targets.coding, upper, **how)
 
     def _solve(self, training, start):
         dual = super()._solve(training, start)

@@ -72,8 +72,8 @@ def _check_objects(machine, rows: np.ndarray, y) -> tuple[np.ndarray, Any]:
 
 def _with_class_weights(targets: Targets, given: np.ndarray) -> Targets:
     """With ``class_weight_``, which multiplies the weights that were given."""
-    first = np.unique(targets.label, return_index=True)[1]
-    by_class = targets.weight[first] / given[first]
+    by_class = np.empty(targets.coding.n_classes)
+    by_class[targets.label[::-1]] = (targets.weight / given)[::-1]  # that of its first row stays
     return replace(targets, fitted=targets.fitted | {"class_weight_": by_class})
 
 
@@ -100,7 +100,7 @@ def _check_kernel_input(machine, X) -> None:
             column=column_name(machine, column),
         )
     if traits.ours and not traits.non_negative:
-        check_unscaled(machine, X, _scaling(X))
+        check_unscaled(machine, X, _scaling)
 
 
 def _scaling(X) -> str:

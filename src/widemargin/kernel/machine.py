@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -176,8 +177,6 @@ class KernelMachine(Machine):
         """Those parts of the fit that are not in the checkpoint."""
         started = time.perf_counter()
         problems = self._problems(training.targets)
-        if self._has_intercept():
-            problems = [replace(v, has_offset=True) for v in problems]
         key = self._key(training) if self.warm_start else ""
         start = near(start or (self._remembered().get(key) if self.warm_start else None), self.C)
         start = start if start and start.fits(problems) else None
@@ -301,8 +300,8 @@ class KernelMachine(Machine):
             double = data[support].in_double().in_memory()
             kernel, rows = double.kernel, double.rows
             router = router and router.in_double()
-        if isinstance(kernel, DotKernel):
-            kernel = replace(kernel, far=FAR)  # as a file of the model has it
+        if isinstance(kernel, DotKernel) and kernel.far != FAR:  # as a file of the model has it
+            kernel = replace(kernel, far=FAR)
         for name, value in training.targets.fitted.items():
             setattr(self, name, value)
         self.gamma_ = training.gamma
@@ -338,12 +337,9 @@ class KernelMachine(Machine):
         return definite
 
     def _record(self, state: FitState, n_rows: int, seconds: float, is_certificate: bool) -> None:
-        solutions = state.solutions
-        last = None if solutions else state.levels[-1]
-        gap = last.gap if last else max(s.relative_gap for s in solutions)
-        primal = float("nan") if last else float(sum(s.primal for s in solutions))
-        dual = last.objective if last else float(sum(s.dual for s in solutions))
-        if not (np.isfinite(gap) and np.isfinite(dual)):
+        solutions, gap, dual = state.solutions, state.levels[-1].gap, state.levels[-1].objective
+        primal = float(sum(s.primal for s in solutions)) if solutions else math.nan
+        if not (math.isfinite(gap) and math.isfinite(dual)):
             raise ValueError(
                 f"kernel={self.kernel!r} overflows: the objective is not finite. Scale the "
                 "features or the kernel, or decrease C, gamma or degree."
@@ -352,8 +348,8 @@ class KernelMachine(Machine):
             n_rows=n_rows,
             seconds=seconds,
             n_iter=max(state.n_iter, 1),
-            gap=gap if is_certificate else float("nan"),
-            objective=primal if is_certificate else float("nan"),
+            gap=gap if is_certificate else math.nan,
+            objective=primal if is_certificate else math.nan,
             dual_objective=dual,
             history=[s.history for s in solutions],
         )

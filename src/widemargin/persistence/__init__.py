@@ -19,7 +19,6 @@ from widemargin.libsvm import is_foreign, load_foreign
 from widemargin.machine import Machine
 from widemargin.multiclass import Coding
 from widemargin.persistence.additive import pack_additive, unpack_additive
-from widemargin.persistence.calibration import pack_curves, unpack_curves
 from widemargin.persistence.container import (
     Arrays,
     Fields,
@@ -46,10 +45,12 @@ from widemargin.persistence.parts import (
     PART_NAMES,
     PARTS,
     check_finite,
+    pack_curves,
     pack_features,
     pack_part,
     pack_steps,
     put_in_line,
+    unpack_curves,
     unpack_part,
     unpack_width,
 )
@@ -102,8 +103,8 @@ def save(model, path, *, notes: dict | None = None) -> None:
     """
     header, arrays = _pack_calibrated(model)
     header |= {"package": widemargin.__version__, "notes": notes or {}}
-    own = uncalibrated(model)
-    machine = own[-1] if isinstance(own, Pipeline) else own
+    plain = uncalibrated(model)
+    machine = plain[-1] if isinstance(plain, Pipeline) else plain
     kernel = machine.kernel if isinstance(machine, KernelSVC) else None
     kernel = kernel if callable(kernel) else None
     write_container(path, header, arrays, partial(_restored, kernel=kernel))
@@ -158,10 +159,10 @@ def _pack_calibrated(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     header, arrays = _pack(uncalibrated(model))
     if model is uncalibrated(model):
         return header, arrays
-    own, curves = pack_curves(model)
+    fields, curves = pack_curves(model)
     check_finite("calibration", curves)
     curves = {f"calibration/{name}": array for name, array in curves.items()}
-    return header | {"calibration": own}, arrays | curves
+    return header | {"calibration": fields}, arrays | curves
 
 
 def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
@@ -181,7 +182,7 @@ def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
 
 def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     check_is_fitted(model, "model_")
-    own, arrays = _KINDS[kind].pack(model)
+    fields, arrays = _KINDS[kind].pack(model)
     training, measured = pack_record(model.fit_record_, _KINDS[kind].measure)
     check_finite("model", arrays)
     header = {
@@ -191,7 +192,7 @@ def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
         **pack_features(model),
         **({"label_name": model.label_name_} if hasattr(model, "label_name_") else {}),
         "training": training,
-        "own": own | measured,
+        "own": fields | measured,
     }
     return header, arrays
 
@@ -237,9 +238,9 @@ def _unpack_machine(kind: str, fields: Fields, arrays: Arrays, kernel: Callable 
         model.coding_ = Coding(model.multi_class, len(model.classes_))
     if fields.has("label_name"):
         model.label_name_ = fields.text("label_name")
-    own = fields.inner("own")
-    model.fit_record_ = unpack_record(fields.inner("training"), own, measure)
-    unpack(model, own, arrays)
+    inner = fields.inner("own")
+    model.fit_record_ = unpack_record(fields.inner("training"), inner, measure)
+    unpack(model, inner, arrays)
     return model
 
 
@@ -247,8 +248,8 @@ def _unpack_pipeline(fields: Fields, arrays: Arrays, kernel: Callable | None) ->
     inners = fields.inners("steps")
     steps: list[tuple[str, Any]] = []
     for k, inner in enumerate(inners):
-        last, own = k == len(inners) - 1, arrays.inner(f"{k}/")
+        last, step_arrays = k == len(inners) - 1, arrays.inner(f"{k}/")
         inner.text("kind", (*_KINDS, *PART_NAMES) if last else PART_NAMES)
-        step = _unpack(inner, own, kernel)
+        step = _unpack(inner, step_arrays, kernel)
         steps.append((inner.text("name"), step))
     return put_in_line(steps, fields)

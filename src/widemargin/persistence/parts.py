@@ -1,4 +1,4 @@
-"""Pack and unpack the parts of a saved pipeline before its machine: encoder and scalers."""
+"""Pack and unpack what stands beside a machine: encoder, scalers, curves of probabilities."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.isotonic import IsotonicRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from widemargin.calibration import METHODS, assembled, parts_of
 from widemargin.persistence.container import Arrays, Fields
 from widemargin.persistence.header import feature_names, pack_columns, unpack_columns
 from widemargin.persistence.parameters import pack_parameters, unpack_parameters
-from widemargin.sklearn_private import output_of
+from widemargin.sklearn_private import output_of, restore_isotonic, sigmoid_curve
 from widemargin.table_encoder import Ranges, TableEncoder
 
 # Attributes that `transform`, `inverse_transform` and `partial_fit` use, and their parameters.
@@ -32,9 +35,9 @@ _MOST_FEATURES = 2**31 - 1
 def pack_part(part: Any) -> tuple[dict, dict[str, np.ndarray]]:
     """Pack a fitted part of a pipeline."""
     check_is_fitted(part)
-    own, arrays = (pack_encoder if type(part) is TableEncoder else pack_scaler)(part)
+    fields, arrays = (pack_encoder if type(part) is TableEncoder else pack_scaler)(part)
     check_finite(type(part).__name__, arrays)
-    return {"kind": type(part).__name__, **pack_features(part), "own": own}, arrays
+    return {"kind": type(part).__name__, **pack_features(part), "own": fields}, arrays
 
 
 def pack_steps(steps, pack) -> tuple[dict, dict[str, np.ndarray]]:
@@ -42,9 +45,9 @@ def pack_steps(steps, pack) -> tuple[dict, dict[str, np.ndarray]]:
     headers: list[dict] = []
     arrays: dict[str, np.ndarray] = {}
     for k, (name, step) in enumerate(steps):
-        header, own = pack(step)
+        header, step_arrays = pack(step)
         headers.append({"name": name, **header})
-        arrays |= {f"{k}/{key}": array for key, array in own.items()}
+        arrays |= {f"{k}/{key}": array for key, array in step_arrays.items()}
     return {"kind": "Pipeline", "steps": headers}, arrays
 
 
@@ -64,12 +67,12 @@ def check_finite(what: str, arrays: dict[str, np.ndarray]) -> None:
 def unpack_part(fields: Fields, arrays: Arrays) -> Any:
     """Unpack a part whose kind has been checked."""
     kind, d = fields.text("kind"), unpack_width(fields, arrays)
-    own = fields.inner("own")
+    inner = fields.inner("own")
     names = feature_names(fields, d) if fields.has("feature_names") else None
     if kind == TableEncoder.__name__:
-        part = unpack_encoder(own, arrays, d)
+        part = unpack_encoder(inner, arrays, d)
     else:
-        part = unpack_scaler(kind, own, arrays, d)
+        part = unpack_scaler(kind, inner, arrays, d)
     part.n_features_in_ = d
     if names is not None:
         part.feature_names_in_ = np.array(names, dtype=object)
@@ -126,13 +129,13 @@ def unpack_encoder(fields: Fields, arrays: Arrays, d: int) -> TableEncoder:
         raise fields.fault("is_date", f"true or false for each of {columns.n_numbers} columns")
     encoder.dates_ = tuple(columns.numbers[np.array(is_date, dtype=bool)].tolist())
     size = (columns.n_numbers,)
-    found = {name: arrays.take(name, (np.float64,), size) for name in ("low", "high", "total")}
+    ranges = {name: arrays.take(name, (np.float64,), size) for name in ("low", "high", "total")}
     n = arrays.take("n", (np.int64,), size)
-    if np.any(found["low"] > found["high"]) or np.any(n < 0):
+    if np.any(ranges["low"] > ranges["high"]) or np.any(n < 0):
         raise arrays.fault("low", "is above high, or n below 0")
     arrays.budget.check(8 * columns.n_features, f"a row of its {columns.n_features} features takes")
     dtype = np.dtype(fields.text("dtype", _DTYPES))
-    encoder._settle(columns, Ranges(**found, n=n), dtype, fields.flag("sparse"))
+    encoder._settle(columns, Ranges(**ranges, n=n), dtype, fields.flag("sparse"))
     return encoder
 
 
@@ -177,3 +180,55 @@ def _needs(scaler, name: str) -> bool:
     if not isinstance(scaler, StandardScaler):
         return True
     return scaler.with_mean if name == "mean_" else scaler.with_std
+
+
+# ------------------------------------------------------------------ curves of probabilities
+
+
+def pack_curves(model: CalibratedClassifierCV) -> tuple[dict, dict[str, np.ndarray]]:
+    _, curves = parts_of(model)
+    if model.method == "sigmoid":
+        arrays = {"slope": [c.a_ for c in curves], "offset": [c.b_ for c in curves]}
+        return {"method": "sigmoid"}, {k: np.array(v, dtype=float) for k, v in arrays.items()}
+    bends = [(c.X_thresholds_, c.y_thresholds_) for c in curves]
+    sizes = np.cumsum([0, *(len(x) for x, _ in bends)])
+    return {"method": "isotonic"}, {
+        "start": sizes.astype(np.int64),
+        "decision": np.concatenate([x for x, _ in bends]).astype(np.float64),
+        "probability": np.concatenate([p for _, p in bends]).astype(np.float64),
+    }
+
+
+def unpack_curves(fitted, fields: Fields, arrays: Arrays) -> CalibratedClassifierCV:
+    """Unpack the curves of a fitted model; return the calibrated model."""
+    if not hasattr(fitted, "classes_"):
+        raise ValueError(f"{fields.path!r}: {fields.where} is for classifiers.")
+    method = fields.text("method", METHODS)
+    n = 1 if len(fitted.classes_) == 2 else len(fitted.classes_)
+    curves = _sigmoids(arrays, n) if method == "sigmoid" else _bends(arrays, n)
+    return assembled(fitted, curves, method)
+
+
+def _sigmoids(arrays: Arrays, n: int) -> list:
+    slope, offset = (arrays.take(name, np.float64, (n,)) for name in ("slope", "offset"))
+    curves = [sigmoid_curve() for _ in range(n)]
+    for curve, a, b in zip(curves, slope, offset, strict=True):
+        curve.a_, curve.b_ = a, b
+    return curves
+
+
+def _bends(arrays: Arrays, n: int) -> list:
+    decision = arrays.take("decision", np.float64, (None,))
+    start = arrays.pointers("start", n, len(decision))
+    probability = arrays.take("probability", np.float64, decision.shape)
+    if np.any((probability < 0) | (probability > 1)):
+        raise arrays.fault("probability", "must be from 0 to 1")
+    return [_isotonic(arrays, decision[a:b], probability[a:b]) for a, b in pairwise(start)]
+
+
+def _isotonic(arrays: Arrays, x: np.ndarray, p: np.ndarray) -> IsotonicRegression:
+    if len(x) == 0 or np.any(np.diff(x) <= 0) or np.any(np.diff(p) < 0):
+        raise arrays.fault("decision", "must ascend for every class, and probability not descend")
+    curve = IsotonicRegression(out_of_bounds="clip")
+    restore_isotonic(curve, x, p)
+    return curve

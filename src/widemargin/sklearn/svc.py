@@ -32,15 +32,15 @@ class ByKernelValues(KernelSVC):
 
 
 class NotOursError(Exception):
-    """Why a fit is left to scikit-learn."""
+    """The reason for leaving a fit to scikit-learn."""
 
 
 class SVC(svm.SVC):
     """`sklearn.svm.SVC` with its parameters, attributes and optimum, fitted by our solver.
 
     ``tol`` is the accuracy of decision values: a fit ends at a relative duality gap of its square.
-    ``shrinking`` changes nothing.  What only LIBSVM does is done by scikit-learn, with a warning
-    that says why: ``probability=True``, a limit of iterations, ``C=inf``, ``gamma=0``, and kernels
+    ``shrinking`` changes nothing.  LIBSVM itself fits what only it supports, with a warning that
+    says why: ``probability=True``, a limit of iterations, ``C=inf``, ``gamma=0``, and kernels
     that are not positive semi-definite.
 
     Examples
@@ -82,21 +82,21 @@ class SVC(svm.SVC):
         weight = np.ones(len(y)) if len(sample_weight) == 0 else sample_weight
         weight = np.maximum(weight, 0) * self.class_weight_[y.astype(np.intp)]
         self._check_weights(y, weight)
-        found = self._solved(X, y, weight)
+        machine = self._solved(X, y, weight)
         sign = -1.0 if len(self.classes_) == 2 else 1.0  # of LIBSVM: the first class is positive
-        self.support_ = found.support_.astype(np.int32)
-        self._n_support = found.n_support_.astype(np.int32)
-        self.intercept_ = sign * found.intercept_
+        self.support_ = machine.support_.astype(np.int32)
+        self._n_support = machine.n_support_.astype(np.int32)
+        self.intercept_ = sign * machine.intercept_
         self._probA = self._probB = np.empty(0)
-        self._num_iter = found.n_iter_.astype(np.int32)
-        self.fit_status_ = int(found.duality_gap_ > self.tol)
+        self._num_iter = machine.n_iter_.astype(np.int32)
+        self.fit_status_ = int(machine.duality_gap_ > self.tol)
         self.support_vectors_ = np.empty((0, 0)) if self._is_matrix else X[self.support_]
-        self.dual_coef_ = sign * found.dual_coef_
+        self.dual_coef_ = sign * machine.dual_coef_
         if self._sparse:
             self.dual_coef_ = _with_zeros(self.dual_coef_.toarray(), type(X))
         if self.fit_status_:
             warn_user(
-                f"The relative duality gap is {found.duality_gap_:.2g}, above the tolerance of "
+                f"The relative duality gap is {machine.duality_gap_:.2g}, above the tolerance of "
                 f"{self.tol:g}. Scale the features, or decrease C.",
                 ConvergenceWarning,
             )
@@ -141,7 +141,7 @@ class SVC(svm.SVC):
             **self._our_kernel_parameters,
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # SVC is silent, and asks for nothing that we warn of
+            warnings.simplefilter("ignore")  # scikit-learn's SVC does not warn
             try:
                 machine.fit(X, y.astype(np.int64), sample_weight=weight)
             except ValueError as error:
@@ -163,7 +163,7 @@ class SVC(svm.SVC):
     # ------------------------------------------------------------------ prediction
 
     def _pair_values(self, X) -> np.ndarray:
-        """LIBSVM's decision values, from the attributes as they are now."""
+        """Return LIBSVM's decision values, computed from the current attributes."""
         parameters = (float(self._gamma), float(self.coef0), int(self.degree))
         kernel = make_kernel(self._our_kernel, *parameters, self.support_vectors_, np.float64)
         if self._is_matrix:
@@ -196,7 +196,7 @@ class SVC(svm.SVC):
         return self._voted(self._pair_values(X))
 
     def _voted(self, values: np.ndarray) -> np.ndarray:
-        """The number of the class with most votes, the first of several."""
+        """Return the index of the class with the most votes, the first one of a tie."""
         first, second = np.triu_indices(len(self.classes_), 1)
         votes = np.zeros((len(values), len(self.classes_)), dtype=np.int64)
         for pair, won in enumerate(values.T > 0):
@@ -206,7 +206,7 @@ class SVC(svm.SVC):
 
 
 def _with_zeros(values: np.ndarray, kind: type):
-    """A compressed matrix that stores every value, as LIBSVM's coefficients are."""
+    """Return a compressed matrix that stores zeros too, like LIBSVM's coefficients."""
     n_rows, n = values.shape
     start = np.arange(0, n_rows * n + 1, n, dtype=np.int32)
     index = np.tile(np.arange(n, dtype=np.int32), n_rows)
@@ -214,5 +214,5 @@ def _with_zeros(values: np.ndarray, kind: type):
 
 
 def warn_of(reason: Exception | str) -> None:
-    """Say why a fit was left to scikit-learn."""
+    """Warn that scikit-learn did the fit, and why."""
     warn_user(f"This fit is scikit-learn's own: {reason}.".replace("..", "."))

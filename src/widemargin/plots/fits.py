@@ -7,22 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from widemargin.drawing.canvas import GREY, axes_or_new
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from widemargin.selection import Trial
-
-
-from typing import TYPE_CHECKING
-
-from widemargin.drawing.canvas import NAME
+from widemargin.plots.canvas import GREY, NAME, axes_or_new
 from widemargin.reliability import Reliability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from widemargin.selection import Trial
 
 _STYLES = ("-", "--", ":", "-.")
 
@@ -55,7 +46,7 @@ def plot_convergence(model, *, ax: Axes | None = None) -> Axes:
             axis.plot(np.flatnonzero(shown) + 1, gaps[shown], lw=1, alpha=0.8, marker=".", ms=3)
             drawn += [gaps[shown].min(), gaps[shown].max()]
     if not drawn:
-        raise ValueError("This model has no recorded steps to plot; early models never have.")
+        raise ValueError("This model has no recorded steps to plot; early models have none.")
     axis.axhline(model.tol, color=GREY, ls="--", lw=0.8)
     above_line = {"xytext": (0, 3), "textcoords": "offset points"}
     axis.annotate(
@@ -122,14 +113,14 @@ def plot_search(trials: Sequence[Trial], *, ax: Axes | None = None) -> Axes:
     return axis
 
 
-def plot_reliability(found: Reliability, *, ax: Axes | None = None) -> Axes:
+def plot_reliability(reliability: Reliability, *, ax: Axes | None = None) -> Axes:
     """Plot observed frequencies against predicted values, with 95 % intervals.
 
     Calibrated probabilities lie on the diagonal; frequencies of decision values should only rise.
 
     Parameters
     ----------
-    found : Reliability
+    reliability : Reliability
         From `widemargin.reliability.reliability`.
     ax : Axes, default=None
 
@@ -148,14 +139,22 @@ def plot_reliability(found: Reliability, *, ax: Axes | None = None) -> Axes:
     "lead of the predicted class's decision value"
     """
     axes = axes_or_new(ax, (4.2, 3))
-    if found.of == "probability":
+    if reliability.of == "probability":
         axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls="--")
-    elif found.of == "decision value":
+    elif reliability.of == "decision value":
         axes.axvline(0, color=GREY, lw=0.6)
-    whiskers = np.maximum([found.share - found.low, found.high - found.share], 0)
-    axes.errorbar(found.said, found.share, whiskers, marker="o", ms=4, lw=1.2, elinewidth=0.8)
+    whiskers = np.maximum(
+        [reliability.share - reliability.low, reliability.high - reliability.share], 0
+    )
+    axes.errorbar(
+        reliability.said, reliability.share, whiskers, marker="o", ms=4, lw=1.2, elinewidth=0.8
+    )
     axes.set_ylim(-0.03, 1.03)
-    what = "lead of the predicted class's decision value" if found.of == "lead" else found.of
+    what = (
+        "lead of the predicted class's decision value"
+        if reliability.of == "lead"
+        else reliability.of
+    )
     axes.set_xlabel(what)
-    axes.set_ylabel(f"share of rows: {found.event}", **NAME)
+    axes.set_ylabel(f"share of rows: {reliability.event}", **NAME)
     return axes

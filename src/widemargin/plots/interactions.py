@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from widemargin.drawing.canvas import NAME, axes_or_new, new_figure, short
 from widemargin.pairs import Pair
+from widemargin.plots.canvas import NAME, axes_or_new, new_figure, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,8 +54,8 @@ def plot_pair(pair: Pair, classes, *, ax: Axes | None = None, class_label=None) 
     axes.pcolormesh(percent, cmap="RdBu_r", vmin=-scale, vmax=scale, edgecolors="white", lw=0.5)
     for (row, column), value in np.ndenumerate(percent):
         colour = "white" if abs(value) > _DARK * scale else "black"
-        place = {"ha": "center", "va": "center", "fontsize": 7, "color": colour}
-        axes.text(column + 0.5, row + 0.5, f"{round(value):+d}" if round(value) else "0", **place)
+        style = {"ha": "center", "va": "center", "fontsize": 7, "color": colour}
+        axes.text(column + 0.5, row + 0.5, f"{round(value):+d}" if round(value) else "0", **style)
     turned = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
     for axis, labels, more in ((axes.xaxis, pair.bins[0], turned), (axes.yaxis, pair.bins[1], {})):
         names = [short(text, 18) for text in labels]
@@ -89,9 +89,9 @@ def plot_pairs(pairs: Sequence[Pair], classes, *, class_label=None) -> Figure:
     figure, axes = new_figure(n_rows, width, (4.6 * width, 3.8 * n_rows))
     for ax, pair in zip(axes.flat, pairs, strict=False):
         plot_pair(pair, classes, ax=ax, class_label=class_label)
-        said = f"explains {100 * pair.strength:.1f} % of the residual"
+        explained = f"explains {100 * pair.strength:.1f} % of the residual"
         doubt = "" if pair.stands_out else ", within noise"
-        ax.set_title(f"{ax.get_title()}\n{said}{doubt}", fontsize=9, **NAME)
+        ax.set_title(f"{ax.get_title()}\n{explained}{doubt}", fontsize=9, **NAME)
     for ax in list(axes.flat)[len(pairs) :]:
         ax.set_axis_off()
     return figure

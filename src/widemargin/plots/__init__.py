@@ -5,10 +5,10 @@ with a plural name draw several axes and return the figure.  They do not use pyp
 opens and no figure stays in memory.
 """
 
-from widemargin.drawing.canvas import new_figure
-from widemargin.drawing.fits import plot_convergence, plot_reliability, plot_search
-from widemargin.drawing.interactions import plot_pair, plot_pairs
-from widemargin.drawing.shapes import plot_importance, plot_shape, plot_shapes
+from widemargin.plots.canvas import new_figure
+from widemargin.plots.fits import plot_convergence, plot_reliability, plot_search
+from widemargin.plots.interactions import plot_pair, plot_pairs
+from widemargin.plots.shapes import plot_importance, plot_shape, plot_shapes
 
 __all__ = [
     "new_figure",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widemargin.drawing.canvas import GREY, NAME, axes_or_new, literal, new_figure, short
+from widemargin.plots.canvas import GREY, NAME, axes_or_new, literal, new_figure, short
 from widemargin.terms import Explanation, Shape, Term, explain
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def plot_shape(
     class_label : object, default=None
         Only this class; by default all, or the second of two.
     names : sequence of str, default=None
-        Of the features.
+        Names of the features.
     bands : Bands, default=None
         Variation of the term with the training rows, from `widemargin.bands.shape_bands`.  Drawn
         for up to three classes.
@@ -75,9 +75,8 @@ def plot_shape(
     axes.set_ylabel(_label(classes), **NAME)
     if len(classes) > 1:
         beside = {"loc": "upper left", "bbox_to_anchor": (1, 1), "frameon": False}
-        where: Any = (
-            beside if axes.figure.get_layout_engine() else {}
-        )  # the layout engine makes room for it
+        # Only a layout engine makes room for a legend beside the axes.
+        where: Any = beside if axes.figure.get_layout_engine() else {}
         style = {"fontsize": 7, "title": _legend_title(explained), "title_fontsize": 7}
         literal(axes.legend(**style, **where))
     return axes
@@ -137,9 +136,9 @@ def _chosen(explained: Explanation, class_label) -> tuple[np.ndarray, np.ndarray
         return drawn, np.eye(len(known))[:, : len(drawn)]
     if class_label not in every.tolist():
         raise ValueError(f"class_label={class_label!r} is not in {every.tolist()}.")
-    mine = (every == class_label).astype(np.float64)
-    readout = mine[:, None] if len(every) > 2 else np.array([[mine[1] - mine[0]]])
-    return every[mine > 0], readout
+    chosen = (every == class_label).astype(np.float64)
+    readout = chosen[:, None] if len(every) > 2 else np.array([[chosen[1] - chosen[0]]])
+    return every[chosen > 0], readout
 
 
 def _label(classes: np.ndarray) -> str:
@@ -193,11 +192,11 @@ def _draw_categories(ax, shape: Shape, classes: np.ndarray, spread) -> str:
     shown = np.argsort(-shape.share, kind="stable")[:_MOST_CATEGORIES]
     width = 0.8 / len(classes)
     for k, label in enumerate(classes):
-        place = np.arange(len(shown)) + (k - (len(classes) - 1) / 2) * width
-        ax.bar(place, shape.scores[shown, k], width, label=short(label))
+        positions = np.arange(len(shown)) + (k - (len(classes) - 1) / 2) * width
+        ax.bar(positions, shape.scores[shown, k], width, label=short(label))
         if spread is not None:
             ax.vlines(
-                place,
+                positions,
                 spread[0][shown, k],
                 spread[1][shown, k],
                 color=ax.spines["left"].get_edgecolor(),
@@ -236,7 +235,7 @@ def plot_importance(model, *, ax: Axes | None = None, names=None, X=None, most: 
     model : AdditiveSVC, Pipeline or Explanation
     ax : Axes, default=None
     names : sequence of str, default=None
-        Of the features.
+        Names of the features.
     X : array-like or sparse matrix, default=None
         Data to measure importance on, instead of the training data.
     most : int, default=20
