@@ -90,12 +90,19 @@ stress: $(VENV)/ready ## random problems against every promise of the documents;
 	$(BIN)/python -m stress --minutes $(MINUTES)
 	$(BIN)/python -m stress.exact --cases 2000 --seed $$$$
 
-package: $(VENV)/tools ## the wheel and the sdist, each installed and used in an environment of its own
+# Own environment, because the wheel's Python need not be that of $(VENV): one wheel for 3.12 and newer is
+# built with any of them, as in make package PYTHON=python3.12; with 3.11 it is for 3.11 only.
+PACKAGING := .venv-package
+package: ## the sdist and a manylinux wheel, each installed and used in an environment of its own
+	test -d $(PACKAGING) || $(PYTHON) -m venv $(PACKAGING)
+	$(call install,$(PACKAGING),build package)
 	rm -rf build/dist && mkdir -p build/dist
-	$(BIN)/python -m pip wheel -q --no-deps --no-build-isolation -w build/dist . \
-	  --config-settings=build-dir=build/release --config-settings=cmake.define.WIDEMARGIN_NATIVE=OFF
-	$(BIN)/python -c 'from scikit_build_core.build import build_sdist; build_sdist("build/dist")'
-	sh tools/check_package.sh $(PYTHON) build/dist
+	$(PACKAGING)/bin/python -m pip wheel -q --no-deps --no-build-isolation -w build/dist/raw . \
+	  --config-settings=build-dir=build/package --config-settings=cmake.define.WIDEMARGIN_NATIVE=OFF
+	PATH="$(CURDIR)/$(PACKAGING)/bin:$$PATH" auditwheel repair -w build/dist build/dist/raw/*.whl
+	rm -r build/dist/raw
+	$(PACKAGING)/bin/python -c 'from scikit_build_core.build import build_sdist; build_sdist("build/dist")'
+	sh tools/check_package.sh $(PACKAGING)/bin/python build/dist
 
 # The site: own pages, API, gallery, benchmark pages and a model's report, then a look at all of them in a
 # browser, which is skipped where there is none.
@@ -112,4 +119,4 @@ bench: $(VENV)/ready ## every figure and every experiment, and their pages in bu
 	$(BIN)/python -m benchmarks.experiments all --site build/site/experiments
 
 clean:
-	rm -rf $(VENV) $(SANITIZED) build
+	rm -rf $(VENV) $(SANITIZED) $(PACKAGING) build

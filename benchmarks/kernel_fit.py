@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import Any
 
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
@@ -39,7 +40,7 @@ def dual_objective(model, X, gamma) -> float:
 def compare(name, C, gamma, X, y, X_test, y_test, bars, intercepts=(False,)) -> list[str]:
     from sklearnex import svm as intel
 
-    models = {
+    models: dict[str, Any] = {
         f"KernelSVC{', fit_intercept=True' if b else ''}": KernelSVC(
             C=C, gamma=gamma, fit_intercept=b, n_jobs=2, random_state=SEED
         )

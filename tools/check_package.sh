@@ -1,35 +1,22 @@
 #!/bin/sh
-# The wheel and the sdist as a user meets them: each installed into an environment of its own and
-# used, the wheel with no compiler in reach.
+# The wheel and the sdist as a stranger meets them: each installed into an environment of its own and
+# used, the wheel with no compiler in reach and within three minutes.
 # Usage: check_package.sh PYTHON FOLDER (of the wheel and the sdist)
 set -eu
-python=$1
+case $1 in */*) python=$(cd "$(dirname "$1")" && pwd)/$(basename "$1") ;; *) python=$1 ;; esac
 folder=$(cd "$2" && pwd)
+smoke=$(cd "$(dirname "$0")" && pwd)/smoke.py
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cat > "$work/use.py" <<'END'
-import numpy as np
-from sklearn.datasets import load_digits
-
-from widemargin import AdditiveSVC, KernelSVC, _core, load, save
-
-X, y = load_digits(return_X_y=True)
-for make in (AdditiveSVC, KernelSVC):
-    model = make(random_state=0).fit(X[:1000], y[:1000])
-    assert model.score(X[1000:], y[1000:]) > 0.9
-    save(model, "model.safetensors")
-    loaded = load("model.safetensors")
-    assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
-print("  fit, predict, save and load work on", _core.instruction_set())
-END
+cp "$smoke" "$work/smoke.py" # away from the clone
 
 mkdir "$work/bare"
 for program in env uname; do ln -s "$(command -v $program)" "$work/bare/$program"; done
 
 use() { # use KIND FILE PATH: installed with that PATH, used outside the source tree with a bare one
   "$python" -m venv "$work/$1"
-  (PATH=$3 && "$work/$1/bin/python" -m pip install -q "$2[cli]")
-  (cd "$work" && PATH=$work/bare && "$work/$1/bin/python" use.py &&
+  (PATH=$3 && "$work/$1/bin/python" -m pip install -q "$2[cli,tables]" pandas)
+  (cd "$work" && PATH=$work/bare && "$work/$1/bin/python" smoke.py &&
     "$work/$1/bin/widemargin" --help > help.txt && echo "  widemargin --help works")
 }
 
@@ -38,9 +25,17 @@ tar tzf "$folder"/*.tar.gz > "$work/files"
 for file in LICENSE README.md CMakeLists.txt src/widemargin/py.typed tests/conftest.py docs/demo.png; do
   grep -q "/$file\$" "$work/files" || { echo "  $file is missing" >&2; exit 1; }
 done
-if grep -E '/(benchmarks/results|\.ci|\.venv|build)/' "$work/files"; then exit 1; fi
-echo "the wheel, installed and used without a compiler ..."
+if grep -E '/(benchmarks/results|\.ci|\.github|\.venv|build)/' "$work/files"; then exit 1; fi
+
+wheel=$(ls "$folder"/*.whl)
+size=$(wc -c < "$wheel")
+echo "the wheel $(basename "$wheel"), $((size / 1000)) kB ..."
+[ "$size" -lt 4000000 ] || { echo "  it is larger than 4 MB" >&2; exit 1; }
 (PATH=$work/bare && ! command -v c++ && ! command -v g++ && ! command -v cc) > "$work/compilers"
-use wheel "$(ls "$folder"/*.whl)" "$work/bare"
+begin=$(date +%s)
+use wheel "$wheel" "$work/bare"
+seconds=$(($(date +%s) - begin))
+echo "  from nothing to a saved model of an own table, without a compiler: $seconds s"
+[ "$seconds" -lt 180 ] || { echo "  that is longer than three minutes" >&2; exit 1; }
 echo "the sdist, compiled by pip ..."
 use sdist "$(ls "$folder"/*.tar.gz)" "$PATH"

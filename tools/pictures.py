@@ -210,6 +210,13 @@ def three_machines():
     return figure
 
 
+def vision():
+    runpy.run_path(str(ROOT / "examples" / "plot_photographs_by_their_words.py"))
+    figure = plt.gcf()
+    figure.set_size_inches(8.5, 3.2)
+    return figure
+
+
 def pipeline():
     """Data in, machines, models out."""
     figure, ax = scheme(46, 17)
@@ -420,6 +427,7 @@ DRAWN = {
     "command-line": command_line,
     "measured": measured,
     "four-papers": four_papers,
+    "vision": vision,
 }
 
 if __name__ == "__main__":
