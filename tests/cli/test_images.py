@@ -1,4 +1,4 @@
-"""The commands images train, predict and evaluate."""
+"""The commands images train, predict, evaluate and explain."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.vision.helpers import encoded, striped, write_folder, write_tar
 from widemargin import AdditiveSVC, KernelSVC, load, papers
 from widemargin.vision import BagOfVisualWords, Centrist, Codebook, read_images
 
-from .helpers import PROGRAM, read_lines, refused, run, run_json
+from .helpers import PROGRAM, is_picture, read_lines, refused, run, run_json
 
 SMALL = ("--words", "6", "--seed", "0")
 FILES = {
@@ -157,6 +157,24 @@ def test_defaults_of_the_group(scenes):
     assert "'images words' is not a command" in refused("images", "train", scenes, "m")
 
 
+def test_an_explanation_is_drawn(scenes, model):
+    found = run_json("images", "explain", "scenes/coast/02.jpg", model)
+    assert (found["picture"], found["label"]) == ("02.png", "coast")
+    assert is_picture("02.png")
+    total = found["in_the_image"] + found["absent_words"] + found["intercept"]
+    assert total == pytest.approx(found["score"], abs=1e-4)
+    assert len(found["windows"]) == len(found["by_window"]) == 31
+    words = ("explain", "scenes/coast/02.jpg", model)
+    found = run_json("images", *words, "other.svg", "--class", "forest")
+    assert (found["label"], found["score"] < 0) == ("forest", True)
+    assert "--class desert" in refused("images", *words, "--class", "desert")
+    assert "16 images" in refused("images", "explain", scenes, model)
+    assert "is the image itself" in refused("images", *words, "scenes/coast/02.jpg")
+    run("images", "train", scenes, "rbf", "-t", "rbf", *SMALL, "-q")
+    assert "additive" in refused("images", "explain", "scenes/coast/02.jpg", "rbf")
+
+
 def test_help_names_every_command():
-    assert set(PROGRAM.commands["images"].commands) == {"train", "predict", "evaluate"}
+    commands = set(PROGRAM.commands["images"].commands)
+    assert commands == {"train", "predict", "evaluate", "explain"}
     assert "--codebook" in run("images", "train", "--help").stdout

@@ -372,6 +372,26 @@ def evaluate_images(*, data: ImageData, model: Model, source: ImageSource, outpu
     commands.evaluate(data, model, source, output)
 
 
+@image_command("explain")
+def explain_images(
+    *,
+    data: Annotated[Path, typer.Argument(help="One image, or a folder or archive of one")],
+    model: Model,
+    out: Annotated[
+        Path | None, typer.Argument(help="Picture, .png, .svg or .pdf (default: DATA's name, .png)")
+    ] = None,
+    class_label: Annotated[
+        str | None, option("--class", "Class to explain (default: the predicted one)")
+    ] = None,
+    source: ImageSource,
+    output: Output,
+) -> None:
+    """Draw over an image what spoke for its label, or against it."""
+    from widemargin.cli import images as commands
+
+    commands.explain(data, model, out, class_label, source, output)
+
+
 def main() -> None:
     output.open_standard_streams()
     try:

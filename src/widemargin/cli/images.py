@@ -1,4 +1,4 @@
-"""The commands images train, predict and evaluate."""
+"""The commands images train, predict, evaluate and explain."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from widemargin import load, save
+from widemargin import AdditiveSVC, load, save
 from widemargin.cli import output as run
-from widemargin.cli.datasets import cell, check_folder, machine_of
+from widemargin.cli.datasets import cell, check_folder, class_named, machine_of
 from widemargin.cli.image_options import Features, ImageSource
 from widemargin.cli.machine_options import Machine
 from widemargin.cli.memory import default_model, existing_model
 from widemargin.cli.options import Output
-from widemargin.cli.output import or_stdout, print_json, print_result, printable
+from widemargin.cli.output import or_stdout, print_json, print_result, printable, save_figure
 from widemargin.cli.predict import evaluation, print_evaluation
 from widemargin.cli.progress import Line, NoLine, SearchBar, line, stopping_on_ctrl_c
 from widemargin.cli.train import (
@@ -34,7 +34,7 @@ from widemargin.cli.train import (
 from widemargin.cli.words import UsageError
 from widemargin.files import text_output
 from widemargin.report import evaluate_chunks
-from widemargin.vision import Images
+from widemargin.vision import Images, explain_image, plot_heat
 from widemargin.vision.counting import WordCounter
 
 _AT_ONCE = 256  # images whose counts are in memory at prediction
@@ -190,6 +190,35 @@ def evaluate(data: Path, model: Path, source: ImageSource, output: Output) -> No
         print_json(evaluation(found) | {k.replace(" ", "_"): v for k, v in facts.items()})
     elif not output.quiet:
         print_evaluation(found)
+
+
+def explain(
+    data: Path,
+    model: Path,
+    out: Path | None,
+    class_label: str | None,
+    source: ImageSource,
+    output: Output,
+) -> None:
+    fitted = _load(model, source)
+    if not isinstance(machine_of(fitted), AdditiveSVC):
+        raise UsageError(f"{model}: images explain needs an additive machine, such as ICD's.")
+    label = None if class_label is None else class_named(machine_of(fitted), class_label)
+    images = _read(data, source, output)
+    if len(images) != 1:
+        raise UsageError(f"{data}: {len(images)} images; images explain takes one.")
+    found = explain_image(fitted, images[0], label)
+    path = out or Path(f"{data.stem}.png")
+    if path.exists() and path.samefile(data):
+        raise UsageError(f"{path} is the image itself; name another file OUT.")
+    save_figure(plot_heat(found, images[0]).figure, path)
+    facts: dict[str, Any] = {"picture": str(path), "label": cell(found.label)}
+    facts |= {"score": found.score, "intercept": found.intercept}
+    facts |= {"in the image": float(found.heat.sum()), "absent words": float(found.absent.sum())}
+    if output.as_json:
+        tables = ("windows", "by_window", "by_word")
+        facts |= {name: getattr(found, name).tolist() for name in tables}
+    print_result(facts, output)
 
 
 def _load(model: Path, source: ImageSource) -> Pipeline:
