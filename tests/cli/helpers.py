@@ -49,7 +49,10 @@ def run(*words, status: int = 0) -> Result:
 
 def options_of(command: str) -> set[str]:
     """As they are written, the short ones too."""
-    known = PROGRAM.commands[command].params
+    own = PROGRAM.commands[command]
+    known = [
+        option for one in getattr(own, "commands", {"": own}).values() for option in one.params
+    ]
     found = {word for option in known for word in (*option.opts, *option.secondary_opts)}
     return found | {word for word, long in LIBSVM_SWITCHES.items() if f"--{long}" in found}
 

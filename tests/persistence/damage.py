@@ -16,9 +16,11 @@ from safetensors import safe_open
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from tests.vision.helpers import striped
 
 from widemargin import AdditiveSVC, KernelSVC, KernelSVR, load, papers, save
 from widemargin.persistence.container import write_sealed
+from widemargin.vision import BagOfVisualWords, Centrist, Codebook, DenseSIFT, SpatialPyramid
 
 from .cases import PLAIN, Case, classes, encoded, mostly_zero, rows, table
 
@@ -58,6 +60,12 @@ def _tiny(model, X=_TINY_X) -> Case:
     return Case(model, X, classes(X))
 
 
+def of_images(features) -> Case:
+    """Features of images before a machine."""
+    images = [striped(across=k % 2 == 0, seed=k, height=28, width=32) for k in range(6)]
+    return Case(make_pipeline(features, AdditiveSVC("linear", **_TINY)), images, np.arange(6) % 2)
+
+
 DAMAGED: dict[str, Callable[[], Case]] = {
     "spectral": lambda: _tiny(AdditiveSVC("chi2", **_TINY)),
     "unary": lambda: _tiny(papers.icd(**_TINY)),
@@ -80,6 +88,11 @@ DAMAGED: dict[str, Callable[[], Case]] = {
         classes(_TINY_X),
     ),
     "scaled": lambda: _tiny(make_pipeline(StandardScaler(), AdditiveSVC("linear", **_TINY))),
+    "images": lambda: of_images(Centrist(SpatialPyramid((1,)), longest_side=20)),
+    "images by words": lambda: of_images(BagOfVisualWords(codebook=Codebook(4), sample_size=99)),
+    "images by tables": lambda: of_images(
+        BagOfVisualWords(DenseSIFT(12), Codebook(3, "intersection"), SpatialPyramid((2,)))
+    ),
     "table": lambda: encoded(
         table(12, job=np.array(["a", "b", np.nan] * 4, dtype=object), more=np.arange(12.0)),
         AdditiveSVC("linear", **_TINY),

@@ -19,6 +19,7 @@ except ImportError:  # pragma: no cover
     sys.exit("The command line needs typer: pip install widemargin[cli]")
 
 from widemargin.cli import output
+from widemargin.cli.image_options import Features, ImageData, ImageSource
 from widemargin.cli.machine_options import LibsvmOptions, Machine, Search, Validation, Wanted
 from widemargin.cli.options import (
     Data,
@@ -88,17 +89,22 @@ def common(
     ] = False,
 ) -> None:
     output.show_traceback = traceback
-    commands = {
-        name: {
-            word.removeprefix("--"): parameter
-            for parameter in command.params
-            for word in parameter.opts
-            if word.startswith("--")
-        }
-        for name, command in context.command.commands.items()  # type: ignore[attr-defined]
-    }
+    commands = _options_of(context.command)
     begin(context.invoked_subcommand, commands)
     exit_status_on_error(_set_defaults)(context, config, commands)
+
+
+def _options_of(group, before: str = "") -> dict[str, dict]:
+    """Return the options of each command by their long names; a group's have its name before."""
+    found: dict[str, dict] = {}
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            found |= _options_of(command, f"{name} ")
+        else:
+            words = ((word, option) for option in command.params for word in option.opts)
+            own = {word[2:]: option for word, option in words if word.startswith("--")}
+            found[before + name] = own
+    return found
 
 
 def _set_defaults(context: typer.Context, config: Path | None, commands: dict) -> None:
@@ -301,6 +307,89 @@ def demo(
     from widemargin.demo import run
 
     run(out)
+
+
+# ------------------------------------------------------------------ images
+
+images = typer.Typer(
+    help="Train, predict and evaluate models of photographs.", no_args_is_help=True
+)
+app.add_typer(images, name="images")
+
+
+@images.callback()
+def of_images(context: typer.Context) -> None:
+    begin(f"images {context.invoked_subcommand}", _options_of(context.find_root().command))
+
+
+def image_command(name: str) -> Callable:
+    """Register a command of the group as `command` does."""
+    return lambda function: images.command(name)(exit_status_on_error(grouped(function)))
+
+
+@image_command("train")
+def train_images(
+    *,
+    data: ImageData,
+    model: NewModel = None,
+    features: Features,
+    machine: Machine,
+    source: ImageSource,
+    output: Output,
+) -> None:
+    """Count visual words of the images of DATA, train a machine on them, write both to MODEL.
+
+    The default is ICD on 200 words (--preset icd-counts).
+    """
+    from widemargin.cli import images as commands
+
+    commands.train(data, model, features, machine, source, output)
+
+
+@image_command("predict")
+def predict_images(
+    *,
+    data: ImageData,
+    model: Model,
+    out: Out = None,
+    what: Annotated[str, output_option("--output", "labels or decision")] = "labels",
+    source: ImageSource,
+    output: Output,
+) -> None:
+    """Predict labels or decision values of the images of DATA, a line with the name of each."""
+    from widemargin.cli import images as commands
+
+    if what not in ("labels", "decision"):
+        raise UsageError(f"--output {what}: not one of labels, decision.")
+    commands.predict(data, model, out, what, source, output)
+
+
+@image_command("evaluate")
+def evaluate_images(*, data: ImageData, model: Model, source: ImageSource, output: Output) -> None:
+    """Compare predictions with the classes of the images of DATA."""
+    from widemargin.cli import images as commands
+
+    commands.evaluate(data, model, source, output)
+
+
+@image_command("explain")
+def explain_images(
+    *,
+    data: Annotated[Path, typer.Argument(help="One image, or a folder or archive of one")],
+    model: Model,
+    out: Annotated[
+        Path | None, typer.Argument(help="Picture, .png, .svg or .pdf (default: DATA's name, .png)")
+    ] = None,
+    class_label: Annotated[
+        str | None, option("--class", "Class to explain (default: the predicted one)")
+    ] = None,
+    source: ImageSource,
+    output: Output,
+) -> None:
+    """Draw over an image what spoke for its label, or against it."""
+    from widemargin.cli import images as commands
+
+    commands.explain(data, model, out, class_label, source, output)
 
 
 def main() -> None:

@@ -27,6 +27,7 @@ from widemargin.data.columns import matrix, of_model
 from widemargin.data.ranges import is_range_file
 from widemargin.errors import warn_user
 from widemargin.persistence import Header, read_header
+from widemargin.persistence.parts import OF_IMAGES
 from widemargin.resources import free_memory
 
 _MOST_DENSE = 4 << 30  # bytes
@@ -203,6 +204,8 @@ def load_model(path: Path, source: Source, *, calibrated: bool = False):
     model, header = load(path, max_bytes=most), read_header(path, max_bytes=most)
     if not hasattr(model, "predict"):
         raise UsageError(f"{path}: the factors of a scaling, not a model.")
+    if header.kinds[0] in OF_IMAGES:
+        raise UsageError(f"{path}: a model of images. Use widemargin images.")
     machine = machine_of(model)
     if source.jobs is not None and "n_jobs" in machine.get_params():
         machine.set_params(n_jobs=source.jobs)

@@ -123,15 +123,16 @@ class _Fit:
             facts["support vectors"] = len(machine.support_)
         print_result(facts, output)
         if interrupt.asked:
-            self._end_interrupted()
+            more = ", without probabilities" * self.options.probability + "."
+            if folder is not None:
+                more += f" The same command continues from {folder}."
+            end_interrupted(self.path, more)
 
-    def _end_interrupted(self) -> None:
-        without = ", without probabilities" * self.options.probability
-        text = f"interrupted: {self.path} is the model of the unfinished fit{without}."
-        if self.options.checkpoint is not None:
-            text += f" The same command continues from {self.options.checkpoint}."
-        print(text, file=sys.stderr)
-        raise typer.Exit(INTERRUPTED)
+
+def end_interrupted(path: Path, more: str = ".") -> None:
+    """Say after Ctrl-C what the model file holds, and exit."""
+    print(f"interrupted: {path} is the model of the unfinished fit{more}", file=sys.stderr)
+    raise typer.Exit(INTERRUPTED)
 
 
 @contextmanager

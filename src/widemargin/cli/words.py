@@ -7,7 +7,7 @@ import io
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -126,20 +126,32 @@ def read_config(path: Path | None, commands: Mapping[str, Mapping[str, Any]]) ->
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid TOML ({error}).") from None
     defaults: dict[str, dict] = {}
-    for command, table in content.items():
+    for command, table in _tables(content, commands):
         if command not in commands or not isinstance(table, dict):
             raise UsageError(
                 f"{path}: {command!r} is not a command. Write a table such as [train] for one of "
                 f"{', '.join(sorted(commands))}."
             )
-        defaults[command] = {}
+        place = defaults
+        for part in command.split():
+            place = place.setdefault(part, {})
         options = {word.lower(): option for word, option in commands[command].items()}
         for name, value in table.items():
             option = options.get(name.replace("_", "-").lower())
             if option is None:
                 raise UsageError(f"{path}: {command} has no option {name!r}.")
-            defaults[command][option.name] = _as_words(value, option)
+            place[option.name] = _as_words(value, option)
     return defaults
+
+
+def _tables(content: dict[str, Any], commands: Mapping) -> Iterator[tuple[str, Any]]:
+    """Yield commands and their tables; [images.train] is that of ``images train``."""
+    groups = {command.partition(" ")[0] for command in commands if " " in command}
+    for name, table in content.items():
+        if name in groups and isinstance(table, dict):
+            yield from ((f"{name} {inner}", own) for inner, own in table.items())
+        else:
+            yield name, table
 
 
 def _as_words(value: Any, option: Any):

@@ -46,8 +46,8 @@ from widemargin.persistence.parameters import (
 )
 from widemargin.persistence.parts import (
     PART_NAMES,
-    PARTS,
     check_finite,
+    is_part,
     pack_calibration,
     pack_features,
     pack_part,
@@ -85,8 +85,9 @@ def save(model, path, *, notes: dict | None = None) -> None:
     Parameters
     ----------
     model : AdditiveSVC, AdditiveSVR, KernelSVC, KernelSVR, or a Pipeline that ends in one of them
-        Or a `CalibratedSVC` of it.  The steps before are `TableEncoder`, and scikit-learn's
-        MinMaxScaler, MaxAbsScaler and StandardScaler; they can be saved without a machine too.
+        Or a `CalibratedSVC` of it.  The steps before are `TableEncoder`, scikit-learn's
+        MinMaxScaler, MaxAbsScaler and StandardScaler, and the features of images in
+        `widemargin.vision`; they can be saved without a machine too.
     path : path
         Written to a temporary file and renamed, so an older model there survives any accident.
         A model that `load` would refuse is not written.
@@ -174,7 +175,7 @@ def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     kind = type(model).__name__
     if type(model) is Pipeline:
         return _pack_pipeline(model)
-    if type(model) in PARTS:
+    if is_part(model):
         return pack_part(model)
     if kind not in _KINDS or type(model) is not _KINDS[kind].estimator:
         within = "; save its best_estimator_" if hasattr(model, "best_estimator_") else ""
@@ -208,7 +209,7 @@ def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
 def _pack_pipeline(pipeline: Pipeline) -> tuple[dict, dict[str, np.ndarray]]:
     for name, step in pipeline.steps:
         last = step is pipeline.steps[-1][1]
-        if not (last or type(step) in PARTS) or type(step) is Pipeline:
+        if not (last or is_part(step)) or type(step) is Pipeline:
             raise TypeError(
                 f"A saved Pipeline is made of {', '.join(PART_NAMES)} and then one of "
                 f"{', '.join(_KINDS)}; its step {name!r} is {type(step).__name__}"

@@ -27,13 +27,31 @@ SCALERS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
 OUTPUTS = ("default", "pandas", "polars")
 _DTYPES = ("float32", "float64")
 PARTS = (TableEncoder, *SCALERS)
-PART_NAMES = tuple(cls.__name__ for cls in PARTS)
+OF_IMAGES = ("BagOfVisualWords", "Centrist")  # of widemargin.vision, imported on first use
+PART_NAMES = (*(cls.__name__ for cls in PARTS), *OF_IMAGES)
 _MOST_FEATURES = 2**31 - 1
+
+
+def is_part(step: Any) -> bool:
+    """Whether this is a part that can be saved."""
+    return type(step) in PARTS or _is_of_images(step)
+
+
+def _is_of_images(step: Any) -> bool:
+    kind = type(step)
+    return kind.__name__ in OF_IMAGES and kind.__module__.startswith("widemargin.vision.")
 
 
 def pack_part(part: Any) -> tuple[dict, dict[str, np.ndarray]]:
     """Pack a fitted part of a pipeline."""
     check_is_fitted(part)
+    if _is_of_images(part):
+        from widemargin.vision.stored import pack_images
+
+        fields, arrays = pack_images(part)
+        check_finite(type(part).__name__, arrays)
+        kind = {"kind": type(part).__name__, "n_features": _width_after(part)}
+        return kind | {"own": fields}, arrays
     fields, arrays = (pack_encoder if type(part) is TableEncoder else pack_scaler)(part)
     check_finite(type(part).__name__, arrays)
     return {"kind": type(part).__name__, **pack_features(part), "own": fields}, arrays
@@ -67,6 +85,10 @@ def unpack_part(fields: Fields, arrays: Arrays) -> Any:
     """Unpack a part whose kind has been checked."""
     kind, d = fields.text("kind"), unpack_width(fields, arrays)
     inner = fields.inner("own")
+    if kind in OF_IMAGES:
+        from widemargin.vision.stored import unpack_images
+
+        return unpack_images(kind, inner, arrays, d)
     names = feature_names(fields, d) if fields.has("feature_names") else None
     if kind == TableEncoder.__name__:
         part = unpack_encoder(inner, arrays, d)
@@ -85,9 +107,13 @@ def unpack_width(fields: Fields, arrays: Arrays) -> int:
 
 
 def put_in_line(steps: list[tuple[str, Any]], fields: Fields) -> Pipeline:
-    """Return a pipeline of steps; check that their numbers of columns match."""
+    """Return a pipeline of steps; check that their numbers of columns match.
+
+    Features of images have no number of columns that they take, and come first.
+    """
     fit = all(
-        _width_after(before) == after.n_features_in_ for (_, before), (_, after) in pairwise(steps)
+        _width_after(before) == getattr(after, "n_features_in_", None)
+        for (_, before), (_, after) in pairwise(steps)
     )
     if not steps or not fit or len({name for name, _ in steps}) != len(steps):
         raise fields.fault(
@@ -103,6 +129,8 @@ def put_in_line(steps: list[tuple[str, Any]], fields: Fields) -> Pipeline:
 
 def _width_after(part: Any) -> int:
     """Return the number of columns that a part returns."""
+    if _is_of_images(part):
+        return part.pyramid_.n_windows * part.n_words_
     return part.columns_.n_features if type(part) is TableEncoder else part.n_features_in_
 
 

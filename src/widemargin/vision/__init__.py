@@ -2,6 +2,8 @@
 
 from widemargin.vision.centrist import Centrist
 from widemargin.vision.codebook import Codebook
+from widemargin.vision.explanation import ImageExplanation, explain_image
+from widemargin.vision.picture import plot_heat
 from widemargin.vision.pixels import ImageError, as_grey
 from widemargin.vision.pyramid import SpatialPyramid, Words
 from widemargin.vision.reading import Fault, Images, read_images
@@ -15,12 +17,15 @@ __all__ = [
     "DenseSIFT",
     "Fault",
     "ImageError",
+    "ImageExplanation",
     "Images",
     "Patches",
     "SpatialPyramid",
     "Words",
     "as_grey",
+    "explain_image",
     "icd_words",
+    "plot_heat",
     "pmsvm_words",
     "read_images",
 ]

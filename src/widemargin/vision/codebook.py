@@ -55,8 +55,8 @@ class Codebook(TransformerMixin, BaseEstimator):
         ``method="intersection"``.
     top_ : float
         Elements at least this large are at the highest level.
-    offset_ : ndarray of shape (n_words,)
-        Half of each word's squared norm.
+    half_norms_ : ndarray of shape (n_words,)
+        Half of the squared norm of each word.
     spread_ : float
         Mean squared distance of a descriptor to its word.
 
@@ -91,7 +91,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         check_number("n_words", self.n_words, low=1, high=1 << 20, integer=True)
         check_choice("method", self.method, METHODS)
         check_number("neighbours", self.neighbours, low=1, high=self.n_words, integer=True)
-        check_number("max_iter", self.max_iter, low=1, integer=True)
+        check_number("max_iter", self.max_iter, low=1, high=1 << 30, integer=True)
         check_n_jobs(self.n_jobs)
 
     def fit(self, patches, y=None):
@@ -134,7 +134,7 @@ class Codebook(TransformerMixin, BaseEstimator):
             random_state=rng,
         ).fit(X)
         self.centres_ = np.ascontiguousarray(kmeans.cluster_centers_, dtype=np.float32)
-        self.offset_ = 0.5 * (self.centres_**2).sum(axis=1)
+        self.half_norms_ = 0.5 * (self.centres_**2).sum(axis=1)
 
     def _fit_tables(self, X: np.ndarray, rng: np.random.RandomState) -> None:
         """Kernel k-means: words become means of their descriptors until none changes its word."""
@@ -163,7 +163,7 @@ class Codebook(TransformerMixin, BaseEstimator):
             at_least[j] = counts[:0:-1].cumsum(axis=0)[::-1] / np.maximum(n, 1)
         # k(x, mean) is the sum of these shares up to the level of x, in each element.
         self.tables_ = at_least.cumsum(axis=1).reshape(-1, self.n_words).astype(np.float32)
-        self.offset_ = 0.5 * (at_least**2).sum(axis=(0, 1))
+        self.half_norms_ = 0.5 * (at_least**2).sum(axis=(0, 1)).astype(np.float32)
 
     def _levels(self, X: np.ndarray) -> np.ndarray:
         scaled = X * np.float32((LEVELS - 1) / self.top_)
@@ -181,7 +181,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         scores : ndarray of shape (n, n_words), float32
         """
         if self.method == "kmeans":
-            return X @ self.centres_.T - self.offset_.astype(np.float32)
+            return X @ self.centres_.T - self.half_norms_
         levels = self._levels(X)
         element = np.flatnonzero(levels)
         level = levels.ravel()[element]
@@ -189,7 +189,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         column = element % X.shape[1] * (LEVELS - 1) + level - 1
         ones = np.ones(len(column), dtype=np.float32)
         codes = sp.csr_array((ones, column, start), shape=(len(X), len(self.tables_)))
-        return codes @ self.tables_ - self.offset_.astype(np.float32)
+        return codes @ self.tables_ - self.half_norms_
 
     def _squares(self, X: np.ndarray) -> np.ndarray:
         """Return each descriptor's squared norm, in the space of its method."""
@@ -223,7 +223,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         share : ndarray of shape (n, neighbours), or None
             Proportional to exp(-d²/spread) for the squared distance d²; None for one neighbour.
         """
-        check_is_fitted(self, "offset_")
+        check_is_fitted(self, "half_norms_")
         X, k = np.asarray(X, dtype=np.float32), self.neighbours
         scores = self.scores(X)
         if k == 1:
@@ -260,7 +260,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         -------
         words : list of Words
         """
-        check_is_fitted(self, "offset_")
+        check_is_fitted(self, "half_norms_")
         with one_blas_thread():
             return run_tasks(
                 lambda own, control: self.words_of(own), list(patches), Threads(self.n_jobs)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin.engine import Threads, run_tasks
 from widemargin.resources import one_blas_thread
 from widemargin.validation import check_n_jobs, check_number
-from widemargin.vision.pixels import ImageError, as_grey, reduced
+from widemargin.vision.pixels import LONGEST, ImageError, as_grey, reduced
 from widemargin.vision.pyramid import SpatialPyramid, Words
 
 
@@ -68,7 +68,7 @@ class WordCounter(TransformerMixin, BaseEstimator):
     def _begin(self) -> None:
         """Check the parameters and make the pyramid."""
         if self.longest_side is not None:
-            check_number("longest_side", self.longest_side, low=1, integer=True)
+            check_number("longest_side", self.longest_side, low=1, high=LONGEST, integer=True)
         self.pyramid_ = SpatialPyramid() if self.pyramid is None else self.pyramid
         self.pyramid_.check()
 

@@ -16,6 +16,8 @@ except ImportError:  # pragma: no cover
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 """Formats that are decoded; Pillow knows others, some of which start programs."""
 MAX_PIXELS = 1 << 25
+LONGEST = 1 << 16
+"""The longest side that images can be reduced to."""
 _SIXTEEN_BITS = 65535
 
 

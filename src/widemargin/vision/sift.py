@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from widemargin.validation import check_n_jobs, check_number
 from widemargin.vision.counting import in_threads
-from widemargin.vision.pixels import reduced
+from widemargin.vision.pixels import LONGEST, reduced
 
 CELLS, DIRECTIONS = 4, 8  # cells of a patch's side, directions
 LENGTH = CELLS * CELLS * DIRECTIONS
@@ -69,7 +69,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator):
 
     def check(self) -> None:
         """Raise if a parameter is wrong."""
-        check_number("step", self.step, low=1, integer=True)
+        check_number("step", self.step, low=1, high=1 << 16, integer=True)
         if not isinstance(self.sides, (list, tuple)) or not self.sides:
             raise TypeError(f"sides must be a list of whole numbers, got {self.sides!r}.")
         for side in self.sides:
@@ -77,7 +77,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator):
             if side % CELLS:
                 raise ValueError(f"sides={self.sides!r} must be multiples of {CELLS}.")
         if self.longest_side is not None:
-            check_number("longest_side", self.longest_side, low=1, integer=True)
+            check_number("longest_side", self.longest_side, low=1, high=LONGEST, integer=True)
         check_n_jobs(self.n_jobs)
 
     def fit(self, images, y=None):

@@ -1,0 +1,171 @@
+"""The options of the commands on images: how to read them, and which features to count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from widemargin.cli.options import MaxBytes, data_option, option
+from widemargin.cli.words import UsageError, numbers
+
+feature_option = partial(option, panel="Features")
+
+ImageData = Annotated[
+    Path,
+    typer.Argument(
+        help="A folder of class folders, a .tar or .zip of one, a .csv or .tsv with the columns "
+        "path and label, or one image"
+    ),
+]
+FEATURES = ("words", "icd-words", "pmsvm-words", "centrist")
+
+
+@dataclass(frozen=True)
+class ImageSource:
+    """How to read images, and with how many threads."""
+
+    inside: Annotated[
+        str | None, data_option("--inside", "Read this folder of DATA instead of all of it")
+    ] = None
+    on_error: Annotated[
+        str, data_option("--on-error", "raise (default) or skip: images that cannot be read")
+    ] = "raise"
+    max_pixels: Annotated[
+        int | None,
+        data_option("--max-pixels", "Refuse images of more pixels (default: 33554432)", min=1),
+    ] = None
+    max_bytes: MaxBytes = None
+    jobs: Annotated[int, option("-j", "--jobs", "Threads; -1 is all")] = -1
+
+    def __post_init__(self) -> None:
+        if self.on_error not in ("raise", "skip"):
+            raise UsageError(f"--on-error {self.on_error}: not one of raise, skip.")
+        if self.jobs == 0:
+            raise UsageError("--jobs 0: write a positive number, or -1 for all.")
+
+    def read(self, path: Path):
+        """Return the images of a path."""
+        from widemargin.vision import read_images
+
+        limit = {} if self.max_pixels is None else {"max_pixels": self.max_pixels}
+        return read_images(
+            path,
+            inside=self.inside,
+            on_error=self.on_error,
+            max_bytes=self.max_bytes,
+            n_jobs=self.jobs,
+            **limit,
+        )
+
+
+@dataclass(frozen=True)
+class Features:
+    """What to count in images; None is the default of the features."""
+
+    features: Annotated[
+        str,
+        feature_option(
+            "--features",
+            "words (default: 200 of k-means on patches of 16 pixels, every 8), icd-words, "
+            "pmsvm-words (the papers' settings), or centrist (no codebook)",
+        ),
+    ] = "words"
+    words: Annotated[int | None, feature_option("--words", "Words of the codebook", min=1)] = None
+    codebook: Annotated[
+        str | None, feature_option("--codebook", "kmeans (default) or intersection")
+    ] = None
+    neighbours: Annotated[
+        int | None, feature_option("--neighbours", "Words that share a patch (default: 1)", min=1)
+    ] = None
+    step: Annotated[
+        int | None, feature_option("--step", "Pixels between patches (default: 8)", min=1)
+    ] = None
+    sides: Annotated[
+        str | None,
+        feature_option("--sides", "Sides of patches, separated by commas (default: 16)"),
+    ] = None
+    levels: Annotated[
+        str | None, feature_option("--levels", "Levels of the pyramid (default: 1,2,4)")
+    ] = None
+    overlap: Annotated[
+        bool | None,
+        feature_option("--overlap/--no-overlap", "Windows between blocks too (default)"),
+    ] = None
+    shares: Annotated[
+        bool | None, feature_option("--shares/--counts", "Shares of windows instead of counts")
+    ] = None
+    longest_side: Annotated[
+        int | None,
+        feature_option(
+            "--longest-side", "Reduce larger images (default: 300; centrist: as they are)", min=1
+        ),
+    ] = None
+    sample_size: Annotated[
+        int | None,
+        feature_option("--sample-size", "Patches for the codebook (default: 100000)", min=1),
+    ] = None
+
+    def make(self, seed: int | None, jobs: int) -> Any:
+        """Return unfitted features."""
+        from widemargin.vision import Centrist, SpatialPyramid
+
+        if self.features not in FEATURES:
+            raise UsageError(f"--features {self.features}: not one of {', '.join(FEATURES)}.")
+        if self.features != "centrist":
+            return self._make_words(seed, jobs)
+        own = ("features", "levels", "overlap", "shares", "longest_side")
+        for name, value in vars(self).items():
+            if value is not None and name not in own:
+                raise UsageError(
+                    f"--{name.replace('_', '-')} cannot be combined with --features centrist."
+                )
+        pyramid = SpatialPyramid().set_params(**self._pyramid())
+        return Centrist(pyramid, longest_side=self.longest_side, n_jobs=jobs)
+
+    def _make_words(self, seed: int | None, jobs: int) -> Any:
+        from widemargin.vision import (
+            BagOfVisualWords,
+            Codebook,
+            DenseSIFT,
+            SpatialPyramid,
+            icd_words,
+            pmsvm_words,
+        )
+
+        presets = {"icd-words": icd_words, "pmsvm-words": pmsvm_words}
+        plain = partial(BagOfVisualWords, DenseSIFT(), Codebook(), SpatialPyramid())
+        given = {
+            "codebook__n_words": self.words,
+            "codebook__method": self.codebook,
+            "codebook__neighbours": self.neighbours,
+            "features__step": self.step,
+            "features__sides": self._whole("sides"),
+            "features__longest_side": self.longest_side,
+            "sample_size": self.sample_size,
+            **{f"pyramid__{name}": value for name, value in self._pyramid().items()},
+        }
+        changes = {name: value for name, value in given.items() if value is not None}
+        bag = presets.get(self.features, plain)()
+        return bag.set_params(codebook__random_state=seed, n_jobs=jobs, **changes)
+
+    def _pyramid(self) -> dict[str, Any]:
+        given = {
+            "levels": self._whole("levels"),
+            "overlap": self.overlap,
+            "shares": self.shares,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _whole(self, name: str) -> tuple[int, ...] | None:
+        """Parse a list of whole numbers."""
+        words = getattr(self, name)
+        if words is None:
+            return None
+        found = numbers(words, f"--{name}")
+        if any(value != int(value) for value in found):
+            raise UsageError(f"--{name} {words}: write whole numbers.")
+        return tuple(int(value) for value in found)
