@@ -1,4 +1,5 @@
-// The free intercept b of a machine: the multiplier of sum_i sign_i alpha_i = 0.
+// The free intercept b of a machine: the multiplier of sum_i sign_i alpha_i = total, which is 0 but
+// for one class.
 //
 // At a fixed b the variables have no constraint but their bounds, b is a linear term of the box
 // problem, and moving it costs one addition per variable.  The dual objective as a function of b is
@@ -54,9 +55,11 @@ class Offset {
   bool is_kept() const { return kept_; }
   void keep() { kept_ = present_; }
 
-  // The sum of sign * alpha over variables that are not in the active set.
-  void set_rest(double rest) {
-    rest_ = rest;
+  // The sum of sign * alpha over variables that are not in the active set, and what the whole sum
+  // has to be.
+  void set_rest(double rest, double total) {
+    rest_ = rest - total;
+    total_ = total;
     last_value_ = last_sum_ = std::numeric_limits<double>::quiet_NaN();
     above_ = below_ = Side();
   }
@@ -71,7 +74,7 @@ class Offset {
   // What a certificate loses if the constraint is missed.  P(b') >= D - (b' - b) sum for every b',
   // and at the optimum w of the primal P, |b'| <= 1 + |w| max |x| <= 1 + sqrt(2 P k).  Of two-sided
   // variables, b' is among the places where losses begin at the optimum, and the move from here to
-  // there is no longer than sqrt(2 P).
+  // there is no longer than sqrt(2 P); nor is it where the sum is another one than 0.
   double slack(const VariablesArg& v, double primal) const {
     if (!present_) return 0;
     double most = 0, far = v.two_sided() ? 0 : 1 + std::abs(value_);
@@ -80,8 +83,13 @@ class Offset {
       most = std::max(most, v.diagonal[i]);
       if (v.two_sided()) far = std::max(far, std::max(std::abs(g), std::abs(v.turn - g)));
     }
-    return std::abs(missed(v)) * (far + std::sqrt(2 * std::max(primal, 0.0) * most));
+    const double reach = far + std::sqrt(2 * std::max(primal, 0.0) * most);
+    return std::abs(missed(v)) * (total_ != 0 ? 2 * reach : reach);
   }
+
+  // By how much the dual objective has changed while the intercept was kept, since the last call:
+  // not at all, unless the sum is to be another one than 0.
+  double take_drift() { return std::exchange(drift_, 0); }
 
   // Whether variables must meet the constraint now, near the end of a descent.
   bool must_be_met(const VariablesArg& v, double gap, double primal, double aim) {
@@ -124,7 +132,7 @@ class Offset {
   // have variables that can give and variables that can take.
   void centre(const VariablesArg& v) {
     const Band band = band_of(v);
-    if (band.is_finite()) by(v, band.middle());
+    if (band.is_finite()) drift(v, band.middle());
   }
 
   // Moves to where the loss is least, in the middle where many places are; the variables stay.
@@ -156,9 +164,9 @@ class Offset {
     const double enough = 1e-12 * size;
     const std::size_t k = first_rising(edges, slope, enough);
     if (k + 1 < edges.size() && slope <= enough)
-      by(v, 0.5 * (edges[k].first + edges[k + 1].first));
+      drift(v, 0.5 * (edges[k].first + edges[k + 1].first));
     else if (k < edges.size())
-      by(v, edges[k].first);
+      drift(v, edges[k].first);
     double gap = 0;
     for (std::int64_t i = 0; i < v.n; ++i)
       gap += gap_term(v.alpha[i], v.gradient[i], v.upper[i], v.turn);
@@ -203,10 +211,15 @@ class Offset {
   }
 
   double by(const VariablesArg& v, double step) {
-    const double change = -step * missed(v);
+    const double change = -step * (missed(v) + total_);
     for (std::int64_t i = 0; i < v.n; ++i) v.gradient[i] += step * v.sign[i];
     value_ += step;
     return change;
+  }
+
+  void drift(const VariablesArg& v, double step) {
+    const double change = by(v, step);
+    if (total_ != 0) drift_ += change;
   }
 
   // The step after which the constraint would hold, if every variable answered alone: a root of a
@@ -241,7 +254,7 @@ class Offset {
   }
 
   bool present_ = false, kept_ = false;
-  double value_ = 0, rest_ = 0;
+  double value_ = 0, rest_ = 0, total_ = 0, drift_ = 0;  // rest_: less the total
   double last_value_ = std::numeric_limits<double>::quiet_NaN(), last_sum_ = last_value_;
   Side above_, below_;
   double gap_ = std::numeric_limits<double>::infinity();
