@@ -100,8 +100,10 @@ class Offset {
   // What the aim leaves for the gap.
   double less_slack(double aim) const { return present_ ? (1 - kSlack) * aim : aim; }
 
-  // Whether enough has happened since the last move; counts a step.
+  // Whether enough has happened since the last move; counts a step.  Where zeros miss the constraint,
+  // they say nothing about the intercept.
   bool is_due(double gap) {
+    if (total_ != 0 && std::isinf(gap_)) gap_ = gap;
     const bool due = present_ && !kept_ && (++steps_ > kSteps || gap <= kHalved * gap_);
     if (due) gap_ = gap, steps_ = 0;
     return due;
@@ -111,7 +113,9 @@ class Offset {
   // than the diagonal of Q would, nor beyond a place where the sum had the other sign.  Returns the
   // change of the dual objective.
   double move(const VariablesArg& v) {
-    const double off = missed(v), first = diagonal_root(v), most = kBold * std::abs(first);
+    const double off = missed(v);
+    if (room(v, off) < std::abs(off)) return 0;  // at no intercept would they meet it
+    const double first = diagonal_root(v), most = kBold * std::abs(first);
     Side &here = off > 0 ? above_ : below_, &other = off > 0 ? below_ : above_;
     if (off != 0) here = {value_, 0};  // zero variables say nothing
     other.age += 1;
@@ -119,9 +123,9 @@ class Offset {
     double step = -off / slope;
     if (!(slope < 0)) step = first;  // also where there was no last time
     step = std::min(std::max(step, -most), most);
-    const double room = other.value - value_;
-    const bool bounded = other.age <= kForgotten && room * off > 0;
-    if (bounded && (!(std::abs(step) < 0.9 * std::abs(room)) || other.age > 2)) step = 0.5 * room;
+    const double ahead = other.value - value_;
+    const bool bounded = other.age <= kForgotten && ahead * off > 0;
+    if (bounded && (!(std::abs(step) < 0.9 * std::abs(ahead)) || other.age > 2)) step = 0.5 * ahead;
     if (++n_moves_ >= kMoves) keep();
     last_value_ = value_;
     last_sum_ = off;
@@ -215,6 +219,14 @@ class Offset {
     for (std::int64_t i = 0; i < v.n; ++i) v.gradient[i] += step * v.sign[i];
     value_ += step;
     return change;
+  }
+
+  // How far the sum can move towards the constraint.
+  static double room(const VariablesArg& v, double off) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < v.n; ++i)
+      sum += v.sign[i] * off < 0 ? v.upper[i] - v.alpha[i] : v.alpha[i] - v.lower(i);
+    return sum;
   }
 
   void drift(const VariablesArg& v, double step) {

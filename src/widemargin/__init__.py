@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from widemargin import papers
     from widemargin.additive import AdditiveMap, AdditiveSVC, BlockStore, PowerMean
     from widemargin.data import read, stream
-    from widemargin.kernel import KernelSVC, KernelSVR
+    from widemargin.kernel import KernelSVC, KernelSVR, OneClassSVM
     from widemargin.model_report import write_report
     from widemargin.pairs import missed_pairs
     from widemargin.persistence import load, save
@@ -24,6 +24,7 @@ _HOMES = {
     "BlockStore": "widemargin.additive",
     "KernelSVC": "widemargin.kernel",
     "KernelSVR": "widemargin.kernel",
+    "OneClassSVM": "widemargin.kernel",
     "PowerMean": "widemargin.additive",
     "TableEncoder": "widemargin.table_encoder",
     "explain": "widemargin.terms",
@@ -43,6 +44,7 @@ __all__ = [
     "BlockStore",
     "KernelSVC",
     "KernelSVR",
+    "OneClassSVM",
     "PowerMean",
     "TableEncoder",
     "__version__",

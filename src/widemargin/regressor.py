@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from widemargin.errors import Message, Parameter, warn_user
 from widemargin.multiclass import Numbers, Targets
-from widemargin.validation import sample_weights
+from widemargin.validation import sample_weights, weighted_quantile
 
 LARGEST = 1e150  # target whose square double precision can still add up
 
@@ -59,7 +59,7 @@ class MarginRegressor(RegressorMixin):
         for k, own in enumerate(y.T):
             self._check_spread(own, k if several else None)
             if self._is_centred():
-                centre[k] = _weighted_median(own, weight)
+                centre[k] = weighted_quantile(own, weight, 0.5)
             scale[k] = _scale(np.abs(own - centre[k]), weight)
         coding = Numbers(centre, scale, several)
         label = np.zeros(len(y), dtype=np.int32)
@@ -78,8 +78,8 @@ class MarginRegressor(RegressorMixin):
         if low < high and max(high - middle, middle - low) <= self.epsilon:
             warn_user(
                 Message(
-                    "{epsilon} lets every error pass: all targets{own} are that near to {middle:g}, "
-                    "and every prediction is the same. Decrease it.",
+                    "{epsilon} lets every error pass: all targets{own} are that near to "
+                    "{middle:g}, and every prediction is the same. Decrease it.",
                     epsilon=Parameter("epsilon", self.epsilon),
                     own=own,
                     middle=middle,
@@ -118,15 +118,8 @@ def _shown(value) -> str:
     return f"{value.item() if isinstance(value, np.generic) else value!r:.40}"
 
 
-def _weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
-    """Return a value with at most half of the weight on either side; the middle of two."""
-    order = np.argsort(values, kind="stable")
-    total = np.cumsum(weight[order])
-    at = np.searchsorted(total, 0.5 * total[-1] * np.array([1 - 1e-12, 1 + 1e-12]))
-    return float(values[order[np.minimum(at, len(order) - 1)]].mean())
-
-
 def _scale(distance: np.ndarray, weight: np.ndarray) -> float:
     """Return a typical distance as a power of 2, so that dividing by it rounds nothing."""
-    typical = _weighted_median(distance, weight) or float(np.average(distance, weights=weight))
+    typical = weighted_quantile(distance, weight, 0.5)
+    typical = typical or float(np.average(distance, weights=weight))
     return float(2.0 ** np.clip(np.round(np.log2(typical)), -300, 300)) if typical > 0 else 1.0

@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from widemargin import AdditiveSVC, KernelSVC, KernelSVR, load, papers, save
+from widemargin import AdditiveSVC, KernelSVC, KernelSVR, OneClassSVM, load, papers, save
 from widemargin.persistence.container import write_sealed
 
 from .cases import PLAIN, Case, classes, encoded, mostly_zero, rows, table
@@ -73,6 +73,7 @@ DAMAGED: dict[str, Callable[[], Case]] = {
         KernelSVC("precomputed", max_iter=3, **PLAIN, early=1, branching=2), rbf_kernel(_TINY_X)
     ),
     "numbers": lambda: Case(KernelSVR(max_iter=3), _TINY_X, _TINY_X[:, 0]),
+    "one class": lambda: Case(OneClassSVM(max_iter=9), _TINY_X, None),
     "pipeline": lambda: _tiny(make_pipeline(MinMaxScaler(clip=True), KernelSVC(max_iter=3))),
     "columns": lambda: Case(
         AdditiveSVC("chi2", missing="learn", categorical_features=[0], **_TINY),

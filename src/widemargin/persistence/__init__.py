@@ -16,6 +16,7 @@ from widemargin.calibration import uncalibrated
 from widemargin.classifier import MarginClassifier
 from widemargin.kernel.estimator import KernelSVC
 from widemargin.kernel.machine import KernelMachine
+from widemargin.kernel.one_class import OneClassSVM
 from widemargin.kernel.regression import KernelSVR
 from widemargin.libsvm import is_foreign, load_foreign
 from widemargin.machine import Machine
@@ -55,7 +56,6 @@ from widemargin.persistence.parts import (
     unpack_part,
     unpack_width,
 )
-from widemargin.regressor import MarginRegressor
 
 __all__ = ["Header", "MissingKernelError", "load", "read_header", "save"]
 
@@ -73,6 +73,7 @@ _KINDS = {
     "AdditiveSVC": _Kind(AdditiveSVC, pack_additive, unpack_additive, "violation"),
     "KernelSVC": _Kind(KernelSVC, pack_kernel, unpack_kernel, "dual_objective"),
     "KernelSVR": _Kind(KernelSVR, pack_kernel, unpack_kernel, "dual_objective"),
+    "OneClassSVM": _Kind(OneClassSVM, pack_kernel, unpack_kernel, "dual_objective"),
 }
 
 
@@ -81,7 +82,7 @@ def save(model, path, *, notes: dict | None = None) -> None:
 
     Parameters
     ----------
-    model : AdditiveSVC, KernelSVC, KernelSVR, or a Pipeline of preparations and one of them
+    model : AdditiveSVC, KernelSVC, KernelSVR, OneClassSVM, or a Pipeline of preparations and one of them
         Or scikit-learn's ``CalibratedClassifierCV(model, ensemble=False)`` around it.  Preparations
         are `TableEncoder`, and scikit-learn's MinMaxScaler, MaxAbsScaler and StandardScaler; they
         can be saved without a machine too.
@@ -131,7 +132,7 @@ def load(path, *, kernel: Callable | None = None, max_bytes: int | None = None):
 
     Returns
     -------
-    AdditiveSVC, KernelSVC, KernelSVR, Pipeline, CalibratedClassifierCV or scaler
+    AdditiveSVC, KernelSVC, KernelSVR, OneClassSVM, Pipeline, CalibratedClassifierCV or scaler
         Ready to predict; for LIBSVM's and LIBLINEAR's text models a `LibsvmSVC` or
         `LiblinearClassifier`, which predict as those programs do.
 
@@ -186,7 +187,7 @@ def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
 def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     check_is_fitted(model, "model_")
     own, arrays = _KINDS[kind].pack(model)
-    if isinstance(model, MarginRegressor):
+    if isinstance(model.coding_, Numbers):
         own["several"] = model.coding_.several
         arrays |= {"target_centre": model.coding_.centre, "target_scale": model.coding_.scale}
     training, measured = pack_record(model.fit_record_, _KINDS[kind].measure)
@@ -245,7 +246,7 @@ def _unpack_machine(kind: str, fields: Fields, arrays: Arrays, kernel: Callable 
     if fields.has("label_name"):
         model.label_name_ = fields.text("label_name")
     own = fields.inner("own")
-    if issubclass(cls, MarginRegressor):
+    if not hasattr(model, "coding_"):
         model.coding_ = _unpack_numbers(own, arrays)
     model.fit_record_ = unpack_record(fields.inner("training"), own, measure)
     unpack(model, own, arrays)

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import sklearn.svm
 
 from widemargin.sklearn.linear_svc import LinearSVC
+from widemargin.sklearn.one_class import OneClassSVM
 from widemargin.sklearn.svc import SVC
 from widemargin.sklearn.svr import SVR
 
-_OURS = {"SVC": SVC, "SVR": SVR, "LinearSVC": LinearSVC}
+_OURS = {"SVC": SVC, "SVR": SVR, "LinearSVC": LinearSVC, "OneClassSVM": OneClassSVM}
 _THEIRS = {name: getattr(sklearn.svm, name) for name in _OURS}
 
 
