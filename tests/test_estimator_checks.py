@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
         KernelSVC("laplacian", tol=1e-13),
         KernelSVR(tol=1e-13),
         KernelSVR("linear", fit_intercept=False, tol=1e-13),
-        OneClassSVM(tol=1e-12),
+        OneClassSVM(tol=1e-15),
         AdditiveMap("chi2"),
         AdditiveMap(),
     ]

@@ -25,6 +25,7 @@ from widemargin.validation import check_number, sample_weights, weighted_quantil
 
 SAMPLE = 1000  # rows that tell the margin before the fit
 ROUGHLY = 1e-2  # relative gap of their problem
+NEAR = 1e-6  # of the offset: decision values of rows on the boundary
 SCORED = 10_000  # rows that tell the margin of an early model
 
 
@@ -230,6 +231,8 @@ class OneClassSVM(SvcAttributes, OutlierMixin, KernelParameters):
     def decision_function(self, X):
         """How far each row's score is above the offset: negative for rows unlike the others.
 
+        Within 1e-6 of the offset, where free support vectors are but for rounding, it is 0.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
@@ -241,10 +244,13 @@ class OneClassSVM(SvcAttributes, OutlierMixin, KernelParameters):
         decision : ndarray of shape (n_samples,)
         """
         check_is_fitted(self, "model_")
-        coding = self.coding_
+        near = NEAR * float(np.abs(self.offset_[0]))
+
+        def above(outputs: np.ndarray) -> np.ndarray:
+            return np.where(np.abs(outputs[:, 0]) <= near, 0.0, outputs[:, 0])
 
         def numbers(model, rows, host: Host) -> np.ndarray:
-            return model.in_double().decision(rows, host, coding.scores)
+            return model.in_double().decision(rows, host, above)
 
         return self._of_rows(X, numbers)
 
@@ -253,8 +259,8 @@ class OneClassSVM(SvcAttributes, OutlierMixin, KernelParameters):
         return self.decision_function(X) + self.offset_
 
     def predict(self, X):
-        """1 for rows like the training rows, -1 for others."""
-        return np.where(self.decision_function(X) > 0, 1, -1)
+        """1 for rows like the training rows, those on the boundary included; -1 for others."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
 
 
 def _one_class(upper: np.ndarray, total: float) -> Variables:
