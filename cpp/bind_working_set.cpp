@@ -153,7 +153,8 @@ class WorkingSet {
   double less_slack(double aim) const { return offset_.less_slack(aim); }
   bool is_due(double gap) { return offset_.is_due(gap); }
   double move_offset() { return offset_.move(arg_); }
-  void set_rest(double rest) { offset_.set_rest(rest); }
+  void set_rest(double rest, double total) { offset_.set_rest(rest, total); }
+  double take_drift() { return offset_.take_drift(); }
 
   bool must_be_met(double gap, double primal, double aim) {
     return offset_.must_be_met(arg_, gap, primal, aim);
@@ -391,8 +392,10 @@ void bind_working_set(nb::module_& m) {
            "Meet it; the variables that were changed, and sign times their changes.")
       .def("less_slack", &WorkingSet::less_slack, "aim"_a,
            "What an aim leaves for the gap, when the constraint has had its share.")
-      .def("set_rest", &WorkingSet::set_rest, "rest"_a,
-           "Say what other variables add to the constraint.")
+      .def("set_rest", &WorkingSet::set_rest, "rest"_a, "total"_a = 0.0,
+           "Say what other variables add to the constraint, and what the sum has to be.")
+      .def("take_drift", &WorkingSet::take_drift,
+           "By how much the dual objective has changed with an intercept that is kept.")
       .def("minimise", &WorkingSet::minimise, "pool"_a, "slots"_a, "block"_a, "starts"_a, "tol"_a,
            "q"_a.noconvert(), "coef"_a.noconvert(), "team"_a.none(),
            "Minimise over working sets side by side, each from a start to the next in the block; "

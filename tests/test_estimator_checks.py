@@ -9,7 +9,15 @@ ConvergenceWarning is right, and let pass here.
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from widemargin import AdditiveMap, AdditiveSVC, AdditiveSVR, KernelSVC, KernelSVR, PowerMean
+from widemargin import (
+    AdditiveMap,
+    AdditiveSVC,
+    AdditiveSVR,
+    KernelSVC,
+    KernelSVR,
+    OneClassSVM,
+    PowerMean,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -30,6 +38,7 @@ pytestmark = pytest.mark.slow
         KernelSVC("laplacian", tol=1e-13),
         KernelSVR(tol=1e-13),
         KernelSVR("linear", fit_intercept=False, tol=1e-13),
+        OneClassSVM(tol=1e-15),
         AdditiveMap("chi2"),
         AdditiveMap(),
     ]

@@ -100,12 +100,16 @@ class Descent {
         dual += offset_.move(v_);
         chosen = select(limits.size);
       }
+      dual += offset_.take_drift();
       Descended found{dual, chosen.gap, step, {}};
       const double primal = std::max(dual + chosen.gap, std::numeric_limits<double>::min());
       const double aim = limits.tol * primal;
       const bool missed = offset_.must_be_met(v_, chosen.gap, primal, aim);
       const bool close = chosen.gap <= offset_.less_slack(aim) && !missed;
-      if (close && offset_.present()) offset_.settle(v_);
+      if (close && offset_.present()) {
+        offset_.settle(v_);
+        found.dual += offset_.take_drift();
+      }
       if (close || step == limits.max_steps) return found;
       double gain = 0;
       if (missed) {
@@ -151,6 +155,7 @@ class Descent {
       }
     Measured found{0, 0, 0, kept_.ask(support, loops_)};
     if (!found.missing.empty()) return found;
+    offset_.take_drift();  // it is in the new objective
     const double b = offset_.value();
     for (std::int64_t i = 0; i < v_.n; ++i) v_.gradient[i] = linear[i] + b * v_.sign[i];
     add(support, coef.data());

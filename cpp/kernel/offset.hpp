@@ -1,4 +1,5 @@
-// The free intercept b of a machine: the multiplier of sum_i sign_i alpha_i = 0.
+// The free intercept b of a machine: the multiplier of sum_i sign_i alpha_i = total, which is 0 but
+// for one class.
 //
 // At a fixed b the variables have no constraint but their bounds, b is a linear term of the box
 // problem, and moving it costs one addition per variable.  The dual objective as a function of b is
@@ -54,9 +55,11 @@ class Offset {
   bool is_kept() const { return kept_; }
   void keep() { kept_ = present_; }
 
-  // The sum of sign * alpha over variables that are not in the active set.
-  void set_rest(double rest) {
-    rest_ = rest;
+  // The sum of sign * alpha over variables that are not in the active set, and what the whole sum
+  // has to be.
+  void set_rest(double rest, double total) {
+    rest_ = rest - total;
+    total_ = total;
     left_ = 0;
     last_value_ = last_sum_ = std::numeric_limits<double>::quiet_NaN();
     above_ = below_ = Side();
@@ -72,7 +75,7 @@ class Offset {
   // What a certificate loses if the constraint is missed.  P(b') >= D - (b' - b) sum for every b',
   // and at the optimum w of the primal P, |b'| <= 1 + |w| max |x| <= 1 + sqrt(2 P k).  Of two-sided
   // variables, b' is among the places where losses begin at the optimum, and the move from here to
-  // there is no longer than sqrt(2 P).
+  // there is no longer than sqrt(2 P); nor is it where the sum is another one than 0.
   double slack(const VariablesArg& v, double primal) const {
     if (!present_) return 0;
     double most = 0, far = v.two_sided() ? 0 : 1 + std::abs(value_);
@@ -81,8 +84,13 @@ class Offset {
       most = std::max(most, v.diagonal[i]);
       if (v.two_sided()) far = std::max(far, std::max(std::abs(g), std::abs(v.turn - g)));
     }
-    return std::abs(missed(v)) * (far + std::sqrt(2 * std::max(primal, 0.0) * most));
+    const double reach = far + std::sqrt(2 * std::max(primal, 0.0) * most);
+    return std::abs(missed(v)) * (total_ != 0 ? 2 * reach : reach);
   }
+
+  // By how much the dual objective has changed while the intercept was kept, since the last call:
+  // not at all, unless the sum is to be another one than 0.
+  double take_drift() { return std::exchange(drift_, 0); }
 
   // Whether variables must meet the constraint now, near the end of a descent.
   bool must_be_met(const VariablesArg& v, double gap, double primal, double aim) {
@@ -97,8 +105,10 @@ class Offset {
   // What the aim leaves for the gap.
   double less_slack(double aim) const { return present_ ? (1 - kSlack) * aim : aim; }
 
-  // Whether enough has happened since the last move; counts a step.
+  // Whether enough has happened since the last move; counts a step.  Where zeros miss the constraint,
+  // they say nothing about the intercept.
   bool is_due(double gap) {
+    if (total_ != 0 && std::isinf(gap_)) gap_ = gap;
     const bool due = present_ && !kept_ && (++steps_ > kSteps || gap <= kHalved * gap_);
     if (due) gap_ = gap, steps_ = 0;
     return due;
@@ -108,7 +118,9 @@ class Offset {
   // than the diagonal of Q would, nor beyond a place where the sum had the other sign.  Returns the
   // change of the dual objective.
   double move(const VariablesArg& v) {
-    const double off = missed(v), first = diagonal_root(v), most = kBold * std::abs(first);
+    const double off = missed(v);
+    if (room(v, off) < std::abs(off)) return 0;  // at no intercept would they meet it
+    const double first = diagonal_root(v), most = kBold * std::abs(first);
     Side &here = off > 0 ? above_ : below_, &other = off > 0 ? below_ : above_;
     if (off != 0) here = {value_, 0};  // zero variables say nothing
     other.age += 1;
@@ -116,9 +128,9 @@ class Offset {
     double step = -off / slope;
     if (!(slope < 0)) step = first;  // also where there was no last time
     step = std::min(std::max(step, -most), most);
-    const double room = other.value - value_;
-    const bool bounded = other.age <= kForgotten && room * off > 0;
-    if (bounded && (!(std::abs(step) < 0.9 * std::abs(room)) || other.age > 2)) step = 0.5 * room;
+    const double ahead = other.value - value_;
+    const bool bounded = other.age <= kForgotten && ahead * off > 0;
+    if (bounded && (!(std::abs(step) < 0.9 * std::abs(ahead)) || other.age > 2)) step = 0.5 * ahead;
     if (++n_moves_ >= kMoves) keep();
     last_value_ = value_;
     last_sum_ = off;
@@ -129,7 +141,7 @@ class Offset {
   // have variables that can give and variables that can take.
   void centre(const VariablesArg& v) {
     const Band band = band_of(v);
-    if (band.is_finite()) by(v, band.middle());
+    if (band.is_finite()) drift(v, band.middle());
   }
 
   // Moves to where the loss is least, in the middle where many places are; the variables stay.
@@ -161,9 +173,9 @@ class Offset {
     const double enough = 1e-12 * size;
     const std::size_t k = first_rising(edges, slope, enough);
     if (k + 1 < edges.size() && slope <= enough)
-      by(v, 0.5 * (edges[k].first + edges[k + 1].first));
+      drift(v, 0.5 * (edges[k].first + edges[k + 1].first));
     else if (k < edges.size())
-      by(v, edges[k].first);
+      drift(v, edges[k].first);
     double gap = 0;
     for (std::int64_t i = 0; i < v.n; ++i)
       gap += gap_term(v.alpha[i], v.gradient[i], v.upper[i], v.turn);
@@ -208,10 +220,23 @@ class Offset {
   }
 
   double by(const VariablesArg& v, double step) {
-    const double change = -step * missed(v);
+    const double change = -step * (missed(v) + total_);
     for (std::int64_t i = 0; i < v.n; ++i) v.gradient[i] += step * v.sign[i];
     value_ += step;
     return change;
+  }
+
+  // How far the sum can move towards the constraint.
+  static double room(const VariablesArg& v, double off) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < v.n; ++i)
+      sum += v.sign[i] * off < 0 ? v.upper[i] - v.alpha[i] : v.alpha[i] - v.lower(i);
+    return sum;
+  }
+
+  void drift(const VariablesArg& v, double step) {
+    const double change = by(v, step);
+    if (total_ != 0) drift_ += change;
   }
 
   // The step after which the constraint would hold, if every variable answered alone: a root of a
@@ -246,7 +271,7 @@ class Offset {
   }
 
   bool present_ = false, kept_ = false;
-  double value_ = 0, rest_ = 0, left_ = 0;
+  double value_ = 0, rest_ = 0, total_ = 0, drift_ = 0, left_ = 0;  // rest_: less the total
   double last_value_ = std::numeric_limits<double>::quiet_NaN(), last_sum_ = last_value_;
   Side above_, below_;
   double gap_ = std::numeric_limits<double>::infinity();

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from widemargin.additive import AdditiveMap, AdditiveSVC, AdditiveSVR, BlockStore, PowerMean
     from widemargin.calibration import CalibratedSVC
     from widemargin.data import read, stream
-    from widemargin.kernel import KernelSVC, KernelSVR
+    from widemargin.kernel import KernelSVC, KernelSVR, OneClassSVM
     from widemargin.model_report import write_report
     from widemargin.pairs import missed_pairs
     from widemargin.persistence import load, save
@@ -27,6 +27,7 @@ _HOMES = {
     "CalibratedSVC": "widemargin.calibration",
     "KernelSVC": "widemargin.kernel",
     "KernelSVR": "widemargin.kernel",
+    "OneClassSVM": "widemargin.kernel",
     "PowerMean": "widemargin.additive",
     "TableEncoder": "widemargin.table_encoder",
     "explain": "widemargin.terms",
@@ -48,6 +49,7 @@ __all__ = [
     "CalibratedSVC",
     "KernelSVC",
     "KernelSVR",
+    "OneClassSVM",
     "PowerMean",
     "TableEncoder",
     "__version__",

@@ -271,7 +271,7 @@ class Targets:
     @property
     def unit(self) -> float:
         """What C is divided by, at least: the scale of numbers, 1 for classes."""
-        return 1.0 if self.value is None else float(self.coding.scale.min())
+        return float(self.coding.scale.min()) if isinstance(self.coding, Numbers) else 1.0
 
 
 def plain_labels(classes: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from widemargin.errors import Message, Parameter, warn_user
 from widemargin.multiclass import Numbers, Targets
-from widemargin.validation import sample_weights
+from widemargin.validation import sample_weights, weighted_quantile
 
 LARGEST = 1e150  # target whose square double precision can still add up
 
@@ -59,7 +59,7 @@ class MarginRegressor(RegressorMixin):
         for k, own in enumerate(y.T):
             self._check_spread(own, k if several else None)
             if self._is_centred():
-                centre[k] = _weighted_median(own, weight)
+                centre[k] = weighted_quantile(own, weight, 0.5)
             typical[k] = _typical(np.abs(own - centre[k]), weight)
         coding = Numbers(centre, self._scale(typical), several)
         label = np.zeros(len(y), dtype=np.int32)
@@ -122,17 +122,9 @@ def _shown(value) -> str:
     return f"{value.item() if isinstance(value, np.generic) else value!r:.40}"
 
 
-def _weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
-    """Return a value with at most half of the weight on either side; the middle of two."""
-    order = np.argsort(values, kind="stable")
-    total = np.cumsum(weight[order])
-    at = np.searchsorted(total, 0.5 * total[-1] * np.array([1 - 1e-12, 1 + 1e-12]))
-    return float(values[order[np.minimum(at, len(order) - 1)]].mean())
-
-
 def _typical(distance: np.ndarray, weight: np.ndarray) -> float:
     """Return the median distance, or the mean where that is 0; 1 if all are 0."""
-    median = _weighted_median(distance, weight)
+    median = weighted_quantile(distance, weight, 0.5)
     return median or float(np.average(distance, weights=weight)) or 1.0
 
 

@@ -12,10 +12,12 @@ from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 from sklearn.utils.validation import _get_feature_names as get_feature_names
+from sklearn.utils.validation import _num_samples as count_samples
 
 __all__ = [
     "check_feature_names_in",
     "check_sample_weight",
+    "count_samples",
     "get_feature_names",
     "has_callbacks",
     "output_of",

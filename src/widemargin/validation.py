@@ -364,6 +364,14 @@ def median(values: np.ndarray) -> float:
     return float((ordered[(n - 1) // 2] + ordered[n // 2]) / 2)
 
 
+def weighted_quantile(values: np.ndarray, weight: np.ndarray, share: float) -> float:
+    """Return a value with at most this share of the weight below it; the middle of two."""
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weight[order])
+    at = np.searchsorted(total, share * total[-1] * np.array([1 - 1e-12, 1 + 1e-12]))
+    return float(values[order[np.minimum(at, len(order) - 1)]].mean())
+
+
 def column_ranges(X) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest and largest value of each column, absent zeros included."""
     low, high = X.min(axis=0), X.max(axis=0)

@@ -8,9 +8,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin import KernelSVC, load
+from widemargin import KernelSVC, KernelSVR, OneClassSVM, load
 from widemargin.export import export_libsvm
-from widemargin.libsvm import LiblinearClassifier, LibsvmSVC
+from widemargin.libsvm import LiblinearClassifier, LibsvmOneClass, LibsvmSVC, LibsvmSVR
 
 svmutil = pytest.importorskip("libsvm.svmutil")
 liblinear = pytest.importorskip("liblinear.liblinearutil")
@@ -168,3 +168,55 @@ def test_they_predict_and_do_nothing_else(tmp_path):
         ours.fit(X, np.zeros(X.shape[0]))
     with pytest.raises(ValueError, match="kernel= is for models trained with a function"):
         load(tmp_path / "model", kernel=np.dot)
+
+
+# ------------------------------------------------------------------ numbers and one class
+
+
+@pytest.mark.parametrize("words", ["-s 3 -p 0.1", "-s 4 -n 0.4", "-s 3 -t 0", "-s 3 -t 1 -b 1"])
+@pytest.mark.parametrize("name", ["iris", "sparse"])
+def test_numbers_are_libsvm_s(name, words, tmp_path):
+    X, _ = data(name)
+    y = np.asarray(X @ np.arange(1.0, X.shape[1] + 1)).ravel()
+    given = sp.csr_matrix(X)
+    svmutil.svm_save_model(str(tmp_path / "model"), svmutil.svm_train(y, given, f"-q {words}"))
+    theirs, ours = svmutil.svm_load_model(str(tmp_path / "model")), load(tmp_path / "model")
+    assert isinstance(ours, LibsvmSVR)
+    predicted, _, _ = svmutil.svm_predict([], given, theirs, "-q")
+    np.testing.assert_allclose(ours.predict(X), predicted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["iris", "sparse"])
+def test_one_class_is_libsvm_s(name, tmp_path):
+    X, _ = data(name)
+    given = sp.csr_matrix(X)
+    model = svmutil.svm_train(np.zeros(X.shape[0]), given, "-q -s 2 -n 0.2")
+    svmutil.svm_save_model(str(tmp_path / "model"), model)
+    theirs, ours = svmutil.svm_load_model(str(tmp_path / "model")), load(tmp_path / "model")
+    assert isinstance(ours, LibsvmOneClass)
+    label, _, values = svmutil.svm_predict([], given, theirs, "-q")
+    values = np.ravel(values)
+    np.testing.assert_allclose(ours.decision_function(X), values, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(ours.predict(X), label)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+@pytest.mark.parametrize("name", ["iris", "sparse"])
+def test_numbers_that_we_export_are_what_libsvm_and_we_load(name, kernel, tmp_path):
+    X, _ = data(name)
+    y = 100 + np.asarray(X @ np.arange(1.0, X.shape[1] + 1)).ravel()
+    for model in (KernelSVR(kernel, gamma=0.5, tol=1e-6), OneClassSVM(kernel, nu=0.2, gamma=0.5)):
+        model.fit(X, y)
+        export_libsvm(model, tmp_path / "model")
+        theirs = svmutil.svm_load_model(str(tmp_path / "model"))
+        _, _, values = svmutil.svm_predict([], sp.csr_matrix(X), theirs, "-q")
+        expected = model.decision_function(X) if hasattr(model, "offset_") else model.predict(X)
+        np.testing.assert_allclose(np.ravel(values), expected, rtol=1e-5, atol=1e-5)
+        again = load(tmp_path / "model").pair_values(X)[:, 0]
+        np.testing.assert_allclose(again, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_several_targets_are_refused(tmp_path):
+    X, y = data("iris")
+    with pytest.raises(ValueError, match="one target, and the model 2"):
+        export_libsvm(KernelSVR().fit(X, np.column_stack([y, -y])), tmp_path / "model")

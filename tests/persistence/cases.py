@@ -12,7 +12,15 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from widemargin import AdditiveSVC, KernelSVC, KernelSVR, PowerMean, TableEncoder, papers
+from widemargin import (
+    AdditiveSVC,
+    KernelSVC,
+    KernelSVR,
+    OneClassSVM,
+    PowerMean,
+    TableEncoder,
+    papers,
+)
 
 NAMES = ["petal length", "petal width", "größe", "sepal"]
 
@@ -211,6 +219,12 @@ REGRESSION: dict[str, Callable[[], Case]] = {
     "numbers of several outputs": lambda: _numbers("poly", degree=2, several=True),
     "numbers, linear": lambda: _numbers("linear", X=mostly_zero()),
     "numbers, early": lambda: _numbers(early=1, epsilon=0.01, C=10.0),
+    "one class": lambda: Case(OneClassSVM(nu=0.2, gamma=1.5), rows(), None),
+    "one class, early": lambda: Case(
+        OneClassSVM("poly", gamma=1.5, early=1, random_state=0, sample_size=20, branching=2),
+        rows(),
+        None,
+    ),
     "numbers, a function": lambda: _numbers(matrix_kernel, fit_intercept=False),
 }
 

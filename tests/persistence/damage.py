@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from tests.vision.helpers import striped
 
-from widemargin import AdditiveSVC, KernelSVC, KernelSVR, load, papers, save
+from widemargin import AdditiveSVC, KernelSVC, KernelSVR, OneClassSVM, load, papers, save
 from widemargin.persistence.container import write_sealed
 from widemargin.vision import BagOfVisualWords, Centrist, Codebook, DenseSIFT, SpatialPyramid
 
@@ -81,6 +81,7 @@ DAMAGED: dict[str, Callable[[], Case]] = {
         KernelSVC("precomputed", max_iter=3, **PLAIN, early=1, branching=2), rbf_kernel(_TINY_X)
     ),
     "numbers": lambda: Case(KernelSVR(max_iter=3), _TINY_X, _TINY_X[:, 0]),
+    "one class": lambda: Case(OneClassSVM(max_iter=9), _TINY_X, None),
     "pipeline": lambda: _tiny(make_pipeline(MinMaxScaler(clip=True), KernelSVC(max_iter=3))),
     "columns": lambda: Case(
         AdditiveSVC("chi2", missing="learn", categorical_features=[0], **_TINY),

@@ -21,7 +21,7 @@ from widemargin.cli.output import print_facts, print_json, print_table, save_fig
 from widemargin.cli.words import UsageError, joined, names
 from widemargin.data import Dataset
 from widemargin.data.ranges import is_range_file, read_range
-from widemargin.libsvm.predictors import ForeignClassifier
+from widemargin.libsvm.predictors import ForeignModel
 from widemargin.machine import changed_and_default_parameters
 from widemargin.pairs import Pair, PairsSummary, missed_pairs
 from widemargin.persistence import Header, MissingKernelError, read_header
@@ -42,7 +42,7 @@ def info(model: Path, as_json: bool, max_bytes: int | None) -> None:
     header = read_header(model, max_bytes=max_bytes)
     if as_json:
         print_json(header.content)
-    elif isinstance(fitted, ForeignClassifier):
+    elif isinstance(fitted, ForeignModel):
         print_facts({"file": str(model), **_words(header.content)})
     else:
         machine = None if header.record is None else machine_of(fitted)
@@ -130,7 +130,7 @@ def plot(model: Path, out: Path | None, drawing: Drawing, source: Source) -> Non
     if what != "convergence" and not additive:
         kind = type(machine).__name__
         raise UsageError(f"--what {what} needs an additive model; this one is {kind}.")
-    if isinstance(machine, ForeignClassifier):
+    if isinstance(machine, ForeignModel):
         raise UsageError(f"{model}: {type(machine).__name__} has no record of its training.")
     for option, value, wanted in (
         ("--features", drawing.features, ("shapes",)),

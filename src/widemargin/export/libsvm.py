@@ -1,4 +1,4 @@
-"""Export `KernelSVC` as a model file for LIBSVM's svm-predict."""
+"""Export kernel machines as model files for LIBSVM's svm-predict."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.calibration import CalibratedSVC, uncalibrated
 from widemargin.errors import Message, Parameter, ParameterError
-from widemargin.kernel import KernelSVC
+from widemargin.kernel import KernelSVC, OneClassSVM
 from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.linear import LinearModel
+from widemargin.kernel.machine import KernelMachine
 from widemargin.kernel.model import KernelModel
 from widemargin.libsvm.text import SvmText
 from widemargin.multiclass import every_pair, pair_numbers, plain_labels
@@ -25,7 +26,7 @@ _INEXACT = "which LIBSVM's format cannot express with this kernel."
 
 
 def export_libsvm(model: Any, path: str | os.PathLike) -> None:
-    """Write a fitted `KernelSVC` as a LIBSVM model.
+    """Write a fitted kernel machine as a LIBSVM model.
 
     LIBSVM's decision values have the signs of ours, because labels are listed latest class first.
     Among classes with equally many votes LIBSVM takes the first listed, `KernelSVC` the one with
@@ -33,12 +34,13 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
 
     Parameters
     ----------
-    model : KernelSVC, or a Pipeline of scalers (a `TableEncoder` of numbers too) and one
-        Exact (``early=False``), with the kernel "rbf", "poly" or "sigmoid", whole numbers as
-        labels, and two classes or ``multi_class="ovo"``.  Behind scalers the file takes unscaled
-        data, if the format can express that: "rbf" with one factor for all features, "poly" and
-        "sigmoid" with scalers that keep zeros (MaxAbsScaler).  For two classes, the sigmoid of a
-        `CalibratedSVC` becomes probA and probB.
+    model : KernelSVC, KernelSVR, OneClassSVM, or a Pipeline of scalers and one of these
+        Scalers include a `TableEncoder` of numbers.  Exact (``early=False``), with the kernel
+        "rbf", "poly" or "sigmoid" (or "linear", but for `KernelSVC`); of classes, whole numbers as
+        labels, and two classes or ``multi_class="ovo"``; of numbers, one target.  Behind scalers
+        the file takes unscaled data, if the format can express that: "rbf" with one factor for all
+        features, "poly" and "sigmoid" with scalers that keep zeros (MaxAbsScaler).  For two
+        classes, the sigmoid of a `CalibratedSVC` becomes probA and probB.
     path : path
         Written whole or not at all.
 
@@ -69,6 +71,10 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
     """
     given, model = model, uncalibrated(model)
     units, model = _units(model), model[-1] if isinstance(model, Pipeline) else model
+    _check_machine(model)
+    if not isinstance(model, KernelSVC):
+        _single(model, units).write(path)
+        return
     labels = _checked_labels(model)
     fitted, n_classes = model.model_, len(labels)
     coef, owner = fitted.coef.values[:, ::-1], fitted.coef.owner  # the latest class first
@@ -90,6 +96,27 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
     ).write(path)
 
 
+def _single(model, units: Units | None) -> SvmText:
+    """Return the text of a machine with one value and no labels."""
+    fitted = model.model_
+    if fitted.coef.n_outputs > 1:
+        raise ValueError(
+            f"LIBSVM's format has one target, and the model {fitted.coef.n_outputs}. Fit a model "
+            "for each."
+        )
+    parameters, vectors = _in_units(fitted, units)
+    return SvmText(
+        kernel=str(fitted.kernel.traits.libsvm),
+        parameters=parameters,
+        labels=np.empty(0, dtype=np.int64),
+        rho=0.0 - fitted.intercept,
+        n_support=np.array([len(fitted.coef)]),
+        coef=fitted.coef.values,
+        vectors=vectors,
+        svm_type="one_class" if isinstance(model, OneClassSVM) else "epsilon_svr",
+    )
+
+
 def _sigmoids(model) -> tuple[np.ndarray, np.ndarray] | None:
     """Return probA and probB of a calibrated model of two classes."""
     if not isinstance(model, CalibratedSVC):
@@ -106,7 +133,7 @@ def _sigmoids(model) -> tuple[np.ndarray, np.ndarray] | None:
 
 def _units(model) -> Units | None:
     """Return the combined scaling before the machine; None without scalers."""
-    if not (isinstance(model, Pipeline) and isinstance(model[-1], KernelSVC)):
+    if not (isinstance(model, Pipeline) and isinstance(model[-1], KernelMachine)):
         return None
     check_is_fitted(model)
     for step in model[:-1]:
@@ -167,9 +194,9 @@ def _support_vectors(fitted: KernelModel) -> sp.csr_array:
     return sp.csr_array(values)
 
 
-def _checked_labels(model) -> np.ndarray:
-    """Return the labels; refuse models that LIBSVM's format cannot express."""
-    if not isinstance(model, KernelSVC):
+def _check_machine(model) -> None:
+    """Refuse models that LIBSVM's format cannot express."""
+    if not isinstance(model, KernelMachine):
         raise ValueError(
             f"LIBSVM's format has no {type(model).__name__}, only kernel machines: export a "
             f"KernelSVC, perhaps behind scalers, or export to ONNX."
@@ -200,6 +227,10 @@ def _checked_labels(model) -> np.ndarray:
             early=Parameter("early", False),
         )
         raise ValueError(message)
+
+
+def _checked_labels(model) -> np.ndarray:
+    """Return the labels; refuse those that LIBSVM's format cannot express."""
     if len(model.classes_) > 2 and not model.coding_.votes:
         raise ParameterError(
             "multi_class",

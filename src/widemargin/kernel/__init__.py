@@ -1,6 +1,7 @@
 """SVMs with general kernels, exact by divide and conquer, or early and routed."""
 
 from widemargin.kernel.estimator import KernelSVC
+from widemargin.kernel.one_class import OneClassSVM
 from widemargin.kernel.regression import KernelSVR
 
-__all__ = ["KernelSVC", "KernelSVR"]
+__all__ = ["KernelSVC", "KernelSVR", "OneClassSVM"]

@@ -125,7 +125,7 @@ class HostActiveSet:
         variables = (self.alpha, self.gradient, self.sign, self.upper, self.diagonal)
         problem = self.problem
         self._core = _core.WorkingSet(*variables, problem.has_offset, offset, problem.turn)
-        self._core.set_rest(rest)
+        self._core.set_rest(rest, problem.total)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -159,6 +159,7 @@ class HostActiveSet:
         if self._core.is_due(gap):
             gain = self._core.move_offset()
             gap = self._select(side_by_side)
+        gain += self._core.take_drift()
         self._last[side_by_side] = self._chosen
         self._size = min(GROWTH * self._size, WORKING_SET)
         self._n_rounds += 1

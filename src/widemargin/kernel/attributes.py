@@ -126,8 +126,10 @@ class SvcAttributes:
     @property
     def coef_(self):
         """The weights of a linear kernel, which cannot be written; sparse where the data was."""
-        if not isinstance(self.model_, LinearModel):
+        if self.kernel != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
+        if not isinstance(self.model_, LinearModel):  # solved by kernel values
+            return self.dual_coef_ @ self.support_vectors_
         weights = self._signed(self.model_.weights).view()
         weights.flags.writeable = False
         return sp.csr_array(weights) if self._sparse else weights

@@ -145,7 +145,7 @@ class FewRows:
             row = variables.row if self._place is None else self._place[variables.row]
             with closing(self._kept.part(row)) as part:
                 return self._solve(part, variables, alpha, settings, on_step)
-        if self._kept.has_all or alpha.any():
+        if self._kept.has_all or alpha.any() or variables.total:  # which some rows cannot add up to
             return self._solve(self._kept, variables, alpha, settings, on_step)
         start = self._start(variables, settings, on_step)
         left = replace(settings, max_iter=settings.max_iter - start.n_iter)
@@ -206,6 +206,7 @@ class FewRows:
         alpha, gradient = variables.within(alpha), np.empty(len(variables))
         arrays = (alpha, gradient, variables.sign, variables.upper, diagonal)
         active = _core.WorkingSet(*arrays, variables.has_offset, offset, variables.turn)
+        active.set_rest(0.0, variables.total)
         n_steps, ends, stopped, history, patience = 0, False, False, [], Patience()
         while True:
             dual, gap, slack, missing = active.refresh(kept.core, variables.linear)

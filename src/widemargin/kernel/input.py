@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from widemargin.errors import Parameter, ParameterError, scaling_advice
 from widemargin.kernel.kernels import traits_of
 from widemargin.kernel.moments import first_negative, is_constant, weighted_variance
-from widemargin.multiclass import Targets
+from widemargin.multiclass import Numbers, Targets
 from widemargin.stored import Store, StoredMatrix, check_store_input
 from widemargin.validation import (
     check_unscaled,
@@ -75,7 +75,7 @@ def _check_objects(machine, rows: np.ndarray, y) -> tuple[np.ndarray, Any]:
 
 def _with_class_weights(targets: Targets, given: np.ndarray) -> Targets:
     """With ``class_weight_``, which multiplies the weights that were given."""
-    if targets.value is not None:  # there are no classes
+    if isinstance(targets.coding, Numbers):  # there are no classes
         return targets
     by_class = np.empty(targets.coding.n_classes)
     by_class[targets.label[::-1]] = (targets.weight / given)[::-1]  # that of its first row stays

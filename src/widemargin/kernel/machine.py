@@ -348,13 +348,13 @@ class KernelMachine(Machine):
     ) -> None:
         """Keep the record of the fit; objectives are those of unscaled targets."""
         solutions, squares = state.solutions, np.ones(len(state.solutions))
-        if targets.value is not None:
+        if isinstance(targets.coding, Numbers):
             squares = targets.coding.scale**2
         last = None if solutions else state.levels[-1]
         gap = last.gap if last else max(s.relative_gap for s in solutions)
         primal = math.nan if last else float(squares @ [s.primal for s in solutions])
         dual = last.objective if last else float(squares @ [s.dual for s in solutions])
-        if last and targets.value is not None:  # a sum over outputs
+        if last and isinstance(targets.coding, Numbers):  # a sum over outputs
             dual = dual * squares[0] if len(squares) == 1 else math.nan
         if not (math.isfinite(gap) and not math.isinf(dual)):
             raise ValueError(

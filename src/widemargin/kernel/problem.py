@@ -25,7 +25,8 @@ class Problem:
 
         P - D = sum_i (U_i - a_i) max(0, -g_i) + a_i max(0, g_i)
 
-    A machine with an intercept b has the linear term p + b s, and the constraint s'a = 0.
+    A machine with an intercept b has the linear term p + b s, and the constraint s'a = ``total``,
+    which is 0 but for a machine of one class.  Both objectives are those at a fixed intercept.
 
     Regression has variables on two sides, |a| <= U: a row is pulled up or down.  Its loss does not
     count within epsilon of the target y, which makes p = epsilon - y where a > 0 and the same with
@@ -41,6 +42,7 @@ class Problem:
     has_offset: bool = False
     cluster: np.ndarray | None = None  # of each variable, where clusters hardly know of each other
     turn: float = np.inf  # of variables on two sides, twice epsilon
+    total: float = 0.0  # what s'a has to be, of a machine with an intercept
 
     def __len__(self) -> int:
         return len(self.sign)
@@ -63,7 +65,8 @@ class Problem:
             return 0.0
         largest = 2 * max(primal, 0.0) * float(self.diagonal.max(initial=0.0))
         reach = largest_linear(self.linear, self.turn) + abs(offset) + float(np.sqrt(largest))
-        return abs(float(self.sign @ alpha)) * reach
+        missed = abs(float(self.sign @ alpha) - self.total)
+        return missed * (2 * reach if self.total else reach)  # where |w| at the best may be larger
 
     def dual_value(self, alpha: np.ndarray, gradient: np.ndarray, offset: float = 0.0) -> float:
         """Return -1/2 a'Qa - p'a, from the gradient of all nonzero variables."""

@@ -51,6 +51,7 @@ class Variables:
     has_offset: bool = False  # an intercept
     cluster: np.ndarray | None = None  # of each variable's row
     turn: float = np.inf  # of variables on two sides
+    total: float = 0.0  # what the constraint of the intercept asks for
 
     def __len__(self) -> int:
         return len(self.row)
@@ -67,7 +68,7 @@ class Variables:
     def alone(self, one: slice) -> Variables:
         """Return the variables of one problem of a group."""
         own = (self.row[one], self.sign[one], self.linear[one], self.upper[one])
-        return Variables(*own, has_offset=self.has_offset, turn=self.turn)
+        return Variables(*own, has_offset=self.has_offset, turn=self.turn, total=self.total)
 
     def in_clusters(self, label: np.ndarray | None) -> Variables:
         """Return the variables with the cluster of each row, given every row's."""
@@ -121,8 +122,8 @@ class Variables:
         rows = data.rows
         every = len(self) == len(rows) and np.array_equal(self.row, np.arange(len(rows)))
         own = rows if every else rows[self.row]
-        more = (self.sign, self.linear, self.upper, self.has_offset, self.cluster, self.turn)
-        return Problem(data.kernel, own, *more)
+        more = (self.sign, self.linear, self.upper, self.has_offset, self.cluster)
+        return Problem(data.kernel, own, *more, self.turn, self.total)
 
 
 def binary_problems(

@@ -141,13 +141,6 @@ class KernelSVR(SvcAttributes, MarginRegressor, KernelParameters):
         upper = self.C * targets.weight[:, None] / scale
         return number_problems(targets.value, upper, self.epsilon / scale)
 
-    @property
-    def coef_(self):
-        """The weights of a linear kernel; sparse where the data was."""
-        if self.kernel != "linear":
-            raise AttributeError("coef_ is only available when using a linear kernel")
-        return self.dual_coef_ @ self.support_vectors_
-
     def predict(self, X):
         """Predict the target of each row, in double precision.
 

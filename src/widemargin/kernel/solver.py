@@ -34,6 +34,8 @@ VERDICTS = 8  # most verdicts
 LOST = 0.3  # share of tol that rounding may hide before the gradient is refined
 SPARE = 0.95  # share of tol to aim for after a verdict above it
 NARROW = 1e-6  # more than the relative error of k(x, x) in single precision
+UNMET = 1e-6  # of the constraint: more that is missed asks for more variables
+AMPLE = 10.0  # times what is missed: room of these
 _PATIENCE = 1000  # steps in which neither objective nor gap gain: rounding can hide a little
 
 
@@ -138,7 +140,7 @@ class Descent:
         while True:
             stopped = stopped or self._descend(on_step, show)
             if stopped and self.active.missed:
-                self.dual += self.active.meet_constraint()
+                self.dual += self._meet_constraint()
             gap = self.check_all()
             violators = self.violators()
             stuck = self._idle > _PATIENCE and len(violators) == 0
@@ -218,7 +220,7 @@ class Descent:
             if self.n_steps >= self.settings.max_iter:
                 return True
             relative = gap / max(self.dual + gap, TINY)
-            gain = active.meet_constraint() if missed else active.step()
+            gain = self._meet_constraint() if missed else active.step()
             better = self.dual + gain > self.dual or gap < 0.9 * self._least_gap
             self._idle = 0 if better else self._idle + 1
             self._least_gap = min(gap, self._least_gap) if better else self._least_gap
@@ -232,6 +234,26 @@ class Descent:
             if self._idle > _PATIENCE:  # limit of the arithmetic; the caller warns
                 return False
             self.shrink()
+
+    def _meet_constraint(self) -> float:
+        """Meet the constraint of the intercept, by others where active variables lack room."""
+        before = abs(self.active.missed)
+        gain = self.active.meet_constraint()
+        if len(self.inactive) and abs(self.active.missed) > UNMET * before:
+            self._sync()
+            self.reactivate(self._with_room(self.active.missed))
+            gain += self.active.meet_constraint()
+        return gain
+
+    def _with_room(self, missed: float) -> np.ndarray:
+        """Inactive variables that can meet the constraint, those held most loosely."""
+        p, ids, alpha = self.problem, self.inactive, self.alpha[self.inactive]
+        upper = p.upper[ids]
+        down = alpha - lower_bound(upper, p.turn)
+        room = np.where(p.sign[ids] * missed < 0, upper - alpha, down)
+        order = np.argsort(np.where(room > 0, self._slack_at_bound(ids), np.inf), kind="stable")
+        enough = np.searchsorted(np.cumsum(room[order]), AMPLE * abs(missed)) + 1
+        return np.sort(ids[order[:enough]])
 
     def close_enough(self, gap: float, factor: float = 1.0) -> bool:
         primal = max(self.dual + gap, TINY)

@@ -6,13 +6,25 @@ import os
 from pathlib import Path
 
 from widemargin.budget import Budget
-from widemargin.libsvm.predictors import ForeignClassifier, LiblinearClassifier, LibsvmSVC
-from widemargin.libsvm.text import parse_linear, parse_svm
+from widemargin.libsvm.predictors import (
+    ForeignClassifier,
+    ForeignModel,
+    LiblinearClassifier,
+    LibsvmModel,
+    LibsvmOneClass,
+    LibsvmSVC,
+    LibsvmSVR,
+)
+from widemargin.libsvm.text import CLASSIFIERS, ONE_CLASS, parse_linear, parse_svm
 
 __all__ = [
     "ForeignClassifier",
+    "ForeignModel",
     "LiblinearClassifier",
+    "LibsvmModel",
+    "LibsvmOneClass",
     "LibsvmSVC",
+    "LibsvmSVR",
     "is_foreign",
     "load_foreign",
 ]
@@ -27,7 +39,7 @@ def is_foreign(path: str | os.PathLike) -> bool:
         return file.read(len(_LINEAR)).startswith((_SVM, _LINEAR))
 
 
-def load_foreign(path: str | os.PathLike, budget: Budget) -> LibsvmSVC | LiblinearClassifier:
+def load_foreign(path: str | os.PathLike, budget: Budget) -> LibsvmModel | LiblinearClassifier:
     """Load a model that predicts as the program that wrote it."""
     name = os.fspath(path)
     budget.check(os.stat(path).st_size, "its text takes")
@@ -39,6 +51,9 @@ def load_foreign(path: str | os.PathLike, budget: Budget) -> LibsvmSVC | Libline
         d = model.vectors.shape[1]
         budget.check(8 * d, f"a row of its {d} features takes")
         try:
-            return LibsvmSVC()._keep(model)
+            if model.svm_type in CLASSIFIERS:
+                return LibsvmSVC()._keep(model)
+            kind = LibsvmOneClass if model.svm_type == ONE_CLASS else LibsvmSVR
+            return kind()._keep(model)
         except ValueError as error:
             raise ValueError(f"{str(name)!r}: {error}") from None

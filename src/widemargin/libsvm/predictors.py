@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 
@@ -25,21 +25,15 @@ _KERNELS |= {"precomputed": "poly"}  # its vectors select values of a row
 _LINEAR = {"degree": 1, "gamma": 1.0, "coef0": 0.0}  # a polynomial of degree 1
 
 
-class ForeignClassifier(ClassifierMixin, BaseEstimator):
-    """Base class: labels in the file's order, rows of any width.
+class ForeignModel(BaseEstimator):
+    """Base class: a model that was trained elsewhere, for rows of any width.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Labels in ascending order, as the columns of decision values and probabilities.
-    labels_ : ndarray of shape (n_classes,)
-        In the order of the file: the first label wins among equal votes or values.
     n_features_in_ : int
         The number of features of the model.  Rows may have fewer (the others are zero) or more.
     """
 
-    labels_: np.ndarray
-    classes_: np.ndarray
     n_features_in_: int
 
     def __sklearn_tags__(self):
@@ -48,21 +42,14 @@ class ForeignClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "labels_")
+        return hasattr(self, "n_features_in_")
 
-    def fit(self, X, y):
+    def fit(self, X, y=None):
         """Raise: this estimator comes from a file and cannot be fitted."""
         raise NotImplementedError(
             f"{type(self).__name__} predicts with a model that was trained elsewhere. Fit a "
-            "KernelSVC or AdditiveSVC."
+            "machine of ours, such as KernelSVC, KernelSVR or OneClassSVM."
         )
-
-    def _keep_labels(self, labels: np.ndarray) -> None:
-        self.labels_, self.classes_ = labels, np.sort(labels)
-
-    def _in_order(self, columns: np.ndarray) -> np.ndarray:
-        """Reorder columns of labels as columns of classes."""
-        return columns[:, np.argsort(self.labels_)]
 
     def _rows(self, X) -> tuple[Any, Any]:
         """Split the rows into the model's features and the others."""
@@ -77,10 +64,31 @@ class ForeignClassifier(ClassifierMixin, BaseEstimator):
         return known, others
 
 
-class LibsvmSVC(ForeignClassifier):
-    """A classifier trained by LIBSVM; `widemargin.load` reads its file.
+class ForeignClassifier(ClassifierMixin, ForeignModel):
+    """Base class: labels in the file's order.
 
-    Pairs of classes vote.  Among equal votes the label listed first in the file wins, as in LIBSVM.
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels in ascending order, as the columns of decision values and probabilities.
+    labels_ : ndarray of shape (n_classes,)
+        In the order of the file: the first label wins among equal votes or values.
+    """
+
+    labels_: np.ndarray
+    classes_: np.ndarray
+
+    def _keep_labels(self, labels: np.ndarray) -> None:
+        self.labels_, self.classes_ = labels, np.sort(labels)
+
+    def _in_order(self, columns: np.ndarray) -> np.ndarray:
+        """Reorder columns of labels as columns of classes."""
+        return columns[:, np.argsort(self.labels_)]
+
+
+class LibsvmModel(ForeignModel):
+    """Base class: values by support vectors.
+
     Models of a precomputed kernel take rows as LIBSVM's files have them: a serial number, which may
     be anything, and the kernel's values with the 1st, 2nd, ... row of the training data.
 
@@ -93,22 +101,22 @@ class LibsvmSVC(ForeignClassifier):
     def __init__(self, n_jobs: int | None = None):
         self.n_jobs = n_jobs
 
-    def _keep(self, text: SvmText) -> LibsvmSVC:
-        self._keep_labels(text.labels)
+    def _keep(self, text: SvmText) -> Self:
         self.kernel_, self.svm_type_, self.sigmoids_ = text.kernel, text.svm_type, text.sigmoids
         self.n_support_, self.zero_based_ = text.n_support, text.zero_based
         self.n_features_in_ = text.vectors.shape[1]
         kernel = _kernel(text)
         self.gamma_ = kernel.gamma
-        vectors = kernel.prepare(text.vectors)
-        owner = np.repeat(np.arange(len(text.labels)), text.n_support)
+        vectors, owner = kernel.prepare(text.vectors), None
+        if len(text.labels):
+            owner = np.repeat(np.arange(len(text.labels)), text.n_support)
         coef = Coefficients(text.coef, owner)
         self.model_ = KernelModel(kernel, vectors, coef, np.zeros(coef.n_outputs))
         self.rho_ = text.rho
         return self
 
     def pair_values(self, X) -> np.ndarray:
-        """Return LIBSVM's decision values of pairs of ``labels_``, positive for the first."""
+        """Return LIBSVM's decision values: of pairs of labels, positive for the first, or one."""
         known, others = self._rows(X)
         values = self.model_.decision(known, Host(effective_n_jobs(self.n_jobs)))
         if self.kernel_ == "rbf" and others.shape[1]:  # unknown features only add to distances
@@ -116,6 +124,42 @@ class LibsvmSVC(ForeignClassifier):
             far = np.asarray(squares.sum(axis=1)).ravel()
             values *= np.exp(-self.gamma_ * far)[:, None]
         return values - self.rho_
+
+
+class LibsvmSVR(RegressorMixin, LibsvmModel):
+    """A regression trained by LIBSVM; `widemargin.load` reads its file."""
+
+    def predict(self, X) -> np.ndarray:
+        """Return the numbers that svm-predict writes."""
+        return self.pair_values(X)[:, 0]
+
+
+class LibsvmOneClass(OutlierMixin, LibsvmModel):
+    """A machine of one class trained by LIBSVM; `widemargin.load` reads its file."""
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return LIBSVM's decision values, positive for rows like the training rows."""
+        return self.pair_values(X)[:, 0]
+
+    def predict(self, X) -> np.ndarray:
+        """Return the 1 and -1 that svm-predict writes."""
+        return np.where(self.decision_function(X) > 0, 1, -1)
+
+
+class LibsvmSVC(ForeignClassifier, LibsvmModel):
+    """A classifier trained by LIBSVM; `widemargin.load` reads its file.
+
+    Pairs of classes vote.  Among equal votes the label listed first in the file wins, as in LIBSVM.
+
+    Parameters
+    ----------
+    n_jobs : int, default=None
+        Threads for prediction.
+    """
+
+    def _keep(self, text: SvmText) -> Self:
+        self._keep_labels(text.labels)
+        return super()._keep(text)
 
     def decision_function(self, X) -> np.ndarray:
         """Return a value per row for two classes, positive for ``classes_[1]``; votes for several.

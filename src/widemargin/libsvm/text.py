@@ -108,11 +108,8 @@ _NAMES = (
     *("svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho"),
     *("label", "probA", "probB", "nr_sv", "prob_density_marks"),
 )
-_OTHERS = {
-    "one_class": "one-class SVM",
-    "epsilon_svr": "regression (epsilon-SVR)",
-    "nu_svr": "regression (nu-SVR)",
-}
+CLASSIFIERS, REGRESSION, ONE_CLASS = ("c_svc", "nu_svc"), ("epsilon_svr", "nu_svr"), "one_class"
+_TYPES = (*CLASSIFIERS, *REGRESSION, ONE_CLASS)
 _DIGITS = {"float32": 9, "float64": 17}  # enough digits to distinguish any two values
 _AROUND = 4  # memory for parsing / size of the text
 
@@ -122,7 +119,8 @@ class SvmText:
     """The contents of a model file.
 
     Pairs of classes are in the order of combinations of ``labels``; a positive value means the
-    first of a pair.  A support vector has a coefficient for each of the other classes.
+    first of a pair.  A support vector has a coefficient for each of the other classes.  A model of
+    numbers, or of one class, has no labels, and a single value.
     """
 
     kernel: str  # LIBSVM's name
@@ -142,14 +140,16 @@ class SvmText:
             "svm_type": [self.svm_type],
             "kernel_type": [self.kernel],
             **{name: _numbers([value]) for name, value in self.parameters.items()},
-            "nr_class": [len(self.labels)],
+            "nr_class": [len(self.labels) or 2],
             "total_sv": [len(self.coef)],
             "rho": _numbers(self.rho),
-            "label": self.labels,
         }
+        if len(self.labels):
+            head["label"] = self.labels
         if self.sigmoids is not None:
             head |= dict(zip(("probA", "probB"), map(_numbers, self.sigmoids), strict=True))
-        head["nr_sv"] = self.n_support
+        if len(self.labels):
+            head["nr_sv"] = self.n_support
         with text_output(path) as file:
             for name, values in head.items():
                 print(name, *values, file=file)
@@ -174,14 +174,12 @@ def _numbers(values, digits: int = 17) -> list[str]:
 
 
 def parse_svm(text: bytes, path: str, budget: Budget) -> SvmText:
-    """Parse a model file; refuse models that are not classifiers."""
+    """Parse a model file."""
     budget.hold(_AROUND * len(text), "its text takes")
     head = Head(text, "SV", _NAMES, path)
     kind = head.word("svm_type")
-    if kind in _OTHERS:
-        raise ValueError(f"{path!r}: a model of {_OTHERS[kind]}; only classifiers are supported.")
-    if kind not in ("c_svc", "nu_svc"):
-        raise head.fault("svm_type", f"one of c_svc, nu_svc, {', '.join(_OTHERS)}")
+    if kind not in _TYPES:
+        raise head.fault("svm_type", f"one of {', '.join(_TYPES)}")
     kernel = head.word("kernel_type")
     if kernel not in _KERNELS:
         raise head.fault("kernel_type", f"one of {', '.join(_KERNELS)}")
@@ -190,17 +188,20 @@ def parse_svm(text: bytes, path: str, budget: Budget) -> SvmText:
         raise head.fault("gamma", "positive")
     if "degree" in parameters:
         parameters["degree"] = head.integer("degree", 1)
-    labels = head.labels()
-    n_pairs = len(labels) * (len(labels) - 1) // 2
-    n_support = head.integers("nr_sv", len(labels), 0)
+    labels, n_support = np.empty(0, dtype=np.int64), head.integers("total_sv", 1, 0)
+    if kind in CLASSIFIERS:
+        labels = head.labels()
+        n_support = head.integers("nr_sv", len(labels), 0)
     if head.integer("total_sv", 0) != n_support.sum():
         raise head.fault("total_sv", f"the sum of nr_sv, {n_support.sum()}")
-    sigmoids = None
-    if head.has("probA") or head.has("probB"):
+    n_pairs = max(1, len(labels) * (len(labels) - 1) // 2)
+    sigmoids = None  # those of regression are the width of its errors, and of no use here
+    if kind in CLASSIFIERS and (head.has("probA") or head.has("probB")):
         sigmoids = head.numbers("probA", n_pairs), head.numbers("probB", n_pairs)
     rho = head.numbers("rho", n_pairs)
     n = int(n_support.sum())
-    coef, vectors, zero_based = _support(text[head.length :], n, len(labels) - 1, path, budget)
+    n_coef = max(1, len(labels) - 1)
+    coef, vectors, zero_based = _support(text[head.length :], n, n_coef, path, budget)
     if kernel == "precomputed":
         vectors, zero_based = _picking(vectors, zero_based, path), True
     of_file = (kernel, parameters, labels, rho, n_support, coef, vectors)

@@ -17,6 +17,7 @@ from widemargin.calibration import uncalibrated
 from widemargin.classifier import MarginClassifier
 from widemargin.kernel.estimator import KernelSVC
 from widemargin.kernel.machine import KernelMachine
+from widemargin.kernel.one_class import OneClassSVM
 from widemargin.kernel.regression import KernelSVR
 from widemargin.libsvm import is_foreign, load_foreign
 from widemargin.machine import Machine
@@ -57,7 +58,6 @@ from widemargin.persistence.parts import (
     unpack_part,
     unpack_width,
 )
-from widemargin.regressor import MarginRegressor
 
 __all__ = ["Header", "MissingKernelError", "load", "read_header", "save"]
 
@@ -76,6 +76,7 @@ _KINDS = {
     "AdditiveSVR": _Kind(AdditiveSVR, pack_additive, unpack_additive, "violation"),
     "KernelSVC": _Kind(KernelSVC, pack_kernel, unpack_kernel, "dual_objective"),
     "KernelSVR": _Kind(KernelSVR, pack_kernel, unpack_kernel, "dual_objective"),
+    "OneClassSVM": _Kind(OneClassSVM, pack_kernel, unpack_kernel, "dual_objective"),
 }
 
 
@@ -84,7 +85,7 @@ def save(model, path, *, notes: dict | None = None) -> None:
 
     Parameters
     ----------
-    model : AdditiveSVC, AdditiveSVR, KernelSVC, KernelSVR, or a Pipeline that ends in one of them
+    model : any of our classifiers, regressors and `OneClassSVM`, or a Pipeline that ends in one
         Or a `CalibratedSVC` of it.  The steps before are `TableEncoder`, scikit-learn's
         MinMaxScaler, MaxAbsScaler and StandardScaler, and the features of images in
         `widemargin.vision`; they can be saved without a machine too.
@@ -134,7 +135,7 @@ def load(path, *, kernel: Callable | None = None, max_bytes: int | None = None):
 
     Returns
     -------
-    AdditiveSVC, AdditiveSVR, KernelSVC, KernelSVR, Pipeline, CalibratedSVC or scaler
+    one of our machines, Pipeline, CalibratedSVC or scaler
         Ready to predict; for LIBSVM's and LIBLINEAR's text models a `LibsvmSVC` or
         `LiblinearClassifier`, which predict as those programs do.
 
@@ -189,7 +190,7 @@ def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
 def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     check_is_fitted(model, "model_")
     fields, arrays = _KINDS[kind].pack(model)
-    if isinstance(model, MarginRegressor):
+    if isinstance(model.coding_, Numbers):
         fields["several"] = model.coding_.several
         arrays |= {"target_centre": model.coding_.centre, "target_scale": model.coding_.scale}
     training, measured = pack_record(model.fit_record_, _KINDS[kind].measure)
@@ -250,7 +251,7 @@ def _unpack_machine(kind: str, fields: Fields, arrays: Arrays, kernel: Callable 
     if fields.has("label_name"):
         model.label_name_ = fields.text("label_name")
     inner = fields.inner("own")
-    if issubclass(cls, MarginRegressor):
+    if not hasattr(model, "coding_"):
         model.coding_ = _unpack_numbers(inner, arrays)
     model.fit_record_ = unpack_record(fields.inner("training"), inner, measure)
     unpack(model, inner, arrays)

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from widemargin.additive.columns import Columns
 from widemargin.libsvm import is_foreign, load_foreign
-from widemargin.libsvm.predictors import LiblinearClassifier, LibsvmSVC
+from widemargin.libsvm.predictors import LiblinearClassifier, LibsvmModel
 from widemargin.machine import FitRecord
 from widemargin.persistence.container import Fields, model_budget, pack_number, read_fields
 
@@ -72,14 +74,14 @@ def read_header(path, *, max_bytes: int | None = None) -> Header:
     )
 
 
-def foreign_header(model: LibsvmSVC | LiblinearClassifier) -> Header:
+def foreign_header(model: LibsvmModel | LiblinearClassifier) -> Header:
     """Return the header of another program's model."""
     content: dict[str, Any] = {
-        "labels": model.labels_.tolist(),
+        "labels": getattr(model, "labels_", np.empty(0)).tolist(),
         "n_features": model.n_features_in_,
         "probabilities": hasattr(model, "predict_proba"),
     }
-    if isinstance(model, LibsvmSVC):
+    if isinstance(model, LibsvmModel):
         program, kind = "LIBSVM", f"{model.svm_type_}, {model.kernel_}"
         zero_based = model.zero_based_
         content["support_vectors"] = int(model.n_support_.sum())
@@ -92,7 +94,7 @@ def foreign_header(model: LibsvmSVC | LiblinearClassifier) -> Header:
         n_features=model.n_features_in_,
         feature_names=None,
         label_name=None,
-        classes=model.classes_.tolist(),
+        classes=model.classes_.tolist() if hasattr(model, "classes_") else None,
         record=None,
         notes={"zero_based": zero_based},
         content={"kind": f"{program} {kind}", **content},

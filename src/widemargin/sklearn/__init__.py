@@ -12,12 +12,13 @@ from collections.abc import Mapping
 import sklearn.svm
 
 from widemargin.sklearn.linear_svc import LinearSVC
+from widemargin.sklearn.one_class import OneClassSVM
 from widemargin.sklearn.svc import SVC
 from widemargin.sklearn.svr import SVR
 
-__all__ = ["SVC", "SVR", "LinearSVC", "patch", "unpatch"]
+__all__ = ["SVC", "SVR", "LinearSVC", "OneClassSVM", "patch", "unpatch"]
 
-_OURS = {"SVC": SVC, "SVR": SVR, "LinearSVC": LinearSVC}
+_OURS = {"SVC": SVC, "SVR": SVR, "LinearSVC": LinearSVC, "OneClassSVM": OneClassSVM}
 _THEIRS = {name: getattr(sklearn.svm, name) for name in _OURS}
 
 
