@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin.additive import AdditiveSVC
+from widemargin.additive import AdditiveSVC, AdditiveSVR
 from widemargin.additive.columns import Columns
 from widemargin.export.labels import plain_labels
 from widemargin.export.onnx_additive import additive_scores
@@ -21,14 +21,17 @@ from widemargin.files import replacing
 from widemargin.kernel import KernelSVC
 from widemargin.table_encoder import TableEncoder
 
+Exported = AdditiveSVC | AdditiveSVR | KernelSVC | Pipeline
 
-def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLike) -> None:
+
+def export_onnx(model: Exported, path: str | os.PathLike) -> None:
     """Write a fitted model as an ONNX file of standard operators (opset 17).
 
     The input is "X", float32 of shape (N, n_features); NaN is missing if the model supports that.
     The names of its columns, if any, are a JSON list, "columns" in the file's metadata.  The
     outputs are "label", int64 or text of shape (N,), and "scores", float32: the values of
-    ``decision_function``, of shape (N,) for two classes, else (N, n_classes).
+    ``decision_function``, of shape (N,) for two classes, else (N, n_classes).  A regressor has one
+    output, "prediction", float32, with the shape of ``predict``.
 
     A model with categorical columns has an input per column instead, of shape (N, 1) and with its
     name ("x0", "x1", ... without names): float32, or text, where missing is "" or what Python
@@ -37,7 +40,7 @@ def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLi
 
     Parameters
     ----------
-    model : AdditiveSVC, KernelSVC or Pipeline
+    model : AdditiveSVC, AdditiveSVR, KernelSVC or Pipeline
         A pipeline may begin with a `TableEncoder`, continue with MinMaxScaler, MaxAbsScaler or
         StandardScaler, and ends in a machine.  A routed early model computes the kernel
         values of all clusters, and uses those of one.
@@ -68,19 +71,32 @@ def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLi
     check_is_fitted(model)
     graph = Graph()
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    classifier, inputs = steps[-1], _inputs(graph, steps)
-    scores = _class_scores(graph, inputs, classifier)
-    labels = plain_labels(classifier.classes_)
+    machine, inputs = steps[-1], _inputs(graph, steps)
+    outputs = _predicted if isinstance(machine, AdditiveSVR) else _classified
+    declared = outputs(graph, inputs, machine)
+    content = graph.serialised(inputs.declared, declared, _metadata(model, inputs))
+    with replacing(path) as file:
+        file.write(content)
+
+
+def _classified(graph: Graph, inputs: Inputs, machine) -> dict[str, tuple]:
+    """Compute labels and scores; return their types and shapes."""
+    scores = _class_scores(graph, inputs, machine)
+    labels = plain_labels(machine.classes_)
     graph("Gather", labels, _best(graph, scores, len(labels)), output="label")
     graph("Identity", graph.cast(scores, np.float32), output="scores")
     shape = ["N"] if len(labels) == 2 else ["N", len(labels)]
-    content = graph.serialised(
-        inputs.declared,
-        {"label": (labels.dtype, ["N"]), "scores": (np.float32, shape)},
-        _metadata(model, inputs),
-    )
-    with replacing(path) as file:
-        file.write(content)
+    return {"label": (labels.dtype, ["N"]), "scores": (np.float32, shape)}
+
+
+def _predicted(graph: Graph, inputs: Inputs, machine: AdditiveSVR) -> dict[str, tuple]:
+    """Compute numbers; return their type and shape."""
+    shape: list = ["N", machine.model_.n_outputs]
+    found = additive_scores(graph, inputs, machine.model_, machine.columns_)
+    if not machine.coding_.several:
+        found, shape = graph("MatMul", found, np.ones(1)), ["N"]
+    graph("Identity", graph.cast(found, np.float32), output="prediction")
+    return {"prediction": (np.float32, shape)}
 
 
 def _inputs(graph: Graph, steps: list) -> Inputs:
@@ -138,8 +154,8 @@ def _class_scores(graph: Graph, x: Inputs, model) -> str:
     """Compute the values of ``decision_function`` in double precision."""
     if not isinstance(model, AdditiveSVC | KernelSVC):
         raise ValueError(
-            f"{type(model).__name__} cannot be exported: give an AdditiveSVC, a KernelSVC, or a "
-            "Pipeline that ends in one."
+            f"{type(model).__name__} cannot be exported: give an AdditiveSVC, an AdditiveSVR, a "
+            "KernelSVC, or a Pipeline that ends in one."
         )
     coding = model.coding_
     if isinstance(model, AdditiveSVC):
