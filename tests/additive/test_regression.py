@@ -380,3 +380,26 @@ def test_a_saved_pipeline_predicts_the_same(tmp_path):
     save(model, tmp_path / "model.safetensors")
     again = load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@unconverged
+def test_a_time_limit_and_a_callback_end_a_fit_with_the_model_it_has():
+    X, y = counts(n_rows=300)
+    limited = AdditiveSVR(C=1e6, tol=1e-12, max_seconds=1e-9, random_state=0).fit(X, y)
+    assert limited.n_iter_ == 1
+    seen = []
+
+    class Stopper:
+        def setup(self, estimator, context): ...
+        def teardown(self, estimator, context): ...
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+            if fitted_estimator is not None:
+                seen.append(fitted_estimator.predict(X))
+            return context.task_name == "epoch" and context.task_id == 2
+
+    model = AdditiveSVR(C=1e6, tol=1e-12, random_state=0).set_callbacks(Stopper()).fit(X, y)
+    assert model.n_iter_ == 3
+    # The judge has recomputed the weights of the final model.
+    np.testing.assert_allclose(seen[-1], model.predict(X), rtol=1e-6)
