@@ -230,11 +230,25 @@ def test_constant_targets_give_the_constant():
 
 
 @pytest.mark.filterwarnings("ignore:.*lets every error pass")
-def test_a_tube_that_holds_all_targets_gives_a_constant():
+@pytest.mark.parametrize("epsilon", [100.0, 1e60, 1e308])
+def test_a_tube_that_holds_all_targets_gives_a_constant(epsilon):
     X, y = counts()
-    model = AdditiveSVR(epsilon=100.0, random_state=0).fit(X, y.ravel())
+    model = AdditiveSVR(epsilon=epsilon, random_state=0).fit(X, 0.001 * y.ravel())
     assert len(np.unique(model.predict(X))) == 1
     assert model.objective_ == 0
+
+
+@each_loss
+@pytest.mark.parametrize("outlier", [1e6, 1e30, 1e100])
+def test_one_far_target_moves_no_other_prediction_with_the_linear_loss(loss, outlier):
+    X, y = counts(n_rows=200)
+    far = y.ravel().copy()
+    far[0] = outlier
+    one, other = (AdditiveSVR(loss=loss, random_state=0).fit(X, t) for t in (y.ravel(), far))
+    assert np.isfinite(other.objective_)
+    assert other.duality_gap_ <= 1e-2
+    if loss == "epsilon_insensitive":
+        assert np.abs(one.predict(X) - other.predict(X))[1:].max() < 1.0
 
 
 @pytest.mark.parametrize("approximation", ["chebyshev", "pmsvm", "fourier", "unary"])
