@@ -263,6 +263,13 @@ class Targets:
         return self.coding.targets if self.value is None else self.value
 
     @property
+    def sizes(self) -> np.ndarray:
+        """Sizes that single precision must hold: units of objectives, and the largest number's."""
+        if self.value is None:
+            return self.coding.objective_unit
+        return np.append(self.coding.objective_unit, max(np.abs(self.value).max(), 1.0) ** 2)
+
+    @property
     def place(self) -> np.ndarray:
         """Row of ``by_output`` for each row."""
         own = self.value is not None

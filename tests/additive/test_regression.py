@@ -230,11 +230,25 @@ def test_constant_targets_give_the_constant():
 
 
 @pytest.mark.filterwarnings("ignore:.*lets every error pass")
-def test_a_tube_that_holds_all_targets_gives_a_constant():
+@pytest.mark.parametrize("epsilon", [100.0, 1e60, 1e308])
+def test_a_tube_that_holds_all_targets_gives_a_constant(epsilon):
     X, y = counts()
-    model = AdditiveSVR(epsilon=100.0, random_state=0).fit(X, y.ravel())
+    model = AdditiveSVR(epsilon=epsilon, random_state=0).fit(X, 0.001 * y.ravel())
     assert len(np.unique(model.predict(X))) == 1
     assert model.objective_ == 0
+
+
+@each_loss
+@pytest.mark.parametrize("outlier", [1e6, 1e30, 1e100])
+def test_one_far_target_moves_no_other_prediction_with_the_linear_loss(loss, outlier):
+    X, y = counts(n_rows=200)
+    far = y.ravel().copy()
+    far[0] = outlier
+    one, other = (AdditiveSVR(loss=loss, random_state=0).fit(X, t) for t in (y.ravel(), far))
+    assert np.isfinite(other.objective_)
+    assert other.duality_gap_ <= 1e-2
+    if loss == "epsilon_insensitive":
+        assert np.abs(one.predict(X) - other.predict(X))[1:].max() < 1.0
 
 
 @pytest.mark.parametrize("approximation", ["chebyshev", "pmsvm", "fourier", "unary"])
@@ -380,3 +394,26 @@ def test_a_saved_pipeline_predicts_the_same(tmp_path):
     save(model, tmp_path / "model.safetensors")
     again = load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@unconverged
+def test_a_time_limit_and_a_callback_end_a_fit_with_the_model_it_has():
+    X, y = counts(n_rows=300)
+    limited = AdditiveSVR(C=1e6, tol=1e-12, max_seconds=1e-9, random_state=0).fit(X, y)
+    assert limited.n_iter_ == 1
+    seen = []
+
+    class Stopper:
+        def setup(self, estimator, context): ...
+        def teardown(self, estimator, context): ...
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+            if fitted_estimator is not None:
+                seen.append(fitted_estimator.predict(X))
+            return context.task_name == "epoch" and context.task_id == 2
+
+    model = AdditiveSVR(C=1e6, tol=1e-12, random_state=0).set_callbacks(Stopper()).fit(X, y)
+    assert model.n_iter_ == 3
+    # The judge has recomputed the weights of the final model.
+    np.testing.assert_allclose(seen[-1], model.predict(X), rtol=1e-6)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from widemargin import AdditiveSVC, PowerMean
+from widemargin import AdditiveSVC, AdditiveSVR, PowerMean
+from widemargin.export import export_onnx
 
-from .onnx_helpers import assert_agrees, data
+from .onnx_helpers import assert_agrees, data, onnxruntime
 
 
 @pytest.mark.parametrize("name", ["cancer", "iris", "digits", "sparse"])
@@ -57,3 +58,19 @@ def test_values_on_the_thresholds_get_the_very_same_codes(n_bins, tmp_path):
     above, below = np.nextafter(on, np.float32(np.inf)), np.nextafter(on, np.float32(-np.inf))
     assert np.all(model.decision_function(above) != model.decision_function(below))
     assert_agrees(model, np.vstack([on, above, below]), tmp_path / "model.onnx", 1e-6)
+
+
+@pytest.mark.parametrize("approximation", ["spectral", "unary", "pmsvm"])
+@pytest.mark.parametrize("n_outputs", [0, 1, 18])  # 0: one target that is no column
+def test_predictions_of_numbers(approximation, n_outputs, tmp_path):
+    X, y, asked = data("digits")
+    y = 1000.0 * y if n_outputs == 0 else np.sin(np.outer(y, np.arange(1, n_outputs + 1)))
+    model = AdditiveSVR(PowerMean(-1), approximation=approximation, tol=0.1, random_state=0).fit(
+        X, y
+    )
+    export_onnx(model, tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    (found,) = session.run(["prediction"], {"X": asked})
+    expected = model.predict(asked)
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max() <= 3e-5 * np.abs(expected).max()

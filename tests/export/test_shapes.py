@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 import widemargin
-from widemargin import AdditiveSVC, KernelSVC, TableEncoder
+from widemargin import AdditiveSVC, AdditiveSVR, KernelSVC, TableEncoder
 from widemargin.export import export_shapes, shape_functions
 
 
@@ -133,3 +133,15 @@ def test_categories_and_missing_values_are_those_of_their_column():
     assert shapes["terms"][1]["categories"] == ["clerk", "smith", "(missing)"]
     sizes = [term["importance"] for term in shapes["terms"]]
     assert sizes == pytest.approx(np.abs(parts[:, :2]).mean(axis=0), abs=1e-6)
+
+
+@pytest.mark.parametrize("n_targets", [1, 3])
+def test_the_shapes_of_numbers_add_up_to_the_prediction(n_targets, tmp_path):
+    X, y = load_digits(return_X_y=True)
+    y = 100.0 * np.stack([y, y**2, -y][:n_targets], axis=1)
+    model = AdditiveSVR("chi2", random_state=0).fit(X, y)
+    export_shapes(model, tmp_path / "shapes.json")
+    shapes = strictly(tmp_path / "shapes.json")
+    np.testing.assert_allclose(decision(shapes, X), model.predict(X), atol=0.1)
+    assert shapes["classes"] == []
+    assert shapes["outputs"] == list(range(n_targets))

@@ -32,9 +32,9 @@ FLOAT32_TOL = 1e-4
 """Relative gaps below this are certified in double precision."""
 
 
-def precision(tol: float, c: np.ndarray, diagonal: np.ndarray, unit: np.ndarray) -> type:
+def precision(tol: float, c: np.ndarray, diagonal: np.ndarray, others: np.ndarray) -> type:
     """Return double for tight tolerances and for numbers outside float32's range."""
-    sizes = np.concatenate([c, diagonal[diagonal > 0], unit])
+    sizes = np.concatenate([c, diagonal[diagonal > 0], others])
     moderate = sizes.min() > 1e-20 and sizes.max() < 1e20
     return np.float32 if tol >= FLOAT32_TOL and moderate else np.float64
 

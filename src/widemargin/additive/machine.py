@@ -252,7 +252,7 @@ class AdditiveMachine(Machine):
         c = C * targets.weight
         layout = Layout(
             lanes=1 if targets.coding.n_outputs == 1 else LANES,
-            dtype=precision(self.tol, c, training.diagonal, targets.coding.objective_unit),
+            dtype=precision(self.tol, c, training.diagonal, targets.sizes),
             simplex=targets.coding.multi_class == "crammer_singer",
         )
         return C, SharedProblem.of(

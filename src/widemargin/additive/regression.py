@@ -152,7 +152,10 @@ feature_names_in_, label_name_
         return self.coding_.scores(outputs)
 
     def _loss(self, targets: Targets) -> Loss:
-        return TUBES[self.loss](self.epsilon / targets.coding.scale)
+        assert targets.value is not None
+        enough = 2 * np.abs(targets.value).max(axis=0)  # a wider tube holds all targets, too
+        with np.errstate(over="ignore"):
+            return TUBES[self.loss](np.minimum(self.epsilon / targets.coding.scale, enough))
 
     def _is_centred(self) -> bool:
         return self.fit_intercept and self.C_unit == "diagonal"

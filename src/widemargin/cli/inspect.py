@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from widemargin import AdditiveSVC, KernelSVC, load
+from widemargin import AdditiveSVC, AdditiveSVR, KernelSVC, load
 from widemargin.cli.datasets import (
     check_folder,
     class_named,
@@ -84,7 +84,7 @@ def _of_machine(machine) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     if isinstance(machine, KernelSVC):
         facts = {"support vectors": len(machine.support_), "gamma": machine.gamma_}
-    if isinstance(machine, AdditiveSVC):
+    if isinstance(machine, AdditiveSVC | AdditiveSVR):
         facts = {"kernel": machine.kernel_}
     changed, same = (
         ", ".join(f"{name}={value}" for name, value in part.items())
@@ -125,7 +125,7 @@ def _remembered(header: Header) -> dict[str, str]:
 def plot(model: Path, out: Path | None, drawing: Drawing, source: Source) -> None:
     header, fitted = load_model(model, source)
     machine = machine_of(fitted)
-    additive = isinstance(machine, AdditiveSVC)
+    additive = isinstance(machine, AdditiveSVC | AdditiveSVR)
     what = drawing.what or ("shapes" if additive else "convergence")
     if what != "convergence" and not additive:
         kind = type(machine).__name__

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin.additive import AdditiveSVC
+from widemargin.additive import AdditiveSVC, AdditiveSVR
 from widemargin.additive.columns import Columns
 from widemargin.calibration import CalibratedSVC, uncalibrated
 from widemargin.export.onnx_additive import additive_scores
@@ -23,14 +24,15 @@ from widemargin.multiclass import Coding, plain_labels
 from widemargin.table_encoder import TableEncoder
 
 
-def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLike) -> None:
+def export_onnx(model: Any, path: str | os.PathLike) -> None:
     """Write a fitted model as an ONNX file of standard operators (opset 17).
 
     The input is "X", float32 of shape (N, n_features); NaN is missing if the model supports that.
     The names of its columns, if any, are a JSON list, "columns" in the file's metadata.  The
     outputs are "label", int64 or text of shape (N,), and "scores", float32: the values of
     ``decision_function``, of shape (N,) for two classes, else (N, n_classes).  A `CalibratedSVC`
-    has "probabilities" too, float32 of shape (N, n_classes).
+    has "probabilities" too, float32 of shape (N, n_classes).  A regressor has one output,
+    "prediction", float32, with the shape of ``predict``.
 
     A model with categorical columns has an input per column instead, of shape (N, 1) and with its
     name ("x0", "x1", ... without names): float32, or text, where missing is "" or what Python
@@ -39,7 +41,7 @@ def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLi
 
     Parameters
     ----------
-    model : AdditiveSVC, KernelSVC, Pipeline or a CalibratedSVC of these
+    model : AdditiveSVC, AdditiveSVR, KernelSVC, Pipeline or a CalibratedSVC of a classifier
         A pipeline may begin with a `TableEncoder`, continue with MinMaxScaler, MaxAbsScaler or
         StandardScaler, and ends in a machine.  A routed early model computes the kernel
         values of all clusters, and uses those of one.
@@ -69,12 +71,23 @@ def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLi
     """
     check_is_fitted(model)
     graph = Graph()
-    own = uncalibrated(model)
-    steps = [step for _, step in own.steps] if isinstance(own, Pipeline) else [own]
-    classifier, inputs = steps[-1], _inputs(graph, steps)
-    outputs = _outputs(graph, inputs, classifier)
-    scores = _class_scores(graph, outputs, classifier.coding_)
-    labels = plain_labels(classifier.classes_)
+    plain = uncalibrated(model)
+    steps = [step for _, step in plain.steps] if isinstance(plain, Pipeline) else [plain]
+    machine, inputs = steps[-1], _inputs(graph, steps)
+    if isinstance(machine, AdditiveSVR):
+        declared = _predicted(graph, inputs, machine)
+    else:
+        declared = _classified(graph, inputs, machine, model)
+    content = graph.serialised(inputs.declared, declared, _metadata(model, inputs))
+    with replacing(path) as file:
+        file.write(content)
+
+
+def _classified(graph: Graph, inputs: Inputs, machine, model) -> dict[str, tuple]:
+    """Compute labels, scores and probabilities, if the model has any; return types and shapes."""
+    outputs = _outputs(graph, inputs, machine)
+    scores = _class_scores(graph, outputs, machine.coding_)
+    labels = plain_labels(machine.classes_)
     graph("Gather", labels, _best(graph, scores, len(labels)), output="label")
     graph("Identity", graph.cast(scores, np.float32), output="scores")
     wide = ["N", len(labels)]
@@ -82,13 +95,21 @@ def export_onnx(model: AdditiveSVC | KernelSVC | Pipeline, path: str | os.PathLi
     if len(labels) == 2:
         declared["scores"] = (np.float32, wide[:1])
     if isinstance(model, CalibratedSVC):
-        values = outputs if classifier.coding_.votes else scores
-        found = probabilities(graph, values, model, votes=classifier.coding_.votes)
+        values = outputs if machine.coding_.votes else scores
+        found = probabilities(graph, values, model, votes=machine.coding_.votes)
         graph("Identity", graph.cast(found, np.float32), output="probabilities")
         declared["probabilities"] = (np.float32, wide)
-    content = graph.serialised(inputs.declared, declared, _metadata(model, inputs))
-    with replacing(path) as file:
-        file.write(content)
+    return declared
+
+
+def _predicted(graph: Graph, inputs: Inputs, machine: AdditiveSVR) -> dict[str, tuple]:
+    """Compute numbers; return their type and shape."""
+    shape: list = ["N", machine.model_.n_outputs]
+    found = additive_scores(graph, inputs, machine.model_, machine.columns_)
+    if not machine.coding_.several:
+        found, shape = graph("MatMul", found, np.ones(1)), ["N"]
+    graph("Identity", graph.cast(found, np.float32), output="prediction")
+    return {"prediction": (np.float32, shape)}
 
 
 def _inputs(graph: Graph, steps: list) -> Inputs:
@@ -146,8 +167,8 @@ def _outputs(graph: Graph, x: Inputs, model) -> str:
     """Compute the decision values of all outputs in double precision."""
     if not isinstance(model, AdditiveSVC | KernelSVC):
         raise ValueError(
-            f"{type(model).__name__} cannot be exported: give an AdditiveSVC, a KernelSVC, or a "
-            "Pipeline that ends in one."
+            f"{type(model).__name__} cannot be exported: give an AdditiveSVC, an AdditiveSVR, a "
+            "KernelSVC, or a Pipeline that ends in one."
         )
     if isinstance(model, AdditiveSVC):
         return additive_scores(graph, x, model.model_, model.columns_)

@@ -1,4 +1,4 @@
-"""Export the shape functions of `AdditiveSVC` as JSON."""
+"""Export the shape functions of additive machines as JSON."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from widemargin.additive import AdditiveSVC
+from widemargin.additive import AdditiveSVC, AdditiveSVR
 from widemargin.files import text_output
 from widemargin.multiclass import plain_labels
 from widemargin.terms import Explanation, explain
 
 
-def shape_functions(model: AdditiveSVC | Pipeline, names=None) -> dict[str, Any]:
-    """Return the shape functions of a fitted `AdditiveSVC` as JSON values.
+def shape_functions(model: AdditiveSVC | AdditiveSVR | Pipeline, names=None) -> dict[str, Any]:
+    """Return the shape functions of a fitted additive machine as JSON values.
 
     Parameters
     ----------
-    model : AdditiveSVC or Pipeline
+    model : AdditiveSVC, AdditiveSVR or Pipeline
         The values of a pipeline are in the units before its scalers.
     names : sequence of str, default=None
         Names of the features, if the model has none.
@@ -29,9 +29,10 @@ def shape_functions(model: AdditiveSVC | Pipeline, names=None) -> dict[str, Any]
     Returns
     -------
     shapes : dict
-        "widemargin" is the version and "classes" are all labels.  "outputs" are the labels that
-        have decision values: all of them, or the second of two; "intercepts" are theirs, the mean
-        decision values over the training data.  "features" are dicts with "index", "name" (None if
+        "widemargin" is the version and "classes" are all labels, none of a regressor.  "outputs"
+        are the labels that have decision values: all of them, or the second of two; or the numbers
+        of a regressor's targets.  "intercepts" are theirs, the mean decision values or predictions
+        over the training data.  "features" are dicts with "index", "name" (None if
         not known), "grid" (values of the feature, ascending, or its categories), "values" (one
         list per output: what the feature adds at each value of the grid, centred) and "missing"
         (one number per output where a number is missing; None if the model has not learned that).
@@ -66,11 +67,11 @@ def shape_functions(model: AdditiveSVC | Pipeline, names=None) -> dict[str, Any]
                 "missing": None if shape.missing is None else _finite(shape.missing),
             }
         )
-    classes = plain_labels(explained.machine.classes_)
+    labels = plain_labels(explained.labels)
     return {
         "widemargin": version("widemargin"),
-        "classes": classes.tolist(),
-        "outputs": classes[explained.machine.coding_.scored].tolist(),
+        "classes": [] if explained.is_of_numbers else labels.tolist(),
+        "outputs": labels[explained.machine.coding_.scored].tolist(),
         "intercepts": _finite(explained.intercept),
         "features": features,
         "terms": _terms(explained),
@@ -90,12 +91,14 @@ def _terms(explained: Explanation) -> list[dict[str, Any]]:
     ]
 
 
-def export_shapes(model: AdditiveSVC | Pipeline, path: str | os.PathLike, names=None) -> None:
-    """Write the shape functions of a fitted `AdditiveSVC` as JSON.
+def export_shapes(
+    model: AdditiveSVC | AdditiveSVR | Pipeline, path: str | os.PathLike, names=None
+) -> None:
+    """Write the shape functions of a fitted additive machine as JSON.
 
     Parameters
     ----------
-    model : AdditiveSVC or Pipeline
+    model : AdditiveSVC, AdditiveSVR or Pipeline
     path : path
         Written whole or not at all; see `shape_functions` for what is in it.
     names : sequence of str, default=None
