@@ -1,8 +1,8 @@
 """AutoSVC at its default against default forests and boosted trees, on sets held apart.
 
-The sets were chosen before any rule of the search was written, and none of them is in
-benchmarks/easy.py or among the twelve of benchmarks/experiments/tables/today.toml: rules are settled
-on those.
+The sets were chosen before any rule of the search was written.  None of them is in
+benchmarks/easy.py or among the twelve of benchmarks/experiments/tables/today.toml, by which rules
+are settled.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from widemargin import papers
     from widemargin.additive import AdditiveMap, AdditiveSVC, BlockStore, PowerMean
+    from widemargin.auto import AutoSVC
     from widemargin.data import read, stream
     from widemargin.kernel import KernelSVC
     from widemargin.model_report import write_report
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AdditiveMap": "widemargin.additive",
     "AdditiveSVC": "widemargin.additive",
+    "AutoSVC": "widemargin.auto",
     "BlockStore": "widemargin.additive",
     "KernelSVC": "widemargin.kernel",
     "PowerMean": "widemargin.additive",
@@ -39,6 +41,7 @@ __version__ = version("widemargin")
 __all__ = [
     "AdditiveMap",
     "AdditiveSVC",
+    "AutoSVC",
     "BlockStore",
     "KernelSVC",
     "PowerMean",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.isotonic import IsotonicRegression
@@ -23,7 +24,9 @@ METHODS = ("sigmoid", "isotonic")
 FOLDS = 5
 
 
-def out_of_fold(unfitted, X, y, random_state: int | None = 0) -> np.ndarray:
+def out_of_fold(
+    unfitted, X, y, random_state: int | None = 0, sample_weight: np.ndarray | None = None
+) -> np.ndarray:
     """Return every row's decision value from a model fitted without it."""
     _, counts = np.unique(y, return_counts=True)
     if counts.min() < 2:
@@ -32,10 +35,16 @@ def out_of_fold(unfitted, X, y, random_state: int | None = 0) -> np.ndarray:
             "cross-validation cannot leave out."
         )
     folds = StratifiedKFold(min(FOLDS, int(counts.min())), shuffle=True, random_state=random_state)
-    return cross_val_predict(unfitted, X, y, cv=folds, method="decision_function")
+    step = f"{unfitted.steps[-1][0]}__" if isinstance(unfitted, Pipeline) else ""
+    params = {} if sample_weight is None else {f"{step}sample_weight": sample_weight}
+    with config_context(enable_metadata_routing=False):  # the weights are for the machine only
+        options = {"cv": folds, "method": "decision_function", "params": params}
+        return cross_val_predict(unfitted, X, y, **options)
 
 
-def calibrated(fitted, decisions: np.ndarray, y, method: str = "sigmoid") -> CalibratedClassifierCV:
+def calibrated(
+    fitted, decisions: np.ndarray, y, method: str = "sigmoid", sample_weight=None
+) -> CalibratedClassifierCV:
     """Calibrate a fitted model on given decisions, as CalibratedClassifierCV(ensemble=False) does.
 
     Examples
@@ -55,7 +64,7 @@ def calibrated(fitted, decisions: np.ndarray, y, method: str = "sigmoid") -> Cal
         "sigmoid": sigmoid_curve,
         "isotonic": lambda: IsotonicRegression(out_of_bounds="clip"),
     }[method]
-    curves = [fit().fit(d, t) for d, t in zip(columns.T, targets.T, strict=True)]
+    curves = [fit().fit(d, t, sample_weight) for d, t in zip(columns.T, targets.T, strict=True)]
     return assembled(fitted, curves, method)
 
 

@@ -78,9 +78,10 @@ def save(model, path, *, notes: dict | None = None) -> None:
     Parameters
     ----------
     model : AdditiveSVC, KernelSVC, or a Pipeline of preparations and one of them
-        Or scikit-learn's ``CalibratedClassifierCV(model, ensemble=False)`` around it.  Preparations
-        are `TableEncoder`, and scikit-learn's MinMaxScaler, MaxAbsScaler and StandardScaler; they
-        can be saved without a machine too.
+        Or scikit-learn's ``CalibratedClassifierCV(model, ensemble=False)`` around it, or a search,
+        such as `AutoSVC`, of which the ``best_estimator_`` is written.  Preparations are
+        `TableEncoder`, and scikit-learn's MinMaxScaler, MaxAbsScaler and StandardScaler; they can
+        be saved without a machine too.
     path : path
         Written to a temporary file and renamed, so an older model there survives any accident.
         A model that `load` would refuse is not written.
@@ -100,6 +101,7 @@ def save(model, path, *, notes: dict | None = None) -> None:
     >>> bool((again.decision_function(X) == model.decision_function(X)).all())
     True
     """
+    model = getattr(model, "best_estimator_", model)
     header, arrays = _pack_calibrated(model)
     header |= {"package": widemargin.__version__, "notes": notes or {}}
     own = uncalibrated(model)
@@ -171,10 +173,9 @@ def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     if type(model) in PARTS:
         return pack_part(model)
     if kind not in _KINDS or type(model) is not _KINDS[kind].estimator:
-        within = "; save its best_estimator_" if hasattr(model, "best_estimator_") else ""
         raise TypeError(
             f"save() takes {', '.join(_KINDS)} or a Pipeline of {', '.join(PART_NAMES)} and "
-            f"one of them, not {kind}{within}{_way_out(model)}."
+            f"one of them, not {kind}{_way_out(model)}."
         )
     return _pack_machine(kind, model)
 
