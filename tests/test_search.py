@@ -12,7 +12,7 @@ from widemargin import AdditiveSVC, KernelSVC, TableEncoder, pace, search
 from widemargin.candidates import EARLY_FROM, is_rbf
 from widemargin.pace import Deadline, Pace
 from widemargin.progress import FitStopper
-from widemargin.search import CS, FEW, FOLDS, MOST_ROWS, ROWS, Search
+from widemargin.search import FEW, MOST_ROWS, ROWS, Search
 from widemargin.selection import Candidate, Sample, Trial
 
 DIGITS = load_digits()
@@ -346,7 +346,7 @@ def test_less_time_means_fewer_rows_and_what_was_not_tried_is_told(monkeypatch):
         Clock(monkeypatch, quadratic)
         own = make(*points(60_000), seconds=limit)
         rows[limit] = max(t.rows for t in all_of(own))
-        assert all(what.seconds > 0 and "rows" in what.name for what in own.untried)
+        assert all(t > 0 and "rows" in name for name, t in own.untried.items())
         assert bool(own.untried) == (limit < 1000)
     assert FEW <= rows[1.0] < rows[5.0] < rows[1000.0] == MOST_ROWS
 
@@ -375,24 +375,37 @@ def test_the_pace_of_kernels():
     assert times.seconds("rbf", 16_000) == pytest.approx(16.0)  # grew as the rows did
 
 
-@pytest.mark.parametrize(("seconds", "early"), [(1e4, False), (100.0, True)])
-def test_an_exact_model_that_would_take_too_long_is_an_early_one(monkeypatch, seconds, early):
-    """Of 2/3 of 1,000 rows a fit takes 0.1 s: of 100,000 it would take 2,250."""
-    fit = scored_by(lambda s, *_: float("gamma" in s), seconds=0.1)
-    monkeypatch.setattr(search, "cross_validated", fit)
-    own = make(*points(100_000), seconds=seconds)
+# ------------------------------------------------------------------ how many rows to train on
+
+
+def after_a_look(monkeypatch, limit):
+    """A search whose fits of two thirds of 1,000 rows took 0.01 s, and its RBF trial."""
+    Clock(monkeypatch, quadratic)
+    own = make(*points(100_000), seconds=limit)
     for _ in own._first_look():
         pass
-    best = own.choice()[0]
-    assert own.last(best).estimator.early is early
-    assert best.candidate.estimator.early is False
+    return own, next(t for t in own.choice() if is_rbf(t))
 
 
-def test_additive_models_are_exact_whatever_their_time(monkeypatch):
-    fit = scored_by(lambda s, *_: float("gamma" not in s), seconds=100.0)
-    monkeypatch.setattr(search, "cross_validated", fit)
-    own = make(*points(100_000), seconds=10.0)
-    next(own.trials())
-    assert own.last(own.choice()[0]) is own.choice()[0].candidate
-    assert [t.C for t in own.found] == [1.0]
-    assert len(CS) > FOLDS
+def test_all_rows_are_trained_on_where_there_is_time(monkeypatch):
+    own, best = after_a_look(monkeypatch, 1e4)
+    assert own.rows_to_train(best) == 100_000
+    assert own.rows_to_train(best, 100_000) == 0
+
+
+@pytest.mark.parametrize(("power", "rows"), [(1.2, 100_000), (2.0, 75_000)])
+def test_the_final_fit_is_on_as_many_rows_as_there_is_time_for(monkeypatch, power, rows):
+    """225 s at worst; a first fit of fewer rows tells more."""
+    own, best = after_a_look(monkeypatch, 160.0)
+    first = own.rows_to_train(best)
+    seconds = 0.01 * (first / 667) ** power
+    assert 160 / 3 * 0.5 < 0.01 * (first / 667) ** 2 < 160 / 3
+    own.note_fit(best, first, seconds)
+    second = own.rows_to_train(best, first)
+    assert 0.8 * rows < second <= rows
+    assert own.rows_to_train(best, second) == 0
+
+
+def test_a_search_without_time_trains_on_few_rows(monkeypatch):
+    own, best = after_a_look(monkeypatch, 0.2)
+    assert own.rows_to_train(best) == FEW

@@ -62,7 +62,7 @@ STATED = [
     ("auto.md", f"the best {search.CONTENDERS} meet again on twice the rows"),
     ("auto.md", f"twice the rows, up to {search.MOST_ROWS:,}"),
     ("auto.md", f"in {search.ROUND_FOLDS} other folds"),
-    ("auto.md", f"or has {candidates.EARLY_FROM:,} rows, is an early model"),
+    ("auto.md", f"An RBF model of {candidates.EARLY_FROM:,} rows or more"),
     ("auto.md", f"fitted out of fold on at most {auto.CALIBRATION_ROWS:,} rows"),
     ("files.md", f"more than {categories._MANY_CATEGORIES} values, and more than half"),
     (inspect.getdoc(missed_pairs), f"at least {pairs._FEWEST_ROWS}"),

@@ -34,7 +34,7 @@ from widemargin.pace import Deadline
 from widemargin.progress import FitStopper, log
 from widemargin.scoring import check_scoring
 from widemargin.search import Search
-from widemargin.selection import Sample, Trial, behind_scaler, sample_rows
+from widemargin.selection import Sample, Trial, behind_scaler
 from widemargin.sklearn_private import safe_indexing
 from widemargin.validation import check_n_jobs, check_number, check_X, check_X_y, sample_weights
 
@@ -42,7 +42,6 @@ SMALL_CLASS = 0.2  # part of an even share of the rows, below which accuracy say
 CALIBRATION_ROWS = 5000
 CALIBRATION_SHARE = 0.1  # of the time
 _LAST_SHARE = 0.1  # of the time, which a final fit has at least
-_OF_RARE = 5  # rows of each class, at least, if there are as many
 
 
 class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -55,8 +54,8 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     max_seconds : float, default=60
-        Time limit of `fit`.  Where it is short for all candidates, they are compared on fewer rows.
-        A final fit that exceeds it keeps its current solution, with a warning.
+        Time limit of `fit`.  Where it is short, candidates are compared on fewer rows, and the
+        choice is trained on as many rows as the time allows.
     scoring : str, callable or None, default=None
         What to maximise: a name such as "accuracy", "balanced_accuracy", "roc_auc" or "f1", or a
         function of model, X and y.  None is the accuracy, or the balanced accuracy if a class has
@@ -77,7 +76,7 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     best_estimator_ : AdditiveSVC, KernelSVC or Pipeline
-        The choice, trained on all rows.
+        The choice, trained on all rows, or on as many as the time allows.
     best_params_ : dict
         Its settings.
     best_score_ : float
@@ -88,7 +87,7 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     trials_ : list of dict
         What was tried: settings, C, score, standard_error, seconds (of all C of a candidate), rows
         and folds; the choice first.  ``pandas.DataFrame(trials_)`` is a table.
-    untried_ : list of tuple
+    untried_ : dict
         What there was no time for, and the seconds that it would have taken.
     ranking_ : list of Trial
         ``trials_`` as `widemargin.selection` has them.
@@ -287,44 +286,57 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             raise ValueError("No candidate could be trained on this data.")
 
     def _set_results(self, search: Search) -> None:
-        self.ranking_, self.untried_ = search.choice(), [tuple(u) for u in search.untried]
+        self.ranking_, self.untried_ = search.choice(), search.untried
         self.trials_ = [_record(trial) for trial in self.ranking_]
         best = self.ranking_[0]
         self.best_params_ = {**best.candidate.settings, "C": best.C}
         self.best_score_ = best.score
 
     def _train(self, search: Search, context) -> None:
-        """Fit the choice to all rows; `fit`'s callbacks hear the tasks of this fit."""
-        best, sample = self.ranking_[0], search.sample
-        candidate = search.last(best)
-        early = ", early: an exact model would have exceeded the limit"
-        self.trained_on_ = f"trained on all {len(sample.y)} rows"
-        self.trained_on_ += early * (candidate is not best.candidate)
-        scaler, machine = candidate.unfitted(best.C)
-        rows = sample.X if scaler is None else scaler.fit_transform(sample.X)
+        """Fit the choice to all rows, or to more and more of them while there is time."""
+        best, n = self.ranking_[0], len(search.sample.y)
         waiting = [stopper for stopper in search.stoppers if not stopper.is_over]
-        seconds = max(search.clock.left, _LAST_SHARE * search.seconds)
-        machine.set_callbacks(Deadline(seconds, *waiting))
+        so_far, rows = 0, search.rows_to_train(best)
+        while rows:
+            clock = Deadline(max(search.clock.left, _LAST_SHARE * search.seconds), *waiting)
+            fitted = self._fitted(search.sample.drawn(rows, search.seed), clock, context)
+            if clock.is_over and so_far:
+                break
+            self.best_estimator_, so_far = fitted, rows
+            search.note_fit(best, rows, clock.spent)
+            rows = 0 if clock.is_over else search.rows_to_train(best, so_far)
+        needed = f"all would take about {search.seconds_of(best, n):.0f} s"
+        of_all = f"{so_far} of {n} rows: {needed}" if so_far < n else f"all {n} rows"
+        self.trained_on_ = f"trained on {of_all}"
+
+    def _fitted(self, sample: Sample, clock: Deadline, context):
+        """Fit the choice; `fit`'s callbacks hear the tasks of this fit."""
+        best = self.ranking_[0]
+        scaler, machine = best.candidate.unfitted(best.C)
+        rows = sample.X if scaler is None else scaler.fit_transform(sample.X)
+        machine.set_callbacks(clock)
         task = context.subcontext(task_name="fit of the choice")
         with task.propagate_callback_context(machine), _without(LostClassWarning):
             machine.fit(rows, sample.y, **sample.weights())
         machine.set_callbacks()
-        self.best_estimator_ = behind_scaler(scaler, machine)
+        return behind_scaler(scaler, machine)
 
     def _calibrate(self, search: Search) -> None:
         """Fit probabilities to decision values out of fold; tell of classes that are lost there."""
         if hasattr(self, "calibrated_estimator_"):
             del self.calibrated_estimator_
-        sample, seed = search.sample, search.parameters["random_state"]
-        rows = self._calibration_rows(search, seed)
-        X, y = safe_indexing(sample.X, rows), sample.y[rows]
         best = self.ranking_[0]
+        seconds = max(CALIBRATION_SHARE * search.seconds, search.clock.left) / 5
+        sample = search.sample.drawn(
+            search.rows_within(seconds, best, CALIBRATION_ROWS), search.seed
+        )
+        X, y, _ = sample
         scaler, machine = best.candidate.unfitted(best.C)
         machine.set_callbacks(Deadline(max(search.clock.left, _LAST_SHARE * search.seconds)))
-        weights = sample.weights(rows)
+        weights = sample.weights()
         try:
             with _without(UserWarning):  # the fit on all rows has warned
-                found = out_of_fold(behind_scaler(scaler, machine), X, y, seed, **weights)
+                found = out_of_fold(behind_scaler(scaler, machine), X, y, search.seed, **weights)
         except ValueError as error:
             self._why_uncalibrated = str(error)
             return
@@ -333,14 +345,6 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.calibrated_estimator_ = calibrated(
             self.best_estimator_, found, y, sample_weight=weight
         )
-
-    def _calibration_rows(self, search: Search, seed: int) -> np.ndarray:
-        """Return rows with some of every class, as many as a share of the time allows."""
-        X, y, _ = search.sample
-        seconds = max(CALIBRATION_SHARE * search.seconds, search.clock.left)
-        most = search.rows_within(seconds / 5, self.ranking_[0], CALIBRATION_ROWS)
-        first = [np.flatnonzero(y == label)[:_OF_RARE] for label in self.classes_]
-        return np.unique(np.concatenate([sample_rows(X, y, most, seed), *first]))
 
     # ------------------------------------------------------------------ what the choice is worth
 
@@ -395,7 +399,7 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         said += [f"It is {self.trained_on_}."]
         said += [
             f"Not tried for lack of time: {name} (about {seconds:.2g} s)."
-            for name, seconds in self.untried_
+            for name, seconds in self.untried_.items()
         ]
         return " ".join([*said, f"All of it took {self.seconds_:.1f} s."])
 

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from widemargin.candidates import (
     MACHINES,
@@ -46,6 +44,7 @@ ROWS = 5000  # rows of the grids, at most
 MOST_ROWS = 20_000  # rows of the last comparison, at most
 FIRST_SHARE = 0.2  # of the time, for the first look
 LEAST_SHARE, MOST_SHARE = 0.35, 0.8  # of the time, for the whole search: the rest is for a fit
+FIT_SHARE = 0.8  # of the time that is left, for final fits; the rest is for probabilities
 MARGIN = {"additive": 0.03, "kernel": 0.1}  # what is behind by more on few rows is left out
 NEAR = 0.02  # compare candidates within this of the best score again
 CONTENDERS = 12  # most of them in the first round; then the better half, twice
@@ -55,13 +54,6 @@ ROUND_FOLDS = 5
 _FIRST_C = {"additive": 1.0, "kernel": 10.0}
 _STEP, _MOST_STEPS = 4.0, 3  # factor and number of extensions of gamma's grid
 _MOST_C = 1e4
-
-
-class Untried(NamedTuple):
-    """What there was no time for, and the seconds that it would have taken."""
-
-    name: str
-    seconds: float
 
 
 class Look(NamedTuple):
@@ -98,7 +90,8 @@ class Search:
     found : list of Trial
     clock : Deadline
         Of search and final fit.
-    untried : list of Untried
+    untried : dict
+        What there was no time for, and the seconds that it would have taken.
     """
 
     def __init__(
@@ -113,8 +106,9 @@ class Search:
         self.sample, self.scoring, self.machines = sample, scoring, machines
         self.seconds, self.parameters = seconds, {"random_state": 0, **(parameters or {})}
         self.stoppers, self.clock = tuple(stoppers), Deadline(seconds, *stoppers)
+        self.seed: int = self.parameters["random_state"]
         self.found: list[Trial] = []
-        self.untried: list[Untried] = []
+        self.untried: dict[str, float] = {}
         self._candidates = Candidates(sample, scoring, machines, self.parameters)
         self._pace, self._looks = Pace(), dict[tuple, Look]()
 
@@ -156,20 +150,32 @@ class Search:
             return order
         return [cheapest, *(t for t in order if t is not cheapest)]
 
-    def last(self, best: Trial) -> Candidate:
-        """Return the candidate for all rows: early if an exact model would take too long."""
-        machine = best.candidate.estimator
-        needed = self._pace.seconds(kernel_of(best), len(self.sample.y))
-        if not is_rbf(best) or machine.early or needed <= self.clock.left:
-            return best.candidate
-        return replace(best.candidate, estimator=clone(machine).set_params(early=True))
+    def rows_to_train(self, best: Trial, so_far: int = 0) -> int:
+        """Return the rows of the next final fit: all, if there is time; 0 if no more are worth it.
 
-    def rows_within(self, seconds: float, trial: Trial, most: int) -> int:
+        Unless there is time for all rows at worst, the first fit takes a part of the time.  It
+        tells more of the pace, and is the model if a later one does not end in time.
+        """
+        n, left = len(self.sample.y), FIT_SHARE * self.clock.left
+        if self.seconds_of(best, n, at_worst=not so_far) <= left:
+            return n if so_far < n else 0
+        seconds = left if so_far else left / 3
+        rows = self.rows_within(seconds, best, n, at_worst=not so_far)
+        return rows if rows >= 1.5 * so_far else 0
+
+    def rows_within(self, seconds: float, trial: Trial, most: int, *, at_worst=False) -> int:
         """Return on how many rows a fit of this kernel takes no more than ``seconds``."""
         rows = min(most, len(self.sample.y))
-        while rows > FEW and self._pace.seconds(kernel_of(trial), rows) > seconds:
-            rows = max(FEW, round(rows / 1.5))
+        while rows > FEW and self.seconds_of(trial, rows, at_worst=at_worst) > seconds:
+            rows = max(FEW, round(rows / 1.2))
         return rows
+
+    def seconds_of(self, trial: Trial, rows: int, *, at_worst: bool = False) -> float:
+        return self._pace.seconds(kernel_of(trial), rows, at_worst=at_worst)
+
+    def note_fit(self, trial: Trial, rows: int, seconds: float) -> None:
+        """Note the seconds of a final fit."""
+        self._pace.note_fit(kernel_of(trial), rows, seconds)
 
     def _check(self) -> None:
         """Refuse data on which every candidate would fail."""
@@ -189,21 +195,18 @@ class Search:
             with warnings.catch_warnings():
                 if self._looks:
                     warnings.simplefilter("ignore", RareClassWarning)  # once is enough
-                sample = self.sample.drawn(most, self.parameters["random_state"])
-                parts = stratified(
-                    sample.X, sample.y, folds, self.parameters["random_state"] + seed
-                )
+                sample = self.sample.drawn(most, self.seed)
+                parts = stratified(sample.X, sample.y, folds, self.seed + seed)
             self._looks[asked] = Look(sample, parts)
         return self._looks[asked]
 
     def _left(self) -> float:
         """Return the seconds left for the search: the final fit needs the others."""
-        spent = self.seconds - self.clock.left
         most = self.seconds * MOST_SHARE
         if self.found:
             final = self._pace.seconds(kernel_of(self.choice()[0]), len(self.sample.y))
             most = min(most, max(self.seconds - 1.5 * final, self.seconds * LEAST_SHARE))
-        return most - spent
+        return most - self.clock.spent
 
     def _needed(self, candidate: Candidate, n_Cs: int, look: Look) -> float:
         fits, rows = n_Cs * len(look.parts), len(look.parts[0][0])
@@ -212,10 +215,12 @@ class Search:
     def _has_time(self, candidate: Candidate, Cs: Sequence[float], look: Look) -> bool:
         """Whether there is time for a candidate; if not, note it."""
         needed, left = self._needed(candidate, len(Cs), look), self._left()
-        if left > 0 and needed <= left:
-            return True
-        self.untried.append(Untried(f"{candidate.name} on {look.n_rows} rows", needed))
-        return False
+        has_time = left > 0 and needed <= left
+        name = f"{candidate.name} on {look.n_rows} rows"
+        self.untried.pop(name, None)
+        if not has_time:
+            self.untried[name] = needed
+        return has_time
 
     def _compared(
         self, candidate: Candidate, Cs: Sequence[float], look: Look, seconds: float
@@ -243,7 +248,7 @@ class Search:
     def _first_look(self) -> Iterator[list[Trial]]:
         """Try every machine at one setting, in equal shares of the time for that."""
         look, candidates = self._look(FEW), list(self._candidates.kernels())
-        until = Deadline(FIRST_SHARE * self.seconds - (self.seconds - self.clock.left))
+        until = Deadline(FIRST_SHARE * self.seconds - self.clock.spent)
         for k, candidate in enumerate(candidates):
             C = _FIRST_C[machine_of(candidate)]
             yield self._kept(
@@ -342,8 +347,7 @@ class Search:
             look, more = self._next_look(contenders[0].rows, seed)
             needed = sum(self._needed(t.candidate, 1, look) for t in contenders)
             if needed > self._left():
-                best = f"the best {len(contenders)} again on {look.n_rows} rows"
-                self.untried.append(Untried(best, needed))
+                self.untried[f"the best {len(contenders)} again on {look.n_rows} rows"] = needed
                 return
             again = self._again(contenders, look, more)
             if not again:

@@ -29,6 +29,7 @@ from widemargin.errors import (
 from widemargin.scoring import Scorer, check_scoring, get_scorer
 from widemargin.sklearn_private import safe_indexing
 
+_OF_RARE = 5  # rows of each class in a sample, at least, if there are as many
 _MOST_NAMED = 5  # classes in a warning
 _OF_FINAL_FIT = (IdentifierWarning, LostClassWarning, NegativeWarning)  # warnings it gives too
 
@@ -56,10 +57,14 @@ class Sample(NamedTuple):
         return {} if self.weight is None else {"sample_weight": self.weight[rows]}
 
     def drawn(self, most: int, random_state: int | None = 0) -> Sample:
-        """Return at most so many of the rows, drawn by class."""
+        """Return about so many of the rows, drawn by class, and some more of rare classes."""
         if len(self.y) <= most:
             return self
-        rows = sample_rows(self.X, self.y, most, random_state)
+        drawn = sample_rows(self.X, self.y, most, random_state)
+        classes, counts = np.unique(self.y[drawn], return_counts=True)
+        enough = set(classes[counts >= _OF_RARE].tolist())
+        rare = [np.flatnonzero(self.y == c)[:_OF_RARE] for c in {*self.y.tolist()} - enough]
+        rows = np.unique(np.concatenate([drawn, *rare]))
         weight = None if self.weight is None else self.weight[rows]
         return Sample(safe_indexing(self.X, rows), self.y[rows], weight)
 
