@@ -24,8 +24,8 @@ from sklearn.svm import SVC, LinearSVC
 from benchmarks import data
 from benchmarks.many_classes import dense
 from benchmarks.report import SEED, kept_rows, one_thread, table, write
-from widemargin import AdditiveSVC, KernelSVC
-from widemargin.easy import CS, FOLDS, Easy
+from widemargin import AdditiveSVC, AutoSVC, KernelSVC
+from widemargin.search import CS, FOLDS
 from widemargin.selection import sample_rows
 
 MINUTES = 4.0
@@ -81,8 +81,10 @@ def searched(model, grid: dict[str, list[float]], X, y):
 def methods(X) -> dict:
     """Pipelines and their grids."""
     sparse = sp.issparse(X)
-    gammas = 4.0 ** np.arange(-2, 3) * Easy(X, np.zeros(X.shape[0]))._scale()
     scaler, standard = (MaxAbsScaler(),) * 2 if sparse else (MinMaxScaler(), StandardScaler())
+    scaled = scaler.fit_transform(X)
+    square = (scaled.multiply(scaled) if sparse else np.square(scaled)).mean()
+    gammas = 4.0 ** np.arange(-2, 3) / (X.shape[1] * (square - scaled.mean() ** 2))
     svc = make_pipeline(scaler, SVC(cache_size=2000))
     linear = make_pipeline(standard, LinearSVC(random_state=SEED))
     return {
@@ -109,7 +111,8 @@ def fits(X, y) -> dict:
     scaler = MaxAbsScaler() if sp.issparse(X) else MinMaxScaler()
     ours = {"AdditiveSVC": AdditiveSVC(random_state=SEED)}
     ours["KernelSVC"] = make_pipeline(scaler, KernelSVC(random_state=SEED))
-    tasks = {"easy": lambda: (Easy(X, y, seconds=60 * MINUTES).fit(), True)}
+    chosen = AutoSVC(60 * MINUTES, scoring="accuracy", random_state=SEED)
+    tasks = {"easy": lambda: (chosen.fit(X, y), True)}
     tasks |= {key: lambda m=m: (m.fit(X, y), True) for key, m in ours.items()}
     return tasks | {k: lambda m=m, g=g: searched(m, g, X, y) for k, (m, g) in methods(X).items()}
 

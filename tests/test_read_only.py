@@ -14,10 +14,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from widemargin import AdditiveMap, AdditiveSVC, KernelSVC, explain, read, save
 from widemargin.data.svmlight_writing import write_svmlight
-from widemargin.easy import Easy
 from widemargin.export import export_libsvm, export_onnx, export_shapes
 from widemargin.report import evaluate
-from widemargin.selection import Candidate, tune
+from widemargin.search import Search
+from widemargin.selection import Candidate, Sample, tune
 
 # ------------------------------------------------------------------ layouts
 
@@ -185,7 +185,7 @@ def given_matrix(X, y, weight, folder):
 def choosing(X, y, weight, folder):
     if not sp.issparse(X) or X.format == "csr":  # rows are taken by number
         tune([Candidate({}, KernelSVC()), Candidate({}, AdditiveSVC())], X, y, [1.0], folds=2)
-        assert next(Easy(X, np.asarray(y), seconds=0.0).trials())
+        assert next(Search(Sample(X, np.asarray(y)), seconds=0.0).trials())
 
 
 def files(X, y, weight, folder):

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from widemargin import AdditiveSVC, KernelSVC, categories, easy, missed_pairs, pairs
+from widemargin import (
+    AdditiveSVC,
+    KernelSVC,
+    auto,
+    candidates,
+    categories,
+    missed_pairs,
+    pairs,
+    search,
+)
 from widemargin.additive import encoder, tables
 from widemargin.kernel import (
     active_set,
@@ -48,11 +57,13 @@ STATED = [
     (ADDITIVE, "smallest of " + ", ".join(map(str, tables.AUTO_RANKS))),
     *((ADDITIVE, f'"{name}"') for name in tables.APPROXIMATIONS),
     ("additive.md", f"Up to {encoder.AUTO_BINS} distinct values"),
-    ("command-line.md", f"three widths of RBF on at most {easy.ROWS:,} rows"),
-    ("command-line.md", f"are compared on {easy.MORE * easy.ROWS:,} rows"),
-    ("command-line.md", f"the best {easy.CONTENDERS} are compared again in three rounds"),
-    ("command-line.md", f"rounds of {easy.ROUND_FOLDS} other folds"),
-    ("command-line.md", f"or has {easy.EARLY_FROM:,} rows, becomes an early model"),
+    ("auto.md", f"on at most {search.FEW:,} rows, in at most a fifth of the time"),
+    ("auto.md", f"with two more widths of RBF, on at most {search.ROWS:,} rows"),
+    ("auto.md", f"the best {search.CONTENDERS} meet again on twice the rows"),
+    ("auto.md", f"twice the rows, up to {search.MOST_ROWS:,}"),
+    ("auto.md", f"in {search.ROUND_FOLDS} other folds"),
+    ("auto.md", f"An RBF model of {candidates.EARLY_FROM:,} rows or more"),
+    ("auto.md", f"fitted out of fold on at most {auto.CALIBRATION_ROWS:,} rows"),
     ("files.md", f"more than {categories._MANY_CATEGORIES} values, and more than half"),
     (inspect.getdoc(missed_pairs), f"at least {pairs._FEWEST_ROWS}"),
     (inspect.getdoc(missed_pairs), f"pairs of the {pairs._MOST_TERMS:,} most important terms"),
@@ -66,5 +77,7 @@ def test_a_number_in_a_document_is_that_of_the_code(where, said):
     assert said in re.sub(r"\s+", " ", text)
 
 
-def test_the_rounds_of_easy_are_three():
-    assert easy.ROUNDS == len(easy._WIDTHS) == 3
+def test_the_shares_of_a_search():
+    assert (search.FIRST_SHARE, auto.SMALL_CLASS, search.CHEAPER) == (0.2, 0.2, 0.5)
+    assert (search.MARGIN, search.ROUNDS) == ({"additive": 0.03, "kernel": 0.1}, 3)
+    assert len(candidates._OTHER_WIDTHS) == 2

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from safetensors.numpy import load_file
 from sklearn.pipeline import make_pipeline
 from tests.cli.helpers import run
 
-from widemargin import AdditiveSVC, KernelSVC, TableEncoder, load, read, save
-from widemargin.easy import Easy
+from widemargin import AdditiveSVC, AutoSVC, KernelSVC, TableEncoder, load, read, save
 from widemargin.export import export_onnx
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -98,13 +98,15 @@ def test_easy_is_the_same_for_a_frame_and_its_file(tmp_path, monkeypatch):
     frame, y = staff(200)
     frame = frame.drop(columns="since").assign(grade=frame["grade"].astype(int))
     frame.assign(label=y).to_csv("staff.csv", index=False)
-    model = Easy(frame, y, seconds=60.0, parameters={"n_jobs": 1}).fit()
+    model = AutoSVC(600, n_jobs=1, random_state=0).fit(frame, y)
     run("easy", "staff.csv", "--model", "m", "--jobs", "1")
-    again = load("m")
-    assert [type(s).__name__ for s in getattr(again, "steps", [again])] == [
-        type(s).__name__ for s in getattr(model, "steps", [model])
-    ]
-    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
     save(model, "python")
+    by_terminal, by_python = load_file("m"), load_file("python")
+    assert by_terminal.keys() == by_python.keys()
+    assert all(np.array_equal(by_terminal[name], by_python[name]) for name in by_python)
+    again = load("m")
+    assert type(again) is type(model.best_estimator_)
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+    np.testing.assert_array_equal(again.decision_function(frame), model.decision_function(frame))
     frame.to_csv("new.csv", index=False)
     assert run("predict", "new.csv", "python").stdout.split() == model.predict(frame).tolist()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from widemargin import papers
     from widemargin.additive import AdditiveMap, AdditiveSVC, AdditiveSVR, BlockStore, PowerMean
+    from widemargin.auto import AutoSVC
     from widemargin.calibration import CalibratedSVC
     from widemargin.data import read, stream
     from widemargin.kernel import KernelSVC, KernelSVR, OneClassSVM
@@ -23,6 +24,7 @@ _HOMES = {
     "AdditiveMap": "widemargin.additive",
     "AdditiveSVC": "widemargin.additive",
     "AdditiveSVR": "widemargin.additive",
+    "AutoSVC": "widemargin.auto",
     "BlockStore": "widemargin.additive",
     "CalibratedSVC": "widemargin.calibration",
     "KernelSVC": "widemargin.kernel",
@@ -45,6 +47,7 @@ __all__ = [
     "AdditiveMap",
     "AdditiveSVC",
     "AdditiveSVR",
+    "AutoSVC",
     "BlockStore",
     "CalibratedSVC",
     "KernelSVC",

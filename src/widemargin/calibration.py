@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logsumexp
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
@@ -50,6 +51,8 @@ class CalibratedSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         1 / (1 + exp(slope v + offset)) among the two.
     exponent_ : float
         Of coupled probabilities; 1 for two classes.
+    never_predicted_ : ndarray
+        Classes that no row was given by a model fitted without it.
 
     References
     ----------
@@ -116,13 +119,16 @@ class CalibratedSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         label, weight, rows = _numbered(fitted.classes_, y, sample_weight)
         models = list(self._left_out(X, np.asarray(y), sample_weight, label, rows))
         own = np.empty((len(label), len(fitted.classes_) - 1))  # values of pairs with a row's class
+        predicted = np.zeros(len(fitted.classes_), dtype=bool)
         for model, part, test in models:
             begin = 0
             for values in _pair_values(model, part):
                 these = test[begin : begin + len(values)]
                 pairs = np.stack([pairs_of(k, len(fitted.classes_)) for k in label[these]])
                 own[these] = np.take_along_axis(values, pairs, axis=1)
+                predicted[_winners(values, len(predicted))] = True
                 begin += len(values)
+        self.never_predicted_ = fitted.classes_[~predicted]
         self._fit_sigmoids(own, label, weight)
         self.exponent_ = 1.0
         if len(fitted.classes_) > 2:
@@ -170,9 +176,13 @@ class CalibratedSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return -np.log(total)
 
 
-def with_probabilities(fitted, X, y) -> CalibratedSVC:
-    """Calibrate a model that is fitted to these rows."""
-    return CalibratedSVC(clone(fitted))._calibrate(fitted, X, y)
+def with_probabilities(
+    fitted, X, y, sample_weight=None, *, unfitted=None, random_state: int = 0
+) -> CalibratedSVC:
+    """Calibrate a fitted model on rows of the same classes, by fits of it or of ``unfitted``."""
+    unfitted = clone(fitted) if unfitted is None else unfitted
+    model = CalibratedSVC(unfitted, random_state=random_state)
+    return model._calibrate(fitted, X, y, sample_weight)
 
 
 def uncalibrated(model):
@@ -190,7 +200,8 @@ def _fitted(unfitted, X, y, sample_weight):
         return clone(unfitted).fit(X, y)
     is_pipeline = isinstance(unfitted, Pipeline)
     name = f"{unfitted.steps[-1][0]}__sample_weight" if is_pipeline else "sample_weight"
-    return clone(unfitted).fit(X, y, **{name: sample_weight})
+    with config_context(enable_metadata_routing=False):  # the weights are for the machine only
+        return clone(unfitted).fit(X, y, **{name: sample_weight})
 
 
 def _numbered(classes: np.ndarray, y, sample_weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -198,7 +209,7 @@ def _numbered(classes: np.ndarray, y, sample_weight) -> tuple[np.ndarray, np.nda
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     rows = np.flatnonzero(weight > 0)
     label = np.searchsorted(classes, np.asarray(y)[rows])
-    if np.bincount(label).min() < 2:
+    if np.bincount(label, minlength=len(classes)).min() < 2:
         raise ValueError(
             "Probabilities need two rows or more of every class: one has a single row, which "
             "cross-validation cannot leave out."
@@ -214,6 +225,12 @@ def _pair_values(model, X) -> Iterator[np.ndarray]:
     for begin in range(0, max(n, 1), size):
         part = X if n <= size else safe_indexing(X, slice(begin, begin + size))
         yield machine.pair_values(part if machine is model else model[:-1].transform(part))
+
+
+def _winners(values: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the class with the most votes in each row, the first of several."""
+    first, second = np.eye(n_classes)[np.array(every_pair(n_classes))]
+    return (np.where(values > 0, 1.0, 0.0) @ (first - second) + second.sum(axis=0)).argmax(axis=1)
 
 
 def _exponent(logs: np.ndarray, label: np.ndarray, weight: np.ndarray) -> float:

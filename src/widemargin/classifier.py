@@ -50,7 +50,7 @@ class MarginClassifier(ClassifierMixin):
         """Return the targets without samples of weight 0; at least two classes must remain."""
         only_classes = np.asarray(y).dtype.kind in "biuU"  # never numbers to regress on
         if not only_classes:
-            _check_one_kind(y)
+            check_one_kind(y)
             check_classification_targets(y)
         weight = sample_weights(sample_weight, X, y, self.class_weight)
         present, n_rows = (weight > 0).nonzero()[0], len(weight)
@@ -99,7 +99,7 @@ class MarginClassifier(ClassifierMixin):
         return Targets(X, weight, present, label, coding, {"classes_": classes, "coding_": coding})
 
 
-def _check_one_kind(y) -> None:
+def check_one_kind(y) -> None:
     """Refuse labels that cannot be sorted, because NumPy's error does not say why."""
     labels = np.asarray(y)
     if labels.dtype.kind != "O":

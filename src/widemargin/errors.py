@@ -185,6 +185,10 @@ class LostClassWarning(UserWarning):
     """A class is never predicted for its training rows."""
 
 
+class ChoiceWarning(UserWarning):
+    """What `AutoSVC` chose by another score than accuracy, or is no better than a guess."""
+
+
 class NegativeWarning(UserWarning):
     """A kernel for histograms got negative values."""
 

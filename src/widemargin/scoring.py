@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import (
@@ -20,8 +19,8 @@ from sklearn.metrics import (
 from widemargin.calibration import uncalibrated
 from widemargin.errors import Parameter, ParameterError
 
-Scorer = Callable[[Any, Any, np.ndarray], float]
-"""Maps model, rows and true labels to a number; larger is better."""
+Scorer = Callable[..., float]
+"""Maps model, rows, true labels and, if given, sample weights to a number; larger is better."""
 
 _PER_CLASS = {"f1": f1_score, "precision": precision_score, "recall": recall_score}
 _AVERAGES = ("macro", "micro", "weighted")
@@ -84,30 +83,37 @@ def get_scorer(scoring: str | Scorer) -> Scorer:
     if scoring in OF_PROBABILITIES:
         return _neg_log_loss
     plain = _plain_scorer(scoring)
-    return lambda model, X, y: plain(uncalibrated(model), X, y)
+    return lambda model, X, y, **weights: plain(uncalibrated(model), X, y, **weights)
 
 
-def _neg_log_loss(model, X, y) -> float:
-    return -float(log_loss(y, model.predict_proba(X), labels=model.classes_))
+def _neg_log_loss(model, X, y, sample_weight=None) -> float:
+    options = {"labels": model.classes_, "sample_weight": sample_weight}
+    return -float(log_loss(y, model.predict_proba(X), **options))
+
+
+def _accuracy(model, X, y, sample_weight=None) -> float:
+    if sample_weight is None:
+        return model.score(X, y)
+    return float(np.average(model.predict(X) == y, weights=sample_weight))
 
 
 def _plain_scorer(scoring: str) -> Scorer:
     """Return a score of decision values and labels."""
     if scoring == "accuracy":
-        return lambda model, X, y: model.score(X, y)
+        return _accuracy
     if scoring == "roc_auc":
-        return lambda model, X, y: roc_auc(y, model.decision_function(X), model.classes_)
+        return lambda model, X, y, **w: roc_auc(y, model.decision_function(X), model.classes_, **w)
     if scoring == "average_precision":
         return _average_precision
     if scoring == "balanced_accuracy":
-        return lambda model, X, y: balanced_accuracy(y, model.predict(X))
+        return lambda model, X, y, **w: balanced_accuracy(y, model.predict(X), **w)
     if scoring == "matthews_corrcoef":
-        return lambda model, X, y: float(matthews_corrcoef(y, model.predict(X)))
+        return lambda model, X, y, **w: float(matthews_corrcoef(y, model.predict(X), **w))
     name, _, average = scoring.partition("_")
     return partial(_per_class, _PER_CLASS[name], average)
 
 
-def roc_auc(y: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> float:
+def roc_auc(y: np.ndarray, scores: np.ndarray, classes: np.ndarray, sample_weight=None) -> float:
     """Return the area under the ROC curve; for several classes, the mean of each against the rest.
 
     Classes of no row or of every row are left out; NaN if none is left.
@@ -120,26 +126,28 @@ def roc_auc(y: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> float:
     ]
     if not tested:
         return float("nan")
-    return float(np.mean([roc_auc_score(is_class, column) for is_class, column in tested]))
+    aucs = [roc_auc_score(own, column, sample_weight=sample_weight) for own, column in tested]
+    return float(np.mean(aucs))
 
 
-def balanced_accuracy(y: np.ndarray, predicted: np.ndarray) -> float:
+def balanced_accuracy(y: np.ndarray, predicted: np.ndarray, sample_weight=None) -> float:
     """Return the mean recall of the classes in y."""
     if len(y) == 0:
         return float("nan")
     options = {"labels": np.unique(y), "average": "macro", "zero_division": 0.0}
-    return float(recall_score(y, predicted, **options))
+    return float(recall_score(y, predicted, sample_weight=sample_weight, **options))
 
 
-def _average_precision(model, X, y) -> float:
+def _average_precision(model, X, y, **weights) -> float:
     check_scoring("average_precision", model.classes_)
-    return float(average_precision_score(y == model.classes_[1], model.decision_function(X)))
+    is_second = y == model.classes_[1]
+    return float(average_precision_score(is_second, model.decision_function(X), **weights))
 
 
-def _per_class(metric: Callable, average: str, model, X, y) -> float:
-    predicted = model.predict(X)
+def _per_class(metric: Callable, average: str, model, X, y, **weights) -> float:
+    predicted, options = model.predict(X), {"zero_division": 0.0, **weights}
     if average:
-        return float(metric(y, predicted, average=average, zero_division=0.0))
+        return float(metric(y, predicted, average=average, **options))
     check_scoring(metric.__name__.removesuffix("_score"), model.classes_)
     positive = model.classes_[1]
-    return float(metric(y == positive, predicted == positive, zero_division=0.0))
+    return float(metric(y == positive, predicted == positive, **options))

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -18,6 +18,8 @@ from sklearn.utils import get_tags
 from widemargin.calibration import uncalibrated, with_probabilities
 from widemargin.errors import (
     IdentifierWarning,
+    LostClassWarning,
+    NegativeWarning,
     ParameterError,
     RareClassWarning,
     UnseenWarning,
@@ -27,7 +29,9 @@ from widemargin.errors import (
 from widemargin.scoring import Scorer, check_scoring, get_scorer
 from widemargin.sklearn_private import safe_indexing
 
+_OF_RARE = 5  # rows of each class in a sample, at least, if there are as many
 _MOST_NAMED = 5  # classes in a warning
+_OF_FINAL_FIT = (IdentifierWarning, LostClassWarning, NegativeWarning)  # warnings it gives too
 
 
 def behind_scaler(scaler, machine):
@@ -39,6 +43,30 @@ def behind_scaler(scaler, machine):
         return machine
     before = scaler.steps if isinstance(scaler, Pipeline) else [("scale", scaler)]
     return Pipeline([*before, ("svm", machine)])
+
+
+class Sample(NamedTuple):
+    """Rows with their classes and, unless all are 1, their weights."""
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray | None = None
+
+    def weights(self, rows: np.ndarray | slice = slice(None)) -> dict[str, np.ndarray]:
+        """Return the weights of some rows as the argument of a fit or a score; or nothing."""
+        return {} if self.weight is None else {"sample_weight": self.weight[rows]}
+
+    def drawn(self, most: int, random_state: int | None = 0) -> Sample:
+        """Return about so many of the rows, drawn by class, and some more of rare classes."""
+        if len(self.y) <= most:
+            return self
+        drawn = sample_rows(self.X, self.y, most, random_state)
+        classes, counts = np.unique(self.y[drawn], return_counts=True)
+        enough = set(classes[counts >= _OF_RARE].tolist())
+        rare = [np.flatnonzero(self.y == c)[:_OF_RARE] for c in {*self.y.tolist()} - enough]
+        rows = np.unique(np.concatenate([drawn, *rare]))
+        weight = None if self.weight is None else self.weight[rows]
+        return Sample(safe_indexing(self.X, rows), self.y[rows], weight)
 
 
 @dataclass(frozen=True)
@@ -65,10 +93,11 @@ class Candidate:
             return safe_indexing(X, rows)
         return X[np.ix_(rows, rows if known is None else known)]
 
-    def fit_path(self, X, y, Cs) -> list:
+    def fit_path(self, X, y, Cs, **weights) -> list:
         """Fit a model or pipeline per C."""
         scaler = None if self.scaler is None else clone(self.scaler).fit(X)
-        models = self.estimator.fit_path(X if scaler is None else scaler.transform(X), y, Cs)
+        rows = X if scaler is None else scaler.transform(X)
+        models = self.estimator.fit_path(rows, y, Cs, **weights)
         found = [behind_scaler(scaler, model) for model in models]
         return [with_probabilities(m, X, y) for m in found] if self.probability else found
 
@@ -88,7 +117,7 @@ class Trial:
 
     ``unconverged`` counts the folds whose model stopped above its ``tol``: their score is that
     of another model than the one asked for, and may be far from it on either side. ``rows`` were
-    looked at, along a ``path`` of so many C.
+    looked at, along a ``path`` of so many C.  ``by_fold`` has the scores whose mean ``score`` is.
     """
 
     candidate: Candidate
@@ -101,11 +130,19 @@ class Trial:
     scoring: str = "accuracy"
     rows: int = 0
     path: int = 1
+    by_fold: tuple[float, ...] = ()
 
     @property
     def standard_error(self) -> float:
         """Standard error of the mean over the folds."""
         return self.spread / max(self.folds - 1, 1) ** 0.5
+
+    def is_tied(self, best: Trial) -> bool:
+        """Whether the best is ahead by no more than the standard error of that, fold by fold."""
+        if len(self.by_fold) != len(best.by_fold) or self.folds < 2:
+            return False
+        ahead = np.subtract(best.by_fold, self.by_fold)
+        return bool(ahead.mean() <= ahead.std() / (len(ahead) - 1) ** 0.5)
 
 
 def pooled(first: Trial, second: Trial) -> Trial:
@@ -125,6 +162,7 @@ def pooled(first: Trial, second: Trial) -> Trial:
         path=1,
         folds=folds,
         unconverged=first.unconverged + second.unconverged,
+        by_fold=first.by_fold + second.by_fold,
     )
 
 
@@ -165,35 +203,47 @@ def tune(
     >>> best.score > 0.9
     True
     """
-    y, scorer = np.asarray(y), get_scorer(scoring)
-    name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+    y = np.asarray(y)
     if isinstance(scoring, str):
         probable = all(candidate.probability for candidate in candidates)
         check_scoring(scoring, np.unique(y), probabilities=probable)
     check_folds(y, folds)
-    ascending = sorted(float(C) for C in Cs)
-    parts = _stratified(X, y, folds, random_state)
+    parts = stratified(X, y, folds, random_state)
     trials: list[Trial] = []
     for candidate in candidates:
-        started = time.perf_counter()
-        by_fold = []
-        for part in parts:
-            by_fold.append(_scores(candidate, X, y, ascending, scorer, *part))
-            on_fold()
-        found = np.array(by_fold)
-        seconds = time.perf_counter() - started
-        for C, scores, converged in zip(ascending, *found.transpose(2, 1, 0), strict=True):
-            mean, spread = float(scores.mean()), float(scores.std())
-            trial = Trial(
-                *(candidate, C, mean, spread, seconds),
-                folds=len(parts),
-                unconverged=int(np.sum(converged == 0)),
-                scoring=name,
-                rows=len(y),
-                path=len(ascending),
-            )
-            trials.append(trial)
+        trials += cross_validated(candidate, Sample(X, y), Cs, parts, scoring, on_fold)
     return ranked(trials)
+
+
+def cross_validated(
+    candidate: Candidate,
+    sample: Sample,
+    Cs: Sequence[float],
+    parts: Sequence[tuple],
+    scoring: str | Scorer = "accuracy",
+    on_fold: Callable[[], object] = lambda: None,
+) -> list[Trial]:
+    """Return the trials of one candidate along a path of C, on given training and test rows."""
+    scorer, ascending = get_scorer(scoring), sorted(float(C) for C in Cs)
+    name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+    started = time.perf_counter()
+    by_fold = []
+    for part in parts:
+        by_fold.append(_scores(candidate, sample, ascending, scorer, *part))
+        on_fold()
+    found = np.array(by_fold)
+    seconds = time.perf_counter() - started
+    facts: dict[str, Any] = {"folds": len(parts), "rows": len(sample.y), "path": len(Cs)}
+    return [
+        Trial(
+            *(candidate, C, float(scores.mean()), float(scores.std()), seconds),
+            unconverged=int(np.sum(converged == 0)),
+            by_fold=tuple(scores.tolist()),
+            scoring=name,
+            **facts,
+        )
+        for C, scores, converged in zip(ascending, *found.transpose(2, 1, 0), strict=True)
+    ]
 
 
 def check_folds(y: np.ndarray, folds: int) -> None:
@@ -204,7 +254,7 @@ def check_folds(y: np.ndarray, folds: int) -> None:
         raise ParameterError("folds", folds, f"are too many: the largest class has {rows}.")
 
 
-def _stratified(X, y: np.ndarray, folds: int, random_state) -> list[tuple]:
+def stratified(X, y: np.ndarray, folds: int, random_state) -> list[tuple]:
     """Return training and test rows of the folds; warn of classes that some folds lack."""
     classes, counts = np.unique(y, return_counts=True)
     few = [f"{c!r} ({n})" for c, n in zip(classes.tolist(), counts, strict=True) if n < folds]
@@ -238,15 +288,20 @@ def ranked(trials: Sequence[Trial]) -> list[Trial]:
     return [best, *(t for t in by_score if t is not best)]
 
 
-def _scores(candidate: Candidate, X, y, Cs, scorer: Scorer, train, test) -> list[tuple]:
+def _scores(
+    candidate: Candidate, sample: Sample, Cs, scorer: Scorer, train: np.ndarray, test: np.ndarray
+) -> list[tuple]:
     """Return for every C the score on the rows ``test``, and whether the fit converged."""
+    X, y, _ = sample
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # counted instead
         warnings.simplefilter("ignore", UnseenWarning)  # folds may lack categories
-        warnings.simplefilter("ignore", IdentifierWarning)  # the final fit warns
-        models = candidate.fit_path(candidate.part(X, train), y[train], Cs)
-        held_out = candidate.part(X, test, train)
-        return [(scorer(model, held_out, y[test]), _converged(model)) for model in models]
+        for category in _OF_FINAL_FIT:
+            warnings.simplefilter("ignore", category)
+        own = candidate.part(X, train)
+        models = candidate.fit_path(own, y[train], Cs, **sample.weights(train))
+        held_out, weights = candidate.part(X, test, train), sample.weights(test)
+        return [(scorer(m, held_out, y[test], **weights), _converged(m)) for m in models]
 
 
 def _converged(model) -> bool:

@@ -10,10 +10,11 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.preprocessing import MinMaxScaler
 
 import widemargin.cli
-from widemargin import AdditiveSVC, KernelSVC, load
+from widemargin import AdditiveSVC, AutoSVC, KernelSVC, load
 from widemargin.cli import choosing
 from widemargin.cli.machine_options import Wanted
 from widemargin.cli.options import Output, Source
+from widemargin.cli.progress import FitBar
 
 from .helpers import (
     IRIS,
@@ -170,19 +171,32 @@ def test_easy_chooses_trains_on_all_rows_and_reports(kind):
 def test_easy_without_a_test_and_with_another_model(iris):
     result = run("easy", iris, "--model", "m")
     assert "trained on all 150 rows: m\n" in result.stdout
-    assert "best of 28 on 150 rows" in result.stdout
+    assert "best of 25 on 150 rows" in result.stdout
     assert "confusion" not in result.stdout
     assert result.stderr.startswith(
         "reading iris.txt\n"
         "comparing kernels on 150 rows, then training the best on all, for 10 minutes at most\n"
     )
     first = [line for line in result.stderr.splitlines() if "; 3 folds, " in line]
-    assert sum("kernel rbf, gamma" in line for line in first) == 4  # the best of three was an end
+    assert sum("kernel rbf, gamma" in line for line in first) == 5  # the best of three was an end
     assert {8, 13, 18} == {int(n) for n in re.findall(r"; (\d+) folds, ", result.stderr)} - {3}
     assert files() == {"iris.txt", "m"}
     quiet = run("easy", iris, iris, "-q")
     assert quiet.stderr == ""
     assert quiet.stdout.startswith("accuracy")  # what was asked for, and no more
+
+
+def test_the_progress_of_the_last_fit_of_easy_is_shown(iris, monkeypatch):
+    seen = []
+    began = FitBar.on_fit_task_begin
+    monkeypatch.setattr(
+        FitBar,
+        "on_fit_task_begin",
+        lambda self, machine, task: seen.append(type(machine)) or began(self, machine, task),
+    )
+    run("easy", iris, "--model", "m")
+    fitted = load("m")
+    assert {*seen} == {type(getattr(fitted, "steps", [(0, fitted)])[-1][1])}
 
 
 def test_easy_says_once_which_classes_are_rare_and_what_a_star_is():
@@ -217,11 +231,11 @@ def test_the_time_of_easy_begins_with_the_command(iris, monkeypatch):
     class Searched(Exception):  # noqa: N818
         pass
 
-    def search(X, y, scoring, seconds, *_):
-        given.append(seconds)
+    def fit(auto, X, y):
+        given.append(auto.max_seconds)
         raise Searched
 
-    monkeypatch.setattr(choosing, "Easy", search)
+    monkeypatch.setattr(AutoSVC, "fit", fit)
     began = time.monotonic() - 30
     with pytest.raises(Searched):
         choosing.easy(iris, None, None, Wanted(), Source(), Output(), began)

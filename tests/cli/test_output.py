@@ -97,7 +97,7 @@ def test_progress_is_for_terminals_and_not_for_the_quiet(monkeypatch, quiet, ter
     assert not getattr(machine, "_skl_callbacks", None)
 
 
-@pytest.mark.parametrize("words", [["train"], ["tune", "-t", "rbf", "-c", "1"], ["easy"]])
+@pytest.mark.parametrize("words", [["train"], ["tune", "-t", "rbf", "-c", "1"]])
 @pytest.mark.parametrize("quiet", [True, False])
 def test_whoever_trains_shows_progress(monkeypatch, two, words, quiet):
     seen = []

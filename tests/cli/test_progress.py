@@ -8,11 +8,11 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from widemargin import AdditiveSVC, KernelSVC, easy, load
+from widemargin import AdditiveSVC, KernelSVC, load, search, selection
 from widemargin.cli import choosing, progress
 from widemargin.cli.progress import FitBar, Line, Part, SearchBar, TimeBar, clock, way
 from widemargin.persistence import read_header
-from widemargin.selection import tune
+from widemargin.selection import cross_validated
 
 from .helpers import DIGIT, DIGITS, files, run, run_json
 
@@ -154,14 +154,14 @@ def interrupted(monkeypatch):
     """Ctrl-C while the third candidate is tried."""
     seen = []
 
-    def tried(candidates, *args, **more):
-        seen.append(candidates)
+    def tried(candidate, *args, **more):
+        seen.append(candidate)
         if len(seen) == 3:
-            raise KeyboardInterrupt
-        return tune(candidates, *args, **more)
+            signal.raise_signal(signal.SIGINT)
+        return cross_validated(candidate, *args, **more)
 
-    for module in (choosing, easy):
-        monkeypatch.setattr(module, "tune", tried)
+    for module in (selection, search):
+        monkeypatch.setattr(module, "cross_validated", tried)
     return seen
 
 
@@ -180,7 +180,7 @@ def test_ctrl_c_in_a_search_keeps_the_table_and_the_best_model(iris, interrupted
 
 def test_ctrl_c_in_easy_keeps_the_best_model_too(iris, interrupted):
     result = run("easy", iris, iris, "--model", "m", status=130)
-    assert "best of 8" in result.stdout
+    assert "best of 2 " in result.stdout
     assert "accuracy" in result.stdout
     assert load("m").kernel in ("linear", "chi2")
 
@@ -191,17 +191,17 @@ def test_ctrl_c_that_is_lost_on_its_way_is_remembered(iris, monkeypatch, command
     """NumPy, or whatever else has the word when it comes, drops it or makes another error of it."""
     seen = []
 
-    def tried(candidates, *args, **more):
-        seen.append(candidates)
+    def tried(candidate, *args, **more):
+        seen.append(candidate)
         if len(seen) == 3:
             with suppress(KeyboardInterrupt):
                 signal.raise_signal(signal.SIGINT)
             if error is not None:
                 raise error
-        return tune(candidates, *args, **more)
+        return cross_validated(candidate, *args, **more)
 
-    for module in (choosing, easy):
-        monkeypatch.setattr(module, "tune", tried)
+    for module in (selection, search):
+        monkeypatch.setattr(module, "cross_validated", tried)
     more = ["--model", "m"] if command == "easy" else ["m", *WORDS]
     result = run(command, iris, *more, status=130)
     assert len(seen) == 3
@@ -211,13 +211,14 @@ def test_ctrl_c_that_is_lost_on_its_way_is_remembered(iris, monkeypatch, command
 
 @pytest.mark.parametrize("command", ["tune", "easy"])
 def test_ctrl_c_in_the_last_fit_keeps_it_as_far_as_it_came(iris, monkeypatch, command):
-    fit = choosing.fit_with_progress
+    for module, name in ((choosing, "fit_with_progress"), (search.Search, "last")):
+        own = getattr(module, name)
 
-    def interrupted_fit(*args, **more):
-        signal.raise_signal(signal.SIGINT)
-        return fit(*args, **more)
+        def interrupted(*args, own=own, **more):
+            signal.raise_signal(signal.SIGINT)
+            return own(*args, **more)
 
-    monkeypatch.setattr(choosing, "fit_with_progress", interrupted_fit)
+        monkeypatch.setattr(module, name, interrupted)
     more = ["--model", "m"] if command == "easy" else ["m", *WORDS]
     result = run(command, iris, *more, status=130)
     assert "stopping; Ctrl-C again ends without a model" in result.stderr

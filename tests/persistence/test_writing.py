@@ -278,9 +278,10 @@ def test_a_model_that_would_not_load_is_not_written(name, path, older):
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_of_a_search_the_best_is_named(path):
+def test_of_a_search_the_best_is_written(path):
     X, y = load_iris(return_X_y=True)
-    search = GridSearchCV(AdditiveSVC(), {"C": [1.0]}, cv=2).fit(X, y)
-    with pytest.raises(TypeError, match="not GridSearchCV; save its best_estimator_"):
+    search = GridSearchCV(AdditiveSVC(), {"C": [1.0]}, cv=2)
+    with pytest.raises(TypeError, match="not GridSearchCV"):
         save(search, path)
-    save(search.best_estimator_, path)
+    save(search.fit(X, y), path)
+    assert (load(path).decision_function(X) == search.decision_function(X)).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import typer
 
-from widemargin import AdditiveSVC
+from widemargin.auto import AutoSVC
 from widemargin.cli.datasets import (
     check_folder,
     densified_for,
@@ -24,7 +24,14 @@ from widemargin.cli.memory import default_model, save_model
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import INTERRUPTED, print_json, save_figure
 from widemargin.cli.predict import evaluate_on, evaluation, print_evaluation
-from widemargin.cli.progress import Interrupt, SearchBar, TimeBar, line, noticing_ctrl_c
+from widemargin.cli.progress import (
+    FitBar,
+    Interrupt,
+    SearchBar,
+    TimeBar,
+    line,
+    noticing_ctrl_c,
+)
 from widemargin.cli.train import (
     WITH_GAMMA,
     calibrated,
@@ -45,10 +52,9 @@ from widemargin.cli.trials import (
     reservation,
 )
 from widemargin.cli.words import UsageError, numbers, said
-from widemargin.easy import ROWS as EASY_ROWS
-from widemargin.easy import SEARCH_SHARE, Deadline, Easy
 from widemargin.errors import warn_user
 from widemargin.persistence import read_header
+from widemargin.search import MOST_ROWS
 from widemargin.selection import (
     Candidate,
     Trial,
@@ -192,16 +198,10 @@ def _search(
                 finally:
                     candidate.estimator.set_callbacks()
 
-    return _collected(tried(), ranked, interrupt, quiet=quiet)
+    return _collected(tried(), interrupt, quiet=quiet)
 
 
-def _collected(
-    tried: Trials,
-    order: Callable[[list[Trial]], list[Trial]],
-    interrupt: Interrupt,
-    *,
-    quiet: bool,
-) -> _Found:
+def _collected(tried: Trials, interrupt: Interrupt, *, quiet: bool) -> _Found:
     """Collect the trials, print them candidate by candidate, and return them sorted.
 
     NumPy may lose Ctrl-C or turn it into another error, so it is remembered: fits end
@@ -226,18 +226,22 @@ def _collected(
     if interrupt.asked:
         if not trials:
             raise KeyboardInterrupt
-        found = _Found(order(trials), interrupted=True)
+        found = _Found(ranked(trials), interrupted=True)
         if not quiet:
-            said = f"interrupted: {described(found.trials[0])} is the best so far. It is trained on"
-            print(f"{said} all rows now; Ctrl-C again ends without a model.", file=sys.stderr)
+            _say_interrupted(found.trials[0])
         return found
     if not trials:
         raise ValueError("No candidate could be trained on this data.")
-    trials = order(trials)
+    trials = ranked(trials)
     doubt = reservation(trials)
     if doubt:
         warn_user(doubt)
     return _Found(trials)
+
+
+def _say_interrupted(best: Trial) -> None:
+    said = f"interrupted: {described(best)} is the best so far. It is trained on all rows now;"
+    print(said, "Ctrl-C again ends without a model.", file=sys.stderr)
 
 
 def _tried(
@@ -271,7 +275,7 @@ def _trained(found: _Found, X, y, interrupt: Interrupt, output: Output):
     return found, fitted
 
 
-def _fitted(found: _Found, candidate: Candidate, X, y, output: Output, interrupt: Interrupt, *also):
+def _fitted(found: _Found, candidate: Candidate, X, y, output: Output, interrupt: Interrupt):
     """Fit a candidate at its best C, with progress and other callbacks.
 
     The first Ctrl-C of a command keeps a model: of this fit that as far as it came.
@@ -279,8 +283,8 @@ def _fitted(found: _Found, candidate: Candidate, X, y, output: Output, interrupt
     own = candidate.unfitted(found.trials[0].C)
     try:
         if found.interrupted:
-            return found, fit_with_progress(*own, X, y, *also, quiet=output.quiet)
-        fitted = fit_with_progress(*own, X, y, interrupt, *also, quiet=output.quiet)
+            return found, fit_with_progress(*own, X, y, quiet=output.quiet)
+        fitted = fit_with_progress(*own, X, y, interrupt, quiet=output.quiet)
         return replace(found, cut_short=interrupt.asked), fitted
     except KeyboardInterrupt:  # keep the results so far
         if not (output.quiet or output.as_json):
@@ -297,59 +301,90 @@ def easy(
     output: Output,
     began: float,
 ) -> None:
-    """Scale, choose machine and parameters on a sample, train on all, report.
+    """Fit `AutoSVC`, write its model and report.
 
     The time limit counts from ``began``, the start of the command, imports included.
     """
-    clock = Deadline(began + 60 * wanted.minutes - time.monotonic())
-    check_score(wanted.scoring)
+    if wanted.scoring is not None:
+        check_score(wanted.scoring)
     class_weights(wanted.weight)  # fail before reading data
     path = check_folder(model or default_model(train_path))
     if test_path is not None:
         test_path.stat()  # a missing test file fails before the training
     dataset, memory = read_training(train_path, source, output)
     y = labels_of(dataset)
-    check_score(wanted.scoring, np.unique(y))
-    weighted = AdditiveSVC(class_weight=class_weights(wanted.weight))
-    match_weights(weighted, y)
-    parameters = {"n_jobs": source.jobs, "class_weight": weighted.class_weight}
-    search = Easy(dataset.X, y, wanted.scoring, clock.left, parameters)
+    auto = AutoSVC(
+        scoring=wanted.scoring,
+        class_weight=class_weights(wanted.weight),
+        n_jobs=source.jobs,
+        random_state=0,
+    )
+    match_weights(auto, y)
+    if wanted.scoring is not None:
+        check_score(wanted.scoring, np.unique(y))
     quiet = output.quiet or output.as_json
     if not quiet:
         print(_planned(len(y), wanted.minutes), file=sys.stderr)
-    with noticing_ctrl_c() as interrupt:
-        trials = _timed(search, quiet, interrupt)
-        found = _collected(trials, search.choice, interrupt, quiet=quiet)
-        last = search.last(found.trials[0], clock.left)
-        found, fitted = _fitted(found, last, dataset.X, y, output, interrupt, clock)
-        save_model(fitted, path, memory)
+    auto.set_params(max_seconds=max(began + 60 * wanted.minutes - time.monotonic(), 0.01))
+    with noticing_ctrl_c() as interrupt, line(quiet) as shown:
+        bar = ChoiceBar(shown, auto.max_seconds, interrupt, quiet=quiet)
+        auto.set_callbacks(interrupt, bar).fit(dataset.X, y)
+        save_model(auto.best_estimator_, path, memory)
+    cut_short = interrupt.asked and not bar.interrupted
+    found = _Found(auto.ranking_, bar.interrupted, cut_short)
     test = None
     if test_path is not None:
-        test = evaluate_on(test_path, source, read_header(path), fitted)
+        test = evaluate_on(test_path, source, read_header(path), auto.best_estimator_)
     if output.as_json:
         print_json(found.as_fields(path) | ({"test": evaluation(test)} if test else {}))
-        _end(found)
-        return
-    if not output.quiet:
-        first = found.trials[0]
-        if any(trial.unconverged for trial in found.trials):
-            print(STAR, file=sys.stderr)
-        print(f"best of {len(found.trials)} on {first.rows} rows: {described(first)}")
-        early = ", early" if last is not first.candidate else ""
-        trained = f"trained on all {len(y)} rows{early}{found.how_far}"
-        print(f"{trained}: {path}" + "\n" * bool(test))
-    if test:
-        print_evaluation(test)
+    else:
+        _print_choice(auto, f"{found.how_far}: {path}", test, output)
     _end(found)
 
 
-def _timed(search: Easy, quiet: bool, interrupt: Interrupt) -> Trials:
-    with line(quiet) as shown:
-        TimeBar(shown, "comparing kernels", SEARCH_SHARE * search.seconds)
-        yield from search.trials(interrupt)
+def _print_choice(auto: AutoSVC, how_far_and_where: str, test, output: Output) -> None:
+    if not output.quiet:
+        if any(trial.unconverged for trial in auto.ranking_):
+            print(STAR, file=sys.stderr)
+        first = auto.ranking_[0]
+        print(f"best of {len(auto.ranking_)} on {first.rows} rows: {described(first)}")
+        print(f"{auto.trained_on_}{how_far_and_where}" + "\n" * bool(test))
+    if test:
+        print_evaluation(test)
+
+
+class ChoiceBar(FitBar):
+    """Prints candidates, draws the time spent, and then the progress of the final fit.
+
+    From the final fit on, the first Ctrl-C is a wish.
+    """
+
+    max_propagation_depth = None  # it hears the final fit's tasks too
+
+    def __init__(self, line, seconds: float, interrupt: Interrupt, *, quiet: bool):
+        super().__init__(line)
+        self._seconds, self._interrupt, self._quiet = seconds, interrupt, quiet
+        self.interrupted = False  # in the search
+
+    def setup(self, estimator, context) -> None:
+        TimeBar(self._line, "comparing kernels", self._seconds)
+
+    def on_fit_task_begin(self, estimator, context) -> None:
+        if not isinstance(estimator, AutoSVC):
+            super().on_fit_task_begin(estimator, context)
+        elif context.task_name == "choice":
+            self._interrupt.raises, self.interrupted = False, self._interrupt.asked
+            if self.interrupted and not self._quiet:
+                _say_interrupted(context.trials[0])
+
+    def on_fit_task_end(self, estimator, context) -> None:
+        if not isinstance(estimator, AutoSVC):
+            super().on_fit_task_end(estimator, context)
+        elif context.task_name == "candidate" and not self._quiet:
+            print(progress_line(context.trials), file=sys.stderr)
 
 
 def _planned(n: int, minutes: float) -> str:
-    rows = f"{n} row{'s' * (n != 1)}" if n <= EASY_ROWS else f"{EASY_ROWS} of {n} rows"
+    rows = f"{n} row{'s' * (n != 1)}" if n <= MOST_ROWS else f"{MOST_ROWS} of {n} rows at most"
     most = f"{minutes:g} minute" + "s" * (minutes != 1)
     return f"comparing kernels on {rows}, then training the best on all, for {most} at most"

@@ -209,7 +209,14 @@ class Search:
 class Wanted:
     """The options of `easy`."""
 
-    scoring: Scoring = "accuracy"
+    scoring: Annotated[
+        str | None,
+        option(
+            "--scoring",
+            "Score to maximise: accuracy, roc_auc, f1, ... (default: accuracy, or "
+            "balanced_accuracy where a class is rare)",
+        ),
+    ] = None
     weight: Weight = None
     minutes: Annotated[
         float,

@@ -86,7 +86,8 @@ def save(model, path, *, notes: dict | None = None) -> None:
     Parameters
     ----------
     model : any of our classifiers, regressors and `OneClassSVM`, or a Pipeline that ends in one
-        Or a `CalibratedSVC` of it.  The steps before are `TableEncoder`, scikit-learn's
+        Or a `CalibratedSVC` of it, or a search, such as `AutoSVC`, of which the
+        ``best_estimator_`` is written.  The steps before are `TableEncoder`, scikit-learn's
         MinMaxScaler, MaxAbsScaler and StandardScaler, and the features of images in
         `widemargin.vision`; they can be saved without a machine too.
     path : path
@@ -108,6 +109,7 @@ def save(model, path, *, notes: dict | None = None) -> None:
     >>> bool((again.decision_function(X) == model.decision_function(X)).all())
     True
     """
+    model = getattr(model, "best_estimator_", model)
     header, arrays = _pack_calibrated(model)
     header |= {"package": widemargin.__version__, "notes": notes or {}}
     plain = uncalibrated(model)
@@ -179,10 +181,9 @@ def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     if is_part(model):
         return pack_part(model)
     if kind not in _KINDS or type(model) is not _KINDS[kind].estimator:
-        within = "; save its best_estimator_" if hasattr(model, "best_estimator_") else ""
         raise TypeError(
             f"save() takes {', '.join(_KINDS)} or a Pipeline of {', '.join(PART_NAMES)} and "
-            f"one of them, not {kind}{within}{_way_out(model)}."
+            f"one of them, not {kind}{_way_out(model)}."
         )
     return _pack_machine(kind, model)
 
