@@ -29,7 +29,6 @@ from widemargin.additive.batches import BatchSolution, fit_record
 from widemargin.additive.machine import TrainingSet
 from widemargin.additive.problem import SharedProblem
 from widemargin.additive.rounds import Shard, ShardState, Weights, minimise_in_rounds
-from widemargin.additive.solver import Stopping
 from widemargin.additive.store import StoredCodes
 from widemargin.engine import RETRIES, ClusterExecutor, Control, bear_losses
 from widemargin.validation import check_number
@@ -178,17 +177,18 @@ class AdditiveSVC(OnCluster, widemargin.AdditiveSVC):
     def _solve_in_rounds(self, training: TrainingSet) -> None:
         started = time.perf_counter()
         C, shared = self._shared_problem(training)
-        if not shared.symmetric or shared.layout.simplex or self.warm_start:
+        by_gap = shared.symmetric and self.stopping == "gap"
+        if not by_gap or shared.layout.simplex or self.warm_start:
             raise ValueError(
                 "A store is fitted in shards, which needs a duality gap of each class on its own: "
-                f"not approximation={self.approximation!r} with multi_class={self.multi_class!r} "
-                f"and warm_start={self.warm_start}."
+                f"not approximation={self.approximation!r} with multi_class={self.multi_class!r}, "
+                f"stopping={self.stopping!r} and warm_start={self.warm_start}."
             )
         targets = training.targets.coding.targets
         client = self.client or default_client()
         shards = ShardsOnCluster(client, _cut(shared, targets, self._count_shards(client, shared)))
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        stopping = Stopping(self.tol, self.max_iter)
+        stopping = self._stopping()
         n_outputs = targets.shape[1]
         weights, outcome = minimise_in_rounds(shards, shared, n_outputs, stopping, seed, Control())
         weights = weights.like(Weights.zeros(shared, n_outputs))

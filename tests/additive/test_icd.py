@@ -26,6 +26,22 @@ def test_a_preset_gives_the_same_bits_every_time(digits):
     np.testing.assert_array_equal(first, second)
 
 
+def test_sweeps_of_a_preset_are_plain(three):
+    plain, ours = (papers.icd(**own).fit(*three) for own in ({}, {"visits": 4}))
+    assert not any("again" in record for record in plain.history_[0])
+    assert any(record.get("again") for record in ours.history_[0])
+    assert ours.n_iter_ < plain.n_iter_
+
+
+def test_liblinears_rule_is_a_choice(three):
+    loose, tight = (papers.icd(stopping="violation", tol=tol).fit(*three) for tol in (0.5, 1e-3))
+    assert loose.n_iter_ < tight.n_iter_
+    for model in (loose, tight):
+        assert model.converged_
+        assert model.violation_ <= model.tol
+    assert tight.duality_gap_ < loose.duality_gap_ < 1
+
+
 def test_the_kernel_is_the_product_of_unary_codes(three):
     X = three[0][:40]
     B = unary(X, 16)

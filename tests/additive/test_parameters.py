@@ -13,6 +13,8 @@ OUT_OF_RANGE = {
     "C": [0, -1.0, np.inf, np.nan],
     "tol": [0, -1e-3, np.nan],
     "max_iter": [0, -5],
+    "visits": [0, 101],
+    "stopping": ["tol", None],
     "rank": [0, -1, 257, "many"],
     "n_bins": [0, -1, 65_536, "many"],
     "loss": ["log", None],

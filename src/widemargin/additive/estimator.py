@@ -72,6 +72,12 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         "pmsvm" are not symmetric, so the iteration minimises no objective and has no gap: there
         ``tol`` is LIBLINEAR's bound on the projected gradient.  Below 1e-4 the arithmetic is
         double precision.
+    stopping : {"gap", "violation"}, default="gap"
+        What ``tol`` bounds: the relative duality gap, or LIBLINEAR's violation of the optimality
+        conditions (the papers' stop).
+    visits : int, default=4
+        Samples that a sweep moved are visited again before the next one, until they have had this
+        many visits.  1 sweeps plainly, as the papers do; stores of several blocks always do.
     max_iter : int, default=1000
         Most sweeps over the data.
     max_seconds : float or None, default=None
@@ -178,6 +184,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         class_weight=None,
         C_unit="diagonal",
         tol=1e-2,
+        stopping="gap",
+        visits=4,
         max_iter=1000,
         max_seconds=None,
         warm_start=False,
@@ -200,6 +208,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         self.class_weight = class_weight
         self.C_unit = C_unit
         self.tol = tol
+        self.stopping = stopping
+        self.visits = visits
         self.max_iter, self.max_seconds = max_iter, max_seconds
         self.warm_start = warm_start
         self.n_jobs = n_jobs

@@ -54,6 +54,7 @@ from widemargin.validation import (
 )
 
 MISSING = ("error", "learn")
+STOPPINGS = ("gap", "violation")
 OF_HISTOGRAMS = ("chi2", "hellinger", "jensen_shannon")  # kernels for amounts
 INTERCEPT_SHARE = 0.1
 """The constant feature's share of the mean kernel diagonal.  A larger share frees the intercept
@@ -94,6 +95,8 @@ class AdditiveMachine(Machine):
     fit_intercept: bool
     C_unit: str
     tol: float
+    stopping: str
+    visits: int
     max_iter: int
     warm_start: bool
     random_state: Any
@@ -106,8 +109,13 @@ class AdditiveMachine(Machine):
     @property
     def converged_(self) -> bool:
         """Whether the fit is within ``tol`` of its optimum."""
-        reached = self.duality_gap_ if self.model_.tables.symmetric else self.violation_
-        return bool(reached <= self.tol)
+        return bool((self.duality_gap_ if self._by_gap() else self.violation_) <= self.tol)
+
+    def _by_gap(self) -> bool:
+        return self.stopping == "gap" and self.model_.tables.symmetric
+
+    def _stopping(self) -> Stopping:
+        return Stopping(self.tol, self.max_iter, self.visits, self.stopping == "gap")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -125,6 +133,8 @@ class AdditiveMachine(Machine):
         check_chosen("categorical_features", self.categorical_features)
         check_choice("C_unit", self.C_unit, ("diagonal", "raw"))
         check_number("tol", self.tol, above=0)
+        check_choice("stopping", self.stopping, STOPPINGS)
+        check_number("visits", self.visits, low=1, high=100, integer=True)
         check_number("max_iter", self.max_iter, low=1, integer=True)
         check_max_seconds(self.max_seconds)
         check_bool("fit_intercept", self.fit_intercept)
@@ -215,7 +225,7 @@ class AdditiveMachine(Machine):
             targets.by_output,
             start=None if start is None else start.grown(C, shared.layout.dtype),
             seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
-            stopping=Stopping(self.tol, self.max_iter),
+            stopping=self._stopping(),
         )
         context = self._init_callback_context(max_subtasks=len(tasks), sequential_subtasks=False)
         context.call_on_fit_task_begin(estimator=self, X=training.X, y=training.y)
@@ -286,9 +296,9 @@ class AdditiveMachine(Machine):
         }
 
     def _report(self) -> None:
-        symmetric = self.model_.tables.symmetric
-        what = "relative duality gap" if symmetric else "projected gradient violation"
-        reached = self.duality_gap_ if symmetric else self.violation_
+        by_gap = self._by_gap()
+        what = "relative duality gap" if by_gap else "projected gradient violation"
+        reached = self.duality_gap_ if by_gap else self.violation_
         if self.verbose > 0:
             seconds = self.fit_record_.seconds
             log("%d sweeps in %.2f s, %s %.2g", self.n_iter_, seconds, what, reached)

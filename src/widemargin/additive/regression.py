@@ -44,7 +44,7 @@ default="squared_epsilon_insensitive"
         Relative duality gap at which every target stops.  Targets are divided by their spread
         inside, so that the same data in dollars and in cents has the same fit.  See `AdditiveSVC`
         for the tables without a gap.
-    max_iter, max_seconds, warm_start, n_jobs, random_state, verbose
+    stopping, visits, max_iter, max_seconds, warm_start, n_jobs, random_state, verbose
         As in `AdditiveSVC`.
 
     Attributes
@@ -104,6 +104,8 @@ feature_names_in_, label_name_
         fit_intercept=True,
         C_unit="diagonal",
         tol=1e-2,
+        stopping="gap",
+        visits=4,
         max_iter=1000,
         max_seconds=None,
         warm_start=False,
@@ -125,6 +127,8 @@ feature_names_in_, label_name_
         self.fit_intercept = fit_intercept
         self.C_unit = C_unit
         self.tol = tol
+        self.stopping = stopping
+        self.visits = visits
         self.max_iter, self.max_seconds = max_iter, max_seconds
         self.warm_start = warm_start
         self.n_jobs = n_jobs

@@ -29,17 +29,18 @@ from widemargin.engine import Control
 from widemargin.losses import N_SUMS, PG_MAX, PG_MIN, Certificate
 
 _REOPEN = 20  # sweeps between visits of shrunk samples
-_AGAIN = 3  # most further visits of samples that keep moving after a sweep
 _FEWER = 0.9  # if more than this share of the active samples moved, sweep over all instead
 _LANES: int = _core.LANES
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """When to stop: at a tolerance or after a number of sweeps."""
+    """When to stop, and how often samples that keep moving are visited from sweep to sweep."""
 
     tol: float
     max_iter: int
+    visits: int = 4
+    by_gap: bool = True  # else by LIBLINEAR's rule; tables without a gap always are
 
 
 @dataclass
@@ -66,23 +67,24 @@ def minimise(
 ) -> Outcome:
     """Sweep until every problem of the batch is within ``tol`` of its optimum.
 
-    Symmetric tables: the relative duality gap.  Others: LIBLINEAR's rule on the projected
-    gradient.  Both are first estimated from the values met during a sweep and then measured at
-    fixed weights over all samples, shrunk ones included.
+    Symmetric tables: the relative duality gap, unless ``stopping`` asks for LIBLINEAR's rule on the
+    projected gradient, which all others have.  Both are first estimated from the values met during
+    a sweep and then measured at fixed weights over all samples, shrunk ones included.
 
     A ``judge`` measures in double precision what the problem measures in single precision.  If
     only the problem's measure is within ``tol``, the outcome says `needs_double`.
     """
     samples, tol, started = ActiveSamples(problem), stopping.tol, time.perf_counter()
+    by_gap = problem.symmetric and stopping.by_gap
     worthwhile = tol  # measure when the estimate is below this
     last = np.inf  # estimate
     history: list[dict] = []
     certificate = None
     if problem.started:  # it may be optimal already
         certificate = measure(problem, control)
-        if _distance(certificate, problem) <= tol:
+        if _distance(certificate, by_gap) <= tol:
             certificate = judge() if judge else certificate
-            solved = _distance(certificate, problem) <= tol
+            solved = _distance(certificate, by_gap) <= tol
             return Outcome(certificate, 0, solved, history, needs_double=not solved)
 
     for epoch in range(1, stopping.max_iter + 1):
@@ -90,19 +92,19 @@ def minimise(
         swept = Certificate.from_account(account, problem.n_problems)
         if not np.all(np.isfinite(account)):  # only tables without an objective can diverge
             return Outcome(judge() if judge else swept, epoch, False, history)
-        estimate = _distance(swept, problem, certificate)
+        estimate = _distance(swept, by_gap, certificate)
         seconds = time.perf_counter() - started
         record = {"epoch": epoch, "active": n_active, "estimate": estimate, "seconds": seconds}
         history.append(record)
         halted = control.epoch(problem, estimate)
         if estimate <= worthwhile or halted or epoch == stopping.max_iter:
             certificate = judge() if judge else measure(problem, control)
-            measured = _distance(certificate, problem)
+            measured = _distance(certificate, by_gap)
             primal, dual = float(certificate.primal.sum()), float(certificate.dual.sum())
             history[-1].update(measured=measured, primal=primal, dual=dual)
             if measured <= tol or halted:
                 return Outcome(certificate, epoch, measured <= tol, history)
-            if judge and _distance(measure(problem, control), problem) <= tol:
+            if judge and _distance(measure(problem, control), by_gap) <= tol:
                 return Outcome(certificate, epoch, False, history, needs_double=True)
             # The estimate was optimistic: require a smaller one before the next measurement.
             worthwhile = 0.8 * min(worthwhile, estimate)
@@ -111,10 +113,10 @@ def minimise(
             samples.reopen()
         else:
             samples.shrink(account)
-        if problem.symmetric and epoch < stopping.max_iter:
+        if problem.symmetric and stopping.visits > 1 and epoch < stopping.max_iter:
             # The next sweep may be the last if the estimate keeps falling at this rate.
             ends = estimate * min(estimate, last) <= worthwhile * last
-            record["again"] = samples.visit_again(1 if ends else _AGAIN, rng, control)
+            record["again"] = samples.visit_again(1 if ends else stopping.visits - 1, rng, control)
         last = estimate
     assert certificate is not None
     return Outcome(certificate, stopping.max_iter, False, history)
@@ -241,15 +243,13 @@ class ActiveSamples:
         return bounds
 
 
-def _distance(
-    certificate: Certificate, problem: DualProblem, last: Certificate | None = None
-) -> float:
+def _distance(certificate: Certificate, by_gap: bool, last: Certificate | None = None) -> float:
     """Return the largest relative gap or violation.
 
     A sweep over a shrunk set misses the losses of samples that rest at their upper bound, so the
     gap is also measured against the last full objective.
     """
-    if not problem.symmetric:
+    if not by_gap:
         return float(certificate.violation.max())
     primal = certificate.primal if last is None else np.maximum(certificate.primal, last.primal)
     with np.errstate(over="ignore"):  # sums met during a sweep may be negative
