@@ -45,6 +45,7 @@ class Offset {
   static constexpr std::int64_t kSteps = 8;  // steps after which it is time in any case
   static constexpr double kBold = 4.0;       // a secant may be so many times the first answer
   static constexpr int kForgotten = 4;       // moves after which a bound on the root is doubted
+  static constexpr double kRounded = 1e-12;  // of the sum of variables: what rounding leaves
   static constexpr double kSlack = 1e-2;  // of the tolerance: what rounding may cost a certificate
 
   Offset() = default;
@@ -99,14 +100,18 @@ class Offset {
   }
 
   // Tells how much of the constraint rounding has left: to meet it again would be in vain, and a
-  // descent that did nothing else would not end.
-  void have_met(const VariablesArg& v) { left_ = std::abs(missed(v)); }
+  // descent that did nothing else would not end.  Variables without room may have left more.
+  void have_met(const VariablesArg& v) {
+    double size = 0;
+    for (std::int64_t i = 0; i < v.n; ++i) size += std::abs(v.alpha[i]);
+    left_ = std::min(std::abs(missed(v)), kRounded * size);
+  }
 
   // What the aim leaves for the gap.
   double less_slack(double aim) const { return present_ ? (1 - kSlack) * aim : aim; }
 
-  // Whether enough has happened since the last move; counts a step.  Where zeros miss the constraint,
-  // they say nothing about the intercept.
+  // Whether enough has happened since the last move; counts a step.  Where zeros miss the
+  // constraint, they say nothing about the intercept.
   bool is_due(double gap) {
     if (total_ != 0 && std::isinf(gap_)) gap_ = gap;
     const bool due = present_ && !kept_ && (++steps_ > kSteps || gap <= kHalved * gap_);

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widemargin.drawing.canvas import NAME, axes_or_new
+from widemargin.plots.canvas import NAME, axes_or_new
 from widemargin.vision.explanation import ImageExplanation
 from widemargin.vision.pixels import as_grey
 
