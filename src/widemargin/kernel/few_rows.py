@@ -191,7 +191,8 @@ class FewRows:
         """The solution on some of the rows: most of their support vectors stay such."""
         some = np.arange(AT_ONCE) * (len(variables) - 1) // (AT_ONCE - 1)
         roughly = replace(settings, tol=max(settings.tol, START_TOL))
-        with closing(KeptRows.of_data(self.data[some], self._kept.memory)) as kept:
+        data = KernelRows(self.data.kernel, self.data.rows[some])
+        with closing(KeptRows.of_data(data, self._kept.memory)) as kept:
             kept.compute_all()
             found = self._solve(kept, variables[some], np.zeros(len(some)), roughly, on_step)
         alpha = np.zeros(len(variables))

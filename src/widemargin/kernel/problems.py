@@ -56,12 +56,13 @@ class Variables:
 
     def __getitem__(self, which: np.ndarray) -> Variables:
         """Some of them, in ascending order."""
-        some = {name: getattr(self, name)[which] for name in ("row", "sign", "linear", "upper")}
-        if self.group is not None:
-            some["group"] = replace(self.group, start=np.searchsorted(which, self.group.start))
-        if self.cluster is not None:
-            some["cluster"] = self.cluster[which]
-        return replace(self, **some)
+        own = (self.row[which], self.sign[which], self.linear[which], self.upper[which])
+        group, cluster = self.group, self.cluster
+        if group is not None:
+            group = replace(group, start=np.searchsorted(which, group.start))
+        if cluster is not None:
+            cluster = cluster[which]
+        return Variables(*own, self.output, group, self.has_offset, cluster)
 
     def alone(self, one: slice) -> Variables:
         """Those of one problem of a group."""
@@ -102,8 +103,8 @@ class Variables:
         """With rows by number among their own; and which of n these are, if not all."""
         if self.group is None:
             own = np.arange(len(self))
-            every = len(self) == n and np.array_equal(self.row, own)
-            return replace(self, row=own), None if every else self.row
+            every = len(self) == n and (self.row == own).all()
+            return (self, None) if every else (replace(self, row=own), self.row)
         if self.group.n_rows == n:
             return self, None
         used = np.zeros(n, dtype=bool)
