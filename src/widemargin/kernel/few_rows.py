@@ -25,7 +25,7 @@ from widemargin.kernel.tiles import Memory
 
 AT_ONCE = 320  # rows up to which the whole matrix is computed before anybody asks
 WORKING_SET = 128  # smaller than elsewhere: kernel rows are all that costs here
-START_TOL = 1e-2
+START_ROWS, START_TOL = 192, 1e-2  # on which a problem begins
 _STEPS = 16  # between two looks at whether to stop
 _SLICE = 0.1  # seconds, likewise, where problems are many
 _TILE = 128
@@ -189,7 +189,7 @@ class FewRows:
 
     def _start(self, variables: Variables, settings, on_step) -> Solution:
         """The solution on some of the rows: most of their support vectors stay such."""
-        some = np.arange(AT_ONCE) * (len(variables) - 1) // (AT_ONCE - 1)
+        some = np.arange(START_ROWS) * (len(variables) - 1) // (START_ROWS - 1)
         roughly = replace(settings, tol=max(settings.tol, START_TOL))
         data = KernelRows(self.data.kernel, self.data.rows[some])
         with closing(KeptRows.of_data(data, self._kept.memory)) as kept:
