@@ -42,7 +42,7 @@ def uncertified(task: batches.BatchTask, control, weights=None) -> batches.Batch
 
 def believing_single_precision() -> ExitStack:
     patches = ExitStack()
-    patches.enter_context(mock.patch("widemargin.kernel.several.Judge", return_value=None))
+    patches.enter_context(mock.patch("widemargin.kernel.tasks.Judge", return_value=None))
     patches.enter_context(mock.patch("widemargin.additive.batches.solve_batch", uncertified))
     return patches
 

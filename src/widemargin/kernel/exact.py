@@ -75,8 +75,9 @@ class KernelRows:
     def _of(self, some: Callable[[Any], Any]) -> KernelRows:
         rows, exact = some(self.rows), self.exact
         if exact is not None:  # it may have the same rows
-            exact = replace(exact, rows=rows) if exact.rows is self.rows else exact._of(some)
-        return replace(self, rows=rows, exact=exact)
+            same = exact.rows is self.rows
+            exact = KernelRows(exact.kernel, rows, exact.exact) if same else exact._of(some)
+        return KernelRows(self.kernel, rows, exact)
 
     def diagonal(self) -> np.ndarray:
         """k(x, x), from rows in double precision if they are prepared."""
@@ -86,7 +87,7 @@ class KernelRows:
 
     def in_memory(self) -> KernelRows:
         """Prepare all rows, however many they are."""
-        return replace(self, rows=in_memory(self.rows))
+        return KernelRows(self.kernel, in_memory(self.rows), self.exact)
 
     def in_double(self) -> KernelRows:
         """Return the rows prepared in double precision, for solving; many rows stay on disk."""

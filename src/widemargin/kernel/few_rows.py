@@ -25,7 +25,7 @@ from widemargin.kernel.tiles import Memory
 
 AT_ONCE = 320  # up to this many rows, compute the whole matrix at the start
 WORKING_SET = 128  # smaller than elsewhere, because only kernel rows are expensive here
-START_TOL = 1e-2
+START_ROWS, START_TOL = 192, 1e-2  # on which a problem begins
 _STEPS = 16  # between two checks for a stop
 _SLICE = 0.1  # seconds, likewise for many problems
 _TILE = 128
@@ -189,9 +189,10 @@ class FewRows:
 
     def _start(self, variables: Variables, settings, on_step) -> Solution:
         """Solve on some of the rows, most of whose support vectors remain support vectors."""
-        some = np.arange(AT_ONCE) * (len(variables) - 1) // (AT_ONCE - 1)
+        some = np.arange(START_ROWS) * (len(variables) - 1) // (START_ROWS - 1)
         roughly = replace(settings, tol=max(settings.tol, START_TOL))
-        with closing(KeptRows.of_data(self.data[some], self._kept.memory)) as kept:
+        data = KernelRows(self.data.kernel, self.data.rows[some])
+        with closing(KeptRows.of_data(data, self._kept.memory)) as kept:
             kept.compute_all()
             found = self._solve(kept, variables[some], np.zeros(len(some)), roughly, on_step)
         alpha = np.zeros(len(variables))

@@ -39,7 +39,7 @@ from widemargin.kernel.divide import (
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.input import choose_gamma, read_data
 from widemargin.kernel.kernels import FAR, DotKernel, make_kernel
-from widemargin.kernel.lazy_rows import LazyRows
+from widemargin.kernel.lazy_rows import LazyRows, in_memory
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.precision import Prepared, in_range, predicts_in_single
 from widemargin.kernel.problems import Variables
@@ -259,7 +259,7 @@ class KernelMachine(Machine):
             levels = auto_levels(data.kernel, data.rows, problems, plan, training.host)
         else:
             levels = int(self.levels)
-        return replace(plan, levels=levels)
+        return replace(plan, levels=levels) if levels else plan
 
     def _identity(self, training: TrainingSet) -> dict[str, str]:
         parameters = {k: v for k, v in self.get_params().items() if k not in _NOT_IDENTITY}
@@ -297,7 +297,7 @@ class KernelMachine(Machine):
         coef = coefficients(training.targets, problems, state.alphas, support)
         early = not state.solutions
         kernel, router = data.kernel, state.router
-        rows = replace(data, exact=None)[support].in_memory().rows
+        rows = in_memory(data.rows[support])
         single = kernel.dtype == np.float32
         if single and (state.double or not predicts_in_single(kernel, rows, coef)):
             double = data[support].in_double().in_memory()

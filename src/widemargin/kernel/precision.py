@@ -192,9 +192,11 @@ class Errors:
             if not kernel.traits.by_distance:
                 size = (gamma * norms + abs(kernel.coef0)) ** kernel.degree
                 return cls(np.sqrt(size), np.full(len(rows), 0.5 * kernel.degree * n_terms))
-            near = 2 + 2 * n_terms * gamma * norms
-            far = ZERO * n_terms + 4 * np.sqrt(ZERO * gamma * norms) + 4 * UNIT * gamma * norms
-            return cls(np.ones(len(rows)), far if kernel.in_double().is_far(rows) else near)
+            relative = 2 + 2 * n_terms * gamma * norms
+            if kernel.in_double().is_far(rows):
+                relative = ZERO * n_terms + 4 * np.sqrt(ZERO * gamma * norms)
+                relative += 4 * UNIT * gamma * norms
+            return cls(np.ones(len(rows)), relative)
 
     @classmethod
     def largest(cls, kernel: Kernel, rows: Any) -> tuple[float, float]:

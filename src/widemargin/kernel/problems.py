@@ -108,8 +108,8 @@ class Variables:
         """Renumber rows from 0; also return their original indices, or None if all n are used."""
         if self.group is None:
             own = np.arange(len(self))
-            every = len(self) == n and np.array_equal(self.row, own)
-            return replace(self, row=own), None if every else self.row
+            every = len(self) == n and (self.row == own).all()
+            return (self, None) if every else (replace(self, row=own), self.row)
         if self.group.n_rows == n:
             return self, None
         used = np.zeros(n, dtype=bool)

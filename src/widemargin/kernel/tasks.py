@@ -277,7 +277,9 @@ class ProblemTasks(Sequence):
         path: PathRows | None = None,
     ):
         self.data, self.settings, self.backend, self.path = data, settings, backend, path
+        self._share = replace(settings, cache_bytes=settings.cache_bytes / CACHE_SHARES)
         self.problems, self.alphas = problems, alphas
+        self._bytes = [self._matrix_bytes(variables) for variables in problems]
         self.order = list(range(len(problems)))
         self.shared = share_rows(len(data), problems, backend)
         self._double: KernelRows | None = None
@@ -296,16 +298,15 @@ class ProblemTasks(Sequence):
 
     def __getitem__(self, k):
         number = self.order[k]
-        own, data, settings = self.problems[number], self.data, self.settings
+        own, data, is_large = self.problems[number], self.data, self._is_large(number)
+        settings = self.settings if self.shared or is_large else self._share
         if not self.shared:
             if self._double is not None and has_few(own, self.backend):
                 data = self._double
             own, rows = own.on_own_rows(len(data))
             data = data if rows is None else data.chosen(rows)
-            if not self._is_large(number):
-                settings = replace(settings, cache_bytes=settings.cache_bytes / CACHE_SHARES)
         part = Part(number, own, self.alphas[number])
-        return Task(self.name(number), number, data, [part], settings, self._is_large(number))
+        return Task(self.name(number), number, data, [part], settings, is_large)
 
     def solve(self, backend: Backend, executor: Threads | Executor, run: Run) -> list:
         """Solve in the order of `order`, which this may change."""
@@ -318,7 +319,7 @@ class ProblemTasks(Sequence):
 
     def _solve_apart(self, backend: Backend, executor: Threads | Executor, run: Run) -> list:
         """Solve all in parallel, the largest first; or the large ones first, if memory is short."""
-        self.order.sort(key=lambda k: (-self._matrix_bytes(k), k))
+        self.order.sort(key=lambda k: (-self._bytes[k], k))
         large = [k for k in self.order if self._is_large(k)]
         small = self.order[len(large) :]
         if isinstance(executor, Threads) and any(has_few(self.problems[k], backend) for k in small):
@@ -336,24 +337,21 @@ class ProblemTasks(Sequence):
 
     def _needed(self, order: list[int]) -> list[float]:
         """Return the bytes of the cache that each problem needs."""
-        return [min(self._matrix_bytes(k), self.settings.cache_bytes) for k in order]
+        return [min(self._bytes[k], self.settings.cache_bytes) for k in order]
 
     def _some(self, order: list[int]) -> ProblemTasks:
         some = copy(self)
         some.order = order
         return some
 
-    def _matrix_bytes(self, k: int) -> float:
+    def _matrix_bytes(self, variables: Variables) -> float:
         """Return the bytes of a problem's kernel matrix."""
-        variables = self.problems[k]
         dtype = np.float64 if has_few(variables, self.backend) else self.data.kernel.dtype
         return np.dtype(dtype).itemsize * float(variables.n_rows) ** 2
 
     def _is_large(self, k: int) -> bool:
         """Whether a problem is large; this depends on the problem, not on the threads."""
-        return len(self.problems) == 1 or (
-            self._matrix_bytes(k) > self.settings.cache_bytes / CACHE_SHARES
-        )
+        return len(self.problems) == 1 or self._bytes[k] > self._share.cache_bytes
 
 
 def _side_by_side(
