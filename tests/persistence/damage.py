@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from widemargin import AdditiveSVC, KernelSVC, load, papers, save
+from widemargin import AdditiveSVC, CalibratedSVC, KernelSVC, load, papers, save
 from widemargin.persistence.container import write_sealed
 
 from .cases import PLAIN, Case, classes, encoded, mostly_zero, rows, table
@@ -78,6 +78,7 @@ DAMAGED: dict[str, Callable[[], Case]] = {
         np.where(np.arange(36).reshape(12, 3) % 5 == 1, np.nan, _TINY_X),
         classes(_TINY_X),
     ),
+    "calibrated": lambda: _tiny(CalibratedSVC(KernelSVC(max_iter=3))),
     "scaled": lambda: _tiny(make_pipeline(StandardScaler(), AdditiveSVC("linear", **_TINY))),
     "table": lambda: encoded(
         table(12, job=np.array(["a", "b", np.nan] * 4, dtype=object), more=np.arange(12.0)),
