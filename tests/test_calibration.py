@@ -262,7 +262,7 @@ def shorter(arrays):
     ("change", "said"),
     [
         (not_a_number, "'calibration/slope' holds values"),
-        (lambda a: a.pop("calibration/offset"), "'calibration/offset' is missing"),
+        (lambda a: a.pop("calibration/intercept"), "'calibration/intercept' is missing"),
         (shorter, "has the shape (2,)"),
     ],
 )

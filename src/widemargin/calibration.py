@@ -18,8 +18,8 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from widemargin.multiclass import every_pair, pairs_of
 from widemargin.sklearn_private import safe_indexing, safe_split, sigmoid_of
@@ -75,6 +75,7 @@ class CalibratedSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def fit(self, X, y, sample_weight=None):
         """Fit the machine to all rows, and probabilities to rows that were left out."""
+        X, y, sample_weight = indexable(X, y, sample_weight)
         return self._calibrate(_fitted(self.estimator, X, y, sample_weight), X, y, sample_weight)
 
     def predict(self, X):
@@ -115,9 +116,9 @@ class CalibratedSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
     def _calibrate(self, fitted, X, y, sample_weight=None) -> CalibratedSVC:
-        self.estimator_ = fitted
+        self.estimator_, y = fitted, column_or_1d(y)
         label, weight, rows = _numbered(fitted.classes_, y, sample_weight)
-        models = list(self._left_out(X, np.asarray(y), sample_weight, label, rows))
+        models = list(self._left_out(X, y, sample_weight, label, rows))
         own = np.empty((len(label), len(fitted.classes_) - 1))  # values of pairs with a row's class
         predicted = np.zeros(len(fitted.classes_), dtype=bool)
         for model, part, test in models:
@@ -208,7 +209,7 @@ def _numbered(classes: np.ndarray, y, sample_weight) -> tuple[np.ndarray, np.nda
     """Numbers of classes, weights, and numbers of the rows that have a positive one."""
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     rows = np.flatnonzero(weight > 0)
-    label = np.searchsorted(classes, np.asarray(y)[rows])
+    label = np.searchsorted(classes, y[rows])
     if np.bincount(label, minlength=len(classes)).min() < 2:
         raise ValueError(
             "Probabilities need two rows or more of every class: one has a single row, which "

@@ -119,3 +119,12 @@ def test_a_folder_of_that_name_with_other_files_is_left_alone(two):
     done = shell('"$@"', "train", two, "m", "-t", "chi2", "--memory-limit", "1", "-q")
     one_line(done, "other files in it")
     assert sorted(os.listdir(".m.store")) == ["claim.lock", "thesis.tex"]
+
+
+def test_a_pipe_in_the_place_of_a_manifest_is_named(two):
+    shell('"$@"', "store", two, "blocks", "-q")
+    os.remove("blocks/manifest.json")
+    os.mkfifo("blocks/manifest.json")
+    done = shell('"$@"', "train", "blocks", "m", "-q")
+    assert done.returncode == 1
+    one_line(done, "blocks/manifest.json", "not a plain file")

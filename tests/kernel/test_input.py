@@ -49,7 +49,7 @@ def test_a_wrong_number_of_features_is_refused(method, layout):
 
 
 def test_negative_data_is_named_by_place_for_the_chi2_kernel():
-    with pytest.raises(ValueError, match=r"chi2.*non-negative.*row 2, column 1"):
+    with pytest.raises(ValueError, match=r"chi2.*Negative values in data: row 2, column 1"):
         svc("chi2").fit(replaced(-0.1), Y4)
 
 

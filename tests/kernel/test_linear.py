@@ -193,3 +193,12 @@ def test_callbacks_hear_of_epochs_and_may_stop_a_fit():
     assert listener.heard[:3] == ["epoch"] * 3
     assert "problem 0" in listener.heard
     assert not model.converged_
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-160])
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_values_whose_squares_are_zero_are_refused(scale, layout):
+    """They predicted at chance."""
+    data = LAYOUTS[layout](np.abs(X[:60]).clip(1) * scale)
+    with pytest.raises(ValueError, match="squares of such values are 0 in double precision"):
+        KernelSVC("linear").fit(data, Y[:60])

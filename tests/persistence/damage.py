@@ -18,7 +18,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from tests.vision.helpers import striped
 
-from widemargin import AdditiveSVC, KernelSVC, KernelSVR, OneClassSVM, load, papers, save
+from widemargin import (
+    AdditiveSVC,
+    CalibratedSVC,
+    KernelSVC,
+    KernelSVR,
+    OneClassSVM,
+    load,
+    papers,
+    save,
+)
 from widemargin.persistence.container import write_sealed
 from widemargin.vision import BagOfVisualWords, Centrist, Codebook, DenseSIFT, SpatialPyramid
 
@@ -88,6 +97,7 @@ DAMAGED: dict[str, Callable[[], Case]] = {
         np.where(np.arange(36).reshape(12, 3) % 5 == 1, np.nan, _TINY_X),
         classes(_TINY_X),
     ),
+    "calibrated": lambda: _tiny(CalibratedSVC(KernelSVC(max_iter=3))),
     "scaled": lambda: _tiny(make_pipeline(StandardScaler(), AdditiveSVC("linear", **_TINY))),
     "images": lambda: of_images(Centrist(SpatialPyramid((1,)), longest_side=20)),
     "images by words": lambda: of_images(BagOfVisualWords(codebook=Codebook(4), sample_size=99)),

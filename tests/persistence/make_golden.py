@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from widemargin import AdditiveSVC, KernelSVC, PowerMean, papers, save
+from widemargin import AdditiveSVC, CalibratedSVC, KernelSVC, PowerMean, papers, save
 from widemargin.persistence.container import FORMAT
 
 FOLDER = Path(__file__).parent / "golden"
@@ -59,6 +59,7 @@ def models() -> dict:
             False,
         ),
         "pipeline-kernel": (make_pipeline(MaxAbsScaler(), KernelSVC()), False),
+        "calibrated": (CalibratedSVC(KernelSVC(gamma=0.2)), False),
     }
 
 

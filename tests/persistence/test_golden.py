@@ -13,6 +13,7 @@ from scipy import sparse as sp
 from sklearn.pipeline import Pipeline
 
 from widemargin import load, save
+from widemargin.calibration import machine_within, uncalibrated
 from widemargin.persistence import container, read_header
 
 FOLDER = Path(__file__).parent / "golden"
@@ -65,7 +66,7 @@ def test_the_header_can_be_read(path):
     assert path.stem.startswith(f"format{header.format}-")
     assert header.notes == {"data": "iris"}
     model = load(path)
-    machine = model[-1] if isinstance(model, Pipeline) else model
+    machine = machine_within(uncalibrated(model))
     assert header.kinds[-1] == type(machine).__name__
     assert header.n_features == machine.n_features_in_
     assert header.classes == machine.classes_.tolist()
@@ -95,7 +96,7 @@ def test_every_format_and_kind_is_here():
         assert {
             "additive-spectral", "additive-unary", "additive-direct", "kernel-rbf",
             "kernel-rbf-compressed", "kernel-early-points", "kernel-early-kernel",
-            "pipeline-additive",
+            "pipeline-additive", "calibrated",
         } <= kinds  # fmt: skip
 
 

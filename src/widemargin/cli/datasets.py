@@ -76,7 +76,7 @@ def stream_like_training(path: Path, source: Source, header: Header) -> Iterator
 
 
 def is_store(path: Path) -> bool:
-    return (path / MANIFEST).is_file()
+    return os.path.lexists(path / MANIFEST)
 
 
 def encoder_of(store: BlockStore) -> TableEncoder | None:

@@ -100,7 +100,8 @@ def _check_kernel_input(machine, X) -> None:
         raise ParameterError(
             "kernel",
             machine.kernel,
-            "needs non-negative data, but X is negative at row {row}, column {column}.",
+            "is for amounts. Negative values in data: row {row}, column {column}. Shift them "
+            "first, or use another kernel.",
             row=row,
             column=column_name(machine, column),
         )

@@ -275,6 +275,11 @@ def _copy(values: np.ndarray, out: np.ndarray, name: str) -> None:
         )
 
 
+def _writeable(values: np.ndarray) -> np.ndarray:
+    """The values, or a copy of those that are read-only: scikit-learn takes none."""
+    return values if values.flags.writeable else values.copy()
+
+
 @dataclass(frozen=True)
 class FunctionKernel:
     """Any function K(X, Z) -> (len(X), len(Z)), checked for shape and finiteness."""
@@ -298,8 +303,7 @@ class FunctionKernel:
     def prepare(self, X) -> GivenRows:
         if not self.traits.ours:  # a user's function gets the user's rows
             return GivenRows(X)
-        rows = _centred(X, self.centre, self.dtype)
-        return GivenRows(rows if rows.flags.writeable else rows.copy())  # scikit-learn insists
+        return GivenRows(_centred(X, self.centre, self.dtype))
 
     def training_rows(self, X, present: np.ndarray) -> GivenRows:
         return self.prepare(_taking_part(X, present))
@@ -308,7 +312,7 @@ class FunctionKernel:
         return a
 
     def fill(self, a: GivenRows, b: GivenRows, out: np.ndarray) -> None:
-        K = self.function(a.data, b.data)
+        K = self.function(*(_writeable(r.data) if self.traits.ours else r.data for r in (a, b)))
         K = K.toarray() if sp.issparse(K) else np.asarray(K)
         if K.shape != out.shape:
             raise ValueError(

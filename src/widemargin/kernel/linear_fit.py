@@ -17,6 +17,7 @@ from widemargin.kernel.divide import FitState, support_of
 from widemargin.kernel.input import read_data
 from widemargin.kernel.linear import LinearModel, LinearProblem, LinearRows, solve_linear
 from widemargin.kernel.machine import KernelMachine
+from widemargin.kernel.problem import TINY
 from widemargin.kernel.problems import Variables, binary_problems
 from widemargin.kernel.warm_start import Dual
 from widemargin.machine import near
@@ -83,7 +84,13 @@ class LinearFit(KernelMachine):
         X, y, targets, given = read_data(self, X, y, sample_weight)
         rows = LinearRows.of(targets.X)
         diagonal, constant = rows.diagonal(), 0.0
-        check_sums(self.C, targets.weight, float(diagonal.max(initial=0.0)))
+        largest = float(diagonal.max(initial=0.0))
+        if largest < TINY and (size := abs(targets.X).max()) > 0:
+            raise ValueError(
+                f"X has no value above {size:g}, and squares of such values are 0 in double "
+                "precision. Multiply X first."
+            )
+        check_sums(self.C, targets.weight, largest)
         if self._has_intercept():
             constant = float((diagonal * given).sum() / given.sum()) or 1.0
         return LinearTraining(LinearRows(rows.X, constant**0.5), targets, X, y)

@@ -213,7 +213,7 @@ def _needs(scaler, name: str) -> bool:
 
 
 def pack_calibration(model: CalibratedSVC) -> tuple[dict, dict[str, np.ndarray]]:
-    arrays = {"calibration/slope": model.slope_, "calibration/offset": model.offset_}
+    arrays = {"calibration/slope": model.slope_, "calibration/intercept": model.offset_}
     return {"exponent": model.exponent_}, arrays
 
 
@@ -227,6 +227,6 @@ def unpack_calibration(fitted, fields: Fields, arrays: Arrays) -> CalibratedSVC:
     if not EXPONENTS[0] <= model.exponent_ <= EXPONENTS[1]:
         raise fields.fault("exponent", f"must be from {EXPONENTS[0]} to {EXPONENTS[1]}")
     model.slope_, model.offset_ = (
-        arrays.take(name, np.float64, (n_pairs,)) for name in ("slope", "offset")
+        arrays.take(name, np.float64, (n_pairs,)) for name in ("slope", "intercept")
     )
     return model
