@@ -14,6 +14,7 @@ from widemargin.vision import (
     DenseSIFT,
     ImageError,
     SpatialPyramid,
+    codebook,
     icd_words,
     pmsvm_words,
     read_images,
@@ -141,13 +142,15 @@ def test_small_images_have_few_words_or_none(shape):
 # ------------------------------------------------------------------ words
 
 
-def test_words_of_kmeans_are_the_nearest():
+def test_words_of_kmeans_are_the_nearest(monkeypatch):
     X = np.random.default_rng(0).random((300, 7), dtype=np.float32)
     book = Codebook(9).fit(X)
     word, share = book.nearest(X)
     distance = ((X[:, None] - book.centres_) ** 2).sum(axis=2)
     np.testing.assert_array_equal(word[:, 0], distance.argmin(axis=1))
     assert share is None
+    monkeypatch.setattr(codebook, "AT_ONCE", 7)  # a part after the other
+    np.testing.assert_array_equal(book.nearest(X)[0], word)
     assert book.spread_ == pytest.approx(distance.min(axis=1).mean(), rel=1e-4)
 
 

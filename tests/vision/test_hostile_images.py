@@ -110,6 +110,22 @@ def test_links_and_pipes_of_a_folder_are_not_followed(tmp_path):
     assert len(images) == 6
 
 
+def test_deep_folders_and_those_that_cannot_be_listed(tmp_path, monkeypatch):
+    path = write_folder(tmp_path / "pets", GOOD | {"x/" * 200 + "1.png": encoded(pixels())})
+    assert len(found(path)) == 7
+    listed = os.scandir
+
+    def refused(folder):
+        if str(folder).endswith("dog"):
+            raise PermissionError(13, "Permission denied", str(folder))
+        return listed(folder)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    images = read_images(path, on_error="skip")
+    assert len(images) == 4
+    assert "cannot be listed (Permission denied)" in faults(images)["dog/"]
+
+
 def test_paths_of_a_table_stay_in_its_folder(tmp_path):
     write_folder(tmp_path, {"secret.png": encoded(pixels())})
     path = write_folder(tmp_path / "pets", GOOD)

@@ -77,20 +77,25 @@ class Tree:
         self._path = path
 
     def entries(self) -> Iterator[Entry]:
-        return self._within("")
-
-    def _within(self, folder: str) -> Iterator[Entry]:
-        with os.scandir(self._path / folder) as found:
-            inner = sorted(found, key=lambda entry: entry.name)
-        for entry in inner:
-            name = f"{folder}{entry.name}"
-            if entry.is_symlink():
-                yield Entry(name, fault=_LINK)
-            elif entry.is_dir():
-                yield from self._within(f"{name}/")
-            else:
-                plain = entry.is_file()
-                yield Entry(name, name, None if plain else "it is a pipe or a device")
+        folders = [""]
+        while folders:
+            folder = folders.pop()
+            try:
+                with os.scandir(self._path / folder) as found:
+                    inner = sorted(found, key=lambda entry: entry.name)
+            except OSError as error:
+                fault = f"the folder cannot be listed ({error.strerror})"
+                yield Entry(folder or str(self._path), fault=fault, of_all=True)
+                continue
+            for entry in inner:
+                name = f"{folder}{entry.name}"
+                if entry.is_symlink():
+                    yield Entry(name, fault=_LINK)
+                elif entry.is_dir():
+                    folders.append(f"{name}/")
+                else:
+                    plain = entry.is_file()
+                    yield Entry(name, name, None if plain else "it is a pipe or a device")
 
     def read(self, key: str, most: int) -> bytes:
         with open_plain(self._path / key) as file:

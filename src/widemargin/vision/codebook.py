@@ -25,7 +25,7 @@ from widemargin.vision.sift import Patches
 METHODS = ("kmeans", "intersection")
 LEVELS = 32  # of a quantised element of a descriptor
 _QUANTILE = 0.999  # of the elements, which is the highest level
-_AT_ONCE = 8192  # descriptors compared with all words at a time
+AT_ONCE = 8192  # descriptors compared with all words at a time
 
 
 class Codebook(TransformerMixin, BaseEstimator):
@@ -129,7 +129,7 @@ class Codebook(TransformerMixin, BaseEstimator):
             self.n_words,
             init="random",
             n_init=1,
-            batch_size=_AT_ONCE,
+            batch_size=AT_ONCE,
             max_iter=self.max_iter,
             random_state=rng,
         ).fit(X)
@@ -202,11 +202,11 @@ class Codebook(TransformerMixin, BaseEstimator):
 
         def part(begin: int, control) -> tuple[np.ndarray, np.ndarray]:
             control.check()
-            scores = self.scores(X[begin : begin + _AT_ONCE])
+            scores = self.scores(X[begin : begin + AT_ONCE])
             word = scores.argmax(axis=1)
             return word, scores[np.arange(len(word)), word]
 
-        found = run_tasks(part, range(0, len(X), _AT_ONCE), Threads(self.n_jobs))
+        found = run_tasks(part, range(0, len(X), AT_ONCE), Threads(self.n_jobs))
         word, score = map(np.concatenate, zip(*found, strict=True))
         return word, score
 
@@ -224,10 +224,18 @@ class Codebook(TransformerMixin, BaseEstimator):
             Proportional to exp(-d²/spread) for the squared distance d²; None for one neighbour.
         """
         check_is_fitted(self, "half_norms_")
-        X, k = np.asarray(X, dtype=np.float32), self.neighbours
-        scores = self.scores(X)
+        X = np.asarray(X, dtype=np.float32)
+        begins = range(0, max(len(X), 1), AT_ONCE)
+        parts = [self._nearest(self.scores(X[begin : begin + AT_ONCE])) for begin in begins]
+        word, share = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return word, share if self.neighbours > 1 else None
+
+    def _nearest(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the words of the largest scores, and their shares."""
+        k = self.neighbours
         if k == 1:
-            return scores.argmax(axis=1)[:, None], None
+            word = scores.argmax(axis=1)[:, None]
+            return word, np.ones(word.shape)
         word = np.argpartition(-scores, k - 1, axis=1)[:, :k]
         own = np.take_along_axis(scores, word, axis=1)
         order = np.argsort(-own, axis=1, kind="stable")

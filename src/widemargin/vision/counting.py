@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.engine import Threads, run_tasks
@@ -69,7 +69,7 @@ class WordCounter(TransformerMixin, BaseEstimator):
         """Check the parameters and make the pyramid."""
         if self.longest_side is not None:
             check_number("longest_side", self.longest_side, low=1, high=LONGEST, integer=True)
-        self.pyramid_ = SpatialPyramid() if self.pyramid is None else self.pyramid
+        self.pyramid_ = SpatialPyramid() if self.pyramid is None else clone(self.pyramid)
         self.pyramid_.check()
 
     def transform(self, images) -> sp.csr_array:

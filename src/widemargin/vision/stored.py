@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.persistence.container import Arrays, Fields
 from widemargin.vision.centrist import CODES, Centrist
-from widemargin.vision.codebook import LEVELS, Codebook
+from widemargin.vision.codebook import AT_ONCE, LEVELS, Codebook
 from widemargin.vision.counting import WordCounter
 from widemargin.vision.pixels import LONGEST
 from widemargin.vision.pyramid import SpatialPyramid
@@ -77,8 +77,8 @@ def _unpack_bag(fields: Fields, arrays: Arrays, pyramid: SpatialPyramid) -> BagO
     sift = _restored(DenseSIFT, fields.inner("features"))
     side = min(_LONGEST, sift.longest_side or _LONGEST)
     n_patches = len(sift.sides) * (side // sift.step + 1) ** 2
-    per_patch = 8 * (LENGTH + book.n_words)
-    arrays.budget.check(n_patches * per_patch, f"{n_patches} patches of an image take")
+    n_bytes = 16 * n_patches * LENGTH + 8 * min(n_patches, AT_ONCE) * book.n_words
+    arrays.budget.check(n_bytes, f"{n_patches} patches of an image take")
     sample_size = fields.integer("sample_size", low=1)
     bag = BagOfVisualWords(sift, Codebook(**book.get_params()), pyramid, sample_size=sample_size)
     bag.features_, bag.codebook_, bag.n_words_ = sift, book, book.n_words

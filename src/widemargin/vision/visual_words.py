@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from widemargin.validation import check_number
@@ -85,8 +86,8 @@ class BagOfVisualWords(WordCounter):
         features.check()
         codebook.check()
         self._begin()
-        self.features_ = features
-        self.codebook_ = Codebook(**codebook.get_params()).set_params(n_jobs=self.n_jobs)
+        self.features_ = clone(features)
+        self.codebook_ = clone(codebook).set_params(n_jobs=self.n_jobs)
         self.codebook_.fit(self._sample(images))
         self.n_words_ = self.codebook_.n_words
         return self
@@ -114,7 +115,8 @@ def icd_words(**changes) -> BagOfVisualWords:
     every eighth pixel.  Keyword arguments change single settings, also of a part
     (``features__step=4``).
     """
-    return _preset(BagOfVisualWords(DenseSIFT(step=8), Codebook(200), SpatialPyramid()), changes)
+    bag = BagOfVisualWords(DenseSIFT(step=8), Codebook(200), SpatialPyramid())
+    return bag.set_params(**changes)
 
 
 def pmsvm_words(**changes) -> BagOfVisualWords:
@@ -124,8 +126,4 @@ def pmsvm_words(**changes) -> BagOfVisualWords:
     of counts, so that images of different sizes can be compared.
     """
     pyramid = SpatialPyramid(shares=True)
-    return _preset(BagOfVisualWords(DenseSIFT(step=2), Codebook(2000), pyramid), changes)
-
-
-def _preset(features: BagOfVisualWords, changes: dict) -> BagOfVisualWords:
-    return features.set_params(**changes)
+    return BagOfVisualWords(DenseSIFT(step=2), Codebook(2000), pyramid).set_params(**changes)
