@@ -6,8 +6,8 @@ import sys
 SCRIPTS = [
     "fashion_fit", "fashion_predict", "text_fit", "binary_epoch", "memory", "icd_accuracy",
     "fma_peak", "threads", "few_classes", "approximation", "layout", "scaling",
-    "kernel_fit", "linear", "certificate_cost", "kernel_predict", "clustering", "kernel_whole",
-    "kernel_grid",
+    "kernel_fit", "linear", "drop_in", "certificate_cost", "kernel_predict", "clustering",
+    "kernel_whole", "kernel_grid",
     "kernel_rows", "kernel_threads", "parse", "command_line", "startup", "model_load", "easy",
     "census", "out_of_core", "cluster", "dask_workers", "kills", "kernel_memory", "growth",
     "eight_million", "dyadic", "additive_defaults", "kernel_defaults", "many_classes", "parts",

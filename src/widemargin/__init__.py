@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from widemargin import papers
-    from widemargin.additive import AdditiveMap, AdditiveSVC, BlockStore, PowerMean
+    from widemargin.additive import AdditiveMap, AdditiveSVC, AdditiveSVR, BlockStore, PowerMean
+    from widemargin.calibration import CalibratedSVC
     from widemargin.data import read, stream
-    from widemargin.kernel import KernelSVC
+    from widemargin.kernel import KernelSVC, KernelSVR
     from widemargin.model_report import write_report
     from widemargin.pairs import missed_pairs
     from widemargin.persistence import load, save
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "AdditiveMap": "widemargin.additive",
     "AdditiveSVC": "widemargin.additive",
+    "AdditiveSVR": "widemargin.additive",
     "BlockStore": "widemargin.additive",
+    "CalibratedSVC": "widemargin.calibration",
     "KernelSVC": "widemargin.kernel",
+    "KernelSVR": "widemargin.kernel",
     "PowerMean": "widemargin.additive",
     "TableEncoder": "widemargin.table_encoder",
     "explain": "widemargin.terms",
@@ -39,8 +43,11 @@ __version__ = version("widemargin")
 __all__ = [
     "AdditiveMap",
     "AdditiveSVC",
+    "AdditiveSVR",
     "BlockStore",
+    "CalibratedSVC",
     "KernelSVC",
+    "KernelSVR",
     "PowerMean",
     "TableEncoder",
     "__version__",

@@ -40,12 +40,13 @@ def shape_bands(
 
     Parameters
     ----------
-    model : AdditiveSVC or Pipeline
+    model : AdditiveSVC, AdditiveSVR or Pipeline
         A fitted model that `explain` accepts.
     X, y
         The training rows.
     n_fits : int, default=20
-        Copies, each with as many rows of every class as y has, drawn with replacement.
+        Copies, each with as many rows as y has (of every class, if y has classes), drawn with
+        replacement.
     coverage : float, default=0.9
         The share of the copies between ``low`` and ``high``.
     names : sequence of str, default=None
@@ -72,7 +73,8 @@ def shape_bands(
     random = check_random_state(random_state)
     moved: dict[str, list[np.ndarray]] = {term.name: [] for term in explained.terms}
     for _ in range(n_fits):
-        rows = resample(np.arange(len(y)), stratify=np.asarray(y), random_state=random)
+        strata = None if explained.is_of_numbers else np.asarray(y)
+        rows = resample(np.arange(len(y)), stratify=strata, random_state=random)
         copy = clone(model).fit(safe_indexing(X, rows), safe_indexing(y, rows))
         again = explain(copy, explained.column_names)
         for term in explained.terms:

@@ -7,7 +7,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from widemargin.categories import is_missing
-from widemargin.multiclass import Coding, Targets
+from widemargin.multiclass import Coding, Targets, every_pair
 from widemargin.validation import sample_weights
 
 
@@ -27,13 +27,23 @@ class MarginClassifier(ClassifierMixin):
         scores = self.decision_function(X)
         return self.classes_[self.coding_.classes(scores)]
 
+    def pair_values(self, X):
+        """Values of all pairs of classes, positive for the earlier: differences of scores.
+
+        Of shape (n_samples, n_classes * (n_classes - 1) // 2).
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return -scores[:, None]
+        first, second = every_pair(len(self.classes_))
+        return scores[:, first] - scores[:, second]
+
     @property
     def predict_proba(self):
         """Not available: decision values are not probabilities."""
         raise AttributeError(
-            f"{type(self).__name__} gives decision values. For probabilities fit scikit-learn's "
-            "CalibratedClassifierCV(model, ensemble=False), which save() takes too; on the command "
-            "line, train --probability."
+            f"{type(self).__name__} gives decision values. For probabilities fit "
+            "widemargin.CalibratedSVC(model); on the command line, train --probability."
         )
 
     def _targets(self, X, y, sample_weight) -> Targets:

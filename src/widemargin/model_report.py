@@ -214,7 +214,7 @@ def _calibration(subject: Subject) -> tuple[str, Html]:
     else:
         text = (
             "Decision values are not probabilities, but larger ones should be right more often. "
-            "CalibratedClassifierCV turns them into probabilities."
+            "CalibratedSVC turns them into probabilities."
         )
     ends = f"from {bins.share[0]:.2f} to {bins.share[-1]:.2f}"
     alt = f"Share of rows ({bins.event}) against the {bins.of}: {ends}."

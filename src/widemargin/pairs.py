@@ -120,7 +120,7 @@ def missed_pairs(
 
     Parameters
     ----------
-    model : AdditiveSVC or Pipeline
+    model : AdditiveSVC, AdditiveSVR or Pipeline
         A fitted model that `explain` accepts.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Preferably unseen rows; at least 40.  More than 20,000 are sampled.
@@ -169,7 +169,15 @@ def missed_pairs(
 
 
 def _left_over(explained: Explanation, X, y: np.ndarray, halves) -> np.ndarray:
-    """Return the residuals (n_rows, n_scores) of class membership given the decision values."""
+    """Return the residuals (n_rows, n_scores) of class membership given the decision values.
+
+    Of numbers: what predictions miss, each target in its own spread.
+    """
+    if explained.is_of_numbers:
+        missed = (y - explained.model.predict(X)).reshape(len(y), -1)
+        for half in halves:
+            missed[half] -= missed[half].mean(axis=0)
+        return missed / np.maximum(missed.std(axis=0), np.finfo(np.float64).tiny)
     scores = explained.model.decision_function(X)
     left = (y[:, None] == explained.classes).astype(np.float64)
     for half in halves:  # separately, so that the halves are independent

@@ -16,8 +16,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin.additive import AdditiveSVC
-from widemargin.additive.explanation import column_shape
+from widemargin.additive import AdditiveSVC, AdditiveSVR
+from widemargin.additive.explanation import column_shape, labels_of
 from widemargin.machine import feature_names
 from widemargin.table_encoder import MISSING, TableEncoder
 
@@ -77,11 +77,11 @@ class Shape:
 
 
 def explain(model, names: Sequence[str] | None = None) -> Explanation:
-    """Return a fitted `AdditiveSVC`, alone or in a pipeline, as a sum of terms.
+    """Return a fitted additive machine, alone or in a pipeline, as a sum of terms.
 
     Parameters
     ----------
-    model : AdditiveSVC or Pipeline
+    model : AdditiveSVC, AdditiveSVR or Pipeline
         A pipeline may begin with a `TableEncoder` and contain MinMaxScaler, MaxAbsScaler and
         StandardScaler; terms are in the units before them.
     names : sequence of str, default=None
@@ -110,10 +110,10 @@ def explain(model, names: Sequence[str] | None = None) -> Explanation:
     ((150, 5, 3), True)
     """
     machine = model[-1] if isinstance(model, Pipeline) else model
-    if not isinstance(machine, AdditiveSVC):
+    if not isinstance(machine, AdditiveSVC | AdditiveSVR):
         raise ValueError(
             f"{type(machine).__name__} is not a sum over features, so it has no shape "
-            "functions: use an AdditiveSVC, or a Pipeline of scalers and one."
+            "functions: use an AdditiveSVC or AdditiveSVR, or a Pipeline of scalers and one."
         )
     check_is_fitted(machine, "model_")
     units = Units.of(model)  # first, because it refuses steps without units
@@ -134,18 +134,19 @@ def is_explainable(model) -> bool:
     before = steps[1:-1] if isinstance(steps[0], TableEncoder) else steps[:-1]
     known = (*SCALERS, type(None))
     undone = all(isinstance(step, known) or step == "passthrough" for step in before)
-    return undone and isinstance(steps[-1], AdditiveSVC)
+    return undone and isinstance(steps[-1], AdditiveSVC | AdditiveSVR)
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """The terms of a model and their contributions.
 
-    Scores are those of ``decision_function``: one per class, or one for the second of two.
+    Scores are those of ``decision_function``: one per class, or one for the second of two; or the
+    predictions of a regressor, one per target.
     """
 
-    model: AdditiveSVC | Pipeline
-    machine: AdditiveSVC
+    model: AdditiveSVC | AdditiveSVR | Pipeline
+    machine: AdditiveSVC | AdditiveSVR
     units: Units
     column_names: tuple[str, ...]
     encoder: TableEncoder | None = None
@@ -158,8 +159,18 @@ class Explanation:
 
     @property
     def classes(self) -> np.ndarray:
-        """Classes that have a score."""
-        return self.machine.classes_[self.machine.coding_.scored]
+        """Classes that have a score, or numbers of a regressor's targets."""
+        return self.labels[self.machine.coding_.scored]
+
+    @property
+    def labels(self) -> np.ndarray:
+        """All classes, or numbers of a regressor's targets."""
+        return labels_of(self.machine)
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether the machine is a regressor."""
+        return not hasattr(self.machine, "classes_")
 
     @property
     def intercept(self) -> np.ndarray:
@@ -219,12 +230,13 @@ class Explanation:
         X : array-like or sparse matrix of shape (n_samples, n_features)
             In the data's units, as for the model itself.
         class_label : object, default=None
-            Only this class; not needed for two classes.
+            Only this class, or this target of a regressor; not needed for two classes, or for one
+            target.
 
         Returns
         -------
         parts : ndarray of shape (n_samples, n_terms + 1[, n_classes])
-            Their sum over axis 1 is ``decision_function(X)``.
+            Their sum over axis 1 is ``decision_function(X)``, or ``predict(X)`` of a regressor.
         """
         if isinstance(self.model, Pipeline):
             X = self.model[:-1].transform(X)

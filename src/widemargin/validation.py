@@ -124,14 +124,17 @@ def check_X(estimator, X, *, reset: bool):
 
 
 def check_X_y(estimator, X, y):
-    """Check training data like `check_X`."""
-    given = y
-    if _is_plain(estimator, X) and _is_plain_y(y, X):
+    """Check training data like `check_X`; y of a regressor is one column of numbers or several."""
+    given, options, kinds = y, _options(estimator), "biuU"  # that can only be classes
+    if hasattr(estimator, "_check_numbers") and y is not None:
+        y, kinds = estimator._check_numbers(y), "f"
+        options["multi_output"] = True
+    if _is_plain(estimator, X) and _is_plain_y(y, X, kinds):
         estimator.n_features_in_ = X.shape[1]
     else:
         check_sparse(X)
         with naming_columns(X):
-            X, y = validate_data(estimator, X, y, **_options(estimator))
+            X, y = validate_data(estimator, X, y, **options)
             _check_numbers(X)
     check_finite(estimator, X)
     _remember_label(estimator, given)
@@ -153,9 +156,9 @@ def _is_plain(estimator, X, n_features: int | None = None) -> bool:
     )
 
 
-def _is_plain_y(y, X: np.ndarray) -> bool:
-    """Whether y is an array of labels that can only be classes."""
-    return type(y) is np.ndarray and y.shape == X.shape[:1] and y.dtype.kind in "biuU"
+def _is_plain_y(y, X: np.ndarray, kinds: str) -> bool:
+    """Whether y is an array of targets of these kinds."""
+    return type(y) is np.ndarray and y.shape == X.shape[:1] and y.dtype.kind in kinds
 
 
 def _remember_label(estimator, y) -> None:

@@ -64,7 +64,8 @@ def kernel_matrix(codes: Codes, tables: Tables, dtype: type, threads: Threads) -
     """
     n, layout = codes.n_rows, Layout(LANES, dtype)
     pair = CoreTables.of(tables, codes, layout)
-    out, targets = np.empty((n, n), dtype), aligned((1, LANES), dtype)
+    out: np.ndarray = np.empty((n, n), dtype)
+    targets = aligned((1, LANES), dtype)
 
     def columns(begin: int, control) -> None:
         control.check()
@@ -72,7 +73,7 @@ def kernel_matrix(codes: Codes, tables: Tables, dtype: type, threads: Threads) -
         rows, weights = codes.of_rows(begin, end), pair.weights(1)[0]
         coef, bias = aligned((end - begin, LANES), dtype), aligned((LANES,), dtype)
         np.fill_diagonal(coef, 1)
-        each = np.ones(end - begin, dtype)
+        each: np.ndarray = np.ones(end - begin, dtype)
         label = np.zeros(end - begin, dtype=np.int32)
         loss = LOSSES["hinge"].core
         shared = _core.SharedProblem(rows.core, pair.core, label, each, each, 0.0, loss)

@@ -1,4 +1,4 @@
-"""The fit of `AdditiveSVC`, independent of parameters' defaults and of classes."""
+"""The fit of `AdditiveSVC` and `AdditiveSVR`, independent of parameters' defaults."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive.batches import (
     BatchTask,
@@ -21,7 +22,7 @@ from widemargin.additive.batches import (
     solve_batches,
 )
 from widemargin.additive.columns import Columns, Parts
-from widemargin.additive.frames import read_new, read_training
+from widemargin.additive.frames import check_chosen, read_new, read_training
 from widemargin.additive.gram import is_cheaper, on_matrix
 from widemargin.additive.learn import Approximation, Settings, learn, learn_stored
 from widemargin.additive.model import AdditiveModel, BinShares
@@ -37,13 +38,22 @@ from widemargin.errors import (
     ParameterError,
     warn_user,
 )
-from widemargin.losses import LOSSES
+from widemargin.losses import Loss
 from widemargin.machine import Machine, near, recorded
 from widemargin.multiclass import Targets
 from widemargin.progress import Progress, log, progress_of
 from widemargin.stored import check_store_input
-from widemargin.validation import check_sums, column_name
+from widemargin.validation import (
+    check_bool,
+    check_choice,
+    check_max_seconds,
+    check_n_jobs,
+    check_number,
+    check_sums,
+    column_name,
+)
 
+MISSING = ("error", "learn")
 OF_HISTOGRAMS = ("chi2", "hellinger", "jensen_shannon")  # kernels for amounts
 INTERCEPT_SHARE = 0.1
 """The constant feature's share of the mean kernel diagonal.  A larger share frees the intercept
@@ -66,10 +76,12 @@ class TrainingSet:
 class AdditiveMachine(Machine):
     """Coordinate descent on look-up tables, for targets that a mixin derives from y.
 
-    Attributes are the parameters of `AdditiveSVC`.
+    Attributes are the parameters that `AdditiveSVC` and `AdditiveSVR` share.  They also have
+    ``_loss``, a loss by its name that suits the targets.
     """
 
     _stored_targets: Callable[[BlockStore], Targets]
+    _loss: Callable[[Targets], Loss]
     kernel: Any
     loss: str
     approximation: str
@@ -79,7 +91,6 @@ class AdditiveMachine(Machine):
     scaling: str | None
     missing: str
     categorical_features: Any
-    multi_class: str
     fit_intercept: bool
     C_unit: str
     tol: float
@@ -97,6 +108,30 @@ class AdditiveMachine(Machine):
         """Whether the fit is within ``tol`` of its optimum."""
         reached = self.duality_gap_ if self.model_.tables.symmetric else self.violation_
         return bool(reached <= self.tol)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing == "learn"
+        tags.input_tags.positive_only = self.scaling in ("global", None)
+        return tags
+
+    def _check_params(self) -> None:
+        self._settings().check()
+        check_number("C", self.C, above=0)
+        if not np.isfinite(self.C):
+            raise ParameterError("C", self.C, "must be finite.")
+        check_choice("missing", self.missing, MISSING)
+        check_chosen("categorical_features", self.categorical_features)
+        check_choice("C_unit", self.C_unit, ("diagonal", "raw"))
+        check_number("tol", self.tol, above=0)
+        check_number("max_iter", self.max_iter, low=1, integer=True)
+        check_max_seconds(self.max_seconds)
+        check_bool("fit_intercept", self.fit_intercept)
+        check_bool("warm_start", self.warm_start)
+        check_n_jobs(self.n_jobs)
+        if not isinstance(self.verbose, bool):
+            check_number("verbose", self.verbose, low=0)
 
     def _settings(self) -> Settings:
         return Settings(
@@ -121,6 +156,19 @@ class AdditiveMachine(Machine):
     def _parts(self, X) -> Parts:
         """Check data and split it into numbers and indicators."""
         return self.columns_.parts(read_new(self, X, self.columns_))
+
+    def _outputs(self, X) -> np.ndarray:
+        """Return the model's outputs for data or a store, (n_rows, n_outputs)."""
+        check_is_fitted(self, "model_")
+        if isinstance(X, BlockStore):
+            if X.columns != self.columns_:
+                raise ValueError(
+                    "The store has other categories, or missing values in other columns, than the "
+                    "data of the model. Predict the data that the store was built from."
+                )
+            return self.model_.decision_of_codes(X.codes, X.encoder, self.n_jobs)
+        values, marks = self._parts(X)
+        return self.model_.decision(values, self.n_jobs, marks)
 
     def _prepare_stored(self, store: BlockStore, y, sample_weight) -> TrainingSet:
         """Prepare a store, whose rows are already coded."""
@@ -157,14 +205,14 @@ class AdditiveMachine(Machine):
         started = time.perf_counter()
         C, shared = self._shared_problem(training)
         start = near(start or self._warm_start(training), C)
-        coding = training.targets.coding
-        weights = shared.model_tables.weights(coding.n_outputs)
+        targets, n_outputs = training.targets, training.targets.coding.n_outputs
+        weights = shared.model_tables.weights(n_outputs)
         executor = self._executor()
-        if isinstance(executor, Threads) and is_cheaper(shared, coding.n_outputs):
+        if isinstance(executor, Threads) and is_cheaper(shared, n_outputs):
             shared = on_matrix(shared, training.learned.tables, executor)
         tasks = make_batches(
             shared,
-            coding,
+            targets.by_output,
             start=None if start is None else start.grown(C, shared.layout.dtype),
             seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
             stopping=Stopping(self.tol, self.max_iter),
@@ -177,10 +225,11 @@ class AdditiveMachine(Machine):
         bias = np.concatenate([solution.bias.ravel() for solution in solutions])
         for name, value in self._fitted(training, shared, weights, bias).items():
             setattr(self, name, value)
-        self.fit_record_ = fit_record(solutions, shared, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        self.fit_record_ = fit_record(solutions, shared, seconds, targets.coding.objective_unit)
         self.C_ = C
         coef = [solution.coef for solution in solutions]
-        dual = Dual(coef, C, coding.multi_class, training.targets.label, training.targets.present)
+        dual = Dual(coef, C, targets.coding.multi_class, targets.label, targets.present)
         if self.warm_start:
             self._dual = dual
         context.call_on_fit_task_end(
@@ -190,36 +239,41 @@ class AdditiveMachine(Machine):
         return dual
 
     def _shared_problem(self, training: TrainingSet) -> tuple[float, SharedProblem]:
-        """Return the problem that all classes share, with C in the kernel's unit."""
+        """Return the problem that all outputs share, with C in the kernel's unit."""
         targets = training.targets
         mean = float(np.average(training.diagonal, weights=targets.weight))
         scaled = self.C_unit == "diagonal" and mean > 0
         largest = float(training.diagonal.max(initial=0.0))
         check_sums(self.C, targets.weight, largest, mean if scaled else 1.0)
-        C = self.C / mean if scaled else float(self.C)
+        C = self.C / mean if scaled else self._raw_C(targets)
         bias_value = 0.0
         if self.fit_intercept:
             bias_value = np.sqrt(INTERCEPT_SHARE * mean) if scaled else 1.0
         c = C * targets.weight
         layout = Layout(
             lanes=1 if targets.coding.n_outputs == 1 else LANES,
-            dtype=precision(self.tol, c, training.diagonal),
-            simplex=self.multi_class == "crammer_singer",
+            dtype=precision(self.tol, c, training.diagonal, targets.coding.objective_unit),
+            simplex=targets.coding.multi_class == "crammer_singer",
         )
         return C, SharedProblem.of(
             training.learned,
             layout,
-            label=targets.label,
+            label=targets.place,
             c=c,
             kernel_diagonal=training.diagonal,
             bias_value=bias_value,
-            loss=LOSSES[self.loss],
+            loss=self._loss(targets),
         )
 
+    def _raw_C(self, targets: Targets) -> float:
+        """Return C of the targets that the solver sees, for a kernel without a unit."""
+        return float(self.C)
+
     def _fitted(self, training: TrainingSet, shared: SharedProblem, weights, bias) -> dict:
-        """Set the attributes that prediction needs."""
-        n_outputs = training.targets.coding.n_outputs
-        intercept = shared.bias_value * bias[:n_outputs].astype(np.float64)
+        """Return the attributes that prediction needs; change weights to the targets' unit."""
+        coding = training.targets.coding
+        intercept = shared.bias_value * bias[: coding.n_outputs].astype(np.float64)
+        intercept = coding.in_their_unit(weights, intercept)
         tables, shares = shared.model_tables, training.shares
         model = AdditiveModel.of(training.learned, tables, weights, intercept, shares)
         return {
@@ -240,8 +294,8 @@ class AdditiveMachine(Machine):
             log("%d sweeps in %.2f s, %s %.2g", self.n_iter_, seconds, what, reached)
         if not np.all(np.isfinite(self.model_.intercept)) or not np.isfinite(reached):
             warn_user(
-                f"AdditiveSVC diverged after {self.n_iter_} sweeps: tables that are not symmetric "
-                'have no objective. Decrease C, or use approximation="spectral".',
+                f"{type(self).__name__} diverged after {self.n_iter_} sweeps: tables that are not "
+                'symmetric have no objective. Decrease C, or use approximation="spectral".',
                 ConvergenceWarning,
             )
         elif not self.converged_:
@@ -249,8 +303,9 @@ class AdditiveMachine(Machine):
             sweeps = f"{self.n_iter_} sweep{'s' * (self.n_iter_ != 1)}"
             warn_user(
                 Message(
-                    "AdditiveSVC stopped after {sweeps} with a {what} of {reached:.2g}, above the "
+                    "{machine} stopped after {sweeps} with a {what} of {reached:.2g}, above the "
                     "tolerance of {tol:g}. {advice}",
+                    machine=type(self).__name__,
                     sweeps=sweeps,
                     what=what,
                     reached=reached,
@@ -267,11 +322,13 @@ class AdditiveMachine(Machine):
             return None
         targets = training.targets
         shape = (len(targets.label), targets.coding.n_outputs)
-        if dual.coef.shape != shape or dual.multi_class != self.multi_class:
-            warn_user(
-                "warm_start=True, but the number of rows or classes changed, or multi_class did: "
-                "starting afresh."
+        if dual.coef.shape != shape or dual.multi_class != targets.coding.multi_class:
+            changed = (
+                "classes changed, or multi_class did"
+                if targets.value is None
+                else "targets changed"
             )
+            warn_user(f"warm_start=True, but the number of rows or {changed}: starting afresh.")
             return None
         return dual
 
@@ -310,7 +367,7 @@ class _BatchWatch:
     def epoch(self, state=None, gap=None) -> bool:
         if self._estimator.verbose > 1:
             log("batch %d of %d: sweep done", self._task.number + 1, self._n_batches)
-        # Callbacks can score an unfinished model only if one batch holds all classes.
+        # Callbacks can score an unfinished model only if one batch holds all outputs.
         fitted = (lambda: self._fitted(state)) if self._n_batches == 1 else None
         return self._progress.epoch(fitted, gap)
 

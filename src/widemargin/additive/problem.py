@@ -198,6 +198,11 @@ class SharedProblem:
         exact = None if self.exact is None else self.exact.of_rows(rows, codes)
         return replace(self, codes=codes, **arrays, exact=exact)
 
+    def of_outputs(self, outputs: slice) -> SharedProblem:
+        """Return the problem that some outputs share."""
+        exact = None if self.exact is None else self.exact.of_outputs(outputs)
+        return replace(self, loss=self.loss.of_outputs(outputs), exact=exact)
+
     def core(self, rows: list[slice], codes: Codes) -> _core.SharedProblem:
         """Return the core's checked data shared by the duals of some rows."""
         return _core.SharedProblem(
@@ -341,7 +346,10 @@ class DualProblem(ABC):
 
 
 class BoxProblem(DualProblem):
-    """One-vs-rest duals of one batch of classes, in signed coefficients (see losses.py)."""
+    """Duals of one batch of outputs, each with its bounds, in signed coefficients (see losses.py).
+
+    Row i has the targets ``targets[label[i]]``: those of its class, or its own.
+    """
 
     damping = 1.0  # of steps, when other shards move at the same time
 

@@ -252,4 +252,5 @@ def _distance(
     if not problem.symmetric:
         return float(certificate.violation.max())
     primal = certificate.primal if last is None else np.maximum(certificate.primal, last.primal)
-    return float((certificate.gap / np.maximum(primal, np.finfo(np.float64).tiny)).max())
+    with np.errstate(over="ignore"):  # sums met during a sweep may be negative
+        return float((certificate.gap / np.maximum(primal, np.finfo(np.float64).tiny)).max())

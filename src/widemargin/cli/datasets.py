@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from widemargin import BlockStore, TableEncoder, load
 from widemargin.additive.frames import is_frame
 from widemargin.additive.manifest import MANIFEST
-from widemargin.calibration import uncalibrated
+from widemargin.calibration import machine_within, uncalibrated
 from widemargin.cli.memory import Memory, existing_model
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import printable
@@ -239,8 +238,7 @@ def labels_for(path: Path, data: Dataset, model) -> np.ndarray:
 
 
 def machine_of(model):
-    model = uncalibrated(model)
-    return model[-1] if isinstance(model, Pipeline) else model
+    return machine_within(uncalibrated(model))
 
 
 def cell(value) -> str:

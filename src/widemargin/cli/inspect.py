@@ -59,7 +59,7 @@ def _of_file(path: Path, header: Header) -> dict[str, Any]:
         "features": header.n_features,
     }
     if "calibration" in header.content:
-        facts["probabilities"] = header.content["calibration"]["method"]
+        facts["probabilities"] = "of pairs of classes"
     return facts
 
 
@@ -203,7 +203,7 @@ def export(model: Path, out: Path, kind: str | None, max_bytes: int | None) -> N
     kind = kind or {".onnx": "onnx", ".json": "shapes"}.get(out.suffix, "libsvm")
     if kind not in (*writers, "shapes"):
         raise UsageError(f"--to {kind}: not one of {', '.join(writers)}, shapes.")
-    calibrated = kind == "libsvm"  # the only format that can hold probabilities
+    calibrated = kind != "shapes"  # which hold no probabilities
     header, fitted = load_model(model, Source(max_bytes=max_bytes), calibrated=calibrated)
     if kind == "shapes":
         memory = Memory.recalled(header)

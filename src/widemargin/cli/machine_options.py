@@ -39,7 +39,7 @@ Probability = Annotated[
     bool,
     option(
         "--probability/--no-probability",
-        "Fit probabilities (LIBSVM's -b 1): sigmoids of cross-validated decision values",
+        "Fit probabilities (LIBSVM's -b 1): a sigmoid per pair of classes, coupled",
     ),
 ]
 Seed = Annotated[int | None, option("--seed", "Seed of all random choices")]

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from widemargin import AdditiveSVC
-from widemargin.calibration import uncalibrated
+from widemargin.calibration import CalibratedSVC, uncalibrated
 from widemargin.cli.datasets import (
     cell,
     class_named,
@@ -57,7 +57,7 @@ def predict(
     header, fitted = load_model(model, source, calibrated=probable)
     if probable and not hasattr(fitted, "predict_proba"):
         raise UsageError(f"{model}: the model has no probabilities. Train it with --probability.")
-    n_rows, n_right, known, seconds = 0, 0, False, 0.0
+    n_rows, n_right, n_unlikely, known, seconds = 0, 0, 0, False, 0.0
     between = " " if probable and not _has_blanks(fitted.classes_) else "\t"
     with text_output(or_stdout(out)) as file:
         for chunk in stream_like_training(data, source, header):
@@ -70,6 +70,8 @@ def predict(
                 file.write(between.join(map(printable, columns)) + "\n")
             _write_rows(file, values, between)
             n_rows += len(values)
+            if isinstance(fitted, CalibratedSVC):
+                n_unlikely += _n_unlikely(fitted, values)
             if y is not None:
                 known |= bool(np.isin(y, fitted.classes_).any())
                 predicted = values if what == "labels" else _labels(fitted, X, values, probable)
@@ -79,6 +81,8 @@ def predict(
         facts = {"out": str(out), **facts}
     if known:
         facts["accuracy"] = n_right / n_rows
+    if n_unlikely and not quiet:
+        _tell_unlikely(n_unlikely, n_rows)
     if as_json:
         print_json(facts)
     elif known and not quiet:  # svm-predict's line, but not between predictions
@@ -100,17 +104,35 @@ def _write_rows(file: TextIO, values: np.ndarray, between: str) -> None:
 
 
 def _labels(model, X, values: np.ndarray, probable: bool) -> np.ndarray:
-    """Return the predicted labels; those of probabilities are the first column."""
+    """Return the predicted labels; those beside probabilities are the first column."""
     return np.array(values[:, 0].tolist()) if probable else model.predict(X)
 
 
+def _n_unlikely(model, values: np.ndarray) -> int:
+    """Count labels that are not the most probable class."""
+    likely = model.classes_[values[:, 1:].astype(float).argmax(axis=1)]
+    return int(np.sum(likely != np.array(values[:, 0].tolist())))
+
+
+def _tell_unlikely(n: int, of: int) -> None:
+    print(
+        f"note: {n} of {of} labels are not the most probable class. Labels are those of decision "
+        "values, as without --probability; class weights move them, and no probabilities.",
+        file=sys.stderr,
+    )
+
+
 def _probabilities(model, X) -> tuple[list[str], np.ndarray]:
-    """Return names and values of svm-predict -b 1's columns, in a LIBSVM model's label order."""
+    """Return names and values of svm-predict -b 1's columns, in a LIBSVM model's label order.
+
+    Its labels are the most probable classes; those of our models are the machine's.
+    """
     probability = model.predict_proba(X)
     labels = getattr(model, "labels_", model.classes_)
     order = np.searchsorted(model.classes_, labels)
     columns = np.empty((len(probability), len(labels) + 1), dtype=object)
-    columns[:, 0] = model.classes_[probability.argmax(axis=1)].tolist()
+    likely = model.classes_[probability.argmax(axis=1)]
+    columns[:, 0] = (model.predict(X) if isinstance(model, CalibratedSVC) else likely).tolist()
     columns[:, 1:] = [[f"{p:g}" for p in row] for row in probability[:, order].tolist()]
     return ["labels", *(cell(label) for label in labels.tolist())], columns
 

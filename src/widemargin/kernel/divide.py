@@ -301,7 +301,7 @@ def support_of(state: FitState, problems: list[Variables], n: int) -> np.ndarray
     """Rows that are support vectors of any problem."""
     used = np.zeros(n, dtype=bool)
     for variables, alpha in zip(problems, state.alphas, strict=True):
-        used[variables.row[alpha > 0]] = True
+        used[variables.row[alpha != 0]] = True
     return used.nonzero()[0]
 
 

@@ -203,9 +203,9 @@ class FewRows:
     ) -> Solution:
         started = time.perf_counter()
         diagonal = self._diagonal[variables.row]
-        alpha, gradient = np.minimum(alpha, variables.upper), np.empty(len(variables))
+        alpha, gradient = variables.within(alpha), np.empty(len(variables))
         arrays = (alpha, gradient, variables.sign, variables.upper, diagonal)
-        active = _core.WorkingSet(*arrays, variables.has_offset, offset)
+        active = _core.WorkingSet(*arrays, variables.has_offset, offset, variables.turn)
         n_steps, ends, stopped, history, patience = 0, False, False, [], Patience()
         while True:
             dual, gap, slack, missing = active.refresh(kept.core, variables.linear)

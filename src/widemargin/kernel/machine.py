@@ -1,4 +1,4 @@
-"""How `KernelSVC` fits: all of it but the parameters and the classes."""
+"""How kernel machines fit: all of it but the parameters and the targets."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from widemargin.kernel.tasks import PathRows
 from widemargin.kernel.training import TrainingSet
 from widemargin.kernel.warm_start import Dual, Duals
 from widemargin.machine import FitRecord, Machine, near, recorded
-from widemargin.multiclass import Targets
+from widemargin.multiclass import Numbers, Targets
 from widemargin.progress import log, progress_of
 from widemargin.resources import LEAST_MEMORY, free_memory, one_blas_thread, total_memory
 from widemargin.stored import Store, StoredMatrix
@@ -98,6 +98,7 @@ class KernelMachine(Machine):
     verbose: Any
     n_iter_: np.ndarray
     support_: np.ndarray
+    coding_: Any  # Coding or Numbers
     dual_objective_ = recorded("dual_objective")
 
     _problems: Callable[[Targets], list[Variables]]
@@ -124,15 +125,15 @@ class KernelMachine(Machine):
     def _prepare(self, X, y, sample_weight, *, several: bool = False) -> TrainingSet:
         """Validate and choose the kernel; kernel rows are kept if there will be several C."""
         X, y, targets, given = read_data(self, X, y, sample_weight)
-        check_sums(self.C, targets.weight, 1.0)
+        check_sums(self.C, targets.weight, 1.0, targets.unit)
         gamma = choose_gamma(self, targets.X, given)
-        typical = self.C * median(targets.weight)
+        typical = self.C / targets.unit * median(targets.weight)
         executor = self._executor()
         host, path = self._host(executor), None
         make = partial(self._made, host, X, targets, gamma)
         with one_blas_thread():
             kernel, rows, diagonal = in_range(make, gamma, typical, self.tol)
-            check_sums(self.C, targets.weight, float(diagonal.max()))
+            check_sums(self.C, targets.weight, float(diagonal.max()), targets.unit)
             levels = whole = KernelRows.of_data(kernel, rows, X, targets.present)
         cache_bytes = self._cache_bytes(len(rows))
         if several and targets.coding.votes:
@@ -151,7 +152,7 @@ class KernelMachine(Machine):
         return not self.early if self.fit_intercept == "auto" else bool(self.fit_intercept)
 
     def _made(self, host: Backend, X, targets: Targets, gamma: float, dtype: type) -> Prepared:
-        most = float(self.C * targets.weight.max(initial=0.0))
+        most = float(self.C / targets.unit * targets.weight.max(initial=0.0))
         kernel = make_kernel(self.kernel, gamma, self.coef0, self.degree, targets.X, dtype, most)
         if isinstance(X, StoredMatrix):
             rows: Any = LazyRows.on_disk(kernel, X)
@@ -199,7 +200,8 @@ class KernelMachine(Machine):
             certify_level(state, division)
         self._keep(training, problems, state)
         certificate = self._is_certificate(training, problems, state)
-        self._record(state, len(training.data.levels), time.perf_counter() - started, certificate)
+        seconds = time.perf_counter() - started
+        self._record(state, training.targets, seconds, is_certificate=certificate)
         self.n_iter_ = iterations(problems, state, training.targets.coding)
         dual = Dual([alpha.copy() for alpha in state.alphas], float(self.C))
         if self.warm_start:
@@ -305,15 +307,19 @@ class KernelMachine(Machine):
         for name, value in training.targets.fitted.items():
             setattr(self, name, value)
         self.gamma_ = training.gamma
+        intercept = intercepts(problems, state.solutions, coef.n_outputs)
+        if isinstance(coding := training.targets.coding, Numbers):
+            coef = replace(coef, values=coef.values * coding.scale)
+            intercept = coding.centre + coding.scale * intercept
         self.model_ = KernelModel(
             kernel=kernel,
             vectors=kernel.vectors(rows, np.arange(len(support))),
             coef=coef,
-            intercept=intercepts(problems, state.solutions, coef.n_outputs),
+            intercept=intercept,
             router=router if early else None,
             cluster=state.label[support] if early and state.label is not None else None,
             combination=self.early_prediction,
-            noise=1 / float(self.C),
+            noise=training.targets.unit / float(self.C),
         )
         self._keep_support(training, support)
         self.levels_ = state.levels
@@ -336,16 +342,26 @@ class KernelMachine(Machine):
             )
         return definite
 
-    def _record(self, state: FitState, n_rows: int, seconds: float, is_certificate: bool) -> None:
-        solutions, gap, dual = state.solutions, state.levels[-1].gap, state.levels[-1].objective
-        primal = float(sum(s.primal for s in solutions)) if solutions else math.nan
-        if not (math.isfinite(gap) and math.isfinite(dual)):
+    def _record(
+        self, state: FitState, targets: Targets, seconds: float, *, is_certificate: bool
+    ) -> None:
+        """Keep the record of the fit; objectives are those of unscaled targets."""
+        solutions, squares = state.solutions, np.ones(len(state.solutions))
+        if targets.value is not None:
+            squares = targets.coding.scale**2
+        last = None if solutions else state.levels[-1]
+        gap = last.gap if last else max(s.relative_gap for s in solutions)
+        primal = math.nan if last else float(squares @ [s.primal for s in solutions])
+        dual = last.objective if last else float(squares @ [s.dual for s in solutions])
+        if last and targets.value is not None:  # a sum over outputs
+            dual = dual * squares[0] if len(squares) == 1 else math.nan
+        if not (math.isfinite(gap) and not math.isinf(dual)):
             raise ValueError(
                 f"kernel={self.kernel!r} overflows: the objective is not finite. Scale the "
                 "features or the kernel, or decrease C, gamma or degree."
             )
         self.fit_record_ = FitRecord(
-            n_rows=n_rows,
+            n_rows=len(targets.weight),
             seconds=seconds,
             n_iter=max(state.n_iter, 1),
             gap=gap if is_certificate else math.nan,
@@ -368,8 +384,9 @@ class KernelMachine(Machine):
             advice = AT_LIMIT if rounding > 0.5 * self.duality_gap_ else advice
             warn_user(
                 Message(
-                    "KernelSVC stopped with a relative duality gap of {gap:.2g}, above the "
+                    "{name} stopped with a relative duality gap of {gap:.2g}, above the "
                     "tolerance of {tol:g}. {advice}",
+                    name=type(self).__name__,
                     gap=self.duality_gap_,
                     tol=float(self.tol),
                     advice=self._why_stopped() if stopped else advice,

@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from widemargin.kernel.exact import KernelRows
-from widemargin.kernel.problem import Problem, Solution
+from widemargin.kernel.problem import Problem, Solution, lower_bound, turned_cost
 from widemargin.multiclass import Coding, every_pair, pair_numbers
 
 MULTI_CLASS = ("ovr", "ovo")
@@ -50,6 +50,7 @@ class Variables:
     group: Group | None = None
     has_offset: bool = False  # an intercept
     cluster: np.ndarray | None = None  # of each variable's row
+    turn: float = np.inf  # of variables on two sides
 
     def __len__(self) -> int:
         return len(self.row)
@@ -66,11 +67,15 @@ class Variables:
     def alone(self, one: slice) -> Variables:
         """Those of one problem of a group."""
         own = (self.row[one], self.sign[one], self.linear[one], self.upper[one])
-        return Variables(*own, has_offset=self.has_offset)
+        return Variables(*own, has_offset=self.has_offset, turn=self.turn)
 
     def in_clusters(self, label: np.ndarray | None) -> Variables:
         """With the cluster of each row, out of every row's."""
         return self if label is None else replace(self, cluster=label[self.row])
+
+    def within(self, alpha: np.ndarray) -> np.ndarray:
+        """Variables clipped to their bounds."""
+        return np.clip(alpha, lower_bound(self.upper, self.turn), self.upper)
 
     @property
     def n_rows(self) -> int:
@@ -90,7 +95,7 @@ class Variables:
 
     def least_quadratic(self, solution: Solution) -> float:
         """The least a'Qa of the problems, from their dual objectives, at most."""
-        linear = self.linear * solution.alpha
+        linear = self.linear * solution.alpha + turned_cost(solution.alpha, self.turn)
         if self.group is None or solution.each is None:
             dual, sums = np.array([solution.dual]), np.array([linear.sum()])
         else:
@@ -116,7 +121,7 @@ class Variables:
         rows = data.rows
         every = len(self) == len(rows) and np.array_equal(self.row, np.arange(len(rows)))
         own = rows if every else rows[self.row]
-        more = (self.sign, self.linear, self.upper, self.has_offset, self.cluster)
+        more = (self.sign, self.linear, self.upper, self.has_offset, self.cluster, self.turn)
         return Problem(data.kernel, own, *more)
 
 
@@ -139,6 +144,18 @@ def binary_problems(
     return [
         Variables(rows, target[label], linear, upper, np.array([output]), None, has_offset)
         for output, target in enumerate(coding.targets.T)
+    ]
+
+
+def number_problems(value: np.ndarray, upper: np.ndarray, epsilon: np.ndarray) -> list[Variables]:
+    """A variable on two sides for each row, in a problem for each column of targets.
+
+    ``upper`` and ``epsilon`` are those of each problem.
+    """
+    rows, sign = np.arange(len(value)), np.ones(len(value))
+    return [
+        Variables(rows, sign, e - y, u, np.array([output]), turn=2 * float(e))
+        for output, (y, u, e) in enumerate(zip(value.T, upper.T, epsilon, strict=True))
     ]
 
 

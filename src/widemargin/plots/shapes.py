@@ -40,14 +40,15 @@ def plot_shape(
 
     Parameters
     ----------
-    model : AdditiveSVC, Pipeline or Explanation
+    model : AdditiveSVC, AdditiveSVR, Pipeline or Explanation
         Anything that `explain` takes, or its result.
     feature : int or str
         A term's name, or the number or name of a feature.
     ax : Axes, default=None
         Where to draw; a new figure by default.
     class_label : object, default=None
-        Only this class; by default all, or the second of two.
+        Only this class; by default all, or the second of two.  Of a regressor, the number of a
+        target.
     names : sequence of str, default=None
         Names of the features.
     bands : Bands, default=None
@@ -72,7 +73,7 @@ def plot_shape(
     axes = axes_or_new(ax, (4.2, 2.8))
     classes, _ = _chosen(explained, class_label)
     _draw(axes, explained, explained.term(feature), class_label, bands)
-    axes.set_ylabel(_label(classes), **NAME)
+    axes.set_ylabel(_label(explained, classes), **NAME)
     if len(classes) > 1:
         beside = {"loc": "upper left", "bbox_to_anchor": (1, 1), "frameon": False}
         # Only a layout engine makes room for a legend beside the axes.
@@ -109,7 +110,7 @@ def plot_shapes(
         ax.set_axis_off()
     classes, _ = _chosen(explained, class_label)
     for ax in axes[:, 0]:
-        ax.set_ylabel(_label(classes), **NAME)
+        ax.set_ylabel(_label(explained, classes), **NAME)
     if len(classes) > 1:
         handles, texts = axes[0, 0].get_legend_handles_labels()
         where: Any = {"loc": "outside right upper", "fontsize": 8}
@@ -130,24 +131,28 @@ def _by_importance(explained: Explanation, X) -> tuple[list[Term], np.ndarray]:
 
 def _chosen(explained: Explanation, class_label) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes to draw, and the map (n_scores, n_drawn) from scores to theirs."""
-    every, known = explained.machine.classes_, explained.classes
+    every, known = explained.labels, explained.classes
     if class_label is None:
         drawn = known[:_MOST_CLASSES]
         return drawn, np.eye(len(known))[:, : len(drawn)]
     if class_label not in every.tolist():
         raise ValueError(f"class_label={class_label!r} is not in {every.tolist()}.")
     chosen = (every == class_label).astype(np.float64)
-    readout = chosen[:, None] if len(every) > 2 else np.array([[chosen[1] - chosen[0]]])
+    several = len(known) == len(every)  # else the second of two classes
+    readout = chosen[:, None] if several else np.array([[chosen[1] - chosen[0]]])
     return every[chosen > 0], readout
 
 
-def _label(classes: np.ndarray) -> str:
-    return "contribution" if len(classes) > 1 else f"contribution to {classes[0]}"
+def _label(explained: Explanation, classes: np.ndarray) -> str:
+    name = classes[0]
+    if explained.is_of_numbers and len(explained.classes) == 1:
+        name = getattr(explained.machine, "label_name_", "the prediction")
+    return "contribution" if len(classes) > 1 else f"contribution to {name}"
 
 
 def _legend_title(explained: Explanation) -> str:
-    n = len(explained.classes)
-    return f"class, {_MOST_CLASSES} of {n}" if n > _MOST_CLASSES else "class"
+    n, noun = len(explained.classes), "target" if explained.is_of_numbers else "class"
+    return f"{noun}, {_MOST_CLASSES} of {n}" if n > _MOST_CLASSES else noun
 
 
 def _draw(ax, explained: Explanation, term: Term, class_label, bands: Bands | None) -> None:

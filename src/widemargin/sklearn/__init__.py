@@ -13,10 +13,11 @@ import sklearn.svm
 
 from widemargin.sklearn.linear_svc import LinearSVC
 from widemargin.sklearn.svc import SVC
+from widemargin.sklearn.svr import SVR
 
-__all__ = ["SVC", "LinearSVC", "patch", "unpatch"]
+__all__ = ["SVC", "SVR", "LinearSVC", "patch", "unpatch"]
 
-_OURS = {"SVC": SVC, "LinearSVC": LinearSVC}
+_OURS = {"SVC": SVC, "SVR": SVR, "LinearSVC": LinearSVC}
 _THEIRS = {name: getattr(sklearn.svm, name) for name in _OURS}
 
 

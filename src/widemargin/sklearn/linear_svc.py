@@ -14,7 +14,7 @@ from widemargin.kernel.linear import LinearProblem, LinearRows, LinearSolution, 
 from widemargin.kernel.problems import Variables
 from widemargin.multiclass import Coding
 from widemargin.resources import one_blas_thread
-from widemargin.sklearn.svc import LEAST_GAP, warn_of
+from widemargin.sklearn.libsvm import LEAST_GAP, warn_of
 from widemargin.sklearn_private import check_sample_weight
 
 DEFAULT_ITERATIONS = 1000
