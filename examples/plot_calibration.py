@@ -19,7 +19,7 @@ from widemargin import CalibratedSVC, KernelSVC, plots
 from widemargin.reliability import reliability
 
 X, y = make_classification(
-    9000, n_features=12, n_informative=6, flip_y=0.1, class_sep=0.7, random_state=0
+    6000, n_features=12, n_informative=6, flip_y=0.1, class_sep=0.7, random_state=0
 )
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, test_size=0.5)
 plain = make_pipeline(StandardScaler(), KernelSVC(C=1, random_state=0)).fit(X_train, y_train)
