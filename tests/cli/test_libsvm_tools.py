@@ -1,23 +1,19 @@
 """The scripts that come with LIBSVM run unmodified on our commands, where they are installed.
 
-Debian's package libsvm-tools has them; easy.py also needs gnuplot.
+Debian's package libsvm-tools has them.  easy.py takes too long: it starts grid.py on 110 settings.
 """
 
 import os
-import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
-import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
 from widemargin import read
 from widemargin.data import write_svmlight
 
-GNUPLOT = Path("/usr/bin/gnuplot")  # where easy.py expects it
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
@@ -30,9 +26,9 @@ pytestmark = [
 def tools(tmp_path, monkeypatch):
     """LIBSVM's folders: its scripts in tools/, and above them its programs, which are ours."""
     (tmp_path / "tools").mkdir()
-    for name in ("easy", "grid", "subset", "checkdata"):
+    for name in ("grid", "subset", "checkdata"):
         (tmp_path / "tools" / f"{name}.py").symlink_to(shutil.which(f"svm-{name}"))
-    for name in ("train", "predict", "scale"):
+    for name in ("train", "scale"):
         program = tmp_path / f"svm-{name}"
         program.write_text(f'#!/bin/sh\nexec {sys.executable} -m widemargin {name} "$@"\n')
         program.chmod(0o755)
@@ -72,13 +68,3 @@ def test_checkdata(tools):
     assert "No error" in run("checkdata.py", "iris.txt")
     subprocess.run(["../svm-scale", "-s", "range", "iris.txt", "scaled.txt"], check=True)
     assert "No error" in run("checkdata.py", "scaled.txt")
-
-
-@pytest.mark.skipif(not GNUPLOT.exists(), reason="gnuplot is not installed")
-def test_easy(tools):
-    """All of its 110 settings, cross-validated by as many processes of ours: some minutes."""
-    said = run("easy.py", "iris.txt", "iris.t")
-    assert float(re.search(r"CV rate=([\d.]+)", said)[1]) > 90
-    assert re.search(r"Accuracy = 9\d", said)
-    predicted = np.loadtxt("iris.t.predict")
-    assert np.mean(predicted == read("iris.t").y) > 0.9
