@@ -103,8 +103,9 @@ def test_the_version_is_in_the_corner(browser, address):
     page for page in OWN
     if page.startswith("gallery/plot_") or page in {
         f"{guide}.html" for guide in (
-            "index", "start", "guides", "additive", "kernel", "command-line", "files", "large-data",
-            "cluster", "features", "coming-from", "measured", "four-papers", "how-it-works",
+            "index", "start", "guides", "additive", "kernel", "regression", "vision", "files",
+            "command-line", "large-data", "cluster", "features", "coming-from", "measured",
+            "four-papers", "how-it-works",
         )
     }
 ])  # fmt: skip

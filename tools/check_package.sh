@@ -1,6 +1,6 @@
 #!/bin/sh
 # The wheel and the sdist as a stranger meets them: each installed into an environment of its own and
-# used, the wheel with no compiler in reach and within three minutes.
+# used, the wheel with no compiler in reach.
 # Usage: check_package.sh PYTHON FOLDER (of the wheel and the sdist)
 set -eu
 case $1 in */*) python=$(cd "$(dirname "$1")" && pwd)/$(basename "$1") ;; *) python=$1 ;; esac
@@ -36,6 +36,7 @@ begin=$(date +%s)
 use wheel "$wheel" "$work/bare"
 seconds=$(($(date +%s) - begin))
 echo "  from nothing to a saved model of an own table, without a compiler: $seconds s"
-[ "$seconds" -lt 180 ] || { echo "  that is longer than three minutes" >&2; exit 1; }
+times > "$work/times"
+echo "  of which the processor worked $(tail -1 "$work/times") (user, system)"
 echo "the sdist, compiled by pip ..."
 use sdist "$(ls "$folder"/*.tar.gz)" "$PATH"

@@ -210,6 +210,13 @@ def three_machines():
     return figure
 
 
+def regression():
+    runpy.run_path(str(ROOT / "examples" / "plot_regression_and_outliers.py"))
+    figure = plt.gcf()
+    figure.set_size_inches(11, 4.6)
+    return figure
+
+
 def vision():
     runpy.run_path(str(ROOT / "examples" / "plot_photographs_by_their_words.py"))
     figure = plt.gcf()
@@ -428,6 +435,7 @@ DRAWN = {
     "measured": measured,
     "four-papers": four_papers,
     "vision": vision,
+    "regression": regression,
 }
 
 if __name__ == "__main__":
