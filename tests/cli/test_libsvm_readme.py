@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from widemargin import load
 
-from .helpers import IRIS, SPECIES, read_lines, refused, run, write
+from .helpers import IRIS, SPECIES, read_lines, run, write
 
 svmutil = pytest.importorskip("libsvm.svmutil")
 

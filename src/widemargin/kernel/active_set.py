@@ -24,6 +24,7 @@ SET_OF_CLUSTER = 256  # variables of each working set, where there is one per cl
 LEAST_ACTIVE = 4096  # variables from which a round has a working set per cluster
 GLOBAL_EVERY = 4  # rounds: the others cannot move mass from one cluster to another
 TRUST = 0.8  # mean step of the line search, below which clusters disturb each other
+MET = 1e-9  # of a constraint's total, that may be missed where it counts as met
 AGAIN = 10  # rounds until they are tried once more
 
 
@@ -125,6 +126,8 @@ class HostActiveSet:
         problem = self.problem
         self._core = _core.WorkingSet(*variables, problem.has_offset, offset, problem.turn)
         self._core.set_rest(rest, problem.total)
+        if abs(self._core.missed) < MET * problem.total:
+            self._core.keep()
 
     def __len__(self) -> int:
         return len(self.ids)
