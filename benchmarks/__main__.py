@@ -11,7 +11,7 @@ SCRIPTS = [
     "kernel_rows", "kernel_threads", "parse", "command_line", "startup", "model_load", "easy",
     "census", "out_of_core", "cluster", "dask_workers", "kills", "kernel_memory", "growth",
     "eight_million", "dyadic", "additive_defaults", "kernel_defaults", "many_classes", "parts",
-    "primal", "fewer_visits", "adaptive_clustering",
+    "primal", "fewer_visits", "adaptive_clustering", "regression", "one_class",
 ]  # fmt: skip
 
 if __name__ == "__main__":
