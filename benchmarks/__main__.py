@@ -12,7 +12,7 @@ SCRIPTS = [
     "census", "out_of_core", "cluster", "dask_workers", "kills", "kernel_memory", "growth",
     "eight_million", "dyadic", "additive_defaults", "kernel_defaults", "many_classes", "parts",
     "primal", "few_rows", "fewer_visits", "adaptive_clustering", "regression_additive",
-    "working_sets", "scene15",
+    "working_sets", "scene15", "regression", "one_class",
 ]  # fmt: skip
 
 if __name__ == "__main__":

@@ -155,6 +155,7 @@ class WorkingSet {
   double move_offset() { return offset_.move(arg_); }
   void set_rest(double rest, double total) { offset_.set_rest(rest, total); }
   double take_drift() { return offset_.take_drift(); }
+  void keep() { offset_.keep(); }
 
   bool must_be_met(double gap, double primal, double aim) {
     return offset_.must_be_met(arg_, gap, primal, aim);
@@ -374,7 +375,7 @@ void bind_working_set(nb::module_& m) {
                          "once; alpha and gradient are written in place.")
       .def(nb::init<Output, Output, Array, Array, Array, bool, double, double>(),
            "alpha"_a.noconvert(), "gradient"_a.noconvert(), "sign"_a, "upper"_a, "diagonal"_a,
-           "has_offset"_a, "offset"_a, "turn"_a = __builtin_huge_val())
+           "has_offset"_a, "offset"_a, "turn"_a)
       .def_prop_ro("offset", &WorkingSet::offset, "The intercept.")
       .def_prop_ro("is_kept", &WorkingSet::is_kept, "Whether working sets keep its constraint.")
       .def_prop_ro("missed", &WorkingSet::missed, "By how much its constraint is missed.")
@@ -392,8 +393,9 @@ void bind_working_set(nb::module_& m) {
            "Meet it; the variables that were changed, and sign times their changes.")
       .def("less_slack", &WorkingSet::less_slack, "aim"_a,
            "What an aim leaves for the gap, when the constraint has had its share.")
-      .def("set_rest", &WorkingSet::set_rest, "rest"_a, "total"_a = 0.0,
+      .def("set_rest", &WorkingSet::set_rest, "rest"_a, "total"_a,
            "Say what other variables add to the constraint, and what the sum has to be.")
+      .def("keep", &WorkingSet::keep, "Have working sets keep the constraint from now on.")
       .def("take_drift", &WorkingSet::take_drift,
            "By how much the dual objective has changed with an intercept that is kept.")
       .def("minimise", &WorkingSet::minimise, "pool"_a, "slots"_a, "block"_a, "starts"_a, "tol"_a,

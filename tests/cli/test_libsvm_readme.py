@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from widemargin import load
 
-from .helpers import IRIS, SPECIES, read_lines, refused, run, write
+from .helpers import IRIS, SPECIES, read_lines, run, write
 
 svmutil = pytest.importorskip("libsvm.svmutil")
 
@@ -88,9 +88,10 @@ def test_training(capsys):
     assert_same_accuracy(theirs("-s 0 -c 5 -t 2 -g 0.5 -e 0.1"), capsys)
 
 
-def test_regression_is_refused_by_name():
-    said = refused("train", *shlex.split("-s 3 -p 0.1 -t 0 data_file"))
-    assert said.startswith("-s 3 (epsilon-SVR): only -s 0 (C-SVC)")
+def test_regression():
+    shell("svm-train -s 3 -p 0.1 -t 0 data_file")
+    model = load("data_file.safetensors")
+    assert (type(model).__name__, model.epsilon, model.kernel) == ("KernelSVR", 0.1, "linear")
 
 
 def test_weights(capsys):

@@ -317,7 +317,7 @@ def block_problem(n, n_all, dtype=np.float64, seed=0, starts=None):
 def working_set(call):
     """The core's view of the variables in such a call."""
     names = ("alpha", "gradient", "sign", "upper", "diagonal")
-    return _core.WorkingSet(*(call[name] for name in names), False, 0.0)
+    return _core.WorkingSet(*(call[name] for name in names), False, 0.0, np.inf)
 
 
 def minimised(call):

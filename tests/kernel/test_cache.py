@@ -57,7 +57,7 @@ class Checked:
         out = self.rng.normal(size=len(self.ids))
         expected = out + sign * (coef @ self.active[wanted])
         ones = np.ones(len(out))
-        active = _core.WorkingSet(np.zeros(len(out)), out, sign, ones, ones, False, 0.0)
+        active = _core.WorkingSet(np.zeros(len(out)), out, sign, ones, ones, False, 0.0, np.inf)
         self.cache.add(self.want(wanted), coef, active)
         scale = 1 + np.abs(coef) @ np.abs(self.active[wanted]) + np.abs(coef).sum()
         assert np.all(np.abs(out - expected) <= (self.rtol + 1e-14) * scale)

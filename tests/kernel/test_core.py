@@ -35,7 +35,7 @@ def test_signed_rows_are_added_in_double_to_some_columns(dtype, n_rows, width, d
     assert_allclose(out, expected, rtol=0, atol=1e-14)
     untouched = np.r_[0:begin, end:width]
     assert_array_equal(out[untouched], expected[untouched])
-    working = _core.WorkingSet(np.zeros(width), whole, sign, ones, ones, False, 0.0)
+    working = _core.WorkingSet(np.zeros(width), whole, sign, ones, ones, False, 0.0, np.inf)
     working.add_rows(pool, slots, coef, None)
     assert_array_equal(whole[at], out[at])
 
@@ -240,7 +240,7 @@ def test_the_chosen_block_is_half_free_variables_and_then_the_worst_violators(se
 def chosen(alpha, gradient, upper, diagonal, last, size):
     last = np.array(last, dtype=np.int64)
     return _core.WorkingSet(
-        alpha, gradient, np.ones(len(alpha)), upper, diagonal, False, 0.0
+        alpha, gradient, np.ones(len(alpha)), upper, diagonal, False, 0.0, np.inf
     ).select(last, size, None, 1)
 
 

@@ -26,17 +26,19 @@ def overlapping(shape, strides, dtype=np.float64):
 
 
 def select(last, size, **variables):
-    return _core.WorkingSet(**variables, has_offset=False, offset=0.0).select(last, size, None, 1)
+    made = _core.WorkingSet(**variables, has_offset=False, offset=0.0, turn=np.inf)
+    return made.select(last, size, None, 1)
 
 
 def minimise(pool, slots, block, starts, tol, q, coef, **variables):
-    return _core.WorkingSet(**variables, has_offset=False, offset=0.0).minimise(
+    return _core.WorkingSet(**variables, has_offset=False, offset=0.0, turn=np.inf).minimise(
         pool, slots, block, starts, tol, q, coef, None
     )
 
 
 def add_to_gradient(pool, slots, coef, **variables):
-    _core.WorkingSet(**variables, has_offset=False, offset=0.0).add_rows(pool, slots, coef, None)
+    made = _core.WorkingSet(**variables, has_offset=False, offset=0.0, turn=np.inf)
+    made.add_rows(pool, slots, coef, None)
 
 
 def finish(values, row_norms, column_norms, **parameters):

@@ -32,7 +32,7 @@ def all_at_once(X, name):
 def variables(n, alpha):
     """A working set of n variables, and its gradient."""
     one, gradient = np.ones(n), np.full(n, np.nan)
-    return _core.WorkingSet(alpha, gradient, one, 2 * one, one, False, 0.0), gradient
+    return _core.WorkingSet(alpha, gradient, one, 2 * one, one, False, 0.0, np.inf), gradient
 
 
 def one_by_one(X, name, wanted):
@@ -90,7 +90,7 @@ def test_the_gradient_and_the_gap_are_those_of_the_definition(dtype):
     sign, upper = np.where(rng.random(40) < 0.5, -1.0, 1.0), rng.random(40)
     alpha = upper * rng.choice([0.0, 0.5, 1.0], 40)
     gradient = np.empty(40)
-    active = _core.WorkingSet(alpha, gradient, sign, upper, np.ones(40), False, 0.0)
+    active = _core.WorkingSet(alpha, gradient, sign, upper, np.ones(40), False, 0.0, np.inf)
     kept = _core.KeptRows(np.empty((40, 40), dtype), _core.DenseKernel(X, finish("rbf")))
     dual, gap, slack, missing = active.refresh(kept, linear)
     Q = all_at_once(X, "rbf").astype(np.float64) * np.outer(sign, sign)

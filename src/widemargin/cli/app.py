@@ -131,7 +131,8 @@ def train(
     """Train a model on DATA (a file, or a folder made by store) and write it to MODEL."""
     from widemargin.cli import train as commands
 
-    commands.train(data, model, machine, validation, source, output, memory_limit)
+    options = libsvm.applied(machine)
+    commands.train(data, model, options, validation, source, output, memory_limit)
 
 
 @command

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from widemargin import AdditiveSVC, AdditiveSVR, KernelSVC, load
+from widemargin import AdditiveSVC, AdditiveSVR, load
 from widemargin.cli.datasets import (
     check_folder,
     class_named,
@@ -21,6 +21,7 @@ from widemargin.cli.output import print_facts, print_json, print_table, save_fig
 from widemargin.cli.words import UsageError, joined, names
 from widemargin.data import Dataset
 from widemargin.data.ranges import is_range_file, read_range
+from widemargin.kernel.machine import KernelMachine
 from widemargin.libsvm.predictors import ForeignModel
 from widemargin.machine import changed_and_default_parameters
 from widemargin.pairs import Pair, PairsSummary, missed_pairs
@@ -68,8 +69,10 @@ def _of_training(header: Header) -> dict[str, Any]:
     if header.record is None:
         return {}
     record, labels = header.record, header.classes or []
-    return {
+    classes = {
         "classes": ", ".join(map(str, labels[:10])) + ", ..." * (len(labels) > 10),
+    }
+    return (classes if labels else {}) | {
         "rows": record.n_rows,
         "seconds": record.seconds,
         "duality gap": record.gap,
@@ -82,7 +85,7 @@ def _of_machine(machine) -> dict[str, Any]:
     if machine is None:
         return {}
     facts: dict[str, Any] = {}
-    if isinstance(machine, KernelSVC):
+    if isinstance(machine, KernelMachine):
         facts = {"support vectors": len(machine.support_), "gamma": machine.gamma_}
     if isinstance(machine, AdditiveSVC | AdditiveSVR):
         facts = {"kernel": machine.kernel_}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -57,6 +57,14 @@ class Machine:
             "dcsvm, dcsvm-early; other options change them",
         ),
     ] = None
+    task: Annotated[
+        str | None,
+        machine_option(
+            "--task",
+            "classes, numbers (general kernels) or one-class (default: numbers if some labels are "
+            "not whole, else classes)",
+        ),
+    ] = None
     kernel: Annotated[
         str | None,
         machine_option(
@@ -68,6 +76,14 @@ class Machine:
         ),
     ] = None
     C: Annotated[float | None, machine_option("-c", "--C", "Cost of errors (default: 1)")] = None
+    epsilon: Annotated[
+        float | None,
+        general_option("--epsilon", "Errors of numbers that cost nothing (default: 0.1)"),
+    ] = None
+    nu: Annotated[
+        float | None,
+        general_option("-n", "--nu", "Share of rows outside of one class (default: 0.5)"),
+    ] = None
     gamma: Annotated[
         float | None,
         general_option(
@@ -112,32 +128,44 @@ class Machine:
     random_state: Seed = 0
 
     def parameters(self) -> dict:
-        others = ("preset", "kernel", "scale", "probability", "minutes")
+        others = ("preset", "task", "kernel", "scale", "probability", "minutes")
         limit = {} if self.minutes is None else {"max_seconds": 60 * self.minutes}
         return {k: v for k, v in vars(self).items() if k not in others} | limit
 
 
-_LIBSVM_TYPES = {1: "nu-SVC", 2: "one-class SVM", 3: "epsilon-SVR", 4: "nu-SVR"}
+_LIBSVM_TASKS = {0: "classes", 2: "one-class", 3: "numbers"}
+_LIBSVM_OTHERS = {1: "nu-SVC", 4: "nu-SVR"}
 
 
 @dataclass(frozen=True)
 class LibsvmOptions:
-    """LIBSVM's -s, -n and -h: accepted at the one supported value, otherwise refused."""
+    """LIBSVM's -s and -h: accepted at supported values, otherwise refused."""
 
-    svm_type: Annotated[int, option("-s", "--svm-type", "LIBSVM's", hidden=True)] = 0
-    nu: Annotated[float | None, option("-n", "--nu", "LIBSVM's", hidden=True)] = None
+    svm_type: Annotated[int | None, option("-s", "--svm-type", "LIBSVM's", hidden=True)] = None
     shrinking: Annotated[bool, option("--shrinking/--no-shrinking", "LIBSVM's -h", hidden=True)] = (
         True
     )
 
     def __post_init__(self) -> None:
-        if self.svm_type != 0:
-            asked = _LIBSVM_TYPES.get(self.svm_type, "unknown to LIBSVM")
-            raise UsageError(f"-s {self.svm_type} ({asked}): only -s 0 (C-SVC) is supported.")
-        if self.nu is not None:
-            raise UsageError("-n: nu is not supported. Set the cost of errors with -c.")
+        if self.svm_type is not None and self.svm_type not in _LIBSVM_TASKS:
+            asked = _LIBSVM_OTHERS.get(self.svm_type, "unknown to LIBSVM")
+            raise UsageError(
+                f"-s {self.svm_type} ({asked}): only -s 0 (C-SVC), 2 (one-class SVM) and 3 "
+                "(epsilon-SVR) are supported."
+            )
         if not self.shrinking:
             raise UsageError("-h 0: shrinking cannot be switched off. Leave -h out.")
+
+    def applied(self, machine: Machine) -> Machine:
+        """Return the options with the task that -s names; -p is then LIBSVM's epsilon."""
+        if self.svm_type is None:
+            return machine
+        task = _LIBSVM_TASKS[self.svm_type]
+        if machine.task not in (None, task):
+            raise UsageError(f"-s {self.svm_type} is --task {task}, not {machine.task}.")
+        if task == "numbers" and machine.epsilon is None:
+            machine = replace(machine, power=None, epsilon=machine.power)
+        return replace(machine, task=task)
 
 
 # ------------------------------------------------------------------ comparisons of models

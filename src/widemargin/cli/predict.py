@@ -19,6 +19,7 @@ from widemargin.cli.datasets import (
     labels_like,
     load_model,
     machine_of,
+    no_labels,
     stream_like_training,
 )
 from widemargin.cli.memory import Memory
@@ -30,9 +31,11 @@ from widemargin.cli.output import (
     print_table,
     printable,
 )
+from widemargin.cli.tasks import LIBSVM_SCORES, SquaredErrors, predicts_numbers
 from widemargin.cli.words import UsageError
 from widemargin.files import text_output
 from widemargin.persistence import Header
+from widemargin.regressor import numeric_targets
 from widemargin.report import MOST_IN_MATRIX, Evaluation, evaluate_chunks
 from widemargin.terms import explain
 
@@ -57,6 +60,9 @@ def predict(
     header, fitted = load_model(model, source, calibrated=probable)
     if probable and not hasattr(fitted, "predict_proba"):
         raise UsageError(f"{model}: the model has no probabilities. Train it with --probability.")
+    if not hasattr(fitted, "classes_"):
+        _predict_values(data, fitted, out, what, (source, output, header))
+        return
     n_rows, n_right, n_unlikely, known, seconds = 0, 0, 0, False, 0.0
     between = " " if probable and not _has_blanks(fitted.classes_) else "\t"
     with text_output(or_stdout(out)) as file:
@@ -89,6 +95,48 @@ def predict(
         where = sys.stderr if or_stdout(out) is sys.stdout else sys.stdout
         accuracy = f"{100 * n_right / n_rows:g}% ({n_right}/{n_rows})"
         print(f"Accuracy = {accuracy} (classification)", file=where)
+
+
+def _predict_values(
+    data: Path, model: Any, out: Path | None, what: str, given: tuple[Source, Output, Header]
+) -> None:
+    """Predict numbers, or 1 and -1 of one class, and print svm-predict's lines about them."""
+    source, output, header = given
+    numbers = predicts_numbers(model)
+    if what not in ("labels", *(() if numbers else ("decision",))):
+        raise UsageError(f"--output {what} needs a model of classes.")
+    errors, n_rows, n_right, known, seconds = SquaredErrors(), 0, 0, False, 0.0
+    with text_output(or_stdout(out)) as file:
+        for chunk in stream_like_training(data, source, header):
+            X, started = densified_for(model, chunk.X), time.perf_counter()
+            values = (model.decision_function if what == "decision" else model.predict)(X)
+            seconds += time.perf_counter() - started
+            _write_rows(file, values, "\t")
+            n_rows += len(values)
+            y = None if chunk.y is None else np.asarray(chunk.y)
+            if y is None or y.dtype.kind not in "biuf":
+                continue
+            if numbers:
+                errors.add(y.astype(np.float64), values)
+            elif np.isin(y, (-1, 1)).all():
+                known, n_right = True, n_right + int(np.sum(np.where(values < 0, -1, 1) == y))
+    facts: dict[str, Any] = {} if out is None else {"out": str(out)}
+    facts |= {"rows": n_rows, "seconds": seconds}
+    lines = []
+    if errors.n:
+        scores = errors.scores()
+        facts |= scores
+        lines = [f"{name.capitalize()} = {scores[name]:g} (regression)" for name in LIBSVM_SCORES]
+    elif known:
+        facts["accuracy"] = n_right / n_rows
+        percent = f"{100 * n_right / n_rows:g}% ({n_right}/{n_rows})"
+        lines = [f"Accuracy = {percent} (classification)"]
+    if output.as_json:
+        print_json(facts)
+    elif not output.quiet:
+        where = sys.stderr if or_stdout(out) is sys.stdout else sys.stdout
+        for line in lines:
+            print(line, file=where)
 
 
 def _has_blanks(classes: np.ndarray) -> bool:
@@ -161,11 +209,41 @@ def _predicted(model, X, what: str, class_label: str | None, header: Header):
 
 def evaluate_model(data: Path, model: Path, source: Source, as_json: bool) -> None:
     header, fitted = load_model(model, source, calibrated=True)
+    if not hasattr(fitted, "classes_"):
+        _evaluate_numbers(data, model, fitted, source, header, as_json)
+        return
     result = evaluate_on(data, source, header, fitted)
     if as_json:
         print_json(evaluation(result))
     else:
         print_evaluation(result)
+
+
+def _evaluate_numbers(
+    data: Path, path: Path, model: Any, source: Source, header: Header, as_json: bool
+) -> None:
+    """Print errors of predicted numbers, and the share that epsilon lets pass."""
+    if not predicts_numbers(model):
+        raise UsageError(f"{path}: a model of one class has nothing to compare with: use predict.")
+    errors, within, seconds = SquaredErrors(), 0, 0.0
+    epsilon = getattr(machine_of(model), "epsilon", None)
+    for chunk in stream_like_training(data, source, header):
+        if chunk.y is None:
+            raise no_labels(data)
+        y, X = numeric_targets(chunk.y), densified_for(model, chunk.X)
+        started = time.perf_counter()
+        values = model.predict(X)
+        seconds += time.perf_counter() - started
+        errors.add(y, values)
+        within += int(np.sum(np.abs(y - values) <= (epsilon or 0)))
+    facts: dict[str, Any] = dict(errors.scores())
+    if epsilon is not None:
+        facts["share within epsilon"] = within / max(errors.n, 1)
+    facts |= {"rows": errors.n, "seconds": seconds}
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts(facts)
 
 
 def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluation:

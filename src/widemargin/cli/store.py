@@ -17,7 +17,7 @@ from typing import Any
 
 from scipy.sparse import issparse
 
-from widemargin import BlockStore, KernelSVC, TableEncoder, save
+from widemargin import BlockStore, TableEncoder, save
 from widemargin.additive.frames import is_frame
 from widemargin.cli.datasets import (
     ENCODER,
@@ -38,6 +38,7 @@ from widemargin.files import Folder
 from widemargin.kernel.cache import LEAST_SLOTS
 from widemargin.kernel.exact import COPIED
 from widemargin.kernel.lazy_rows import PREPARED
+from widemargin.kernel.machine import KernelMachine
 from widemargin.resources import free_memory, used_memory
 
 _UNITS = {"": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
@@ -147,7 +148,7 @@ def goes_to_disk(data: Path, limit: str | None, machine, *, possible: bool) -> b
         raise UsageError(f"{data}: a store can be trained {without}")
     if limit is not None and not possible:
         raise UsageError(f"--memory-limit is for training {without}")
-    copies, most = _COPIES if isinstance(machine, KernelSVC) else 1.0, bytes_of(limit)
+    copies, most = _COPIES if isinstance(machine, KernelMachine) else 1.0, bytes_of(limit)
     if is_store(data) or (limit is not None and _is_pipe(data)):  # of unknown size
         return True
     return possible and copies * _expected_bytes(data) > most
@@ -242,7 +243,7 @@ _WORK = 64e6  # bytes of working blocks of kernel values
 
 def keep_within(limit: str | None, machine, data) -> None:
     """Set ``cache_size`` so that the whole training stays within the limit, if any."""
-    if limit is None or not isinstance(machine, KernelSVC) or machine.cache_size != "auto":
+    if limit is None or not isinstance(machine, KernelMachine) or machine.cache_size != "auto":
         return
     allowed, needed = bytes_of(limit), used_memory() + _beside_kernel_rows(data)
     least = _LEAST_ROWS * 4.0 * LEAST_SLOTS * data.shape[0]

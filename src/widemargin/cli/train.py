@@ -17,7 +17,7 @@ import typer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from widemargin import AdditiveSVC, BlockStore, KernelSVC, PowerMean, papers
+from widemargin import AdditiveSVC, BlockStore, KernelSVR, PowerMean, papers
 from widemargin.additive import kernels as additive_kernels
 from widemargin.calibration import FOLDS, with_probabilities
 from widemargin.cli.datasets import (
@@ -37,11 +37,13 @@ from widemargin.cli.output import (
 )
 from widemargin.cli.progress import progress_on, stopping_on_ctrl_c
 from widemargin.cli.store import goes_to_disk, keep_within, memory_of, store_for
+from widemargin.cli.tasks import LIBSVM_SCORES, MACHINES, check_task, cross_validated, task_of
 from widemargin.cli.trials import check_score, folds_unconverged
 from widemargin.cli.words import UsageError, call_features, number_or_text, option, said, spelled
 from widemargin.errors import CONVERGING, warn_user
 from widemargin.kernel import kernels as general_kernels
 from widemargin.kernel.checkpoint import found_in
+from widemargin.kernel.machine import KernelMachine
 from widemargin.selection import Candidate, behind_scaler, tune
 from widemargin.table_encoder import encoding
 
@@ -56,22 +58,34 @@ def train(
     memory_limit: str | None = None,
 ) -> None:
     check_score(validation.scoring or "accuracy", probabilities=options.probability)
+    check_task(options.task)
     kernel = chosen_kernel(options.kernel, options.preset)
-    machine = make_estimator(kernel, options.parameters() | {"n_jobs": source.jobs}, options.preset)
+    parameters = options.parameters() | {"n_jobs": source.jobs}
+    make = partial(make_estimator, kernel, parameters, options.preset)
+    machine = make(task=options.task or "classes")
     scaler = make_scaler(options.scale, kernel)
     path, started = check_folder(model or default_model(data)), time.perf_counter()
     fit = _Fit(path, machine, scaler, options, output, memory_limit, started)
     in_memory = scaler is not None or validation.folds is not None or kernel == "precomputed"
     in_memory |= options.probability
+    if options.task not in (None, "classes"):
+        _check_without_classes(options, validation)
     if goes_to_disk(data, memory_limit, machine, possible=not in_memory):
-        keep = "values" if isinstance(machine, KernelSVC) else "codes"
+        keep = "values" if isinstance(machine, KernelMachine) else "codes"
         with store_for(data, fit.path, keep, source, output) as store:
             fit.run(store, None, store.classes, memory_of(store))
         return
     given = kernel == "precomputed"
     dataset, memory = read_training(data, source, output, kernel_values=given)
+    y = labels_of(dataset)
+    if options.task is None and (task := task_of(y)) != "classes":
+        _check_without_classes(options, validation)
+        machine = make(task=task)
+        fit = replace(fit, machine=machine)
+        if not output.quiet:
+            print("labels are numbers that are not whole: --task numbers", file=sys.stderr)
     scaler = encoding(dataset.X, scaler, machine)
-    X, y = densified_for(behind_scaler(scaler, machine), dataset.X), labels_of(dataset)
+    X = densified_for(behind_scaler(scaler, machine), dataset.X)
     if validation.folds is None:
         replace(fit, scaler=scaler).run(X, y, y, memory)
         return
@@ -79,6 +93,9 @@ def train(
         raise UsageError("--checkpoint cannot be combined with --folds: it resumes a single fit.")
     match_weights(machine, y)
     keep_within(memory_limit, machine, X)
+    if isinstance(machine, KernelSVR):
+        _cross_validate_numbers(behind_scaler(scaler, machine), X, y, validation, options, output)
+        return
     candidate = Candidate({"kernel": kernel}, machine, scaler, options.probability)
     _cross_validate(candidate, X, y, validation, options.random_state, output)
 
@@ -114,12 +131,12 @@ class _Fit:
             "model": str(self.path),
             "rows": X.shape[0],
             "features": X.shape[1],
-            "classes": len(machine.classes_),
+            **({"classes": len(machine.classes_)} if hasattr(machine, "classes_") else {}),
             "seconds reading": seconds_reading,
             "seconds training": machine.fit_record_.seconds,
             "duality gap": float(machine.duality_gap_),
         }
-        if isinstance(machine, KernelSVC):
+        if isinstance(machine, KernelMachine):
             facts["support vectors"] = len(machine.support_)
         print_result(facts, output)
         if interrupt.asked:
@@ -133,6 +150,18 @@ def end_interrupted(path: Path, more: str = ".") -> None:
     """Say after Ctrl-C what the model file holds, and exit."""
     print(f"interrupted: {path} is the model of the unfinished fit{more}", file=sys.stderr)
     raise typer.Exit(INTERRUPTED)
+
+
+def _check_without_classes(options: Machine, validation: Validation) -> None:
+    """Refuse what only classes have."""
+    task = options.task or "numbers"
+    for name, given in (
+        ("--probability", options.probability),
+        ("--scoring", validation.scoring is not None),
+        ("--folds", validation.folds is not None and task == "one-class"),
+    ):
+        if given:
+            raise UsageError(f"{name} cannot be combined with --task {task}.")
 
 
 @contextmanager
@@ -173,6 +202,19 @@ def _cross_validate(
             f"{folds_unconverged(trial)} folds did not converge: the {scoring} is not that of "
             f"the requested model. {spelled(CONVERGING)}"
         )
+
+
+def _cross_validate_numbers(
+    model, X, y, validation: Validation, options: Machine, output: Output
+) -> None:
+    """Print svm-train's lines."""
+    folds = validation.folds or 0
+    scores = cross_validated(model, X, y, folds, options.random_state)
+    if output.as_json:
+        print_json({"cross_validation": {"folds": folds, **scores}})
+        return
+    for name in LIBSVM_SCORES:
+        print(f"Cross Validation {name.capitalize()} = {scores[name]:g}")
 
 
 def fit_with_progress(scaler, machine, X, y, *also, quiet: bool):
@@ -268,7 +310,9 @@ def chosen_kernel(word: str | None, preset: str | None) -> str:
     return kernel
 
 
-def make_estimator(kernel: str, options: dict[str, Any], preset: str | None = None):
+def make_estimator(
+    kernel: str, options: dict[str, Any], preset: str | None = None, task: str = "classes"
+):
     """Return an unfitted machine; None means its default, and unknown options are refused.
 
     Class weights have the labels' text as keys until the data is read (`match_weights`).
@@ -277,18 +321,31 @@ def make_estimator(kernel: str, options: dict[str, Any], preset: str | None = No
     for name in given:
         if kernel not in _KERNELS_OF.get(name, KERNELS):
             raise UsageError(f"{option(name)} cannot be combined with {option('kernel', kernel)}.")
+    _check_task(kernel, given, preset, task)
     if weights := given.pop("weight", None):
         given["class_weight"] = class_weights(weights)
     if "early" in given:
         given["early"] = _early(given["early"])
     try:
-        machine = _make(kernel, given, preset)
+        machine = _make(kernel, given, preset, task)
         with warnings.catch_warnings():  # the fit repeats the warnings
             warnings.simplefilter("ignore")
             machine._check_params()
     except (ValueError, TypeError) as error:
         raise UsageError(f"{option('kernel', kernel)}: {said(error)}") from None
     return machine
+
+
+def _check_task(kernel: str, given: dict[str, Any], preset: str | None, task: str) -> None:
+    """Refuse options that the task's machine does not have."""
+    if task != "classes" and (preset is not None or kernel in ADDITIVE):
+        what = f"--preset {preset}" if preset is not None else option("kernel", kernel)
+        raise UsageError(f"{what}: --task {task} takes {', '.join(GENERAL)}.")
+    known = {*MACHINES[task]._get_param_names(), *(("weight",) if task == "classes" else ())}
+    for name in given:
+        of_kernel = kernel in ADDITIVE and name not in ("epsilon", "nu")
+        if name not in known and not of_kernel:
+            raise UsageError(f"{option(name)} cannot be combined with --task {task}.")
 
 
 def class_weights(words: list[str] | None) -> dict | str | None:
@@ -298,9 +355,9 @@ def class_weights(words: list[str] | None) -> dict | str | None:
     return "balanced" if words == ["balanced"] else dict(map(_weight, words))
 
 
-def _make(kernel: str, given: dict[str, Any], preset: str | None):
+def _make(kernel: str, given: dict[str, Any], preset: str | None, task: str):
     default = None
-    make: Callable = AdditiveSVC if kernel in ADDITIVE else KernelSVC
+    make: Callable = AdditiveSVC if kernel in ADDITIVE else MACHINES[task]
     if preset is not None:
         make, default = PRESETS[preset]
     if kernel in ADDITIVE:
@@ -333,7 +390,7 @@ def _weight(pair: str) -> tuple[str, float]:
 
 def match_weights(machine, y) -> None:
     """Replace the text keys of class weights with the labels of the data."""
-    if not isinstance(machine.class_weight, dict):
+    if not isinstance(getattr(machine, "class_weight", None), dict):
         return
     labels = {str(label): label for label in sorted(set(y.tolist()))}
     matched = {}

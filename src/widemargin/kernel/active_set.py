@@ -25,6 +25,7 @@ SET_OF_CLUSTER = 256  # variables of each working set if there is one per cluste
 LEAST_ACTIVE = 4096  # from this many variables on, a round has a working set per cluster
 GLOBAL_EVERY = 4  # rounds: the others cannot move weight between clusters
 TRUST = 0.8  # mean step of the line search below which clusters interfere
+MET = 1e-9  # share of a constraint's total that may be missed
 AGAIN = 10  # rounds until clusters are tried again
 
 
@@ -126,6 +127,8 @@ class HostActiveSet:
         problem = self.problem
         self._core = _core.WorkingSet(*variables, problem.has_offset, offset, problem.turn)
         self._core.set_rest(rest, problem.total)
+        if abs(self._core.missed) < MET * problem.total:
+            self._core.keep()
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -17,12 +19,14 @@ from widemargin.kernel.parameters import KernelParameters
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.training import TrainingSet
+from widemargin.kernel.warm_start import Dual
 from widemargin.multiclass import Numbers, Targets
 from widemargin.resources import one_blas_thread
 from widemargin.sklearn_private import count_samples
 from widemargin.stored import Store
 from widemargin.validation import check_number, sample_weights, weighted_quantile
 
+Scorer = Callable[[Any], np.ndarray]  # rows in, a score for each out
 SAMPLE = 1000  # rows that tell the margin before the fit
 ROUGHLY = 1e-2  # relative gap of their problem
 NEAR = 1e-6  # of the offset: decision values of rows on the boundary
@@ -178,15 +182,33 @@ class OneClassSVM(SvcAttributes, OutlierMixin, KernelParameters):
 
     def _prepare(self, X, y, sample_weight, *, several: bool = False) -> TrainingSet:
         y = None if isinstance(X, Store) else np.zeros(count_samples(X), dtype=np.int64)
-        training = super()._prepare(X, y, sample_weight, several=several)
+        return super()._prepare(X, y, sample_weight, several=several)
+
+    def _solve(self, training: TrainingSet, start: Dual | None) -> Dual:
         with one_blas_thread():
-            targets = self._scaled(training.targets, self._margin(training))
-        return replace(training, targets=targets, y=None)
+            margin, score = self._sampled(training)
+            training = replace(training, targets=self._scaled(training.targets, margin), y=None)
+            whole = self.levels == "auto" and not self.early and self.checkpoint is None
+            if whole and not self.warm_start and len(training.data.levels) > SAMPLE:
+                start = self._start(training, score)
+        dual = super()._solve(training, start)
+        if self.model_.router is not None:
+            self._set_offset(training)
+        return dual
 
-    def _margin(self, training: TrainingSet) -> float:
-        """The offset of some of the rows, with variables that add up to 1.
+    def _start(self, training: TrainingSet, score: Scorer) -> Dual:
+        """The rows that some others score least, at their bounds, as many as the sum takes."""
+        (problem,) = self._problems(training.targets)
+        order = np.argsort(score(training.data.levels.rows), kind="stable")
+        before = np.cumsum(problem.upper[order]) - problem.upper[order]
+        alpha = np.empty(len(order))
+        alpha[order] = np.clip(problem.total - before, 0, problem.upper[order])
+        return Dual([alpha], self.C)
 
-        That of all rows is near it.  Levels, which have no constraint, are solved with this one.
+    def _sampled(self, training: TrainingSet) -> tuple[float, Scorer]:
+        """The offset of some of the rows, with variables that add up to 1, and their scores.
+
+        The offset of all rows is near it.  Levels, which have no constraint, are solved with it.
         """
         n = len(training.data.levels)
         some = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
@@ -201,18 +223,20 @@ class OneClassSVM(SvcAttributes, OutlierMixin, KernelParameters):
             limits = SolverSettings(ROUGHLY, max_iter=1000)
             found = few.solve(problem, np.zeros(len(some)), limits, lambda gap: False)
         margin = guess * (1 - float(found.offset[0]))
-        return margin if margin > 0.01 * guess else guess
+
+        def score(rows: Any) -> np.ndarray:
+            support = np.flatnonzero(found.alpha)
+            given, coef = training.data.levels, found.alpha[support, None]
+            vectors = given.rows[some[support]]
+            with training.host as host:
+                return host.product(given.kernel, rows, vectors, coef)[:, 0]
+
+        return (margin if margin > 0.01 * guess else guess), score
 
     def _problems(self, targets: Targets) -> list[Variables]:
         scale = float(targets.coding.scale[0])
         total = float(self.nu * targets.weight.sum()) / scale
         return [replace(_one_class(targets.weight / scale, total), has_offset=False)]
-
-    def _solve(self, training, start):
-        dual = super()._solve(training, start)
-        if self.model_.router is not None:
-            self._set_offset(training)
-        return dual
 
     def _set_offset(self, training: TrainingSet) -> None:
         """That of an early model, from the scores of training rows."""

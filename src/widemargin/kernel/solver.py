@@ -35,6 +35,7 @@ LOST = 0.3  # share of tol that rounding may hide before the gradient is refined
 SPARE = 0.95  # share of tol to aim for after a verdict above it
 NARROW = 1e-6  # more than the relative error of k(x, x) in single precision
 UNMET = 1e-6  # of the constraint: more that is missed asks for more variables
+FEWEST = 2048  # variables that come back at a time, of one class
 AMPLE = 10.0  # times what is missed: room of these
 _PATIENCE = 1000  # steps in which neither objective nor gap gain: rounding can hide a little
 
@@ -332,7 +333,15 @@ class Descent:
         slack = self._slack_at_bound(self.inactive)
         if len(slack) == 0 or slack.min() >= 0:
             return self.inactive[:0]
-        return self.inactive[slack < self.active.violation]
+        found = self.inactive[slack < self.active.violation]
+        if not self.problem.total:
+            return found
+        # One class has no others to hold it: at a wrong offset, all rows violate.
+        most = max(FEWEST, 2 * np.count_nonzero(self.alpha))
+        if len(found) <= most:
+            return found
+        order = np.argsort(self._slack_at_bound(found), kind="stable")  # the worst and some others
+        return np.sort(found[order[:: -(-len(order) // most)]])
 
     def reactivate(self, violators: np.ndarray) -> None:
         """Unshrink: make violators active again, with exact gradients."""
