@@ -209,8 +209,7 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Check the data, and set what `fit` learns of its columns and classes."""
         matrix = X
         if is_frame(X):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", IdentifierWarning)  # the final fit warns
+            with _without(IdentifierWarning):  # the final fit warns
                 _, labels, _ = read_training(_Columns(self), X, y)
             validate_data(self, X, reset=True, skip_check_array=True)
         else:
@@ -243,7 +242,7 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Message(
                 "Class {label!r} has {share:.2g} % of the rows, so the balanced accuracy decides; "
                 "the accuracy would hardly count this class. Set {scoring} to choose yourself.",
-                label=self.classes_[share.argmin()].item(),
+                label=self.classes_.tolist()[share.argmin()],
                 share=100 * share.min(),
                 scoring=Parameter("scoring", python="scoring"),
             ),
@@ -299,7 +298,9 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         so_far, rows = 0, search.rows_to_train(best)
         while rows:
             clock = Deadline(max(search.clock.left, _LAST_SHARE * search.seconds), *waiting)
-            fitted = self._fitted(search.sample.drawn(rows, search.seed), clock, context)
+            told = (IdentifierWarning,) if so_far else ()
+            with _without(LostClassWarning, *told):
+                fitted = self._fitted(search.sample.drawn(rows, search.seed), clock, context)
             if clock.is_over and so_far:
                 break
             self.best_estimator_, so_far = fitted, rows
@@ -316,7 +317,7 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rows = sample.X if scaler is None else scaler.fit_transform(sample.X)
         machine.set_callbacks(clock)
         task = context.subcontext(task_name="fit of the choice")
-        with task.propagate_callback_context(machine), _without(LostClassWarning):
+        with task.propagate_callback_context(machine):
             machine.fit(rows, sample.y, **sample.weights())
         machine.set_callbacks()
         return behind_scaler(scaler, machine)
@@ -456,9 +457,10 @@ def _told(auto: AutoSVC, context, name: str, own: list[Trial]) -> bool:
 
 
 @contextmanager
-def _without(category: type[Warning]) -> Iterator[None]:
+def _without(*categories: type[Warning]) -> Iterator[None]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", category)
+        for category in categories:
+            warnings.simplefilter("ignore", category)
         yield
 
 
