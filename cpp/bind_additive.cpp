@@ -1,4 +1,6 @@
 // Bindings of the additive solver: tables, losses, and the two duals with their sweeps.
+#include <algorithm>
+#include <cmath>
 #include <new>
 
 #include "checked_rows.hpp"
@@ -78,19 +80,47 @@ class Tables {
   TablesArg arg_{};
 };
 
+struct LossName {
+  const char* name;
+  LossKind kind;
+};
+constexpr LossName kLosses[] = {
+    {"hinge", LossKind::hinge},
+    {"squared_hinge", LossKind::squared_hinge},
+    {"epsilon_insensitive", LossKind::epsilon_insensitive},
+    {"squared_epsilon_insensitive", LossKind::squared_epsilon_insensitive}};
+
 class NamedLoss {
  public:
-  explicit NamedLoss(const std::string& name) : name_(name) {
-    require(name == "hinge" || name == "squared_hinge",
-            "the loss must be 'hinge' or 'squared_hinge'");
-    kind_ = name == "hinge" ? LossKind::hinge : LossKind::squared_hinge;
+  NamedLoss(const std::string& name, std::optional<Array> epsilon) : name_(name) {
+    const LossName* found = nullptr;
+    for (const LossName& known : kLosses)
+      if (name == known.name) found = &known;
+    require(found,
+            "the loss must be 'hinge' or 'squared_hinge', or either epsilon_insensitive one");
+    kind_ = found->kind;
+    require(has_tube() == epsilon.has_value(), "a tube has an epsilon, a margin has none");
+    if (epsilon) take(*epsilon);
   }
   LossKind kind() const { return kind_; }
+  bool has_tube() const { return kind_ != LossKind::hinge && kind_ != LossKind::squared_hinge; }
+  const double* epsilon() const { return epsilon_; }
   const std::string& name() const { return name_; }
 
  private:
+  void take(const Array& epsilon) {
+    const auto n = std::int64_t(epsilon.size());
+    require(n <= kLanes, "epsilon has an entry per lane");
+    const double* from = pointer<double>(epsilon, n, "epsilon must be float64");
+    for (std::int64_t l = 0; l < n; ++l) {
+      require(from[l] >= 0 && std::isfinite(from[l]), "epsilon must be finite and not negative");
+      epsilon_[l] = from[l];
+    }
+  }
+
   std::string name_;
   LossKind kind_;
+  double epsilon_[kLanes] = {};
 };
 
 // What the duals of a fit share; copies keep the arrays alive.
@@ -98,13 +128,14 @@ class SharedProblem {
  public:
   SharedProblem(const Rows& rows, const Tables& tables, Array label, Array c, Array diagonal,
                 double bias_value, const NamedLoss& loss)
-      : rows_(rows), tables_(tables), label_(label), c_(c), diagonal_(diagonal) {
+      : rows_(rows), tables_(tables), label_(label), c_(c), diagonal_(diagonal), loss_(loss) {
     const std::int64_t n = rows.n_rows();
     const bool d = tables.arg().is_double;
     n_weights_ = tables.n_weights(rows);
     arg_.rows = rows.arg();
     arg_.tables = tables.arg();
     arg_.loss = loss.kind();
+    std::copy_n(loss.epsilon(), kLanes, arg_.epsilon);
     arg_.label = pointer<std::int32_t>(label, n, "label must be int32 (n_rows)");
     arg_.c = number_pointer(c, d, n, "c must have n_rows entries");
     arg_.diagonal = number_pointer(diagonal, d, n, "diagonal must have n_rows entries");
@@ -115,6 +146,7 @@ class SharedProblem {
   std::int64_t n_rows() const { return arg_.rows.n_rows; }
   int lanes() const { return arg_.tables.lanes; }
   bool is_double() const { return arg_.tables.is_double; }
+  bool has_tube() const { return loss_.has_tube(); }
   std::int64_t n_weights() const { return n_weights_; }
   void check_labels(std::int64_t n) const {
     require(all_within(arg_.label, n_rows(), n), "a label is out of range");
@@ -124,6 +156,7 @@ class SharedProblem {
   Rows rows_;
   Tables tables_;
   Array label_, c_, diagonal_;
+  NamedLoss loss_;
   std::int64_t n_weights_;
   SharedArg arg_{};
 };
@@ -206,14 +239,17 @@ class Dual {
   }
 };
 
-bool are_signs(const void* targets, bool is_double, std::int64_t n) {
+template <class F>
+bool all_targets(const void* targets, bool is_double, std::int64_t n, F&& is_target) {
   for (std::int64_t k = 0; k < n; ++k) {
     const double t = is_double ? static_cast<const double*>(targets)[k]
                                : double(static_cast<const float*>(targets)[k]);
-    if (t != 1 && t != -1 && t != 0) return false;
+    if (!is_target(t)) return false;
   }
   return true;
 }
+bool is_sign(double t) { return t == 1 || t == -1 || t == 0; }
+bool is_finite(double t) { return std::isfinite(t); }
 
 class BoxDual : public Dual<BoxArg> {
  public:
@@ -224,7 +260,9 @@ class BoxDual : public Dual<BoxArg> {
     const std::int64_t lanes = shared.lanes(), n_labels = std::int64_t(targets.size()) / lanes;
     arg_.targets =
         number_pointer(targets, d, n_labels * lanes, "targets must be (n_labels, lanes)");
-    require(are_signs(arg_.targets, d, n_labels * lanes), "targets must be +1, -1 or 0");
+    const bool tube = shared.has_tube();
+    require(all_targets(arg_.targets, d, n_labels * lanes, tube ? is_finite : is_sign),
+            tube ? "targets must be finite" : "targets must be +1, -1 or 0");
     shared.check_labels(n_labels);
     arg_.weights =
         number_pointer(weights, d, shared.n_weights(), "weights have the wrong size or dtype");
@@ -249,6 +287,7 @@ class SimplexDual : public Dual<SimplexArg> {
       : Dual(shared, weights, coef, bias, n_threads) {
     const bool d = shared.is_double();
     require(shared.lanes() == kLanes && n_classes > 1, "Crammer-Singer needs 16 lanes");
+    require(!shared.has_tube(), "Crammer-Singer needs the loss of a margin");
     require(shared.arg().tables.rank % 4 == 0, "pad the rank of Crammer-Singer to a multiple of 4");
     shared.check_labels(n_classes);
     arg_.n_classes = n_classes;
@@ -303,8 +342,8 @@ void bind_additive(nb::module_& m) {
   nb::class_<Tables>(m, "Tables", "A pair of look-up tables, or ICD's kernel matrix with offsets.")
       .def(nb::init<std::optional<Array>, Array, std::optional<Array>, int>(), "left"_a.none(),
            "right"_a, "offset"_a.none(), "lanes"_a);
-  nb::class_<NamedLoss>(m, "Loss", "A loss: 'hinge' or 'squared_hinge'.")
-      .def(nb::init<const std::string&>(), "name"_a)
+  nb::class_<NamedLoss>(m, "Loss", "A loss by its name, with an epsilon per lane where it has any.")
+      .def(nb::init<const std::string&, std::optional<Array>>(), "name"_a, "epsilon"_a.none())
       .def_prop_ro("name", &NamedLoss::name);
   nb::class_<SharedProblem>(m, "SharedProblem", "What all duals of a fit have in common, checked.")
       .def(nb::init<const Rows&, const Tables&, Array, Array, Array, double, const NamedLoss&>(),

@@ -113,8 +113,10 @@ class AnyKeptRows {
 class WorkingSet {
  public:
   WorkingSet(Output alpha, Output gradient, Array sign, Array upper, Array diagonal,
-             bool has_offset, double offset)
+             bool has_offset, double offset, double turn)
       : alpha_(alpha), gradient_(gradient), sign_(sign), upper_(upper), diagonal_(diagonal) {
+    require(turn >= 0, "turn must not be negative");
+    arg_.turn = turn;
     if (has_offset) offset_ = Offset(offset);
     const auto n = std::int64_t(alpha.size());
     arg_.n = n;
@@ -161,6 +163,7 @@ class WorkingSet {
     offset_.keep();
     Balancing moves = balancing(arg_, offset_.missed(arg_), most);
     apply(arg_, moves);
+    offset_.have_met(arg_);
     return nb::make_tuple(vector_to_numpy(std::move(moves.block)),
                           vector_to_numpy(std::move(moves.coef)));
   }
@@ -365,10 +368,12 @@ void bind_working_set(nb::module_& m) {
       .def("ask_all", &AnyKeptRows::ask_all,
            "Compute all rows; false where there is no kernel to do so.");
   nb::class_<WorkingSet>(m, "WorkingSet",
-                         "The active variables of min 1/2 a'Qa - e'a, 0 <= a <= upper, checked "
+                         "The active variables of min 1/2 a'Qa + p'a, 0 <= a <= upper (with a "
+                         "finite turn, which a negative one costs per unit, |a| <= upper), checked "
                          "once; alpha and gradient are written in place.")
-      .def(nb::init<Output, Output, Array, Array, Array, bool, double>(), "alpha"_a.noconvert(),
-           "gradient"_a.noconvert(), "sign"_a, "upper"_a, "diagonal"_a, "has_offset"_a, "offset"_a)
+      .def(nb::init<Output, Output, Array, Array, Array, bool, double, double>(),
+           "alpha"_a.noconvert(), "gradient"_a.noconvert(), "sign"_a, "upper"_a, "diagonal"_a,
+           "has_offset"_a, "offset"_a, "turn"_a = __builtin_huge_val())
       .def_prop_ro("offset", &WorkingSet::offset, "The intercept.")
       .def_prop_ro("is_kept", &WorkingSet::is_kept, "Whether working sets keep its constraint.")
       .def_prop_ro("missed", &WorkingSet::missed, "By how much its constraint is missed.")

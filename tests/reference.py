@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import LinearConstraint, minimize
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 
 from widemargin.additive.codes import encode
 from widemargin.additive.source import Values
@@ -61,8 +61,8 @@ def constant_feature(model) -> float:
 # ------------------------------------------------------------------ one-vs-rest
 
 
-def box_qp(Q: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """The minimiser of 1/2 a'Qa - e'a over 0 <= a <= upper, by a primal active-set method.
+def box_qp(Q: np.ndarray, upper: np.ndarray, linear=-1.0) -> np.ndarray:
+    """The minimiser of 1/2 a'Qa + linear'a over 0 <= a <= upper, by a primal active-set method.
 
     On the free variables one step is the exact minimiser, or, where Q is singular, a direction
     without curvature; it ends at the first bound it meets.  At a minimum over the free
@@ -71,20 +71,20 @@ def box_qp(Q: np.ndarray, upper: np.ndarray) -> np.ndarray:
     a = np.zeros(len(Q))
     free = np.zeros(len(Q), dtype=bool)
     for _ in range(100 * len(Q)):
-        gradient = Q @ a - 1
+        gradient = Q @ a + linear
         direction, full = _step(Q[np.ix_(free, free)], gradient[free])
         length = _length_to_bounds(a[free], upper[free], direction, full)
         a[free] += length * direction
         if length < full:
             _snap(a, upper, free)
             continue
-        gradient = Q @ a - 1
+        gradient = Q @ a + linear
         push = np.where(a <= 0, -gradient, np.where(a >= upper, gradient, 0.0))
         push[free] = 0
         if push.max(initial=0.0) <= KKT_TOL / 10:
             break
         free[np.argmax(push)] = True
-    residual = np.abs(np.clip(a - (Q @ a - 1), 0, upper) - a).max()
+    residual = np.abs(np.clip(a - (Q @ a + linear), 0, upper) - a).max()
     assert residual <= KKT_TOL, f"the reference did not converge: {residual:g}"
     return a
 
@@ -165,16 +165,17 @@ def free_intercepts(K, sign, c) -> Optimum:
     return Optimum(coef, objective, intercept)
 
 
-def _polished(Q, y, upper, a, b) -> tuple[np.ndarray, float]:
+def _polished(Q, y, upper, a, b, linear=-1.0) -> tuple[np.ndarray, float]:
     """The active-set method of `box_qp` with the intercept, from variables near the optimum."""
     near = 1e-7 * upper
     a = np.where(a < near, 0.0, np.where(a > upper - near, upper, a))
     free = (a > 0) & (a < upper)
+    linear = np.broadcast_to(linear, a.shape)
     for _ in range(100 * len(a)):
         own, n = y[free], np.count_nonzero(free)
         if n:
             system = np.block([[Q[np.ix_(free, free)], own[:, None]], [own, np.zeros((1, 1))]])
-            residual = np.append(1 - Q[free] @ a - b * own, -y @ a)
+            residual = np.append(-linear[free] - Q[free] @ a - b * own, -y @ a)
             step = np.linalg.lstsq(system, residual, rcond=1e-13)[0]
             flat, full = residual - system @ step, 1.0
             if np.abs(flat).max() > 1e-8 * (1 + np.abs(residual).max()):
@@ -184,13 +185,47 @@ def _polished(Q, y, upper, a, b) -> tuple[np.ndarray, float]:
             if length < full:
                 _snap(a, upper, free)
                 continue
-        gradient = Q @ a - 1 + b * y
+        gradient = Q @ a + linear + b * y
         push = np.where(a <= 0, -gradient, np.where(a >= upper, gradient, 0.0))
         push[free] = 0
         if n == 0 or push.max() <= KKT_TOL:
             break
         free[np.argmax(push)] = True
     return a, float(b)
+
+
+def regression(K, y, c, epsilon: float, *, intercept: bool) -> Optimum:
+    """The optimum of epsilon-insensitive regression, with two variables for each row."""
+    n = len(y)
+    sign = np.repeat([1.0, -1.0], n)
+    Q = np.outer(sign, sign) * np.tile(K, (2, 2))
+    linear, upper = epsilon - sign * np.tile(y, 2), np.tile(c, 2)
+    if not intercept:
+        a, b = box_qp(Q, upper, linear), 0.0
+    else:
+        model = SVR(kernel="precomputed", C=1.0, epsilon=epsilon, tol=1e-7, max_iter=300_000)
+        with warnings.catch_warnings():  # an early end is as good a start
+            warnings.simplefilter("ignore")
+            model.fit(K, y, sample_weight=c)
+        coef = np.zeros(n)
+        coef[model.support_] = model.dual_coef_[0]
+        a = np.concatenate([np.maximum(coef, 0), np.maximum(-coef, 0)])
+        a, b = _polished(Q, sign, upper, a, model.intercept_[0], linear)
+    coef = a[:n] - a[n:]
+    objective = regression_dual(K, coef, y, epsilon)
+    gap = regression_primal(K, coef, y, c, epsilon, b) - objective
+    assert gap <= 1e-8 * max(abs(objective), 1e-8), f"the reference did not converge: {gap:g}"
+    return Optimum(coef[:, None], objective, np.array([b]))
+
+
+def regression_primal(K, coef, y, c, epsilon: float, intercept=0.0) -> float:
+    """1/2 |w|^2 + sum_i C_i max(0, |y_i - f_i| - epsilon)."""
+    error = np.abs(y - K @ coef - intercept)
+    return float(coef @ K @ coef / 2 + c @ np.maximum(error - epsilon, 0))
+
+
+def regression_dual(K, coef, y, epsilon: float) -> float:
+    return float(y @ coef - epsilon * np.abs(coef).sum() - coef @ K @ coef / 2)
 
 
 def primal(K, coef, sign, c, squared: bool, intercept=0.0) -> np.ndarray:
@@ -221,6 +256,36 @@ def _norms(K, coef) -> np.ndarray:
 
 def _ridge(c, squared) -> np.ndarray:
     return np.diag(0.5 / c) if squared else np.zeros((len(c), len(c)))
+
+
+# ------------------------------------------------------------------ a tube around numbers
+
+
+def tube(K, y, c, epsilon, squared: bool) -> Optimum:
+    """The exact optimum of epsilon-insensitive regression, for every column of y.
+
+    LIBSVM's dual: two variables per row, one for either side of the tube.
+    """
+    upper = np.full(2 * len(K), np.inf) if squared else np.concatenate([c, c])
+    coef, Q = np.empty_like(y), K + _ridge(c, squared)
+    for k, (own, half) in enumerate(zip(y.T, np.broadcast_to(epsilon, y.shape[1]), strict=True)):
+        unit = max(np.abs(own).max(), half, 1e-300)  # so that tolerances are relative
+        linear = np.concatenate([half - own, half + own]) / unit
+        a = box_qp(np.block([[Q, -Q], [-Q, Q]]), upper / unit, linear) * unit
+        coef[:, k] = a[: len(K)] - a[len(K) :]
+    return Optimum(coef, float(tube_dual(K, coef, y, c, epsilon, squared).sum()))
+
+
+def tube_primal(K, coef, y, c, epsilon, squared: bool) -> np.ndarray:
+    """1/2 |w|^2 + sum_i C_i loss(|y_i - g_i| - epsilon) of every column."""
+    slack = np.maximum(np.abs(y - K @ coef) - epsilon, 0)
+    return _norms(K, coef) / 2 + c @ (slack**2 if squared else slack)
+
+
+def tube_dual(K, coef, y, c, epsilon, squared: bool) -> np.ndarray:
+    """y'b - epsilon |b|_1 - 1/2 b'(K + R)b of every column."""
+    linear = (y * coef).sum(axis=0) - epsilon * np.abs(coef).sum(axis=0)
+    return linear - _norms(K + _ridge(c, squared), coef) / 2
 
 
 # ------------------------------------------------------------------ Crammer-Singer

@@ -102,6 +102,7 @@ def test_the_results_are_those_of_the_best_estimator(iris):
     np.testing.assert_allclose(probability.sum(axis=1), 1)
     np.testing.assert_array_equal(iris.calibrated_estimator_.predict_proba(X), probability)
     assert np.mean(probability.argmax(axis=1) == iris.predict(X)) > 0.97
+    np.testing.assert_array_equal(iris.calibrated_estimator_.predict(X), iris.predict(X))
     table = pd.DataFrame(iris.trials_)
     assert {"kernel", "gamma", "C", "score", "standard_error", "seconds", "rows", "folds"} <= {
         *table.columns
@@ -237,7 +238,7 @@ def test_a_class_that_is_never_predicted_is_named():
     auto = AutoSVC(LONG, scoring="accuracy", machines=["additive"], random_state=0)
     with (
         pytest.warns(ChoiceWarning, match="no better"),
-        pytest.warns(LostClassWarning, match="out of fold: class True"),
+        pytest.warns(LostClassWarning, match="training rows: class True"),
     ):
         auto.fit(data, label)
 

@@ -9,7 +9,7 @@ ConvergenceWarning is right, and let pass here.
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from widemargin import AdditiveMap, AdditiveSVC, KernelSVC, PowerMean
+from widemargin import AdditiveMap, AdditiveSVC, AdditiveSVR, KernelSVC, KernelSVR, PowerMean
 
 pytestmark = pytest.mark.slow
 
@@ -21,11 +21,15 @@ pytestmark = pytest.mark.slow
         AdditiveSVC(PowerMean(-8.0), approximation="unary", tol=1e-17),
         AdditiveSVC("chi2", loss="hinge", tol=1e-12, max_iter=2000),
         AdditiveSVC("chi2", multi_class="crammer_singer", tol=1e-12, max_iter=2000),
+        AdditiveSVR(tol=1e-17),
+        AdditiveSVR("chi2", loss="epsilon_insensitive", epsilon=0.1, tol=1e-12, max_iter=2000),
         KernelSVC(tol=1e-13),
         KernelSVC(
             "poly", coef0=1.0, fit_intercept=True, multi_class="ovo", tol=1e-13, max_iter=1000
         ),
         KernelSVC("laplacian", tol=1e-13),
+        KernelSVR(tol=1e-13),
+        KernelSVR("linear", fit_intercept=False, tol=1e-13),
         AdditiveMap("chi2"),
         AdditiveMap(),
     ]

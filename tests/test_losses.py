@@ -12,12 +12,18 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from widemargin import _core
-from widemargin.losses import GAP, LOSS, LOSSES, N_SUMS, PG_MAX, PG_MIN, QUADRATIC
+from widemargin.losses import GAP, LOSS, LOSSES, N_SUMS, PG_MAX, PG_MIN, QUADRATIC, TUBES
 
 LANES, RANK = _core.LANES, 4  # double precision has loops for multiples of 4
 NEVER = np.stack([np.full(LANES, np.inf), np.full(LANES, -np.inf)])
 
-each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+EPSILON = np.tile([0.0, 0.25, 1.0, 9.0], LANES // 4)  # none, small, as the errors, above them
+
+TUBE_LOSSES = {name: tube(EPSILON) for name, tube in TUBES.items()}
+EVERY_LOSS = {**LOSSES, **TUBE_LOSSES}
+each_loss = pytest.mark.parametrize("loss", EVERY_LOSS.values(), ids=EVERY_LOSS)
+each_margin = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+each_tube = pytest.mark.parametrize("loss", TUBE_LOSSES.values(), ids=TUBE_LOSSES)
 each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
@@ -37,11 +43,14 @@ class Samples:
         rng = np.random.default_rng(seed)
         c = float(dtype(rng.lognormal()))
         target = rng.choice([1.0, 1.0, -1.0, -1.0, 0.0], LANES)
+        if loss.by_row:
+            target = target * np.round(rng.normal(scale=3, size=LANES), 2)
         decision = rng.normal(scale=2, size=LANES)
         decision[:3] = target[:3]  # right at the margin
         decision[target == 0] = 0  # an empty lane has no weights
         low, high = loss.bounds(target, np.full(LANES, c))
-        inside = target * rng.lognormal(size=LANES) * c
+        side = rng.choice([-1.0, 1.0], LANES) if loss.by_row else 1.0
+        inside = side * np.sign(target) * rng.lognormal(size=LANES) * c
         coef = np.clip(inside * rng.choice([0.0, 0.4, 1.0, 9.0], LANES), low, high)
         parts = (a.astype(dtype) for a in (target, decision, coef))
         return cls(loss, c, float(dtype(rng.lognormal())), *parts)
@@ -91,7 +100,7 @@ def test_values_and_gaps_are_those_of_the_core(loss, seed):
     assert np.all(np.abs(account[GAP] - loss.gap(*values, s.coef, s.c)) <= 1e-13 * scale)
 
 
-@each_loss
+@each_margin
 @given(seed=seeds)
 def test_the_projected_gradient_of_the_core_stops_at_the_bounds(loss, seed):
     s = Samples.random(loss, seed)
@@ -103,6 +112,20 @@ def test_the_projected_gradient_of_the_core_stops_at_the_bounds(loss, seed):
     assert_allclose(account[PG_MIN], np.minimum(in_a, 0), rtol=1e-13, atol=1e-15)
 
 
+@each_tube
+@given(seed=seeds)
+def test_the_violation_of_a_tube_is_the_steepest_slope_that_the_bounds_allow(loss, seed):
+    s = Samples.random(loss, seed)
+    account, (low, high) = certified(s), s.bounds
+    up = s.gradient + np.where(s.coef >= 0, EPSILON, -EPSILON)  # the slope to the right
+    down = -s.gradient + np.where(s.coef <= 0, EPSILON, -EPSILON)  # and to the left
+    steepest = np.minimum(np.minimum(up, down), 0)
+    steepest = np.where(s.coef >= high, np.minimum(down, 0), steepest)
+    steepest = np.where(s.coef <= low, np.minimum(up, 0), steepest)
+    violation = np.maximum(account[PG_MAX], -account[PG_MIN])
+    assert_allclose(violation, -steepest, rtol=1e-13, atol=1e-15)
+
+
 @each_loss
 @given(seed=seeds)
 def test_a_step_of_the_core_has_the_bounds_and_the_curvature_of_the_loss(loss, seed):
@@ -110,11 +133,25 @@ def test_a_step_of_the_core_has_the_bounds_and_the_curvature_of_the_loss(loss, s
     dual, weights, coef = s.dual()
     order, shrunk = np.zeros(1, np.int32), np.zeros(1, np.uint8)
     assert dual.sweep(order, 0, 1.0, NEVER, shrunk, np.zeros((N_SUMS, LANES))) == 1
-    step = s.gradient / (s.curvature + loss.ridge(s.c))
-    best = np.clip(s.coef - step, *s.bounds)
+    best = best_coefficients(s)
     assert_allclose(coef[0], best, rtol=1e-13, atol=1e-14)
     assert_allclose(weights[0, 0], s.decision + coef[0] - s.coef, rtol=1e-13, atol=1e-14)
     assert not np.any(weights[0, 1:])
+
+
+def best_coefficients(s):
+    """The lowest of a few candidates of one variable each: 0, and either side's minimiser."""
+    curvature = s.curvature + s.loss.ridge(s.c)
+    epsilon = EPSILON if s.loss.by_row else np.zeros(LANES)
+
+    def objective(b):
+        move = b - s.coef
+        return s.gradient * move + curvature * move**2 / 2 + epsilon * np.abs(b)
+
+    slopes = (s.gradient - epsilon, s.gradient + epsilon)
+    candidates = [np.clip(s.coef - slope / curvature, *s.bounds) for slope in slopes]
+    candidates.append(np.zeros(LANES))
+    return np.choose(np.argmin([objective(b) for b in candidates], axis=0), candidates)
 
 
 @each_loss
@@ -122,14 +159,14 @@ def test_a_step_of_the_core_has_the_bounds_and_the_curvature_of_the_loss(loss, s
 @given(seed=seeds)
 def test_no_sample_has_a_negative_gap_and_an_empty_lane_has_none(dtype, loss, seed):
     s = Samples.random(loss, seed, dtype)
-    account, empty = certified(s), s.target == 0
+    account, empty = certified(s), (s.target == 0) & (s.coef == 0)
     assert np.all(account[GAP] >= 0)
     assert not np.any(account[:, empty])
     assert_array_equal(s.bounds, np.sort(s.bounds, axis=0))
-    assert not np.any(np.array(s.bounds)[:, empty])
+    assert loss.by_row or not np.any(np.array(s.bounds)[:, s.target == 0])
 
 
-@each_loss
+@each_margin
 @given(seed=seeds)
 def test_the_gap_is_zero_at_the_optimum_only(loss, seed):
     """At fixed decisions the best coefficient closes the gap (Fenchel and Young)."""
@@ -146,6 +183,22 @@ def test_the_gap_is_zero_at_the_optimum_only(loss, seed):
     assert np.all(loss.gap(s.target, s.decision, other, s.c)[moved] > 0)
 
 
+@each_tube
+@given(seed=seeds)
+def test_the_gap_of_a_tube_is_zero_at_the_optimum_only(loss, seed):
+    """Likewise: the best coefficient is the slope of the loss at the error."""
+    s = Samples.random(loss, seed)
+    error = s.target - s.decision
+    slack = np.maximum(np.abs(error) - EPSILON, 0)
+    slope = 2 * s.c * slack if "squared" in loss.name else np.where(slack > 0, s.c, 0.0)
+    best = np.sign(error) * slope
+    assert_allclose(loss.gap(s.target, s.decision, best, s.c), 0, atol=1e-12 * (1 + s.c) * 99)
+    other = np.clip(best + 0.1 * s.c, *s.bounds)
+    other = np.where(other == best, 0.5 * best, other)
+    moved = (other != best) & (np.abs(np.abs(error) - EPSILON) > 1e-9)
+    assert np.all(loss.gap(s.target, s.decision, other, s.c)[moved] > 0)
+
+
 @each_loss
 def test_losses_carry_their_names_to_the_core(loss):
     assert loss.core.name == loss.name
@@ -153,4 +206,28 @@ def test_losses_carry_their_names_to_the_core(loss):
 
 def test_an_unknown_loss_is_refused_by_the_core():
     with pytest.raises(ValueError, match="'hinge' or 'squared_hinge'"):
-        _core.Loss("logistic")
+        _core.Loss("logistic", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "epsilon"),
+    [
+        ("hinge", np.zeros(1)),
+        ("epsilon_insensitive", None),
+        ("epsilon_insensitive", np.array([-1.0])),
+        ("epsilon_insensitive", np.array([np.inf])),
+        ("epsilon_insensitive", np.zeros(17)),
+        ("epsilon_insensitive", np.zeros(1, np.float32)),
+    ],
+)
+def test_an_epsilon_that_does_not_suit_the_loss_is_refused_by_the_core(name, epsilon):
+    with pytest.raises(ValueError, match="epsilon"):
+        _core.Loss(name, epsilon)
+
+
+@each_tube
+def test_a_target_that_is_no_number_is_refused_by_the_core(loss):
+    s = Samples.random(loss, 0)
+    s.target[3] = np.nan
+    with pytest.raises(ValueError, match="finite"):
+        s.dual()

@@ -10,9 +10,9 @@ import pytest
 import sklearn.svm
 from scipy import sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.datasets import load_diabetes, load_digits, load_iris, make_classification
 
-from widemargin.sklearn import SVC, LinearSVC, patch, unpatch
+from widemargin.sklearn import SVC, SVR, LinearSVC, patch, unpatch
 
 THEIRS, THEIR_LINEAR = sklearn.svm.SVC, sklearn.svm.LinearSVC
 X, Y = load_iris(return_X_y=True)
@@ -89,6 +89,21 @@ def test_decisions_are_theirs(kernel, C, layout):
     np.testing.assert_array_equal(ours.predict(rows), theirs.predict(rows))
 
 
+def test_the_limit_of_double_precision_ends_no_fit_early():
+    """Rounding left so much of the intercept's constraint that nothing else was done any more."""
+    data, labels = make_classification(
+        300, 8, n_informative=5, n_classes=3, flip_y=0.1, random_state=1
+    )
+    data = (data - data.mean(axis=0)) / data.std(axis=0)
+    rows = np.random.default_rng(0).permutation(300)[:200]
+    how = {"kernel": "linear", "C": 10, "tol": 1e-6}
+    ours, theirs = (kind(**how).fit(data[rows], labels[rows]) for kind in (SVC, THEIRS))
+    assert ours.fit_status_ == 0
+    np.testing.assert_allclose(
+        ours.decision_function(data), theirs.decision_function(data), atol=1e-4
+    )
+
+
 @pytest.mark.parametrize(
     ("parameters", "reason"),
     [
@@ -131,6 +146,36 @@ def test_other_classes_of_scikit_learn_take_it(patched):
         > 0.8
     )
     assert OneVsRestClassifier(sklearn.svm.SVC()).fit(X, Y).score(X, Y) > 0.9
+
+
+# ------------------------------------------------------------------ SVR
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "how", [{}, {"kernel": "linear"}, {"kernel": "poly", "coef0": 1.0, "C": 9.0}]
+)
+def test_svr_has_scikit_learns_parameters_attributes_and_optimum(how, sparse):
+    X, y = load_diabetes(return_X_y=True)
+    X, y, weight = X[:200] * (X[:200] > 0), y[:200] / 50, np.linspace(0, 2, 200)
+    data = sp.csr_array(X) if sparse else X
+    assert SVR().get_params() == sklearn.svm.SVR().get_params()
+    ours, theirs = (kind(**how).fit(data, y, weight) for kind in (SVR, sklearn.svm.SVR))
+    assert set(vars(theirs)) <= set(vars(ours))
+    np.testing.assert_allclose(ours.predict(data), theirs.predict(data), atol=5e-3)
+    assert ours.dual_coef_.shape[0] == 1
+    assert type(ours.n_iter_) is type(theirs.n_iter_)
+    again = pickle.loads(pickle.dumps(ours))
+    np.testing.assert_array_equal(again.predict(data), ours.predict(data))
+
+
+def test_svr_leaves_to_scikit_learn_what_only_libsvm_does():
+    X, y = load_diabetes(return_X_y=True)
+    for parameters in ({"max_iter": 3}, {"kernel": "sigmoid"}, {"gamma": 0.0}):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            SVR(**parameters).fit(X[:50], y[:50])
+        assert "This fit is scikit-learn's own" in str(caught[0].message)
 
 
 # ------------------------------------------------------------------ LinearSVC

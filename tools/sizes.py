@@ -60,10 +60,10 @@ def n_lines(function: Function) -> int:
 
 
 def is_estimator(tree: ast.Module, function: str) -> bool:
-    """Whether this is the constructor of a class with scikit-learn's tags, or with a fit."""
+    """Whether this is the constructor of a class with tags, a fit, or parameters that it checks."""
     name, _, method = function.rpartition(".")
     return method == "__init__" and any(
-        isinstance(part, Function) and part.name in ("fit", "__sklearn_tags__")
+        isinstance(part, Function) and part.name in ("fit", "__sklearn_tags__", "_check_params")
         for node in tree.body
         if isinstance(node, ast.ClassDef) and node.name == name
         for part in node.body

@@ -34,24 +34,24 @@ class GroupSums {  // no std containers in files compiled per ISA
 };
 
 // At most kRowsPerSum rows.
-template <class Rows, class Cells>
-void account_rows(const Rows& rows, const Cells& cells, const BoxDual<Cells>& dual,
-                  std::int64_t from, std::int64_t to, Account* account) {
+template <class Rows, class Cells, class Dual>
+void account_rows(const Rows& rows, const Cells& cells, const Dual& dual, std::int64_t from,
+                  std::int64_t to, Account* account) {
   using Lanes = typename Cells::Lanes;
-  typename Cells::Number decisions[kRowsPerSum * BoxDual<Cells>::kWidth];
+  typename Cells::Number decisions[kRowsPerSum * Dual::kWidth];
   cells.decide(rows, from, to, decisions);
   Accountant<Lanes, typename Cells::Number> book(account);
   for (std::int64_t i = from; i < to; ++i) {
     auto s = dual.at(i);
-    dual.decide(s, load<Lanes>(decisions + (i - from) * BoxDual<Cells>::kWidth));
+    dual.decide(s, load<Lanes>(decisions + (i - from) * Dual::kWidth));
     dual.account(book, s);
   }
 }
 
 // Rows from begin; returns the row reached when the time or the room for sums is up.
-template <class Rows, class Cells>
-std::int64_t certify(const Rows& rows, const Cells& cells, const BoxDual<Cells>& dual,
-                     const Sweep& sweep, int n_threads) {
+template <class Rows, class Cells, class Dual>
+std::int64_t certify(const Rows& rows, const Cells& cells, const Dual& dual, const Sweep& sweep,
+                     int n_threads) {
   const std::int64_t begin = sweep.begin, room = begin + kRowsPerCall;
   const std::int64_t end = sweep.end < room ? sweep.end : room;
   GroupSums sums(end - begin);

@@ -1,5 +1,5 @@
-// Dual coordinate descent for hinge and squared hinge (Hsieh et al. 2008; Algorithm 1 of ICD,
-// PmSVM and PmSVM-LUT), every class of a batch in its own lane.
+// Dual coordinate descent (Hsieh et al. 2008; Algorithm 1 of ICD, PmSVM and PmSVM-LUT; with a tube
+// Ho and Lin 2012), every class or target of a batch in its own lane.
 #pragma once
 
 #include "additive/cells.hpp"
@@ -61,8 +61,9 @@ class Accountant {
   int rows_ = 0;
 };
 
-// One sample of the box-constrained duals of losses.hpp, a dual per lane.
-template <class Cells>
+// One sample of the box-constrained duals of losses.hpp, a dual per lane, with a `Margin` or a
+// `Tube`.
+template <class Cells, template <class, class> class Goal>
 struct BoxDual {
   using T = typename Cells::Number;
   using Lanes = typename Cells::Lanes;
@@ -74,6 +75,7 @@ struct BoxDual {
   Lanes bias;  // private: threads that take the same steps have the same value
   T bias_value, damping;
   Loss<T> loss;
+  Goal<T, Lanes> goal;
 
   BoxDual(const SharedArg& shared, const BoxArg& box)
       : label(shared.label),
@@ -84,7 +86,8 @@ struct BoxDual {
         bias(load<Lanes>(static_cast<const T*>(box.bias))),
         bias_value(T(shared.bias_value)),
         damping(T(box.damping)),
-        loss{shared.loss} {}
+        loss{shared.loss},
+        goal(shared) {}
 
   struct Sample {
     Lanes target, coef, decision, pull, gradient;
@@ -116,35 +119,38 @@ struct BoxDual {
     s.gradient = s.decision - s.target + s.pull;
   }
 
-  // The exact minimiser along one coordinate.  A row of zeros has no curvature under the hinge: a
-  // huge step sends it to its bound, like a division by zero.
+  // The exact minimiser along one coordinate.  A row of zeros has no curvature unless the loss is
+  // squared: a huge step sends it to its bound, like a division by zero.
   WIDEMARGIN_INLINE Lanes minimiser(const Sample& s) const {
     const T step = curvature(s) > 0 ? T(1) / curvature(s) : T(1e30);
-    return loss.clipped(Lanes(s.coef - s.gradient * step), s.target, s.c);
+    return goal.minimiser(Lanes(s.coef - s.gradient * step), step, s.target, loss.largest(s.c));
   }
   WIDEMARGIN_INLINE T curvature(const Sample& s) const { return damping * s.diagonal + s.ridge; }
 
-  // LIBLINEAR's variable and its gradient, a = y b and y times that of b; 0 in an empty lane.
-  struct Unsigned {
-    Lanes a, gradient;
-  };
-  Unsigned of(const Sample& s) const { return {s.target * s.coef, s.target * s.gradient}; }
+  WIDEMARGIN_INLINE OneSided<Lanes> of(const Sample& s) const {
+    return goal.of(s.target, s.coef, s.decision, s.gradient);
+  }
 
   WIDEMARGIN_INLINE void account(Accountant<Lanes, T>& book, const Sample& s) const {
     const Lanes zero{}, largest = zero + loss.largest(s.c);
-    const Unsigned u = of(s);
+    const OneSided<Lanes> u = of(s);
     const Lanes low = vmin(u.gradient, zero), high = vmax(u.gradient, zero);
     const Lanes projected = select(u.a <= zero, low, select(u.a >= largest, high, u.gradient));
-    const Lanes below = s.target * (s.target - s.decision);  // 1 - y g, the slack
-    const Lanes slack = vmax(below, zero), excess = vmax(-below, zero);
-    book.add(loss.value(slack, s.c), s.coef * s.decision,
-             loss.gap(u.a, slack, excess, s.c, Lanes(s.target * s.pull)), projected);
+    const Lanes slack = vmax(u.ahead, zero), excess = vmax(-u.ahead, zero);
+    Lanes value = loss.value(slack, s.c);
+    Lanes gap = loss.gap(u.a, slack, excess, s.c, Lanes(s.ridge * u.a));
+    if constexpr (Goal<T, Lanes>::kTwoSided) {
+      const Lanes opposite = loss.value(goal.opposite(u.ahead), s.c);
+      value += opposite;
+      gap += opposite;
+    }
+    book.add(value, s.coef * s.decision, gap, projected);
   }
 
   // LIBLINEAR's shrinking rule in every lane: at a bound, and pushed outwards by more than the
   // largest violation of the last sweep.
   bool at_rest(const Sample& s, const double* shrink_max, const double* shrink_min) const {
-    const Unsigned u = of(s);
+    const OneSided<Lanes> u = of(s);
     const T largest = loss.largest(s.c);
     T a[kWidth], g[kWidth];
     store(a, u.a);
@@ -171,10 +177,9 @@ struct Alone {
 //
 // In a team every member calls this with its own rows and cells.  A sample is read before the
 // exchange and written after it, by the leader; no member reads it in between.
-template <class Rows, class Cells, class Team>
-std::int64_t descend(const Rows& rows, Cells cells, const BoxArg& box, BoxDual<Cells> dual,
+template <class Rows, class Cells, class Dual, class Team>
+std::int64_t descend(const Rows& rows, Cells cells, const BoxArg& box, Dual dual,
                      const Sweep& sweep, Team&& team) {
-  using Dual = BoxDual<Cells>;
   using Lanes = typename Cells::Lanes;
   Accountant<Lanes, typename Cells::Number> book(sweep.account);
   Clock clock(sweep.seconds);

@@ -77,11 +77,12 @@ auto with_calls(const RowsArg& r, const TablesArg& t, F&& f) {
   return f(rows, Tag<AnyCells<Number, kLanes>>{});
 }
 
-template <class Rows, class Cells>
-std::int64_t descend_rows(const Rows& rows, const SharedArg& p, const BoxArg& box,
+template <template <class, class> class Goal, class Rows, class Cells>
+std::int64_t descend_rows(const Rows& rows, Tag<Cells>, const SharedArg& p, const BoxArg& box,
                           const Sweep& sweep) {
   const Cells cells(p.tables, box.weights, p.rows.n_features);
-  return descend(rows, cells, box, BoxDual<Cells>(p, box), sweep, Alone<typename Cells::Lanes>{});
+  const BoxDual<Cells, Goal> dual(p, box);
+  return descend(rows, cells, box, dual, sweep, Alone<typename Cells::Lanes>{});
 }
 
 // Number of vectors that these rows read.
@@ -91,6 +92,7 @@ std::int64_t cost_of(const SharedArg& p, std::int64_t begin, std::int64_t end) {
 }
 
 // Dense rows in 16 lanes, by a power of two of threads.
+template <template <class, class> class Goal>
 std::int64_t descend_in_team(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
   using Cells = AnyCells<Number, kLanes>;
   const RowCalls& calls = calls_of(p.rows, p.tables);
@@ -104,7 +106,7 @@ std::int64_t descend_in_team(const SharedArg& p, const BoxArg& box, const Sweep&
     if (who >= n) return;
     const AnyRows<true> rows(p.rows, calls, share_of(p.rows.n_features, n_slices, who, n));
     Member<Number> member(board, who, n);
-    const std::int64_t at = descend(rows, cells, box, BoxDual<Cells>(p, box), sweep, member);
+    const std::int64_t at = descend(rows, cells, box, BoxDual<Cells, Goal>(p, box), sweep, member);
     if (who > 0) return;
     reached = at;
     if (sweep.crowded) *sweep.crowded = member.is_crowded();
@@ -113,38 +115,50 @@ std::int64_t descend_in_team(const SharedArg& p, const BoxArg& box, const Sweep&
 }
 
 // Wide codes are rare, so their sweeps of 16 lanes have no loop per rank.
-std::int64_t descend_wide(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
-  const AnyRows<false> rows(p.rows, calls_of(p.rows, p.tables));
-  return descend_rows<AnyRows<false>, AnyCells<Number, kLanes>>(rows, p, box, sweep);
-}
-
+template <template <class, class> class Goal>
 std::int64_t descend_alone(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
   return with_layout(p.rows, [&](auto rows) {
-    using Rows = decltype(rows);
     return with_cells(p.tables, [&](auto tag) {
-      using Cells = typename decltype(tag)::type;
-      if constexpr (Rows::wide && !std::is_arithmetic_v<typename Cells::Lanes>)
-        return descend_wide(p, box, sweep);
+      using Rows = std::remove_reference_t<decltype(rows)>;
+      using Lanes = typename decltype(tag)::type::Lanes;
+      if constexpr (Rows::wide && !std::is_arithmetic_v<Lanes>)
+        return with_calls(p.rows, p.tables, [&](auto any_rows, auto any_tag) {
+          return descend_rows<Goal>(any_rows, any_tag, p, box, sweep);
+        });
       else
-        return descend_rows<Rows, Cells>(rows, p, box, sweep);
+        return descend_rows<Goal>(rows, tag, p, box, sweep);
     });
   });
 }
 
-std::int64_t descend_box(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
+template <template <class, class> class Goal>
+std::int64_t descend_goal(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
   const bool wide = p.rows.code_type != CodeType::u8, dense = !p.rows.index;
   if (p.tables.lanes > 1 && dense && (wide || count_slices(p.rows, p.tables) > 1))
-    return descend_in_team(p, box, sweep);
-  return descend_alone(p, box, sweep);
+    return descend_in_team<Goal>(p, box, sweep);
+  return descend_alone<Goal>(p, box, sweep);
 }
 
-std::int64_t certify_box(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
+template <template <class, class> class Goal>
+std::int64_t certify_goal(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
   return with_calls(p.rows, p.tables, [&](auto rows, auto tag) {
     using Cells = typename decltype(tag)::type;
     const Cells cells(p.tables, box.weights, p.rows.n_features);
     const int n = useful_threads(sweep.n_threads, cost_of(p, sweep.begin, sweep.end));
-    return certify(rows, cells, BoxDual<Cells>(p, box), sweep, n);
+    return certify(rows, cells, BoxDual<Cells, Goal>(p, box), sweep, n);
   });
+}
+
+bool has_tube(LossKind loss) {
+  return loss == LossKind::epsilon_insensitive || loss == LossKind::squared_epsilon_insensitive;
+}
+
+std::int64_t descend_box(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
+  return has_tube(p.loss) ? descend_goal<Tube>(p, box, sweep) : descend_goal<Margin>(p, box, sweep);
+}
+
+std::int64_t certify_box(const SharedArg& p, const BoxArg& box, const Sweep& sweep) {
+  return has_tube(p.loss) ? certify_goal<Tube>(p, box, sweep) : certify_goal<Margin>(p, box, sweep);
 }
 
 template <bool kDescend>

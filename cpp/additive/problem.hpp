@@ -32,13 +32,15 @@ struct TablesArg {
   const std::int64_t* offset;  // unary only: [n_features + 1]
 };
 
-enum class LossKind { hinge, squared_hinge };  // see losses.hpp
+// see losses.hpp
+enum class LossKind { hinge, squared_hinge, epsilon_insensitive, squared_epsilon_insensitive };
 
 // Data shared by all duals of a fit.
 struct SharedArg {
   RowsArg rows;
   TablesArg tables;
   LossKind loss;
+  double epsilon[kLanes];     // half the width of each lane's tube
   const std::int32_t* label;  // [n_rows]: row of BoxArg::targets, or class of SimplexArg
   const void* c;              // [n_rows], weight of each sample's loss
   const void* diagonal;       // [n_rows], k(x_i, x_i), the constant feature's share included
@@ -47,10 +49,11 @@ struct SharedArg {
 
 // Box-constrained duals, one per lane, in signed coefficients b_i = y_i a_i (see losses.hpp).
 struct BoxArg {
-  const void* targets;  // [n_labels][lanes]: +1, -1, or 0 for a lane without a problem
-  void* weights;        // as TablesArg says
-  void* coef;           // [n_rows][lanes]
-  void* bias;           // [lanes], weight of the constant feature
+  // [n_labels][lanes]: +1, -1, or 0 for a lane without a problem; with a tube any numbers
+  const void* targets;
+  void* weights;  // as TablesArg says
+  void* coef;     // [n_rows][lanes]
+  void* bias;     // [lanes], weight of the constant feature
   double damping =
       1;  // factor of a step's curvature and move, for other shards that step in parallel
 };
@@ -69,7 +72,7 @@ struct Account {
   double quadratic[kLanes];  // b'Kb = |w|^2
   double gap[kLanes];        // primal minus dual, a sum of terms that are each non-negative
   double pg_max[kLanes],
-      pg_min[kLanes];  // LIBLINEAR's extremes of the projected gradient in a_i = y_i b_i
+      pg_min[kLanes];  // LIBLINEAR's extremes of the projected gradient in a_i = |b_i|
 };
 
 inline void add(Account& total, const Account& more) {

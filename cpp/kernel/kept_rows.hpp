@@ -132,6 +132,7 @@ class Descent {
     std::vector<std::int64_t> missing = kept_.ask(moves.block, loops_);
     if (!missing.empty()) return missing;
     apply(v_, moves);
+    offset_.have_met(v_);
     *gain -= 0.5 * slope_along(moves);
     add(moves.block, moves.coef.data());
     *gain -= 0.5 * slope_along(moves);
@@ -155,8 +156,8 @@ class Descent {
     add(support, coef.data());
     for (std::int64_t i = 0; i < v_.n; ++i) {
       const double a = v_.alpha[i], slope = v_.gradient[i], p = linear[i] + b * v_.sign[i];
-      found.dual -= p * a + 0.5 * a * (slope - p);
-      found.gap += gap_term(a, slope, v_.upper[i]);
+      found.dual -= p * a + 0.5 * a * (slope - p) - (a < 0 ? v_.turn * a : 0);
+      found.gap += gap_term(a, slope, v_.upper[i], v_.turn);
     }
     found.slack = offset_.slack(v_, found.dual + found.gap);
     return found;
@@ -170,7 +171,8 @@ class Descent {
   double slope_along(const Balancing& moves) const {
     double sum = 0;
     for (std::size_t k = 0; k < moves.block.size(); ++k)
-      sum += moves.coef[k] * v_.sign[moves.block[k]] * v_.gradient[moves.block[k]];
+      sum += moves.coef[k] * v_.sign[moves.block[k]] *
+             (v_.gradient[moves.block[k]] - moves.kink[k]);
     return sum;
   }
 

@@ -20,6 +20,22 @@
 
 namespace widemargin {
 
+// From the least place of an intercept that a variable holds from above to the largest that one
+// holds from below.  Where the constraint is met, the loss is least within.
+struct Band {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  bool is_finite() const { return std::isfinite(low) && std::isfinite(high); }
+  double middle() const { return 0.5 * (low + high); }
+
+  void add(const VariablesArg& v, std::int64_t i) {
+    const double s = v.sign[i];
+    if (s > 0 ? v.rises(i) : v.falls(i))
+      high = std::max(high, -s * (s > 0 ? v.slope_up(i) : v.slope_down(i)));
+    if (s > 0 ? v.falls(i) : v.rises(i))
+      low = std::min(low, -s * (s > 0 ? v.slope_down(i) : v.slope_up(i)));
+  }
+};
+
 class Offset {
  public:
   static constexpr double kNear = 10;     // times the tolerance: gap from which it is kept
@@ -41,6 +57,7 @@ class Offset {
   // The sum of sign * alpha over variables that are not in the active set.
   void set_rest(double rest) {
     rest_ = rest;
+    left_ = 0;
     last_value_ = last_sum_ = std::numeric_limits<double>::quiet_NaN();
     above_ = below_ = Side();
   }
@@ -53,20 +70,29 @@ class Offset {
   }
 
   // What a certificate loses if the constraint is missed.  P(b') >= D - (b' - b) sum for every b',
-  // and at the optimum w of the primal P, |b'| <= 1 + |w| max |x| <= 1 + sqrt(2 P k).
+  // and at the optimum w of the primal P, |b'| <= 1 + |w| max |x| <= 1 + sqrt(2 P k).  Of two-sided
+  // variables, b' is among the places where losses begin at the optimum, and the move from here to
+  // there is no longer than sqrt(2 P).
   double slack(const VariablesArg& v, double primal) const {
     if (!present_) return 0;
-    double most = 0;
-    for (std::int64_t i = 0; i < v.n; ++i) most = std::max(most, v.diagonal[i]);
-    return std::abs(missed(v)) *
-           (1 + std::abs(value_) + std::sqrt(2 * std::max(primal, 0.0) * most));
+    double most = 0, far = v.two_sided() ? 0 : 1 + std::abs(value_);
+    for (std::int64_t i = 0; i < v.n; ++i) {
+      const double g = v.gradient[i];
+      most = std::max(most, v.diagonal[i]);
+      if (v.two_sided()) far = std::max(far, std::max(std::abs(g), std::abs(v.turn - g)));
+    }
+    return std::abs(missed(v)) * (far + std::sqrt(2 * std::max(primal, 0.0) * most));
   }
 
   // Whether variables must meet the constraint now, near the end of a descent.
   bool must_be_met(const VariablesArg& v, double gap, double primal, double aim) {
     if (gap <= kNear * aim) keep();
-    return kept_ && slack(v, primal) > kSlack * aim;
+    return kept_ && slack(v, primal) > kSlack * aim && std::abs(missed(v)) > 2 * left_;
   }
+
+  // Tells how much of the constraint rounding has left: to meet it again would be in vain, and a
+  // descent that did nothing else would not end.
+  void have_met(const VariablesArg& v) { left_ = std::abs(missed(v)); }
 
   // What the aim leaves for the gap.
   double less_slack(double aim) const { return present_ ? (1 - kSlack) * aim : aim; }
@@ -115,16 +141,19 @@ class Offset {
     Edge before{-kFar, 0}, after{kFar, 0};  // the nearest ones outside the band
     std::vector<Edge> edges;
     double slope = -rest_, size = 0;  // of the loss, to the left of `edges`; of all slopes
-    for (std::int64_t i = 0; i < v.n; ++i) {
-      const Edge edge{-v.gradient[i] * v.sign[i], v.upper[i]};
+    const auto take = [&](const Edge& edge, bool ends) {  // where a loss ends, or begins
       size += edge.second;
-      slope += (edge.first < begin ? edge.second : 0) - (v.sign[i] > 0 ? edge.second : 0);
+      slope += (edge.first < begin ? edge.second : 0) - (ends ? edge.second : 0);
       if (edge.first < begin)
         before = std::max(before, edge);
       else if (edge.first > end)
         after = std::min(after, edge);
       else
         edges.push_back(edge);
+    };
+    for (std::int64_t i = 0; i < v.n; ++i) {
+      take({-v.gradient[i] * v.sign[i], v.upper[i]}, v.sign[i] > 0);
+      if (v.two_sided()) take({(v.turn - v.gradient[i]) * v.sign[i], v.upper[i]}, v.sign[i] < 0);
     }
     slope -= before.second;
     for (const Edge& edge : {before, after})
@@ -136,7 +165,8 @@ class Offset {
     else if (k < edges.size())
       by(v, edges[k].first);
     double gap = 0;
-    for (std::int64_t i = 0; i < v.n; ++i) gap += gap_term(v.alpha[i], v.gradient[i], v.upper[i]);
+    for (std::int64_t i = 0; i < v.n; ++i)
+      gap += gap_term(v.alpha[i], v.gradient[i], v.upper[i], v.turn);
     return gap;
   }
 
@@ -145,14 +175,6 @@ class Offset {
   struct Side {
     double value = 0;
     int age = kForgotten + 1;
-  };
-
-  // From the least place that a variable holds from above to the largest that one holds from
-  // below.  Where the constraint is met, the loss is least within.
-  struct Band {
-    double low, high;
-    bool is_finite() const { return std::isfinite(low) && std::isfinite(high); }
-    double middle() const { return 0.5 * (low + high); }
   };
 
   using Edge = std::pair<double, double>;  // where a row's loss begins or ends; its slope
@@ -180,14 +202,9 @@ class Offset {
   }
 
   static Band band_of(const VariablesArg& v) {
-    double low = std::numeric_limits<double>::infinity(), high = -low;
-    for (std::int64_t i = 0; i < v.n; ++i) {
-      const double place = -v.sign[i] * v.gradient[i];
-      const bool rises = v.alpha[i] < v.upper[i], falls = v.alpha[i] > 0;
-      if (v.sign[i] > 0 ? rises : falls) high = std::max(high, place);
-      if (v.sign[i] > 0 ? falls : rises) low = std::min(low, place);
-    }
-    return {low, high};
+    Band band;
+    for (std::int64_t i = 0; i < v.n; ++i) band.add(v, i);
+    return band;
   }
 
   double by(const VariablesArg& v, double step) {
@@ -206,10 +223,11 @@ class Offset {
       double value = rest_, slope = 0;
       for (std::int64_t i = 0; i < v.n; ++i) {
         const double q = v.diagonal[i], u = v.upper[i];
-        const double a = v.alpha[i] - (v.gradient[i] + step * v.sign[i]) / q;
-        const double clipped = a < 0 ? 0 : a > u ? u : a;
+        double a = v.alpha[i] - (v.gradient[i] + step * v.sign[i]) / q;
+        if (a < 0 && v.two_sided()) a = std::min(a + v.turn / q, 0.0);
+        const double least = v.lower(i), clipped = a < least ? least : a > u ? u : a;
         value += v.sign[i] * clipped;
-        slope -= a == clipped ? 1 / q : 0;
+        slope -= a == clipped && !(a == 0 && v.two_sided()) ? 1 / q : 0;
       }
       if (k == 0) enough = 1e-3 * std::abs(value);
       if (!(std::abs(value) > enough)) break;
@@ -228,7 +246,7 @@ class Offset {
   }
 
   bool present_ = false, kept_ = false;
-  double value_ = 0, rest_ = 0;
+  double value_ = 0, rest_ = 0, left_ = 0;
   double last_value_ = std::numeric_limits<double>::quiet_NaN(), last_sum_ = last_value_;
   Side above_, below_;
   double gap_ = std::numeric_limits<double>::infinity();
@@ -241,6 +259,7 @@ class Offset {
 struct Balancing {
   std::vector<std::int64_t> block;
   std::vector<double> coef;  // sign times change
+  std::vector<double> kink;  // what a variable costs on its side of 0, per unit
 };
 
 inline Balancing balancing(const VariablesArg& v, double missed, std::int64_t most) {
@@ -252,9 +271,10 @@ inline Balancing balancing(const VariablesArg& v, double missed, std::int64_t mo
   std::vector<Candidate> all;
   for (std::int64_t i = 0; i < v.n; ++i) {
     const bool rises = v.sign[i] * missed < 0;
-    const double room = rises ? v.upper[i] - v.alpha[i] : v.alpha[i];
-    const int kind = v.alpha[i] <= 0 ? 2 : v.alpha[i] >= v.upper[i] ? 1 : 0;
-    if (room > 0) all.push_back({kind, std::abs(v.gradient[i]), room, i});
+    const double a = v.alpha[i], to = rises ? (a < 0 ? 0 : v.upper[i]) : (a > 0 ? 0 : v.lower(i));
+    const double room = std::abs(to - a), slope = rises ? v.slope_up(i) : v.slope_down(i);
+    const int kind = a == 0 ? 2 : v.is_free(i) ? 0 : 1;
+    if (room > 0) all.push_back({kind, std::abs(slope), room, i});
   }
   std::sort(all.begin(), all.end(), [](const Candidate& x, const Candidate& y) {
     return std::tie(x.kind, x.slope, x.i) < std::tie(y.kind, y.slope, y.i);
@@ -272,6 +292,9 @@ inline Balancing balancing(const VariablesArg& v, double missed, std::int64_t mo
     left -= change;
     found.block.push_back(all[k].i);
     found.coef.push_back(missed < 0 ? change : -change);
+    const bool rises = v.sign[all[k].i] * missed < 0;
+    const double slope = rises ? v.slope_up(all[k].i) : v.slope_down(all[k].i);
+    found.kink.push_back(slope < v.gradient[all[k].i] ? v.turn : 0);
   }
   return found;
 }
@@ -280,7 +303,8 @@ inline Balancing balancing(const VariablesArg& v, double missed, std::int64_t mo
 inline void apply(const VariablesArg& v, const Balancing& moves) {
   for (std::size_t k = 0; k < moves.block.size(); ++k) {
     const std::int64_t i = moves.block[k];
-    v.alpha[i] = std::min(std::max(v.alpha[i] + v.sign[i] * moves.coef[k], 0.0), v.upper[i]);
+    const double to = v.alpha[i] + v.sign[i] * moves.coef[k];
+    v.alpha[i] = std::min(std::max(to, v.lower(i)), v.upper[i]);
   }
 }
 

@@ -60,15 +60,37 @@ struct DenseArg {
   std::int64_t n_rows, n_features;
 };
 
-// The variables of  min 1/2 a'Qa - e'a,  0 <= a <= upper,  Q_ij = sign_i sign_j k(x_i, x_j).
+// The variables of  min 1/2 a'Qa + p'a,  0 <= a <= upper,  Q_ij = sign_i sign_j k(x_i, x_j).
+// With a finite turn (of regression: twice epsilon) they are two-sided, |a| <= upper, and whatever
+// is below 0 costs turn per unit: the objective has a kink at 0.  The gradient leaves that out.
 struct VariablesArg {
   std::int64_t n;
   double *alpha, *gradient;
   const double *sign, *upper, *diagonal;  // the diagonal is bounded away from zero
+  double turn = __builtin_huge_val();
+
+  bool two_sided() const { return turn < __builtin_huge_val(); }
+  double lower(std::int64_t i) const { return two_sided() ? -upper[i] : 0; }
+  bool rises(std::int64_t i) const { return alpha[i] < upper[i]; }
+  bool falls(std::int64_t i) const { return alpha[i] > lower(i); }
+  bool is_free(std::int64_t i) const { return alpha[i] != 0 && rises(i) && falls(i); }
+  // The slope of the objective to the right and to the left of a variable.
+  double slope_up(std::int64_t i) const { return gradient[i] - (alpha[i] < 0 ? turn : 0); }
+  double slope_down(std::int64_t i) const { return gradient[i] - (alpha[i] > 0 ? 0 : turn); }
+  // The slope in which it may fall, 0 where it falls in none.
+  double violation(std::int64_t i) const {
+    if (slope_up(i) < 0) return rises(i) ? slope_up(i) : 0;
+    return falls(i) && slope_down(i) > 0 ? slope_down(i) : 0;
+  }
 };
 
 // What a variable adds to the duality gap.
-inline double gap_term(double alpha, double slope, double upper) {
+inline double gap_term(double alpha, double slope, double upper, double turn) {
+  if (alpha < 0 || (alpha == 0 && slope > turn)) {  // seen from its other side
+    alpha = -alpha;
+    slope = turn - slope;
+  }
+  if (slope > turn) return upper * (slope - turn) + alpha * slope;
   return slope < 0 ? (alpha - upper) * slope : alpha * slope;
 }
 

@@ -53,16 +53,15 @@ inline Selection choose_working_sets(const VariablesArg& v, const ClustersArg& c
                                      std::int64_t size) {
   Selection chosen{{}, {0}, 0, 0};
   const auto score = [&](std::int64_t i) {
-    const double square = v.gradient[i] * v.gradient[i];
+    const double slope = v.violation(i), square = slope * slope;
     return both ? square : square / v.diagonal[i];
   };
   const auto cluster = [&](std::int64_t i) {
     return std::size_t(clusters.number ? clusters.number[i] : 0);
   };
-  const auto is_free = [&](std::int64_t i) { return v.alpha[i] > 0 && v.alpha[i] < v.upper[i]; };
   std::vector<std::vector<Candidate>> violators(std::size_t(clusters.n)), kept(violators);
   for (std::int64_t k = 0; k < n_last; ++k)
-    if (is_free(last[k])) kept[cluster(last[k])].push_back({score(last[k]), last[k]});
+    if (v.is_free(last[k])) kept[cluster(last[k])].push_back({score(last[k]), last[k]});
   std::vector<bool> taken(std::size_t(v.n), false);
   const std::int64_t pair = both ? 2 : 0;  // has room in every block
   for (auto& block : kept) {
@@ -70,10 +69,9 @@ inline Selection choose_working_sets(const VariablesArg& v, const ClustersArg& c
     for (const Candidate& one : block) taken[std::size_t(one.i)] = true;
   }
   for (std::int64_t i = 0; i < v.n; ++i) {
-    const double slope = v.gradient[i], a = v.alpha[i], u = v.upper[i];
-    chosen.gap += gap_term(a, slope, u);
-    const bool held = (a <= 0 && slope >= 0) || (a >= u && slope <= 0);
-    if (held || slope == 0) continue;
+    const double slope = v.violation(i);
+    chosen.gap += gap_term(v.alpha[i], v.gradient[i], v.upper[i], v.turn);
+    if (slope == 0) continue;
     chosen.violation = std::max(chosen.violation, std::abs(slope));
     if (!taken[std::size_t(i)]) violators[cluster(i)].push_back({score(i), i});
   }
@@ -82,7 +80,7 @@ inline Selection choose_working_sets(const VariablesArg& v, const ClustersArg& c
     const std::int64_t room = size - std::int64_t(block.size());
     if (both) {
       const auto middle = std::partition(others.begin(), others.end(), [&](const Candidate& one) {
-        return v.sign[one.i] * v.gradient[one.i] < 0;
+        return v.sign[one.i] * v.violation(one.i) < 0;
       });
       std::vector<Candidate> lowering(middle, others.end());
       others.erase(middle, others.end());
@@ -115,6 +113,27 @@ inline Selection select_working_sets(const VariablesArg& v, const ClustersArg& c
 
 inline std::int64_t padded_size(std::int64_t n) { return (n + 7) / 8 * 8; }
 
+// Variables of a block that are seen from their other side, in which they are not negative: those
+// below 0, and those at 0 that are nearer to going there, at the centre of the block's offsets if
+// they are `balanced`.
+inline std::vector<bool> turned(const VariablesArg& v, const std::int64_t* block, std::int64_t n,
+                                bool balanced) {
+  std::vector<bool> found(std::size_t(n), false);
+  if (!v.two_sided()) return found;
+  double shift = 0;
+  if (balanced) {
+    Band band;
+    for (std::int64_t k = 0; k < n; ++k) band.add(v, block[k]);
+    if (band.is_finite()) shift = band.middle();
+  }
+  for (std::int64_t k = 0; k < n; ++k) {
+    const std::int64_t i = block[k];
+    const double slope = v.gradient[i] + shift * v.sign[i];
+    found[std::size_t(k)] = v.alpha[i] < 0 || (v.alpha[i] == 0 && slope > 0.5 * v.turn);
+  }
+  return found;
+}
+
 // Minimises over a block of n variables: alpha changes, the gradient is left for the rows to be
 // added, and coef becomes sign times change, whose sum is 0 if `balanced`.  rows are the block's
 // kernel rows, q has room for Q of padded_size(n) variables.  A team gathers all of Q first.
@@ -128,14 +147,18 @@ double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops
   const std::int64_t size = padded_size(n);
   const auto room = std::size_t(size);
   std::vector<double> alpha(room, 0.0), gradient(room, 1.0), upper(room, 0.0), diagonal(room, 1.0);
-  std::vector<double> sign;
+  std::vector<double> sign, before;
+  const std::vector<bool> other_side = turned(v, block, n, balanced);
   const std::unique_ptr<bool[]> gathered(new bool[room]());
   for (std::int64_t k = 0; k < n; ++k) {
-    alpha[std::size_t(k)] = v.alpha[block[k]];
-    gradient[std::size_t(k)] = v.gradient[block[k]];
+    const bool turn = other_side[std::size_t(k)];
+    const double a = v.alpha[block[k]], g = v.gradient[block[k]], s = v.sign[block[k]];
+    alpha[std::size_t(k)] = turn ? -a : a;
+    gradient[std::size_t(k)] = turn ? v.turn - g : g;
     upper[std::size_t(k)] = v.upper[block[k]];
     diagonal[std::size_t(k)] = v.diagonal[block[k]];
-    sign.push_back(v.sign[block[k]]);
+    sign.push_back(turn ? -s : s);
+    before.push_back(gradient[std::size_t(k)]);
   }
   WorkingSetArg<T> w{};
   w.n = n;
@@ -162,10 +185,11 @@ double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops
   double gain = 0;
   for (std::int64_t k = 0; k < n; ++k) {
     const std::int64_t i = block[k];
-    const double moved = alpha[std::size_t(k)] - v.alpha[i];
-    gain -= 0.5 * moved * (v.gradient[i] + gradient[std::size_t(k)]);
+    const double found = alpha[std::size_t(k)], to = other_side[std::size_t(k)] ? -found : found;
+    const double moved = to - v.alpha[i], slopes = before[std::size_t(k)] + gradient[std::size_t(k)];
+    gain -= 0.5 * (other_side[std::size_t(k)] ? -moved : moved) * slopes;
     coef[k] = moved * v.sign[i];
-    v.alpha[i] = alpha[std::size_t(k)];
+    v.alpha[i] = to;
   }
   return gain;
 }

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from widemargin import papers
-    from widemargin.additive import AdditiveMap, AdditiveSVC, BlockStore, PowerMean
+    from widemargin.additive import AdditiveMap, AdditiveSVC, AdditiveSVR, BlockStore, PowerMean
     from widemargin.auto import AutoSVC
+    from widemargin.calibration import CalibratedSVC
     from widemargin.data import read, stream
-    from widemargin.kernel import KernelSVC
+    from widemargin.kernel import KernelSVC, KernelSVR
     from widemargin.model_report import write_report
     from widemargin.pairs import missed_pairs
     from widemargin.persistence import load, save
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
 _HOMES = {
     "AdditiveMap": "widemargin.additive",
     "AdditiveSVC": "widemargin.additive",
+    "AdditiveSVR": "widemargin.additive",
     "AutoSVC": "widemargin.auto",
     "BlockStore": "widemargin.additive",
+    "CalibratedSVC": "widemargin.calibration",
     "KernelSVC": "widemargin.kernel",
+    "KernelSVR": "widemargin.kernel",
     "PowerMean": "widemargin.additive",
     "TableEncoder": "widemargin.table_encoder",
     "explain": "widemargin.terms",
@@ -41,9 +45,12 @@ __version__ = version("widemargin")
 __all__ = [
     "AdditiveMap",
     "AdditiveSVC",
+    "AdditiveSVR",
     "AutoSVC",
     "BlockStore",
+    "CalibratedSVC",
     "KernelSVC",
+    "KernelSVR",
     "PowerMean",
     "TableEncoder",
     "__version__",
@@ -62,9 +69,9 @@ def __getattr__(name: str):
     if name not in _HOMES:
         raise AttributeError(f"module 'widemargin' has no attribute {name!r}")
     home = import_module(_HOMES[name])
-    found = home if _HOMES[name].endswith(f".{name}") else getattr(home, name)
-    globals()[name] = found
-    return found
+    value = home if _HOMES[name].endswith(f".{name}") else getattr(home, name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

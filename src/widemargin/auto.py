@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -17,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from widemargin.additive.frames import FROM_DTYPE, is_frame, read_training
-from widemargin.calibration import calibrated, out_of_fold
+from widemargin.calibration import CalibratedSVC
 from widemargin.candidates import MACHINES
 from widemargin.classifier import check_one_kind
 from widemargin.errors import (
@@ -81,9 +80,9 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Its settings.
     best_score_ : float
         Its mean score over the folds.
-    calibrated_estimator_ : CalibratedClassifierCV
-        ``best_estimator_`` with curves from decision values to probabilities, fitted to decision
-        values out of fold of at most 5,000 rows.  Not if a class has a single row.
+    calibrated_estimator_ : CalibratedSVC
+        ``best_estimator_`` with probabilities, fitted out of fold to at most 5,000 rows.  Not if a
+        class has a single row.
     trials_ : list of dict
         What was tried: settings, C, score, standard_error, seconds (of all C of a candidate), rows
         and folds; the choice first.  ``pandas.DataFrame(trials_)`` is a table.
@@ -130,7 +129,7 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     (5, 3)
     """
 
-    calibrated_estimator_: CalibratedClassifierCV
+    calibrated_estimator_: CalibratedSVC
 
     def __init__(
         self,
@@ -323,39 +322,34 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return behind_scaler(scaler, machine)
 
     def _calibrate(self, search: Search) -> None:
-        """Fit probabilities to decision values out of fold; tell of classes that are lost there."""
+        """Fit probabilities to some of the rows, out of fold; tell of classes never predicted."""
         if hasattr(self, "calibrated_estimator_"):
             del self.calibrated_estimator_
         best = self.ranking_[0]
         seconds = max(CALIBRATION_SHARE * search.seconds, search.clock.left) / 5
-        sample = search.sample.drawn(
-            search.rows_within(seconds, best, CALIBRATION_ROWS), search.seed
-        )
-        X, y, _ = sample
+        most = search.rows_within(seconds, best, CALIBRATION_ROWS)
+        X, y, weight = search.sample.drawn(most, search.seed)
+        self._warn_of_lost_classes(X)
         scaler, machine = best.candidate.unfitted(best.C)
         machine.set_callbacks(Deadline(max(search.clock.left, _LAST_SHARE * search.seconds)))
-        weights = sample.weights()
+        unfitted = CalibratedSVC(behind_scaler(scaler, machine), random_state=search.seed)
         try:
             with _without(UserWarning):  # the fit on all rows has warned
-                found = out_of_fold(behind_scaler(scaler, machine), X, y, search.seed, **weights)
+                found = unfitted.calibrate(self.best_estimator_, X, y, weight)
         except ValueError as error:
             self._why_uncalibrated = str(error)
             return
-        self._warn_of_lost_classes(found)
-        weight = weights.get("sample_weight")
-        self.calibrated_estimator_ = calibrated(
-            self.best_estimator_, found, y, sample_weight=weight
-        )
+        machine.set_callbacks()
+        self.calibrated_estimator_ = found
 
     # ------------------------------------------------------------------ what the choice is worth
 
-    def _warn_of_lost_classes(self, decisions: np.ndarray) -> None:
-        several = decisions.ndim > 1
-        found = np.unique(decisions.argmax(axis=1) if several else (decisions > 0).astype(int))
-        lost = [repr(label) for label in np.delete(self.classes_, found).tolist()]
+    def _warn_of_lost_classes(self, X) -> None:
+        predicted = {*self.best_estimator_.predict(X).tolist()}
+        lost = [repr(label) for label in self.classes_.tolist() if label not in predicted]
         if lost:
             warn_user(
-                f"Never predicted for rows out of fold: class {listed(lost, 5)}. If these rows "
+                f"Never predicted for training rows: class {listed(lost, 5)}. If these rows "
                 'matter, use scoring="balanced_accuracy" or class_weight="balanced".',
                 LostClassWarning,
             )

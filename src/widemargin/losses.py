@@ -1,16 +1,23 @@
-"""The losses, their duals and certificates, in signed coefficients b_i = y_i a_i.
+"""The losses, their duals and certificates, in signed coefficients b_i.
 
-With targets t_i (+1 or -1; 0 if the sample takes no part) every binary problem is
+A loss of a margin has targets t_i that are +1 or -1 (0 if the sample takes no part).  Every binary
+problem is
 
     min_w  1/2 |w|^2 + sum_i C_i loss(t_i g(x_i)),      g(x) = w . phi(x)
     min_b  1/2 b'Kb - t'b + 1/2 sum_i rho_i b_i^2,      l_i <= b_i <= u_i
 
-and w = sum_i b_i phi(x_i).  The core has the same losses (cpp/additive/losses.hpp);
-tests/test_losses.py compares the two.  A new loss needs a class here and a case there.
+and w = sum_i b_i phi(x_i).  A loss of a tube has targets that are any numbers, and loses what
+|t - g| exceeds its half width epsilon by:
+
+    min_w  1/2 |w|^2 + sum_i C_i loss(|t_i - g(x_i)|)
+    min_b  1/2 b'Kb - t'b + epsilon sum_i |b_i| + 1/2 sum_i rho_i b_i^2,      -u_i <= b_i <= u_i
+
+The core has the same losses (cpp/additive/losses.hpp); tests/test_losses.py compares the two.  A
+new loss needs a class here and a case there.
 
 At a feasible b with w = sum_i b_i phi(x_i) one has |w|^2 = sum_i b_i g_i, so the gap of the two is
 
-    P(w) - D(b) = sum_i [ C_i loss(t_i g_i) + rho_i b_i^2 / 2 - b_i (t_i - g_i) ],
+    P(w) - D(b) = sum_i [ C_i loss + epsilon |b_i| + rho_i b_i^2 / 2 - b_i (t_i - g_i) ],
 
 where no term is negative (the core adds them in forms without cancellation).  The gap bounds the
 distance of either objective to the optimum.  It needs a symmetric kernel: the published polynomial
@@ -28,14 +35,19 @@ from widemargin import _core
 
 
 class Loss(ABC):
-    """A loss of the margin: its value, its gap, and its bounds and curvature in the dual."""
+    """A loss, of a margin unless it is a `Tube`: value, gap, bounds and curvature in the dual."""
 
     name: str
+    by_row = False  # whether every row has targets of its own, rather than those of its class
 
     @property
     def core(self) -> _core.Loss:
         """Return the same loss in the compiled core."""
-        return _core.Loss(self.name)
+        return _core.Loss(self.name, None)
+
+    def of_outputs(self, outputs: slice) -> Loss:
+        """Return the loss of some outputs."""
+        return self
 
     @abstractmethod
     def ridge(self, c):
@@ -47,7 +59,7 @@ class Loss(ABC):
 
     @abstractmethod
     def _of_slack(self, slack, c):
-        """Return C loss of a sample that misses its margin by ``slack``."""
+        """Return C loss of a sample that misses its margin, or the tube, by ``slack``."""
 
     def bounds(self, target, c) -> tuple[np.ndarray, np.ndarray]:
         """Return l and u: coefficients have the target's sign, and are 0 for target 0."""
@@ -95,7 +107,50 @@ class SquaredHinge(Loss):
         return c * slack**2
 
 
+class Tube(Loss):
+    """A loss of what |t - g| exceeds epsilon by; each output has its own epsilon."""
+
+    by_row = True
+
+    def __init__(self, epsilon):
+        self.epsilon = np.array(epsilon, dtype=np.float64, ndmin=1)
+
+    @property
+    def core(self) -> _core.Loss:
+        return _core.Loss(self.name, self.epsilon)
+
+    def of_outputs(self, outputs: slice) -> Tube:
+        return type(self)(self.epsilon[outputs])
+
+    def bounds(self, target, c) -> tuple[np.ndarray, np.ndarray]:
+        largest = np.broadcast_to(self.largest(c), np.shape(target))
+        return -largest, largest
+
+    def value(self, target, decision, c) -> np.ndarray:
+        """Return C loss(|t - g|)."""
+        return self._of_slack(np.maximum(np.abs(target - decision) - self.epsilon, 0.0), c)
+
+    def gap(self, target, decision, coef, c) -> np.ndarray:
+        """Return a sample's part of the gap."""
+        return super().gap(target, decision, coef, c) + self.epsilon * np.abs(coef)
+
+
+class EpsilonInsensitive(Tube, Hinge):
+    """max(0, |t - g| - epsilon)."""
+
+    name = "epsilon_insensitive"
+
+
+class SquaredEpsilonInsensitive(Tube, SquaredHinge):
+    """max(0, |t - g| - epsilon)^2."""
+
+    name = "squared_epsilon_insensitive"
+
+
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (SquaredHinge(), Hinge())}
+TUBES: dict[str, type[Tube]] = {
+    tube.name: tube for tube in (SquaredEpsilonInsensitive, EpsilonInsensitive)
+}
 
 
 N_SUMS = 5

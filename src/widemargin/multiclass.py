@@ -1,8 +1,9 @@
-"""Map classes to outputs, and outputs back to scores of classes.
+"""Map targets to outputs, and outputs back to scores of classes or to numbers.
 
 A machine learns outputs, each a two-class problem.  A `Coding` gives every class its target in each
 output, +1, -1, or 0 if the class does not take part (Allwein, Schapire and Singer 2000), and turns
-decision values of outputs back into scores of classes.
+decision values of outputs back into scores of classes.  Targets that are numbers are outputs
+themselves (`Numbers`).
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class Coding:
 
     multi_class: str
     n_classes: int
+
+    objective_unit = np.ones(1)
 
     @cached_property
     def targets(self) -> np.ndarray:
@@ -110,6 +113,10 @@ class Coding:
         scores = self.scores(outputs)
         return scores[..., number] if self.n_classes > 2 else scores * (1 if number == 1 else -1)
 
+    def in_their_unit(self, weights: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """Return the intercepts: outputs of classes have no unit."""
+        return intercept
+
     def classes(self, scores: np.ndarray) -> np.ndarray:
         """Return the index of the class with the highest score."""
         return (scores > 0).astype(np.intp) if self.n_classes == 2 else scores.argmax(axis=1)
@@ -167,10 +174,8 @@ def _voted(pairs: np.ndarray, for_first: np.ndarray, n_classes: int) -> np.ndarr
     sums, end = np.zeros_like(votes), 0
     for first in range(n_classes - 1):
         begin, end = end, end + n_classes - 1 - first
-        against, against_first = (
-            pairs[:, begin:end],
-            for_first[:, begin:end],
-        )  # votes for the later class
+        # Votes for the later class.
+        against, against_first = pairs[:, begin:end], for_first[:, begin:end]
         votes[:, first] += (end - begin) - (against_first > 0).sum(axis=1)
         votes[:, first + 1 :] += against > 0
         sums[:, first] -= against_first.sum(axis=1)
@@ -190,12 +195,99 @@ def _sides(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """Outputs that are numbers: what a `Coding` is to classes.
+
+    A machine learns targets that are centred and divided by a scale, for each output.
+
+    Examples
+    --------
+    >>> coding = Numbers(np.array([20.0]), np.array([4.0]))
+    >>> coding.scores(np.array([[19.5], [21.0]]))
+    array([19.5, 21. ])
+    """
+
+    centre: np.ndarray
+    scale: np.ndarray
+    several: bool = False  # whether y had a column per output
+
+    multi_class = "numbers"
+    n_classes = 1
+    votes = False
+    scored = slice(None)
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.centre)
+
+    @property
+    def objective_unit(self) -> np.ndarray:
+        """What the targets' unit multiplies objectives by, which are of scaled targets."""
+        return self.scale**2
+
+    @property
+    def readout(self) -> np.ndarray:
+        return np.eye(self.n_outputs)
+
+    def scores(self, outputs: np.ndarray) -> np.ndarray:
+        """Turn outputs on the last axis into what ``predict`` returns."""
+        return outputs if self.several else outputs[..., 0]
+
+    def score_of(self, outputs: np.ndarray, number: int) -> np.ndarray:
+        return outputs[..., number]
+
+    def in_their_unit(self, weights: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """Change weights, in blocks of lanes, to the targets' unit; return intercepts in it."""
+        scale = np.ones(len(weights) * weights.shape[-1])
+        scale[: self.n_outputs] = self.scale
+        shape = (len(weights), *(1,) * (weights.ndim - 2), weights.shape[-1])
+        weights *= scale.reshape(shape).astype(weights.dtype)
+        return self.centre + self.scale * intercept
+
+
+@dataclass(frozen=True)
 class Targets:
     """Rows that take part in a fit, with weights and targets."""
 
     X: Any
     weight: np.ndarray  # positive
     present: np.ndarray  # indices of the rows in X
-    label: np.ndarray  # row of ``coding.targets`` for each row
-    coding: Coding
+    label: np.ndarray  # row of ``coding.targets`` for each row; 0 where targets are numbers
+    coding: Any  # Coding or Numbers
     fitted: dict[str, Any]  # attributes for the estimator, such as ``classes_``
+    value: np.ndarray | None = None  # numbers, as `Numbers` scales them, (n_rows, n_outputs)
+
+    @property
+    def by_output(self) -> np.ndarray:
+        """Targets of every class, or of every row if they are numbers, (n, n_outputs)."""
+        return self.coding.targets if self.value is None else self.value
+
+    @property
+    def place(self) -> np.ndarray:
+        """Row of ``by_output`` for each row."""
+        own = self.value is not None
+        return np.arange(len(self.label), dtype=np.int32) if own else self.label
+
+    @property
+    def unit(self) -> float:
+        """What C is divided by, at least: the scale of numbers, 1 for classes."""
+        return 1.0 if self.value is None else float(self.coding.scale.min())
+
+
+def plain_labels(classes: np.ndarray) -> np.ndarray:
+    """Convert labels to int64 or str; integral floats and booleans become numbers.
+
+    >>> plain_labels(np.array([-1.0, 1.0]))
+    array([-1,  1])
+    """
+    if all(isinstance(label, str) for label in classes):
+        return classes.astype(str)
+    if classes.dtype.kind in "biuf":
+        with np.errstate(invalid="ignore"):  # too large values become unequal
+            whole = classes.astype(np.int64)
+        if np.array_equal(whole, classes):
+            return whole
+    raise ValueError(
+        f"The labels {classes.tolist()!r} are neither whole numbers (of 64 bits) nor text. Fit "
+        "with labels that are, for example from sklearn.preprocessing.LabelEncoder."
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,9 +59,8 @@ def check_number(
 ) -> None:
     """Raise unless ``value`` is a number with low <= value <= high and value > above."""
     plain = type(value) is int or (type(value) is float and not integer)
-    kind = (
-        numbers.Integral if integer else numbers.Real
-    )  # isinstance of ABCs is slow, so only for other types
+    # `isinstance` of these classes is slow, so it is only for other types.
+    kind = numbers.Integral if integer else numbers.Real
     if not plain and (not isinstance(value, kind) or isinstance(value, (bool, np.bool_))):
         wanted = "an integer" if integer else "a number"
         raise TypeError(f"{name} must be {wanted}, got {value!r}.")
@@ -124,14 +124,17 @@ def check_X(estimator, X, *, reset: bool):
 
 
 def check_X_y(estimator, X, y):
-    """Check training data like `check_X`."""
-    given = y
-    if _is_plain(estimator, X) and _is_plain_y(y, X):
+    """Check training data like `check_X`; y of a regressor is one column of numbers or several."""
+    given, options, kinds = y, _options(estimator), "biuU"  # that can only be classes
+    if hasattr(estimator, "_check_numbers") and y is not None:
+        y, kinds = estimator._check_numbers(y), "f"
+        options["multi_output"] = True
+    if _is_plain(estimator, X) and _is_plain_y(y, X, kinds):
         estimator.n_features_in_ = X.shape[1]
     else:
         check_sparse(X)
         with naming_columns(X):
-            X, y = validate_data(estimator, X, y, **_options(estimator))
+            X, y = validate_data(estimator, X, y, **options)
             _check_numbers(X)
     check_finite(estimator, X)
     _remember_label(estimator, given)
@@ -153,9 +156,9 @@ def _is_plain(estimator, X, n_features: int | None = None) -> bool:
     )
 
 
-def _is_plain_y(y, X: np.ndarray) -> bool:
-    """Whether y is an array of labels that can only be classes."""
-    return type(y) is np.ndarray and y.shape == X.shape[:1] and y.dtype.kind in "biuU"
+def _is_plain_y(y, X: np.ndarray, kinds: str) -> bool:
+    """Whether y is an array of targets of these kinds."""
+    return type(y) is np.ndarray and y.shape == X.shape[:1] and y.dtype.kind in kinds
 
 
 def _remember_label(estimator, y) -> None:
@@ -307,8 +310,8 @@ def _weights_by_name(class_weight: dict, classes: np.ndarray) -> np.ndarray:
     return np.array([class_weight.get(c, 1.0) for c in labels], dtype=np.float64)
 
 
-def check_unscaled(estimator, X, way_out: str) -> None:
-    """Warn if one feature's range dominates distances."""
+def check_unscaled(estimator, X, way_out: Callable[[Any], str]) -> None:
+    """Warn if one feature's range dominates distances; ``way_out(X)`` says how to scale."""
     if X.shape[1] < 2:
         return
     low, high = column_ranges(X)
@@ -327,7 +330,7 @@ def check_unscaled(estimator, X, way_out: str) -> None:
         low=low[widest],
         high=high[widest],
         ratio=UNSCALED_RATIO,
-        way_out=way_out,
+        way_out=way_out(X),
     )
     warn_user(message, UnscaledWarning)
 

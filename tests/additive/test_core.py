@@ -30,7 +30,7 @@ def shared_call(dtype=np.float64, lanes=LANES, n_labels=3):
     tables = _core.Tables(table(dtype), table(dtype), None, lanes)
     ones = np.ones(N_ROWS, dtype)
     return {"rows": rows()[1], "tables": tables, "label": label, "c": ones, "diagonal": ones,
-            "bias_value": 0.5, "loss": _core.Loss("hinge")}  # fmt: skip
+            "bias_value": 0.5, "loss": _core.Loss("hinge", None)}  # fmt: skip
 
 
 def box_call(dtype=np.float64, lanes=LANES):
@@ -168,7 +168,7 @@ def test_a_start_adds_rows_whatever_the_rank(rank, dtype):
     codes, t, ones = codes.astype(np.uint8), table(dtype, rank), np.ones(n, dtype)
     shared = _core.SharedProblem(
         _core.Rows(codes, None, None, d, N_CODES), _core.Tables(t, t, None, LANES),
-        np.zeros(n, np.int32), ones, ones, 0.5, _core.Loss("hinge"),
+        np.zeros(n, np.int32), ones, ones, 0.5, _core.Loss("hinge", None),
     )  # fmt: skip
     coef = rng.normal(size=(n, LANES)).astype(dtype)
     coef[rng.random(n) < 0.3] = 0

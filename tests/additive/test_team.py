@@ -186,7 +186,7 @@ def box(n_threads, dtype=np.uint8, n_features=400, n_rows=2000, rank=4):
     c, diagonal = np.full((2, n_rows), [[0.01], [n_features * rank]], np.float32)
     shared = _core.SharedProblem(
         _core.Rows(codes, None, None, n_features, 9), _core.Tables(table, table, None, 16),
-        label, c, diagonal, 1.0, _core.Loss("hinge"),
+        label, c, diagonal, 1.0, _core.Loss("hinge", None),
     )  # fmt: skip
     targets = np.zeros((3, 16), np.float32)
     targets[:, :3] = 2 * np.eye(3) - 1

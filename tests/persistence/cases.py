@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from widemargin import AdditiveSVC, KernelSVC, PowerMean, TableEncoder, papers
+from widemargin import AdditiveSVC, KernelSVC, KernelSVR, PowerMean, TableEncoder, papers
 
 NAMES = ["petal length", "petal width", "größe", "sepal"]
 
@@ -196,6 +196,24 @@ ADDITIVE: dict[str, Callable[[], Case]] = {
     "balanced": lambda: _additive(class_weight="balanced", random_state=np.int64(7)),
 }  # fmt: skip
 
+
+def _numbers(*arguments, X=None, several=False, **parameters) -> Case:
+    X = rows() if X is None else X
+    y = np.asarray(X @ np.arange(1.0, X.shape[1] + 1)).ravel()
+    parameters = {"random_state": 0, "gamma": 1.5, "sample_size": 20, "branching": 2, **parameters}
+    kernel = arguments[0] if arguments and callable(arguments[0]) else None
+    y = np.column_stack([y, -100 * y**2]) if several else y
+    return Case(KernelSVR(*arguments, **parameters), X, y, kernel)
+
+
+REGRESSION: dict[str, Callable[[], Case]] = {
+    "numbers": _numbers,
+    "numbers of several outputs": lambda: _numbers("poly", degree=2, several=True),
+    "numbers, linear": lambda: _numbers("linear", X=mostly_zero()),
+    "numbers, early": lambda: _numbers(early=1, epsilon=0.01, C=10.0),
+    "numbers, a function": lambda: _numbers(matrix_kernel, fit_intercept=False),
+}
+
 KERNEL: dict[str, Callable[[], Case]] = {
     "rbf": lambda: _kernel(),
     "poly": lambda: _kernel("poly", degree=2, coef0=1.0),
@@ -312,7 +330,7 @@ SCALERS = {
     "StandardScaler, copying nothing": lambda: StandardScaler(copy=False, with_std=False),
 }
 
-CASES = {**ADDITIVE, **KERNEL, **PIPELINES, **COLUMNS}
+CASES = {**ADDITIVE, **KERNEL, **REGRESSION, **PIPELINES, **COLUMNS}
 
 
 @cache

@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from widemargin import AdditiveSVC, KernelSVC, load, papers, save
+from widemargin import AdditiveSVC, KernelSVC, KernelSVR, load, papers, save
 from widemargin.persistence.container import write_sealed
 
 from .cases import PLAIN, Case, classes, encoded, mostly_zero, rows, table
@@ -72,6 +72,7 @@ DAMAGED: dict[str, Callable[[], Case]] = {
     "precomputed": lambda: _tiny(
         KernelSVC("precomputed", max_iter=3, **PLAIN, early=1, branching=2), rbf_kernel(_TINY_X)
     ),
+    "numbers": lambda: Case(KernelSVR(max_iter=3), _TINY_X, _TINY_X[:, 0]),
     "pipeline": lambda: _tiny(make_pipeline(MinMaxScaler(clip=True), KernelSVC(max_iter=3))),
     "columns": lambda: Case(
         AdditiveSVC("chi2", missing="learn", categorical_features=[0], **_TINY),
@@ -109,10 +110,10 @@ def outcome(path, content: bytes, X, *, finite: bool = False):
         return _about(error, path)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # numbers of a damaged file overflow
-        if not hasattr(model, "decision_function"):
+        if not hasattr(model, "predict"):
             return model.transform(X)
         try:
-            scores = model.decision_function(X)
+            scores = getattr(model, "decision_function", model.predict)(X)
         except ValueError as error:
             # Of a given kernel only the header says how many rows it was trained on; and a name
             # that is a name may be any.
@@ -121,7 +122,9 @@ def outcome(path, content: bytes, X, *, finite: bool = False):
             )
             assert told or not finite, "the numbers of the model were not touched"
             return error
-    n_classes = len(model.classes_)
+    if not hasattr(model, "classes_"):  # one column of numbers or a flat array
+        scores = scores.ravel()
+    n_classes = len(getattr(model, "classes_", "12"))
     assert scores.shape == ((len(_dense(X)),) if n_classes == 2 else (len(_dense(X)), n_classes))
     if finite:
         assert np.all(np.isfinite(scores))

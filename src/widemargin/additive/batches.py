@@ -1,4 +1,4 @@
-"""Solve the classes of a fit in independent batches of 16.
+"""Solve the outputs of a fit in independent batches of 16.
 
 A batch takes data and returns arrays.  A thread writes its weights in place; another process sends
 them back.
@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from widemargin.additive.problem import (
     LANES,
     BoxProblem,
+    DualProblem,
     SharedProblem,
     SimplexProblem,
     aligned,
@@ -24,16 +26,15 @@ from widemargin.additive.solver import Outcome, Stopping, measured_sums, minimis
 from widemargin.engine import Control, Threads, run_tasks
 from widemargin.losses import Certificate
 from widemargin.machine import FitRecord
-from widemargin.multiclass import Coding
 from widemargin.progress import continued
 
 FLOAT32_TOL = 1e-4
 """Relative gaps below this are certified in double precision."""
 
 
-def precision(tol: float, c: np.ndarray, diagonal: np.ndarray) -> type:
+def precision(tol: float, c: np.ndarray, diagonal: np.ndarray, unit: np.ndarray) -> type:
     """Return double for tight tolerances and for numbers outside float32's range."""
-    sizes = np.concatenate([c, diagonal[diagonal > 0]])
+    sizes = np.concatenate([c, diagonal[diagonal > 0], unit])
     moderate = sizes.min() > 1e-20 and sizes.max() < 1e20
     return np.float32 if tol >= FLOAT32_TOL and moderate else np.float64
 
@@ -65,7 +66,7 @@ class BatchTask:
     number: int
     blocks: slice  # of the model's weights
     shared: SharedProblem
-    targets: np.ndarray  # (n_classes, outputs of the batch)
+    targets: np.ndarray  # of each class, or of each row, (n, outputs of the batch)
     start: np.ndarray | None  # initial dual variables
     seed: np.random.SeedSequence
     stopping: Stopping
@@ -75,9 +76,27 @@ class BatchTask:
         assert self.shared.exact is not None
         return replace(self, shared=self.shared.exact)
 
-    def problem(self, weights: np.ndarray) -> BoxProblem | SimplexProblem:
+    def of_rows(self, rows: slice, shared: SharedProblem) -> BatchTask:
+        """Return the task of some rows, which share this; their own targets go with them."""
+        if not shared.loss.by_row:
+            return replace(self, shared=shared)
+        shared = replace(shared, label=shared.label - np.int32(rows.start))
+        return replace(self, shared=shared, targets=self.targets[rows])
+
+    def problem(self, weights: np.ndarray) -> DualProblem:
         kind = SimplexProblem if self.shared.layout.simplex else BoxProblem
         return kind(self.shared, self.targets, weights, self.n_threads)
+
+    def model_weights(self, problem: DualProblem) -> np.ndarray:
+        """Return a copy of the weights of a model at the problem's variables."""
+        weights = problem.weights
+        if self.shared.of_features is not None:
+            exact = self.in_double()
+            on_features = exact.problem(exact.shared.tables.weights(self.targets.shape[1]))
+            on_features.start(problem.coef, Control())
+            weights = on_features.weights
+        weights = weights.reshape(-1, *self.shared.model_tables.block_shape)
+        return weights.astype(self.shared.layout.dtype)
 
 
 @dataclass(frozen=True)
@@ -92,14 +111,13 @@ class BatchSolution:
 
 def make_batches(
     shared: SharedProblem,
-    coding: Coding,
+    targets: np.ndarray,
     *,
     start: np.ndarray | None,
     seed: int,
     stopping: Stopping,
 ) -> list[BatchTask]:
     """Return a task per 16 outputs, or a single task if all classes are trained together."""
-    targets = coding.targets
     n = targets.shape[1]
     size = n if shared.layout.simplex else LANES
     outputs = [slice(k, min(k + size, n)) for k in range(0, n, size)]
@@ -109,13 +127,13 @@ def make_batches(
         BatchTask(
             number=k,
             blocks=slice(n_blocks) if shared.layout.simplex else slice(k, k + 1),
-            shared=shared,
-            targets=targets[:, mine],
-            start=None if start is None else start[:, mine],
+            shared=shared.of_outputs(columns),
+            targets=targets[:, columns],
+            start=None if start is None else start[:, columns],
             seed=seeds[k],
             stopping=stopping,
         )
-        for k, mine in enumerate(outputs)
+        for k, columns in enumerate(outputs)
     ]
 
 
@@ -123,9 +141,12 @@ def solve_batch(
     task: BatchTask, control: Control, weights: np.ndarray | None = None
 ) -> BatchSolution:
     """Solve the task, writing to ``weights`` (zeros) if given."""
+    n_outputs = task.targets.shape[1]
     if weights is None:
-        weights = task.shared.tables.weights(task.targets.shape[1])
-    problem, rng = task.problem(weights), np.random.default_rng(task.seed)
+        weights = task.shared.model_tables.weights(n_outputs)
+    on_matrix = task.shared.of_features is not None
+    swept = task.shared.tables.weights(n_outputs) if on_matrix else weights
+    problem, rng = task.problem(swept), np.random.default_rng(task.seed)
     if task.start is not None:
         problem.start(task.start, control)
     if not task.shared.symmetric:  # no objective, so no certificate
@@ -147,53 +168,53 @@ class Judge:
     model.  Variables are converted to double a few rows at a time, to save memory.
     """
 
-    def __init__(self, exact: BatchTask, found: BoxProblem | SimplexProblem, control: Control):
-        self._exact, self._found, self._control = exact, found, control
+    def __init__(self, exact: BatchTask, single: DualProblem, control: Control):
+        self._exact, self._single, self._control = exact, single, control
         self.weights = exact.shared.tables.weights(exact.targets.shape[1])
-        self.bias = aligned(found.bias.shape, np.float64)
+        self.bias = aligned(single.bias.shape, np.float64)
 
     def __call__(self) -> Certificate:
         self.weights[...], self.bias[...] = 0, 0
         for rows, problem in self._slices():
-            problem.start(self._found.coef[rows], self._control)
+            problem.start(self._single.coef[rows], self._control)
         sums = measured_sums(self._placed_slices(), self._control)
-        return Certificate.from_account(sums, self._found.n_problems)
+        return Certificate.from_account(sums, self._single.n_problems)
 
-    def problem(self) -> BoxProblem | SimplexProblem:
+    def problem(self) -> DualProblem:
         """Return the double problem of all rows, at the last measurement."""
-        problem = self._of(self._exact.shared)
-        problem.assign(self._found.coef)
+        problem = self._of(self._exact)
+        problem.assign(self._single.coef)
         return problem
 
-    def _of(self, shared: SharedProblem) -> BoxProblem | SimplexProblem:
-        problem = replace(self._exact, shared=shared).problem(self.weights)
+    def _of(self, task: BatchTask) -> DualProblem:
+        problem = task.problem(self.weights)
         problem.bias = self.bias
         return problem
 
-    def _slices(self) -> Iterator[tuple[slice, BoxProblem | SimplexProblem]]:
+    def _slices(self) -> Iterator[tuple[slice, DualProblem]]:
         for rows, shared in self._exact.shared.slices():
-            yield rows, self._of(shared)
+            yield rows, self._of(self._exact.of_rows(rows, shared))
 
-    def _placed_slices(self) -> Iterator[BoxProblem | SimplexProblem]:
+    def _placed_slices(self) -> Iterator[DualProblem]:
         for rows, problem in self._slices():
-            problem.assign(self._found.coef[rows])
+            problem.assign(self._single.coef[rows])
             yield problem
 
 
 def _go_on(
-    found: Outcome,
-    exact: BoxProblem | SimplexProblem,
+    outcome: Outcome,
+    exact: DualProblem,
     stopping: Stopping,
     rng: np.random.Generator,
     control: Control,
 ) -> Outcome:
     """Continue in double precision, because single precision hid a gap."""
-    left = stopping.max_iter - found.n_iter
+    left = stopping.max_iter - outcome.n_iter
     if left <= 0:
-        return found
+        return outcome
     again = minimise(exact, replace(stopping, max_iter=left), rng, control)
-    history = found.history + continued(found.history, again.history)
-    return replace(again, n_iter=found.n_iter + again.n_iter, history=history)
+    history = outcome.history + continued(outcome.history, again.history)
+    return replace(again, n_iter=outcome.n_iter + again.n_iter, history=history)
 
 
 def solve_batches(
@@ -214,18 +235,20 @@ def solve_batches(
     return solutions
 
 
-def fit_record(solutions: list[BatchSolution], shared: SharedProblem, seconds: float) -> FitRecord:
-    """Summarise the batches: the worst gap, and the sum of the objectives."""
+def fit_record(
+    solutions: list[BatchSolution], shared: SharedProblem, seconds: float, unit: Any = 1.0
+) -> FitRecord:
+    """Summarise the batches: the worst gap, and the sum of the objectives, each in its unit."""
     outcomes = [solution.outcome for solution in solutions]
     certificates = [outcome.certificate for outcome in outcomes]
     gap = max(float(c.relative_gap.max()) for c in certificates)
-    objective = sum(float(c.primal.sum()) for c in certificates)
+    objectives = np.concatenate([c.primal for c in certificates])
     return FitRecord(
         n_rows=shared.codes.n_rows,
         seconds=seconds,
         n_iter=max(outcome.n_iter for outcome in outcomes),
         gap=gap if shared.symmetric else float("nan"),
-        objective=objective if shared.symmetric else float("nan"),
+        objective=float((unit * objectives).sum()) if shared.symmetric else float("nan"),
         violation=max(float(c.violation.max()) for c in certificates),
         history=[outcome.history for outcome in outcomes],
     )

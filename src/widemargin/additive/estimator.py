@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
 from widemargin.additive.explanation import ExplanationMixin
-from widemargin.additive.frames import check_chosen
 from widemargin.additive.machine import AdditiveMachine
-from widemargin.additive.store import BlockStore
 from widemargin.classifier import MarginClassifier
-from widemargin.errors import ParameterError
-from widemargin.losses import LOSSES
-from widemargin.validation import (
-    check_bool,
-    check_choice,
-    check_max_seconds,
-    check_n_jobs,
-    check_number,
-)
-
-MISSING = ("error", "learn")
+from widemargin.losses import LOSSES, Loss
+from widemargin.validation import check_choice
 
 
 class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
@@ -131,13 +117,13 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         The arrays that prediction uses.
     columns_ : Columns
         Columns with categories or missing values, and their features in the model.
-    feature_importances_ : ndarray of shape (n_features_in_,)
-        The mean of |contribution| of each feature over the training data.
+    feature_importances_ : ndarray of shape (n_features,)
+        Mean absolute contribution of each feature over the training data.
     history_ : list of list of dict
         Per batch of classes, one record per sweep: ``active`` samples in it, those visited
         ``again`` after it, and the seconds since the first began.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         If X was a data frame, or the command line's table.
     label_name_ : str
         If y was a named series, or a column of such a table.
@@ -220,31 +206,13 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.missing == "learn"
-        tags.input_tags.positive_only = self.scaling in ("global", None)
-        return tags
-
     def _check_params(self) -> None:
-        self._settings().check()
-        check_number("C", self.C, above=0)
-        if not np.isfinite(self.C):
-            raise ParameterError("C", self.C, "must be finite.")
-        check_choice("missing", self.missing, MISSING)
-        check_chosen("categorical_features", self.categorical_features)
+        super()._check_params()
         check_choice("loss", self.loss, tuple(LOSSES))
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
-        check_choice("C_unit", self.C_unit, ("diagonal", "raw"))
-        check_number("tol", self.tol, above=0)
-        check_number("max_iter", self.max_iter, low=1, integer=True)
-        check_max_seconds(self.max_seconds)
-        check_bool("fit_intercept", self.fit_intercept)
-        check_bool("warm_start", self.warm_start)
-        check_n_jobs(self.n_jobs)
-        if not isinstance(self.verbose, bool):
-            check_number("verbose", self.verbose, low=0)
+
+    def _loss(self, targets) -> Loss:
+        return LOSSES[self.loss]
 
     def decision_function(self, X):
         """Signed distances to the decision surface, up to the norm of the weights.
@@ -260,14 +228,5 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             One column for two classes, positive for ``classes_[1]``.
         """
-        check_is_fitted(self, "model_")
-        if isinstance(X, BlockStore):
-            if X.columns != self.columns_:
-                raise ValueError(
-                    "The store has other categories, or missing values in other columns, than the "
-                    "data of the model. Predict the data that the store was built from."
-                )
-            outputs = self.model_.decision_of_codes(X.codes, X.encoder, self.n_jobs)
-            return self.coding_.scores(outputs)
-        values, marks = self._parts(X)
-        return self.coding_.scores(self.model_.decision(values, self.n_jobs, marks))
+        outputs = self._outputs(X)
+        return self.coding_.scores(outputs)

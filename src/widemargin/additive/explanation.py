@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +16,6 @@ from widemargin.additive.frames import read_new
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.source import Values
 from widemargin.additive.tables import ApproximationError, compare
-from widemargin.multiclass import Coding
 from widemargin.validation import check_number, column_name
 
 
@@ -38,10 +38,9 @@ def shape_errors(
 
 
 class ExplanationMixin:
-    """The explaining methods of `AdditiveSVC`, which sets these attributes in `fit`."""
+    """The explaining methods of additive machines, which set these attributes in `fit`."""
 
-    classes_: np.ndarray
-    coding_: Coding
+    coding_: Any  # Coding or Numbers
     n_features_in_: int
     model_: AdditiveModel
     columns_: Columns
@@ -59,7 +58,8 @@ class ExplanationMixin:
         feature : int or str
             Column number, or its name if the model was fitted on a data frame.
         class_label : object, default=None
-            Which class; not needed for two classes, where it is ``classes_[1]``.
+            Which class; not needed for two classes, where it is ``classes_[1]``.  Of a regressor,
+            which column of y; not needed for one.
 
         Returns
         -------
@@ -91,30 +91,33 @@ class ExplanationMixin:
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         class_label : object, default=None
-            Return only this class (two classes: ``classes_[1]`` is the default).
+            Return only this class (two classes: ``classes_[1]`` is the default), or this column
+            of a regressor's y.
 
         Returns
         -------
         parts : ndarray of shape (n_samples, n_features + 1[, n_classes])
-            The last column is the intercept, so that ``parts.sum(axis=1)`` is the decision value.
+            The last column is the intercept, so that ``parts.sum(axis=1)`` is the decision value,
+            or the prediction of a regressor.
         """
         check_is_fitted(self, "model_")
         values, marks = self._parts(X)
         outputs = np.arange(self.model_.n_outputs)
-        one_of_many = class_label is not None and len(self.classes_) > 2
+        several = self._has_several_scores
+        one_of_many = class_label is not None and several
         if one_of_many:
             outputs = self._of_class(outputs, class_label)[None]
         parts = self.columns_.by_column(self.model_.contributions(values, outputs, marks))
         if one_of_many:
             return parts[..., 0]
-        return parts if len(self.classes_) > 2 else self._of_class(parts, class_label)
+        return parts if several else self._of_class(parts, class_label)
 
     @property
     def feature_importances_(self):
-        """Mean |contribution| of each feature over the training data and the classes.
+        """Mean absolute contribution of each feature over the training data and all outputs.
 
-        In units of decision values, from the frequencies in the model: exact, except with
-        ``approximation="pmsvm"``, which rounds values to a grid.
+        In units of decision values or targets, from the frequencies in the model: exact, except
+        with ``approximation="pmsvm"``, which rounds values to a grid.
         """
         check_is_fitted(self, "model_")
         model, readout = self.model_, self.coding_.readout
@@ -124,14 +127,19 @@ class ExplanationMixin:
         cells = model.at_cells(model.shares.feature, model.shares.code) @ readout
         return model.shares.mean_distance(cells, model.centre @ readout).mean(axis=1)
 
+    @property
+    def _has_several_scores(self) -> bool:
+        return len(labels_of(self)[self.coding_.scored]) > 1
+
     def _of_class(self, values, class_label):
-        """Select one class on the last axis."""
-        if class_label is None and len(self.classes_) > 2:
-            raise ValueError(f"class_label is needed: one of {self.classes_.tolist()}.")
-        label = self.classes_[-1] if class_label is None else class_label
-        numbers = np.flatnonzero(self.classes_ == label)
+        """Select one class, or one target of a regressor, on the last axis."""
+        labels = labels_of(self)
+        if class_label is None and self._has_several_scores:
+            raise ValueError(f"class_label is needed: one of {labels.tolist()}.")
+        label = labels[-1] if class_label is None else class_label
+        numbers = np.flatnonzero(labels == label)
         if len(numbers) != 1:
-            raise ValueError(f"class_label={class_label!r} is not in {self.classes_.tolist()}.")
+            raise ValueError(f"class_label={class_label!r} is not in {labels.tolist()}.")
         return self.coding_.score_of(values, int(numbers[0]))
 
     def _feature_number(self, feature) -> int:
@@ -159,7 +167,7 @@ class ExplanationMixin:
             variables).  Without it, the error is that of the tables on all pairs of bins.
         features : sequence of int, default=None
             With X: the features j whose g_j(t) = sum_i a_i y_i k(t, x_ij) is compared with the
-            table's, on the bins' grid (PmSVM-LUT, Tables 1 and 2).  All by default, but for
+            table's, on the bins' grid (PmSVM-LUT, Tables 1 and 2).  All by default, except
             columns of categories, which have no grid.
 
         Returns
@@ -184,30 +192,24 @@ class ExplanationMixin:
         return shape_errors(self.model_, values, dual.coef, numbers)
 
 
+def labels_of(machine) -> np.ndarray:
+    """Return the classes of a machine, or the numbers of a regressor's targets."""
+    own = getattr(machine, "classes_", None)
+    return np.arange(machine.model_.n_outputs) if own is None else own
+
+
 @dataclass(frozen=True)
 class ColumnShape:
-    """Contributions of a column, centred over the training data.
+    """Contributions of a column, centred over the training data."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_values,)
-        Numbers, ascending, as the model sees them; or categories.
-    scores : ndarray of shape (n_values, n_outputs)
-    share : ndarray of shape (n_values,)
-        Share of each value in the training data.
-    missing : ndarray of shape (n_outputs,) or None
-        Contribution of a missing value, if the training data had any.
-    missing_share : float
-    """
-
-    values: np.ndarray
-    scores: np.ndarray
-    share: np.ndarray
-    missing: np.ndarray | None = None
+    values: np.ndarray  # numbers, ascending, as the model sees them; or categories
+    scores: np.ndarray  # (n_values, n_outputs)
+    share: np.ndarray  # of each value in the training data
+    missing: np.ndarray | None = None  # contribution of a missing value, if training had any
     missing_share: float = 0.0
 
     def importance(self, readout: np.ndarray) -> float:
-        """Mean |contribution| over the training data and the scores."""
+        """Mean absolute contribution over the training data and the scores."""
         total = self.share @ np.abs(self.scores @ readout)
         if self.missing is not None:
             total = total + self.missing_share * np.abs(self.missing @ readout)
@@ -216,25 +218,27 @@ class ColumnShape:
 
 def column_shape(model: AdditiveModel, columns: Columns, column: int) -> ColumnShape:
     """Return the shape of a column; the coding's ``readout`` turns outputs into scores."""
-    own = columns.features(column)
-    present = [j for j in (own.number, own.missing, *own.categories) if j is not None]
+    features = columns.features(column)
+    present = [
+        j for j in (features.number, features.missing, *features.categories) if j is not None
+    ]
     centre = model.centre[present].sum(axis=0)
     missing, missing_share = None, 0.0
-    if own.missing is not None:
-        missing = model.feature_function(own.missing)[-1] - centre
-        missing_share = float(_shares(model, own.missing)[-1])
-    if own.number is None:
+    if features.missing is not None:
+        missing = model.feature_function(features.missing)[-1] - centre
+        missing_share = float(_shares(model, features.missing)[-1])
+    if features.number is None:
         # Absent indicators add nothing.
-        on = [model.feature_function(j)[-1] for j in own.categories]
+        on = [model.feature_function(j)[-1] for j in features.categories]
         scores = np.array(on).reshape(-1, model.n_outputs) - centre
-        share = np.array([_shares(model, j)[-1] for j in own.categories])
+        share = np.array([_shares(model, j)[-1] for j in features.categories])
         values = np.array(columns.categories[column], dtype=object)
         return ColumnShape(values, scores, share, missing, missing_share)
-    codes, scores = model.shape(own.number)
-    share = _shares(model, own.number)
+    codes, scores = model.shape(features.number)
+    share = _shares(model, features.number)
     share[0] = max(share[0] - missing_share, 0.0)  # missing numbers are absent
-    scores = scores + model.centre[own.number] - centre
-    values = model.encoder.grid(own.number)[codes]
+    scores = scores + model.centre[features.number] - centre
+    values = model.encoder.grid(features.number)[codes]
     return ColumnShape(values, scores, share[codes], missing, missing_share)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from widemargin import _core
 from widemargin.kernel.cache import RowCache
-from widemargin.kernel.problem import Problem
+from widemargin.kernel.problem import Problem, firmness, slopes
 
 WORKING_SET = 1024
 FIRST_SET = 256  # without a start: rows chosen before a model is there seldom end in it
@@ -78,7 +78,7 @@ class ActiveSet(Protocol):
         ...
 
     def at_rest(self, margin: float) -> np.ndarray:
-        """Which variables are held at a bound by a gradient above ``margin``."""
+        """Which variables are held at a bound or at zero by more than ``margin``."""
         ...
 
     def keep(self, numbers: np.ndarray, rest: float) -> None:
@@ -122,7 +122,8 @@ class HostActiveSet:
     def _bind(self, offset: float, rest: float) -> None:
         """Hand the arrays, which are new ones, to the core."""
         variables = (self.alpha, self.gradient, self.sign, self.upper, self.diagonal)
-        self._core = _core.WorkingSet(*variables, self.problem.has_offset, offset)
+        problem = self.problem
+        self._core = _core.WorkingSet(*variables, problem.has_offset, offset, problem.turn)
         self._core.set_rest(rest)
 
     def __len__(self) -> int:
@@ -196,8 +197,9 @@ class HostActiveSet:
         self._add(slots, coef)
         if len(starts) <= 2:
             return gain
-        change = self.alpha[chosen] - before
-        linear, curved = change @ slope, change @ (self.gradient[chosen] - slope)
+        after = self.alpha[chosen]
+        change, curved = after - before, (after - before) @ (self.gradient[chosen] - slope)
+        linear = change @ slopes(before, after, slope, self.problem.turn)
         step = min(1.0, -linear / curved) if curved > 0 else 1.0
         self._trust += 0.5 * (step - self._trust)
         if step < 1:
@@ -211,16 +213,18 @@ class HostActiveSet:
 
     def meet_constraint(self) -> float:
         before, most = self.gradient.copy(), min(WORKING_SET, -(-self.cache.n_slots // 2))
+        alpha = self.alpha.copy()
         block, coef = self._core.meet_constraint(most)
         for begin in range(0, len(block), most):  # more only where these have little room
             part = slice(begin, begin + most)
             self._add(self.cache.slots(block[part]), coef[part])
         change = coef * self.sign[block]
-        return -0.5 * float(change @ (before[block] + self.gradient[block]))
+        mean = 0.5 * (before[block] + self.gradient[block])
+        sides = (alpha[block], self.alpha[block])
+        return -float(change @ slopes(*sides, mean, self.problem.turn))
 
     def at_rest(self, margin: float) -> np.ndarray:
-        low = (self.alpha <= 0) & (self.gradient > margin)
-        return low | ((self.alpha >= self.upper) & (self.gradient < -margin))
+        return firmness(self.alpha, self.gradient, self.upper, self.problem.turn) > margin
 
     def keep(self, numbers: np.ndarray, rest: float) -> None:
         kept = np.zeros(len(self), dtype=bool)

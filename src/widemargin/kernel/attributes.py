@@ -16,20 +16,21 @@ from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.multiclass import Coding, Targets, every_pair
 
-# Parameters of SVC that KernelSVC does not have, and what to write instead.
+# Parameters of others that our machines do not have, and what to write instead.
 INSTEAD = {
-    "probability": "For probabilities fit CalibratedClassifierCV(KernelSVC(...), ensemble=False).",
+    "loss": "Its loss is the epsilon-insensitive one; AdditiveSVR has the squared one too.",
+    "probability": "For probabilities fit widemargin.CalibratedSVC(KernelSVC(...)).",
     "shrinking": "Leave it out: a fit always shrinks, and its result does not depend on that.",
 }
 
 
 def refusing_others(init: Callable) -> Callable:
-    """A constructor that refuses SVC's other parameters, with what to write instead."""
+    """A constructor that refuses parameters of others, with what to write instead."""
 
     @wraps(init)
     def checked(self, *given, **named) -> None:
         for name in INSTEAD.keys() & named.keys():
-            raise TypeError(f"KernelSVC has no parameter {name!r}. {INSTEAD[name]}")
+            raise TypeError(f"{type(self).__name__} has no parameter {name!r}. {INSTEAD[name]}")
         init(self, *given, **named)
 
     return checked
@@ -78,7 +79,7 @@ class SvcAttributes:
 
     model_: Any  # KernelModel or LinearModel
     classes_: np.ndarray
-    coding_: Coding
+    coding_: Any  # Coding or Numbers
     multi_class: str
     converged_: bool
     kernel: Any

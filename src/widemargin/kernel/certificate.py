@@ -37,9 +37,13 @@ from widemargin.kernel.problem import (
     TINY,
     Problem,
     Solution,
+    firmness,
     gap_terms,
     gradient_of,
+    largest_linear,
+    loosened,
     relative_gap,
+    turned_cost,
 )
 from widemargin.kernel.problems import Group, Variables
 
@@ -101,10 +105,10 @@ class Limit:
 
     def rounding(self, found: Found) -> tuple[np.ndarray, float]:
         """Of each row of the gradient, and of the dual objective."""
-        alpha, error = found.alpha, self.errors.of_sums(found.alpha, np.sum)
+        alpha, error = np.abs(found.alpha), self.errors.of_sums(found.alpha, np.sum)
         square = float(np.square(self.errors.size).max(initial=0.0))
         primal = max(found.dual + found.gap, 0.0)
-        reach = _reach(self.exact.has_offset, square, primal, found.offset)
+        reach = _reach(self.exact, square, primal, found.offset)
         sums = float(alpha.sum()) * reach + abs(found.dual)
         return error, float(alpha @ error) + UNIT * float(roundings(len(alpha))) * sums
 
@@ -130,9 +134,10 @@ class Judge:
             error, lost = self.limit.rounding(found)
         if not self._is_small():
             return self._estimated(found, error, lost)
-        refined, upper = self.refined(found), self.exact.upper
-        gap = float(gap_terms(found.alpha, refined.gradient, upper).sum())
-        most, dual = float(_widest(found.alpha, refined.gradient, upper, error).sum()), refined.dual
+        refined, bounds = self.refined(found), (self.exact.upper, self.exact.turn)
+        gap = float(gap_terms(found.alpha, refined.gradient, *bounds).sum())
+        most = float(_widest(found.alpha, refined.gradient, bounds, error).sum())
+        dual = refined.dual
         low = float(_outward(dual + gap, dual, most - gap + lost, lost))
         rounding = (most - gap + 2 * lost) / max(dual + gap, TINY)
         claimed = Verdict(dual + gap, low, rounding)
@@ -142,10 +147,10 @@ class Judge:
 
     def refined(self, found: Found) -> Refined:
         resting = np.zeros(len(self.exact), dtype=bool) if self._is_small() else self._rest(found)
-        resting &= found.alpha <= 0  # the dual objective needs the gradient of support vectors
+        resting &= found.alpha == 0  # the dual objective needs the gradient of support vectors
         known = np.flatnonzero(~resting)
         # What is not computed rests by more than NEAR: half of that stays on the safe side.
-        gradient = found.gradient - NEAR / 2
+        gradient = loosened(found.alpha, found.gradient, self.exact.turn, NEAR / 2)
         gradient[known] = gradient_of(self.exact, found.alpha, known, self.backend, found.offset)
         return Refined(
             gradient, resting, self.exact.dual_value(found.alpha, gradient, found.offset)
@@ -156,8 +161,7 @@ class Judge:
 
     def _rest(self, found: Found) -> np.ndarray:
         """Variables at a bound that no rounding can move."""
-        at_zero, at_upper = found.alpha <= 0, found.alpha >= self.exact.upper
-        return (at_zero & (found.gradient > NEAR)) | (at_upper & (found.gradient < -NEAR))
+        return firmness(found.alpha, found.gradient, self.exact.upper, self.exact.turn) > NEAR
 
     def _estimated(self, found: Found, error: np.ndarray, lost: float) -> Verdict:
         """By importance sampling.
@@ -166,8 +170,10 @@ class Judge:
         much it can; the other half from those whose rounded kernel rows were added to the
         gradient, by how much of them.
         """
-        upper, rested = self.exact.upper, self._rest(found)
-        share = np.where(rested, 0.0, np.maximum(found.alpha, upper - found.alpha))
+        upper, turn, rested = self.exact.upper, self.exact.turn, self._rest(found)
+        size = np.abs(found.alpha)
+        most = np.maximum(size, upper - size) if turn == np.inf else upper + size
+        share = np.where(rested, 0.0, most)
         added = found.alpha - (0.0 if found.refined_alpha is None else found.refined_alpha)
         weights = [w / w.sum() for w in (share, np.abs(added)) if w.sum() > 0]
         if not weights:  # all firmly at zero
@@ -176,8 +182,8 @@ class Judge:
         sample = np.random.default_rng(0).choice(len(chance), SAMPLE, p=chance / chance.sum())
         chance, alpha, upper = chance[sample], found.alpha[sample], upper[sample]
         true = gradient_of(self.exact, found.alpha, sample, self.backend, found.offset)
-        changes = _widest(alpha, true, upper, error[sample])
-        changes -= gap_terms(alpha, found.gradient[sample], upper)
+        changes = _widest(alpha, true, (upper, turn), error[sample])
+        changes -= gap_terms(alpha, found.gradient[sample], upper, turn)
         gap, gap_error = _mean(changes / chance)
         # With d added since the dual was exact, it is off by d'(K - K rounded)d / 2.
         off = -0.5 * added[sample] * self._moved(found, sample, true) / chance
@@ -202,9 +208,9 @@ def _mean(values: np.ndarray) -> tuple[float, float]:
     return float(values.mean()), SIGMAS * float(values.std()) / np.sqrt(len(values))
 
 
-def _widest(alpha: np.ndarray, gradient: np.ndarray, upper: np.ndarray, error) -> np.ndarray:
+def _widest(alpha: np.ndarray, gradient: np.ndarray, bounds: tuple, error) -> np.ndarray:
     """Each variable's share of the gap if its gradient is off by so much, at most."""
-    low, high = (gap_terms(alpha, gradient + e, upper) for e in (-error, error))
+    low, high = (gap_terms(alpha, gradient + e, *bounds) for e in (-error, error))
     return np.maximum(low, high)
 
 
@@ -222,9 +228,10 @@ def with_rounding(
     if found.each is not None:
         primal, least = float(found.each[:, 0].max()), float(found.each.min())
         offset = float(np.abs(found.offset).max())
-    n, alpha = len(variables), float(found.alpha.sum())
-    size = alpha * _reach(variables.has_offset, largest[0], max(primal, 0.0), offset) + primal
-    hidden, lost = most_hidden(largest, n, alpha, float(variables.upper.sum()), size)
+    n, alpha = len(variables), float(np.abs(found.alpha).sum())
+    size = alpha * _reach(variables, largest[0], max(primal, 0.0), offset) + primal
+    reach = float(variables.upper.sum()) + (alpha if variables.turn < np.inf else 0.0)
+    hidden, lost = most_hidden(largest, n, alpha, reach, size)
     if lost <= least and hidden + lost <= UNCOUNTED * tol * least:
         k = 1 if found.each is None else len(found.each)
         each = None if found.each is None else found.each - np.array([0.0, hidden + lost])
@@ -277,26 +284,28 @@ def _rounding_of(
     found: Solution, variables: Variables, group: Group, errors: Errors, primal: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """What it may hide of each primal objective and take from each dual one."""
-    alpha, upper = found.alpha, variables.upper
+    alpha, upper = np.abs(found.alpha), variables.upper
     number = np.repeat(np.arange(len(primal)), np.diff(group.start))
     error = errors.of_sums(alpha, lambda values: group.sums(values)[number])
     if found.gradient is None:  # anywhere
-        widest = upper * error
+        widest = (upper + (alpha if variables.turn < np.inf else 0)) * error
     else:
-        widest = _widest(alpha, found.gradient, upper, error)
-        widest -= gap_terms(alpha, found.gradient, upper)
+        bounds = (upper, variables.turn)
+        widest = _widest(found.alpha, found.gradient, bounds, error)
+        widest -= gap_terms(found.alpha, found.gradient, *bounds)
     square = float(np.square(errors.size).max(initial=0.0))
-    reach = _reach(variables.has_offset, square, np.maximum(primal, 0), found.offset)
+    reach = _reach(variables, square, np.maximum(primal, 0), found.offset)
     sums = group.sums(alpha) * reach + np.abs(primal)
     lost = group.sums(alpha * error) + UNIT * roundings(np.diff(group.start)) * sums
     return lost + group.sums(widest), lost
 
 
-def _reach(has_offset: bool, square: float, primal: Any, offset: Any) -> Any:
+def _reach(of: Problem | Variables, square: float, primal: Any, offset: Any) -> Any:
     """What a variable's share of the linear term and of the intercept's constraint are, at most."""
-    if not has_offset:
-        return 1.0
-    return 2 + 2 * abs(offset) + (2 * primal * square) ** 0.5
+    largest = largest_linear(of.linear, of.turn)
+    if not of.has_offset:
+        return largest
+    return 2 * largest + 2 * abs(offset) + (2 * primal * square) ** 0.5
 
 
 def _extended(problem: Problem, alpha: np.ndarray, offset: float) -> tuple[float, float]:
@@ -309,11 +318,12 @@ def _extended(problem: Problem, alpha: np.ndarray, offset: float) -> tuple[float
         part = slice(begin, begin + size)
         values, off = extended_values(problem.kernel, problem.rows[part], problem.rows[support])
         sums[part] = values @ (wide * problem.sign)[support]
-        error[part] = (unit * np.abs(values) + off) @ wide[support]
+        error[part] = (unit * np.abs(values) + off) @ np.abs(wide[support])
     linear = problem.linear + np.longdouble(offset) * problem.sign
     gradient = linear + problem.sign * sums
-    dual = -(linear @ wide + 0.5 * wide @ (gradient - linear)) - wide @ error
-    primal = dual + _widest(wide, gradient, problem.upper, error).sum()
+    cost = turned_cost(wide, problem.turn).sum()
+    dual = -(linear @ wide + 0.5 * wide @ (gradient - linear)) - cost - np.abs(wide) @ error
+    primal = dual + _widest(wide, gradient, (problem.upper, problem.turn), error).sum()
     lost = problem.slack(wide, float(primal), offset) + 4 * UNIT * float(abs(dual))
     hidden = 4 * UNIT * abs(float(primal))
     return float(primal), float(_outward(float(primal), float(dual), hidden, lost))

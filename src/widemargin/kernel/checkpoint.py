@@ -158,7 +158,7 @@ class Checkpoint:
 
     def load_begun(self, name: str, problem: Variables) -> np.ndarray | None:
         """The variables of a problem that was not solved to the end."""
-        return self._load(f"{name}{BEGUN}", lambda a: _check_alpha(a["alpha"], problem.upper))
+        return self._load(f"{name}{BEGUN}", lambda a: _check_alpha(a["alpha"], problem))
 
     def save_begun(self, name: str, alpha: np.ndarray) -> None:
         self._save(f"{name}{BEGUN}", {"alpha": alpha})
@@ -214,15 +214,15 @@ def _solution(arrays: dict, k: str, problem: Variables) -> Solution:
     if each is not None:
         _finite(each, n, 2)
     sums = (primal, dual, int(n_iter), _finite(offset, n))
-    found = Solution(_check_alpha(alpha, problem.upper), *sums, double=bool(double), each=each)
+    found = Solution(_check_alpha(alpha, problem), *sums, double=bool(double), each=each)
     _finite(np.array([found.relative_gap]), 1)
     return found
 
 
-def _check_alpha(alpha: np.ndarray, upper: np.ndarray) -> np.ndarray:
+def _check_alpha(alpha: np.ndarray, problem: Variables) -> np.ndarray:
     """Variables that are within their bounds."""
-    numbers = alpha.dtype == np.float64 and alpha.shape == upper.shape
-    if not numbers or not np.all((alpha >= 0) & (alpha <= upper)):
+    numbers = alpha.dtype == np.float64 and alpha.shape == problem.upper.shape
+    if not numbers or not np.array_equal(problem.within(alpha), alpha):  # NaN is not equal
         raise ValueError("a variable out of its bounds")
     return alpha
 

@@ -182,7 +182,7 @@ class FewRows:
         if stopped:  # what is left as it is
             problems.solve(done, max_steps=0, seconds=np.inf, **how)
         dual, gap, steps, offset = found.T.copy()
-        each, n_iter = np.stack([dual + gap, dual], axis=1), int(steps.max(initial=0))
+        each, n_iter = np.array([dual + gap, dual]).T, int(steps.max(initial=0))
         primal = float(each[:, 0].sum())
         sums = (primal, float(dual.sum()), n_iter, offset)
         return Solution(alpha, *sums, history, stopped=stopped, each=each)
@@ -203,9 +203,9 @@ class FewRows:
     ) -> Solution:
         started = time.perf_counter()
         diagonal = self._diagonal[variables.row]
-        alpha, gradient = np.minimum(alpha, variables.upper), np.empty(len(variables))
+        alpha, gradient = variables.within(alpha), np.empty(len(variables))
         arrays = (alpha, gradient, variables.sign, variables.upper, diagonal)
-        active = _core.WorkingSet(*arrays, variables.has_offset, offset)
+        active = _core.WorkingSet(*arrays, variables.has_offset, offset, variables.turn)
         n_steps, ends, stopped, history, patience = 0, False, False, [], Patience()
         while True:
             dual, gap, slack, missing = active.refresh(kept.core, variables.linear)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,15 +66,18 @@ def _check_objects(machine, rows: np.ndarray, y) -> tuple[np.ndarray, Any]:
     for name in ("n_features_in_", "feature_names_in_"):  # of another fit
         if hasattr(machine, name):
             delattr(machine, name)
-    y = column_or_1d(y, warn=True)
+    check = getattr(machine, "_check_numbers", partial(column_or_1d, warn=True))
+    y = check(y)
     check_consistent_length(rows, y)
     return rows, y
 
 
 def _with_class_weights(targets: Targets, given: np.ndarray) -> Targets:
     """With ``class_weight_``, which multiplies the weights that were given."""
-    first = np.unique(targets.label, return_index=True)[1]
-    by_class = targets.weight[first] / given[first]
+    if targets.value is not None:  # there are no classes
+        return targets
+    by_class = np.empty(targets.coding.n_classes)
+    by_class[targets.label[::-1]] = (targets.weight / given)[::-1]  # that of its first row stays
     return replace(targets, fitted=targets.fitted | {"class_weight_": by_class})
 
 
@@ -100,7 +104,7 @@ def _check_kernel_input(machine, X) -> None:
             column=column_name(machine, column),
         )
     if traits.ours and not traits.non_negative:
-        check_unscaled(machine, X, _scaling(X))
+        check_unscaled(machine, X, _scaling)
 
 
 def _scaling(X) -> str:

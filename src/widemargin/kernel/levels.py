@@ -15,7 +15,7 @@ import numpy as np
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.problem import gap_terms, gradient_of
+from widemargin.kernel.problem import gap_terms, gradient_of, turned_cost
 from widemargin.kernel.problems import Variables
 
 COUPLING_SAMPLE = 1000
@@ -92,19 +92,22 @@ class Measurement:
         support = np.flatnonzero(alpha)
         vectors = data.rows[variables.row[support]]
         coef = (alpha * variables.sign)[support]
+        linear = variables.linear * alpha + turned_cost(alpha, variables.turn)
         with self.backend as backend:
             inner = backend.product(data.kernel, vectors, vectors, coef[:, None])[:, 0]
             slack = _own_gap(variables, alpha, label, data, backend)
             across = self._mass(data, label, np.arange(len(data)), level.level)
             among = float("nan")
             if self.final is not None:
-                used = variables.row[(alpha > 0) | (self.final > 0)]
+                used = variables.row[(alpha != 0) | (self.final != 0)]
                 among = self._mass(data, label, used, level.level)
         worst = 0.5 * float(variables.upper.max()) ** 2
+        if variables.turn < np.inf:  # products of variables on two sides are as far apart again
+            worst *= 2
         return replace(
             self._compared(level, support),
             across_mass=across if self.exact else level.across_mass,
-            whole_objective=float(-(variables.linear @ alpha) - 0.5 * coef @ inner),
+            whole_objective=float(-linear.sum() - 0.5 * coef @ inner),
             bound=worst * across + slack,
             support_bound=worst * among + slack,
         )
@@ -166,5 +169,6 @@ def _own_gap(variables: Variables, alpha, label, data: KernelRows, backend: Back
         own = np.flatnonzero(cluster == c)
         problem = variables[own].problem(data)
         gradient = gradient_of(problem, alpha[own], np.arange(len(own)), backend)
-        total += float(gap_terms(alpha[own], gradient, problem.upper).sum())
+        terms = gap_terms(alpha[own], gradient, problem.upper, problem.turn)
+        total += float(terms.sum())
     return total

@@ -118,7 +118,8 @@ class LinearFit(KernelMachine):
             stopped=any(s.stopped and s.n_iter < self._most_steps() for s in solutions),
         )
         self._keep_linear(training, problems, state, [s.weights for s in solutions])
-        self._record(state, len(training.rows), time.perf_counter() - started, True)
+        seconds = time.perf_counter() - started
+        self._record(state, targets, seconds, is_certificate=True)
         self.n_iter_ = iterations(problems, state, targets.coding)
         dual = Dual([alpha.copy() for alpha in state.alphas], float(self.C))
         if self.warm_start:

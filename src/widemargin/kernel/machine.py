@@ -1,7 +1,8 @@
-"""How `KernelSVC` fits: all of it but the parameters and the classes."""
+"""How kernel machines fit: all of it but the parameters and the targets."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -48,7 +49,7 @@ from widemargin.kernel.tasks import PathRows
 from widemargin.kernel.training import TrainingSet
 from widemargin.kernel.warm_start import Dual, Duals
 from widemargin.machine import FitRecord, Machine, near, recorded
-from widemargin.multiclass import Targets
+from widemargin.multiclass import Numbers, Targets
 from widemargin.progress import log, progress_of
 from widemargin.resources import LEAST_MEMORY, free_memory, one_blas_thread, total_memory
 from widemargin.stored import Store, StoredMatrix
@@ -97,6 +98,7 @@ class KernelMachine(Machine):
     verbose: Any
     n_iter_: np.ndarray
     support_: np.ndarray
+    coding_: Any  # Coding or Numbers
     dual_objective_ = recorded("dual_objective")
 
     _problems: Callable[[Targets], list[Variables]]
@@ -123,15 +125,15 @@ class KernelMachine(Machine):
     def _prepare(self, X, y, sample_weight, *, several: bool = False) -> TrainingSet:
         """Validate and choose the kernel; kernel rows are kept if there will be several C."""
         X, y, targets, given = read_data(self, X, y, sample_weight)
-        check_sums(self.C, targets.weight, 1.0)
+        check_sums(self.C, targets.weight, 1.0, targets.unit)
         gamma = choose_gamma(self, targets.X, given)
-        typical = self.C * median(targets.weight)
+        typical = self.C / targets.unit * median(targets.weight)
         executor = self._executor()
         host, path = self._host(executor), None
         make = partial(self._made, host, X, targets, gamma)
         with one_blas_thread():
             kernel, rows, diagonal = in_range(make, gamma, typical, self.tol)
-            check_sums(self.C, targets.weight, float(diagonal.max()))
+            check_sums(self.C, targets.weight, float(diagonal.max()), targets.unit)
             levels = whole = KernelRows.of_data(kernel, rows, X, targets.present)
         cache_bytes = self._cache_bytes(len(rows))
         if several and targets.coding.votes:
@@ -150,7 +152,7 @@ class KernelMachine(Machine):
         return not self.early if self.fit_intercept == "auto" else bool(self.fit_intercept)
 
     def _made(self, host: Backend, X, targets: Targets, gamma: float, dtype: type) -> Prepared:
-        most = float(self.C * targets.weight.max(initial=0.0))
+        most = float(self.C / targets.unit * targets.weight.max(initial=0.0))
         kernel = make_kernel(self.kernel, gamma, self.coef0, self.degree, targets.X, dtype, most)
         if isinstance(X, StoredMatrix):
             rows: Any = LazyRows.on_disk(kernel, X)
@@ -176,8 +178,6 @@ class KernelMachine(Machine):
         """Those parts of the fit that are not in the checkpoint."""
         started = time.perf_counter()
         problems = self._problems(training.targets)
-        if self._has_intercept():
-            problems = [replace(v, has_offset=True) for v in problems]
         key = self._key(training) if self.warm_start else ""
         start = near(start or (self._remembered().get(key) if self.warm_start else None), self.C)
         start = start if start and start.fits(problems) else None
@@ -200,7 +200,8 @@ class KernelMachine(Machine):
             certify_level(state, division)
         self._keep(training, problems, state)
         certificate = self._is_certificate(training, problems, state)
-        self._record(state, len(training.data.levels), time.perf_counter() - started, certificate)
+        seconds = time.perf_counter() - started
+        self._record(state, training.targets, seconds, is_certificate=certificate)
         self.n_iter_ = iterations(problems, state, training.targets.coding)
         dual = Dual([alpha.copy() for alpha in state.alphas], float(self.C))
         if self.warm_start:
@@ -301,20 +302,24 @@ class KernelMachine(Machine):
             double = data[support].in_double().in_memory()
             kernel, rows = double.kernel, double.rows
             router = router and router.in_double()
-        if isinstance(kernel, DotKernel):
-            kernel = replace(kernel, far=FAR)  # as a file of the model has it
+        if isinstance(kernel, DotKernel) and kernel.far != FAR:  # as a file of the model has it
+            kernel = replace(kernel, far=FAR)
         for name, value in training.targets.fitted.items():
             setattr(self, name, value)
         self.gamma_ = training.gamma
+        intercept = intercepts(problems, state.solutions, coef.n_outputs)
+        if isinstance(coding := training.targets.coding, Numbers):
+            coef = replace(coef, values=coef.values * coding.scale)
+            intercept = coding.centre + coding.scale * intercept
         self.model_ = KernelModel(
             kernel=kernel,
             vectors=kernel.vectors(rows, np.arange(len(support))),
             coef=coef,
-            intercept=intercepts(problems, state.solutions, coef.n_outputs),
+            intercept=intercept,
             router=router if early else None,
             cluster=state.label[support] if early and state.label is not None else None,
             combination=self.early_prediction,
-            noise=1 / float(self.C),
+            noise=training.targets.unit / float(self.C),
         )
         self._keep_support(training, support)
         self.levels_ = state.levels
@@ -337,23 +342,30 @@ class KernelMachine(Machine):
             )
         return definite
 
-    def _record(self, state: FitState, n_rows: int, seconds: float, is_certificate: bool) -> None:
-        solutions = state.solutions
+    def _record(
+        self, state: FitState, targets: Targets, seconds: float, *, is_certificate: bool
+    ) -> None:
+        """Keep the record of the fit; objectives are those of unscaled targets."""
+        solutions, squares = state.solutions, np.ones(len(state.solutions))
+        if targets.value is not None:
+            squares = targets.coding.scale**2
         last = None if solutions else state.levels[-1]
         gap = last.gap if last else max(s.relative_gap for s in solutions)
-        primal = float("nan") if last else float(sum(s.primal for s in solutions))
-        dual = last.objective if last else float(sum(s.dual for s in solutions))
-        if not (np.isfinite(gap) and np.isfinite(dual)):
+        primal = math.nan if last else float(squares @ [s.primal for s in solutions])
+        dual = last.objective if last else float(squares @ [s.dual for s in solutions])
+        if last and targets.value is not None:  # a sum over outputs
+            dual = dual * squares[0] if len(squares) == 1 else math.nan
+        if not (math.isfinite(gap) and not math.isinf(dual)):
             raise ValueError(
                 f"kernel={self.kernel!r} overflows: the objective is not finite. Scale the "
                 "features or the kernel, or decrease C, gamma or degree."
             )
         self.fit_record_ = FitRecord(
-            n_rows=n_rows,
+            n_rows=len(targets.weight),
             seconds=seconds,
             n_iter=max(state.n_iter, 1),
-            gap=gap if is_certificate else float("nan"),
-            objective=primal if is_certificate else float("nan"),
+            gap=gap if is_certificate else math.nan,
+            objective=primal if is_certificate else math.nan,
             dual_objective=dual,
             history=[s.history for s in solutions],
         )
@@ -372,8 +384,9 @@ class KernelMachine(Machine):
             advice = AT_LIMIT if rounding > 0.5 * self.duality_gap_ else advice
             warn_user(
                 Message(
-                    "KernelSVC stopped with a relative duality gap of {gap:.2g}, above the "
+                    "{name} stopped with a relative duality gap of {gap:.2g}, above the "
                     "tolerance of {tol:g}. {advice}",
+                    name=type(self).__name__,
                     gap=self.duality_gap_,
                     tol=float(self.tol),
                     advice=self._why_stopped() if stopped else advice,

@@ -209,7 +209,7 @@ class Errors:
 
     def of_sums(self, alpha: np.ndarray, sums: Callable[[np.ndarray], Any]) -> np.ndarray:
         """Bounds for sum_j alpha_j k_ij, of each row i, by ``sums`` over all j that i is with."""
-        terms, n_terms = alpha * self.size, roundings(sums(alpha > 0))
+        terms, n_terms = np.abs(alpha) * self.size, roundings(sums(alpha != 0))
         every = (n_terms + self.relative) * sums(terms) + sums(terms * self.relative)
         return UNIT * self.size * every
 

@@ -26,6 +26,11 @@ class Problem:
         P - D = sum_i (U_i - a_i) max(0, -g_i) + a_i max(0, g_i)
 
     A machine with an intercept b has the linear term p + b s, and the constraint s'a = 0.
+
+    Regression has variables on two sides, |a| <= U: a row is pulled up or down.  Its loss does not
+    count within epsilon of the target y, which makes p = epsilon - y where a > 0 and the same with
+    twice epsilon more where a < 0: ``turn`` is what a negative variable costs per unit.  The
+    gradient leaves that kink out, and a row violates where g < 0 or g > turn.
     """
 
     kernel: Kernel
@@ -35,6 +40,7 @@ class Problem:
     upper: np.ndarray
     has_offset: bool = False
     cluster: np.ndarray | None = None  # of each variable, where clusters hardly know of each other
+    turn: float = np.inf  # of variables on two sides, twice epsilon
 
     def __len__(self) -> int:
         return len(self.sign)
@@ -56,12 +62,49 @@ class Problem:
         if not self.has_offset:
             return 0.0
         largest = 2 * max(primal, 0.0) * float(self.diagonal.max(initial=0.0))
-        return abs(float(self.sign @ alpha)) * (1 + abs(offset) + float(np.sqrt(largest)))
+        reach = largest_linear(self.linear, self.turn) + abs(offset) + float(np.sqrt(largest))
+        return abs(float(self.sign @ alpha)) * reach
 
     def dual_value(self, alpha: np.ndarray, gradient: np.ndarray, offset: float = 0.0) -> float:
         """-1/2 a'Qa - p'a, from the gradient of all variables that are not zero."""
         linear = self.linear_at(offset)
-        return -float(linear @ alpha + 0.5 * alpha @ (gradient - linear))
+        smooth = float(linear @ alpha + 0.5 * alpha @ (gradient - linear))
+        return -smooth - float(turned_cost(alpha, self.turn).sum())
+
+
+def lower_bound(upper: np.ndarray, turn: float) -> Any:
+    """Of variables on one side, or two."""
+    return 0.0 if turn == np.inf else -upper
+
+
+def turned_cost(alpha: np.ndarray, turn: float) -> np.ndarray:
+    """What each negative variable costs."""
+    return np.zeros(len(alpha)) if turn == np.inf else -turn * np.minimum(alpha, 0)
+
+
+def largest_linear(linear: np.ndarray, turn: float) -> float:
+    """The largest linear term on any side."""
+    other = linear if turn == np.inf else turn - linear
+    return float(np.maximum(np.abs(linear), np.abs(other)).max(initial=0.0))
+
+
+def firmness(alpha: np.ndarray, gradient: np.ndarray, upper: np.ndarray, turn: float) -> np.ndarray:
+    """How firmly the gradient holds variables at a bound or at zero; of free ones, -inf."""
+    with np.errstate(invalid="ignore"):  # infinite gradients hold nothing
+        at_zero = np.minimum(gradient, turn - gradient)
+        at_bound = np.where(alpha > 0, -gradient, gradient - turn)
+    return np.where(alpha == 0, at_zero, np.where(np.abs(alpha) >= upper, at_bound, -np.inf))
+
+
+def loosened(alpha: np.ndarray, gradient: np.ndarray, turn: float, by: Any) -> np.ndarray:
+    """Gradients of variables at a bound or at zero, held less firmly by so much."""
+    falls = np.where(alpha == 0, gradient <= turn / 2, alpha < 0)
+    return gradient - np.where(falls, by, -by)
+
+
+def slopes(before: np.ndarray, after: np.ndarray, gradient: np.ndarray, turn: float) -> np.ndarray:
+    """The slope on the side of zero on which each variable moves."""
+    return gradient if turn == np.inf else gradient - turn * (np.minimum(before, after) < 0)
 
 
 def away_from_zero(diagonal: np.ndarray) -> np.ndarray:
@@ -127,9 +170,14 @@ def relative_gap(primal: float, dual: float) -> float:
     return (primal - dual) / max(primal, TINY)
 
 
-def gap_terms(alpha: np.ndarray, gradient: np.ndarray, upper: np.ndarray) -> np.ndarray:
+def gap_terms(
+    alpha: np.ndarray, gradient: np.ndarray, upper: np.ndarray, turn: float = np.inf
+) -> np.ndarray:
     """Each variable's share of primal minus dual."""
-    return np.where(gradient < 0, (alpha - upper) * gradient, alpha * gradient)
+    terms = np.where(gradient < 0, (alpha - upper) * gradient, alpha * gradient)
+    if turn == np.inf:
+        return terms
+    return terms + turned_cost(alpha, turn) + upper * np.maximum(gradient - turn, 0)
 
 
 def gradient_of(

@@ -19,8 +19,11 @@ from widemargin.kernel.problem import (
     Patience,
     Problem,
     Solution,
+    firmness,
     gap_terms,
     gradient_of,
+    loosened,
+    lower_bound,
     relative_gap,
 )
 
@@ -73,7 +76,9 @@ def solve(
     offset : float, default=0
         The intercept to begin with, where the problem has one.
     """
-    alpha = np.zeros(len(problem)) if alpha is None else np.clip(alpha, 0, problem.upper)
+    if alpha is None:
+        alpha = np.zeros(len(problem))
+    alpha = np.clip(alpha, lower_bound(problem.upper, problem.turn), problem.upper)
     with backend:
         descent = Descent(problem, backend, settings, alpha, judge, offset)
         try:
@@ -257,12 +262,13 @@ class Descent:
         loose = inactive[self._slack_at_bound(inactive) <= 0] if self.all_checked else inactive
         self._compute_gradient(loose)
         self.all_checked = True
-        return float(gap_terms(self.alpha, self.gradient, self.problem.upper).sum())
+        p = self.problem
+        return float(gap_terms(self.alpha, self.gradient, p.upper, p.turn).sum())
 
     def _slack_at_bound(self, variables: np.ndarray) -> np.ndarray:
-        """How firmly the gradient holds variables at their bounds."""
-        gradient = self.gradient[variables]
-        return np.where(self.alpha[variables] <= 0, gradient, -gradient)
+        """How firmly the gradient holds variables where they rest."""
+        alpha, gradient = self.alpha[variables], self.gradient[variables]
+        return firmness(alpha, gradient, self.problem.upper[variables], self.problem.turn)
 
     def _sync(self) -> None:
         """Gradients at the present variables: exact for active ones, a bound for the others."""
@@ -273,9 +279,13 @@ class Descent:
         moved_by = active.gradient - self.gradient[active.ids] - shift * sign[active.ids]
         squared = max(change @ moved_by, 0.0)
         moved = np.sqrt(squared * self.problem.diagonal[inactive]) * (1 + 1e-6) + 1e-9
-        self.gradient[inactive] += shift * sign[inactive]
+        if self.problem.turn == np.inf:
+            self.gradient[inactive] += shift * sign[inactive]
+        else:  # a bound is on the nearer side of two, which a shift could change
+            moved += abs(shift)
         self.synced_offset = active.offset
-        self.gradient[inactive] -= np.where(self.alpha[inactive] <= 0, moved, -moved)
+        alpha, gradient = self.alpha[inactive], self.gradient[inactive]
+        self.gradient[inactive] = loosened(alpha, gradient, self.problem.turn, moved)
         self.is_bound[inactive] = True
         self.gradient[active.ids] = active.gradient
         self.synced_alpha[active.ids] = self.alpha[active.ids] = active.alpha

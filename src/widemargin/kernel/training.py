@@ -32,7 +32,8 @@ class TrainingSet:
 
     def data_digest(self) -> str:
         t = self.targets
-        return digest(self.X, t.label, *t.fitted.values(), t.weight, t.present)
+        value = () if t.value is None else (t.value,)
+        return digest(self.X, t.label, *t.fitted.values(), t.weight, t.present, *value)
 
     def kernel_values_digest(self) -> str:
         """Of the kernel's values on some rows: what a function reads is not in its text."""

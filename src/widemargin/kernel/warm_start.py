@@ -25,7 +25,7 @@ class Dual:
     def grown(self, C: float, problems: list[Variables]) -> list[np.ndarray]:
         """For another C, within its bounds."""
         scaled = [alpha * (C / self.C) for alpha in self.alphas]
-        return [np.minimum(a, v.upper) for a, v in zip(scaled, problems, strict=True)]
+        return [v.within(a) for a, v in zip(scaled, problems, strict=True)]
 
 
 class Duals:

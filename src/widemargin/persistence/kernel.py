@@ -1,18 +1,20 @@
-"""Pack and unpack `KernelSVC`."""
+"""Pack and unpack kernel machines."""
 
 from __future__ import annotations
 
 from dataclasses import fields as fields_of
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from widemargin.additive.kernels import PowerMean
 from widemargin.kernel.coefficients import Coefficients
-from widemargin.kernel.estimator import KernelSVC
 from widemargin.kernel.kernels import DotKernel, FunctionKernel, Kernel, make_kernel
 from widemargin.kernel.levels import Level
 from widemargin.kernel.linear import LinearModel
+from widemargin.kernel.linear_fit import LinearFit
+from widemargin.kernel.machine import KernelMachine
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.partition import KernelRouter, PointRouter, Router
 from widemargin.kernel.rows import CompressedRows, DenseRows, GivenRows, MatrixRows, Rows
@@ -29,7 +31,7 @@ _NO_MEASURES = ("level", "n_clusters", "n_support", "sizes", "alpha", "label")
 _MEASURES = tuple(f.name for f in fields_of(Level) if f.name not in _NO_MEASURES)
 
 
-def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
+def pack_kernel(estimator: KernelMachine) -> tuple[dict, dict[str, np.ndarray]]:
     model = estimator.model_
     if isinstance(model, LinearModel):
         return _pack_linear(estimator, model)
@@ -58,7 +60,9 @@ def pack_kernel(estimator: KernelSVC) -> tuple[dict, dict[str, np.ndarray]]:
     return header, arrays
 
 
-def _pack_linear(estimator: KernelSVC, model: LinearModel) -> tuple[dict, dict[str, np.ndarray]]:
+def _pack_linear(
+    estimator: KernelMachine, model: LinearModel
+) -> tuple[dict, dict[str, np.ndarray]]:
     arrays = {
         "coef": model.coef.values,
         "intercept": model.intercept,
@@ -70,25 +74,29 @@ def _pack_linear(estimator: KernelSVC, model: LinearModel) -> tuple[dict, dict[s
     return _fit_fields(estimator), arrays
 
 
-def _fit_fields(estimator: KernelSVC) -> dict:
+def _fit_fields(estimator: KernelMachine) -> dict:
     return {"sparse": bool(estimator._sparse), "rows_given": estimator.shape_fit_[0]}
 
 
-def _fit_arrays(estimator: KernelSVC) -> dict[str, np.ndarray]:
+def _fit_arrays(estimator: KernelMachine) -> dict[str, np.ndarray]:
     return {
         "support": estimator.support_,
         "support_sizes": estimator.n_support_,
         "n_iter": estimator.n_iter_,
-        "class_weight": estimator.class_weight_,
+        **({"class_weight": estimator.class_weight_} if _has_classes(estimator) else {}),
     }
 
 
-def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
-    """Set the attributes of `KernelSVC.fit`."""
+def _has_classes(estimator: KernelMachine) -> bool:
+    return isinstance(estimator.coding_, Coding)
+
+
+def unpack_kernel(estimator: KernelMachine, fields: Fields, arrays: Arrays) -> None:
+    """Set the attributes of ``fit``."""
     d, coding = estimator.n_features_in_, estimator.coding_
     intercept = arrays.take("intercept", np.float64, (coding.n_outputs,))
     coef = _unpack_coef(arrays, coding)
-    if isinstance(estimator.kernel, str) and estimator.kernel == "linear":
+    if isinstance(estimator, LinearFit) and estimator._is_linear():
         _unpack_fit(estimator, fields, arrays, coding)
         weights = arrays.take("weights", np.float64, (coding.n_outputs, d))
         estimator.support_ = arrays.indices("support", np.int64, len(coef), 2**62)
@@ -118,17 +126,18 @@ def unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> None:
     estimator.levels_ = [_unpack_level(level) for level in fields.inners("levels")]
 
 
-def _unpack_fit(estimator: KernelSVC, fields: Fields, arrays: Arrays, coding: Coding) -> None:
+def _unpack_fit(estimator: KernelMachine, fields: Fields, arrays: Arrays, coding: Any) -> None:
     """Set the fit's record and other attributes beside the model."""
     n_classes = coding.n_classes
     estimator._sparse = fields.flag("sparse")
     estimator.shape_fit_ = (fields.integer("rows_given", low=1), estimator.n_features_in_)
     estimator.n_support_ = arrays.indices("support_sizes", np.int64, n_classes, 2**53)
     estimator.n_iter_ = arrays.indices("n_iter", np.int64, coding.n_outputs, 2**53)
-    estimator.class_weight_ = arrays.take("class_weight", np.float64, (n_classes,))
+    if _has_classes(estimator):
+        estimator.class_weight_ = arrays.take("class_weight", np.float64, (n_classes,))
 
 
-def _unpack_coef(arrays: Arrays, coding: Coding) -> Coefficients:
+def _unpack_coef(arrays: Arrays, coding: Any) -> Coefficients:
     if not coding.votes:
         return Coefficients(arrays.take("coef", np.float64, (None, coding.n_outputs)))
     values = arrays.take("coef", np.float64, (None, coding.n_classes - 1))
@@ -138,7 +147,7 @@ def _unpack_coef(arrays: Arrays, coding: Coding) -> Coefficients:
     return Coefficients(values, owner)
 
 
-def _unpack_kernel(estimator: KernelSVC, fields: Fields, arrays: Arrays) -> Kernel:
+def _unpack_kernel(estimator: KernelMachine, fields: Fields, arrays: Arrays) -> Kernel:
     """Build the kernel that `make_kernel` chose for the training data."""
     dtype = _DTYPES[fields.text("dtype", tuple(_DTYPES))]
     if isinstance(estimator.kernel, NotStored):
