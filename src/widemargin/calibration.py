@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logsumexp
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
@@ -191,7 +192,8 @@ def _fitted(unfitted, X, y, sample_weight):
         return clone(unfitted).fit(X, y)
     is_pipeline = isinstance(unfitted, Pipeline)
     name = f"{unfitted.steps[-1][0]}__sample_weight" if is_pipeline else "sample_weight"
-    return clone(unfitted).fit(X, y, **{name: sample_weight})
+    with config_context(enable_metadata_routing=False):  # the weights are for the machine only
+        return clone(unfitted).fit(X, y, **{name: sample_weight})
 
 
 def _numbered(classes: np.ndarray, y, sample_weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
