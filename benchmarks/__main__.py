@@ -9,9 +9,9 @@ SCRIPTS = [
     "kernel_fit", "linear", "drop_in", "certificate_cost", "kernel_predict", "clustering",
     "kernel_whole", "kernel_grid",
     "kernel_rows", "kernel_threads", "parse", "command_line", "startup", "model_load", "easy",
-    "census", "out_of_core", "cluster", "dask_workers", "kills", "kernel_memory", "growth",
-    "eight_million", "dyadic", "additive_defaults", "kernel_defaults", "many_classes", "parts",
-    "primal", "few_rows", "fewer_visits", "adaptive_clustering", "regression_additive",
+    "autosvc", "census", "out_of_core", "cluster", "dask_workers", "kills", "kernel_memory",
+    "growth", "eight_million", "dyadic", "additive_defaults", "kernel_defaults", "many_classes",
+    "parts", "primal", "few_rows", "fewer_visits", "adaptive_clustering", "regression_additive",
     "working_sets", "scene15", "regression", "one_class",
 ]  # fmt: skip
 

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from widemargin.additive.frames import FROM_DTYPE, is_frame, read_training
-from widemargin.calibration import CalibratedSVC, with_probabilities
+from widemargin.calibration import CalibratedSVC
 from widemargin.candidates import MACHINES
 from widemargin.classifier import check_one_kind
 from widemargin.errors import (
@@ -81,8 +81,8 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     best_score_ : float
         Its mean score over the folds.
     calibrated_estimator_ : CalibratedSVC
-        ``best_estimator_`` with curves from decision values to probabilities, fitted to decision
-        values out of fold of at most 5,000 rows.  Not if a class has a single row.
+        ``best_estimator_`` with probabilities, fitted out of fold to at most 5,000 rows.  Not if a
+        class has a single row.
     trials_ : list of dict
         What was tried: settings, C, score, standard_error, seconds (of all C of a candidate), rows
         and folds; the choice first.  ``pandas.DataFrame(trials_)`` is a table.
@@ -208,8 +208,7 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Check the data, and set what `fit` learns of its columns and classes."""
         matrix = X
         if is_frame(X):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", IdentifierWarning)  # the final fit warns
+            with _without(IdentifierWarning):  # the final fit warns
                 _, labels, _ = read_training(_Columns(self), X, y)
             validate_data(self, X, reset=True, skip_check_array=True)
         else:
@@ -242,7 +241,7 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Message(
                 "Class {label!r} has {share:.2g} % of the rows, so the balanced accuracy decides; "
                 "the accuracy would hardly count this class. Set {scoring} to choose yourself.",
-                label=self.classes_[share.argmin()].item(),
+                label=self.classes_.tolist()[share.argmin()],
                 share=100 * share.min(),
                 scoring=Parameter("scoring", python="scoring"),
             ),
@@ -298,7 +297,9 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         so_far, rows = 0, search.rows_to_train(best)
         while rows:
             clock = Deadline(max(search.clock.left, _LAST_SHARE * search.seconds), *waiting)
-            fitted = self._fitted(search.sample.drawn(rows, search.seed), clock, context)
+            told = (IdentifierWarning,) if so_far else ()
+            with _without(LostClassWarning, *told):
+                fitted = self._fitted(search.sample.drawn(rows, search.seed), clock, context)
             if clock.is_over and so_far:
                 break
             self.best_estimator_, so_far = fitted, rows
@@ -315,43 +316,40 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rows = sample.X if scaler is None else scaler.fit_transform(sample.X)
         machine.set_callbacks(clock)
         task = context.subcontext(task_name="fit of the choice")
-        with task.propagate_callback_context(machine), _without(LostClassWarning):
+        with task.propagate_callback_context(machine):
             machine.fit(rows, sample.y, **sample.weights())
         machine.set_callbacks()
         return behind_scaler(scaler, machine)
 
     def _calibrate(self, search: Search) -> None:
-        """Fit probabilities to decision values out of fold; tell of classes that are lost there."""
+        """Fit probabilities to some of the rows, out of fold; tell of classes never predicted."""
         if hasattr(self, "calibrated_estimator_"):
             del self.calibrated_estimator_
         best = self.ranking_[0]
         seconds = max(CALIBRATION_SHARE * search.seconds, search.clock.left) / 5
-        sample = search.sample.drawn(
-            search.rows_within(seconds, best, CALIBRATION_ROWS), search.seed
-        )
-        X, y, _ = sample
+        most = search.rows_within(seconds, best, CALIBRATION_ROWS)
+        X, y, weight = search.sample.drawn(most, search.seed)
+        self._warn_of_lost_classes(X)
         scaler, machine = best.candidate.unfitted(best.C)
         machine.set_callbacks(Deadline(max(search.clock.left, _LAST_SHARE * search.seconds)))
-        unfitted = behind_scaler(scaler, machine)
-        how = {"unfitted": unfitted, "random_state": search.seed, **sample.weights()}
+        unfitted = CalibratedSVC(behind_scaler(scaler, machine), random_state=search.seed)
         try:
             with _without(UserWarning):  # the fit on all rows has warned
-                model = with_probabilities(self.best_estimator_, X, y, **how)
+                found = unfitted.calibrate(self.best_estimator_, X, y, weight)
         except ValueError as error:
             self._why_uncalibrated = str(error)
             return
-        finally:
-            machine.set_callbacks()
-        self._warn_of_lost_classes(model.never_predicted_)
-        self.calibrated_estimator_ = model
+        machine.set_callbacks()
+        self.calibrated_estimator_ = found
 
     # ------------------------------------------------------------------ what the choice is worth
 
-    def _warn_of_lost_classes(self, classes: np.ndarray) -> None:
-        lost = [repr(label) for label in classes.tolist()]
+    def _warn_of_lost_classes(self, X) -> None:
+        predicted = {*self.best_estimator_.predict(X).tolist()}
+        lost = [repr(label) for label in self.classes_.tolist() if label not in predicted]
         if lost:
             warn_user(
-                f"Never predicted for rows out of fold: class {listed(lost, 5)}. If these rows "
+                f"Never predicted for training rows: class {listed(lost, 5)}. If these rows "
                 'matter, use scoring="balanced_accuracy" or class_weight="balanced".',
                 LostClassWarning,
             )
@@ -453,9 +451,10 @@ def _told(auto: AutoSVC, context, name: str, own: list[Trial]) -> bool:
 
 
 @contextmanager
-def _without(category: type[Warning]) -> Iterator[None]:
+def _without(*categories: type[Warning]) -> Iterator[None]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", category)
+        for category in categories:
+            warnings.simplefilter("ignore", category)
         yield
 
 

@@ -51,8 +51,6 @@ class CalibratedSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         1 / (1 + exp(slope v + offset)) among the two.
     exponent_ : float
         Of coupled probabilities; 1 for two classes.
-    never_predicted_ : ndarray
-        Classes that no row was given by a model fitted without it.
 
     References
     ----------
@@ -76,7 +74,7 @@ class CalibratedSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(self, X, y, sample_weight=None):
         """Fit the machine to all rows, and probabilities to rows that were left out."""
         X, y, sample_weight = indexable(X, y, sample_weight)
-        return self._calibrate(_fitted(self.estimator, X, y, sample_weight), X, y, sample_weight)
+        return self.calibrate(_fitted(self.estimator, X, y, sample_weight), X, y, sample_weight)
 
     def predict(self, X):
         """Class labels of X, as the machine decides."""
@@ -115,21 +113,19 @@ class CalibratedSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
 
-    def _calibrate(self, fitted, X, y, sample_weight=None) -> CalibratedSVC:
+    def calibrate(self, fitted, X, y, sample_weight=None) -> CalibratedSVC:
+        """Give a fitted model probabilities, by fits to folds of these rows."""
         self.estimator_, y = fitted, column_or_1d(y)
         label, weight, rows = _numbered(fitted.classes_, y, sample_weight)
         models = list(self._left_out(X, y, sample_weight, label, rows))
         own = np.empty((len(label), len(fitted.classes_) - 1))  # values of pairs with a row's class
-        predicted = np.zeros(len(fitted.classes_), dtype=bool)
         for model, part, test in models:
             begin = 0
             for values in _pair_values(model, part):
                 these = test[begin : begin + len(values)]
                 pairs = np.stack([pairs_of(k, len(fitted.classes_)) for k in label[these]])
                 own[these] = np.take_along_axis(values, pairs, axis=1)
-                predicted[_winners(values, len(predicted))] = True
                 begin += len(values)
-        self.never_predicted_ = fitted.classes_[~predicted]
         self._fit_sigmoids(own, label, weight)
         self.exponent_ = 1.0
         if len(fitted.classes_) > 2:
@@ -177,13 +173,9 @@ class CalibratedSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return -np.log(total)
 
 
-def with_probabilities(
-    fitted, X, y, sample_weight=None, *, unfitted=None, random_state: int = 0
-) -> CalibratedSVC:
-    """Calibrate a fitted model on rows of the same classes, by fits of it or of ``unfitted``."""
-    unfitted = clone(fitted) if unfitted is None else unfitted
-    model = CalibratedSVC(unfitted, random_state=random_state)
-    return model._calibrate(fitted, X, y, sample_weight)
+def with_probabilities(fitted, X, y) -> CalibratedSVC:
+    """Calibrate a model that is fitted to these rows."""
+    return CalibratedSVC(clone(fitted)).calibrate(fitted, X, y)
 
 
 def uncalibrated(model):
@@ -226,12 +218,6 @@ def _pair_values(model, X) -> Iterator[np.ndarray]:
     for begin in range(0, max(n, 1), size):
         part = X if n <= size else safe_indexing(X, slice(begin, begin + size))
         yield machine.pair_values(part if machine is model else model[:-1].transform(part))
-
-
-def _winners(values: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the class with the most votes in each row, the first of several."""
-    first, second = np.eye(n_classes)[np.array(every_pair(n_classes))]
-    return (np.where(values > 0, 1.0, 0.0) @ (first - second) + second.sum(axis=0)).argmax(axis=1)
 
 
 def _exponent(logs: np.ndarray, label: np.ndarray, weight: np.ndarray) -> float:

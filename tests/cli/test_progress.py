@@ -211,7 +211,7 @@ def test_ctrl_c_that_is_lost_on_its_way_is_remembered(iris, monkeypatch, command
 
 @pytest.mark.parametrize("command", ["tune", "easy"])
 def test_ctrl_c_in_the_last_fit_keeps_it_as_far_as_it_came(iris, monkeypatch, command):
-    for module, name in ((choosing, "fit_with_progress"), (search.Search, "last")):
+    for module, name in ((choosing, "fit_with_progress"), (search.Search, "rows_to_train")):
         own = getattr(module, name)
 
         def interrupted(*args, own=own, **more):

@@ -29,6 +29,7 @@ from widemargin.cli.progress import (
     Interrupt,
     SearchBar,
     TimeBar,
+    clock,
     line,
     noticing_ctrl_c,
 )
@@ -346,6 +347,8 @@ def _print_choice(auto: AutoSVC, how_far_and_where: str, test, output: Output) -
     if not output.quiet:
         if any(trial.unconverged for trial in auto.ranking_):
             print(STAR, file=sys.stderr)
+        for name, seconds in auto.untried_.items():
+            print(f"not tried for lack of time: {name} (about {clock(seconds)})", file=sys.stderr)
         first = auto.ranking_[0]
         print(f"best of {len(auto.ranking_)} on {first.rows} rows: {described(first)}")
         print(f"{auto.trained_on_}{how_far_and_where}" + "\n" * bool(test))

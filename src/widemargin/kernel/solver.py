@@ -337,7 +337,7 @@ class Descent:
         if not self.problem.total:
             return found
         # One class has no others to hold it: at a wrong offset, all rows violate.
-        most = max(FEWEST, 2 * np.count_nonzero(self.alpha))
+        most = max(FEWEST, 2 * int(np.count_nonzero(self.alpha)))
         if len(found) <= most:
             return found
         order = np.argsort(self._slack_at_bound(found), kind="stable")  # the worst and some others
