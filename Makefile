@@ -12,7 +12,7 @@ install = $(1)/bin/python tools/requirements.py $(2) > $(1)/requirements.txt && 
 build = $(1)/bin/python -m pip install -q --no-deps --no-build-isolation -e . \
   --config-settings=build-dir=build/$(2) --config-settings=cmake.define.$(3)
 
-.PHONY: demo test quick check format sanitize fuzz stress package bench clean
+.PHONY: demo test quick check format sanitize fuzz stress docs package bench clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/tools:
@@ -97,10 +97,19 @@ package: $(VENV)/tools ## the wheel and the sdist, each installed and used in an
 	$(BIN)/python -c 'from scikit_build_core.build import build_sdist; build_sdist("build/dist")'
 	sh tools/check_package.sh $(PYTHON) build/dist
 
-bench: $(VENV)/ready ## every figure and every experiment, and their pages in build/site; needs WIDEMARGIN_DATA
+# The site: own pages, API, gallery, benchmark pages and a model's report, then a look at all of them in a
+# browser, which is skipped where there is none.
+docs: $(VENV)/demo ## the site in build/site: guides, API, gallery, benchmark pages; warnings are errors
+	$(call install,$(VENV),all docs)
+	$(BIN)/python tools/site_source.py build/docs
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs build/docs build/site
+	$(BIN)/python -m benchmarks.experiments --site build/site/experiments
+	$(BIN)/python -m pytest tests/test_site.py
+
+bench: $(VENV)/ready ## every figure and every experiment, and their pages in build/site/experiments; needs WIDEMARGIN_DATA
 	$(call install,$(VENV),bench)
 	$(BIN)/python -m benchmarks
-	$(BIN)/python -m benchmarks.experiments all --site build/site
+	$(BIN)/python -m benchmarks.experiments all --site build/site/experiments
 
 clean:
 	rm -rf $(VENV) $(SANITIZED) build

@@ -6,12 +6,12 @@ import sys
 SCRIPTS = [
     "fashion_fit", "fashion_predict", "text_fit", "binary_epoch", "memory", "icd_accuracy",
     "fma_peak", "threads", "few_classes", "approximation", "layout", "scaling",
-    "kernel_fit", "linear", "certificate_cost", "kernel_predict", "clustering", "kernel_whole",
-    "kernel_grid",
+    "kernel_fit", "linear", "drop_in", "certificate_cost", "kernel_predict", "clustering",
+    "kernel_whole", "kernel_grid",
     "kernel_rows", "kernel_threads", "parse", "command_line", "startup", "model_load", "easy",
     "census", "out_of_core", "cluster", "dask_workers", "kills", "kernel_memory", "growth",
     "eight_million", "dyadic", "additive_defaults", "kernel_defaults", "many_classes", "parts",
-    "primal", "fewer_visits", "adaptive_clustering", "regression_additive",
+    "primal", "few_rows", "fewer_visits", "adaptive_clustering", "regression_additive",
 ]  # fmt: skip
 
 if __name__ == "__main__":

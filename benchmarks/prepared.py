@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks import data, images, visual_words
+from benchmarks import data, images
 from widemargin.files import replacing
 
 SIDES = ("train", "test")
@@ -57,8 +57,8 @@ def keep(name: str, folder: Path) -> Path:
 
 
 def reader(name: str) -> Callable:
-    """What reads a set: a function of that name in data.py, images.py or visual_words.py."""
-    return getattr(data, name, None) or getattr(images, name, None) or getattr(visual_words, name)
+    """What reads a set: a function of that name in data.py or images.py."""
+    return getattr(data, name, None) or getattr(images, name)
 
 
 def made_by(name: str) -> str:

@@ -163,6 +163,7 @@ class WorkingSet {
     offset_.keep();
     Balancing moves = balancing(arg_, offset_.missed(arg_), most);
     apply(arg_, moves);
+    offset_.have_met(arg_);
     return nb::make_tuple(vector_to_numpy(std::move(moves.block)),
                           vector_to_numpy(std::move(moves.coef)));
   }

@@ -16,7 +16,10 @@ LABELS = {
     "too few": (Y[:3], r"inconsistent numbers of samples: \[4, 3\]"),
     "continuous": (np.array([0.1, 0.2, 0.3, 0.4]), "Unknown label type: continuous"),
     "NaN": (np.array([0.0, 1.0, np.nan, 1.0]), "y contains NaN"),
-    "text and numbers": (np.array(["a", 1, "a", 1], dtype=object), r"text beside others \(int\)"),
+    "text and numbers": (
+        np.array(["a", 1, "a", 1], dtype=object),
+        r"with others \(int\)",
+    ),
     "text and None": (
         np.array(["a", None, "a", "b"], dtype=object),
         "no label in 1 of 4 rows, the first of them row 1",

@@ -24,8 +24,8 @@ import dask.dataframe as dd
 import pandas as pd
 from distributed import Client, Future, LocalCluster
 
-from widemargin.cluster import RETRIES, ClusterExecutor
 from widemargin.dask import AdditiveSVC, KernelSVC, ShardsOnCluster
+from widemargin.engine import RETRIES, ClusterExecutor
 
 pytestmark = pytest.mark.slow
 

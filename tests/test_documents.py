@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from tests.vision.helpers import encoded, striped
 
 from widemargin import AdditiveSVC
 from widemargin.data import write_svmlight
@@ -48,7 +49,17 @@ def here(tmp_path, monkeypatch):
     Path("people.csv").write_text(
         "age,years,income\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows)
     )
+    photographs(Path("scenes"))
     return {"X": X, "y": y, "model": AdditiveSVC("chi2", random_state=0).fit(X, y)}
+
+
+def photographs(folder: Path) -> None:
+    """A folder of two class folders."""
+    for label, across in (("coast", True), ("forest", False)):
+        (folder / label).mkdir(parents=True)
+        for k in range(12):
+            content = encoded(striped(across, seed=k), "JPEG")
+            (folder / label / f"{k}.jpg").write_bytes(content)
 
 
 def test_there_are_documents():

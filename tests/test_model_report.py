@@ -9,14 +9,13 @@ import pytest
 import scipy.sparse as sp
 from browser import assert_readable, look_at
 from html_outline import Outline
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from widemargin import AdditiveSVC, KernelSVC, TableEncoder, write_report
+from widemargin import AdditiveSVC, CalibratedSVC, KernelSVC, TableEncoder, write_report
 from widemargin.machine import changed_and_default_parameters
 from widemargin.mistakes import worst_mistakes
 from widemargin.pages import Html, escaped, facts, page, picture, section, table, tag
@@ -189,7 +188,7 @@ def test_sparse_rows_few_rows_and_precomputed_kernels(tmp_path):
         write_report(model.fit(rows, y), rows, y, path)
         Outline(path.read_text(encoding="utf-8"))
     assert "50 of 80" in (tmp_path / "sparse.html").read_text(encoding="utf-8")
-    assert "Sought on 40 rows" in (tmp_path / "sparse.html").read_text(encoding="utf-8")
+    assert "This needs 40 rows" in (tmp_path / "sparse.html").read_text(encoding="utf-8")
     assert "no recorded steps" in (tmp_path / "early.html").read_text(encoding="utf-8")
     with pytest.raises(ValueError, match="needs at least one row"):
         write_report(model, X[:0, :1], y[:0], tmp_path / "none.html")
@@ -219,7 +218,7 @@ def test_shapes_have_no_band_for_many_classes_and_constant_columns_none_at_all(t
 
 def test_probabilities_are_compared_with_shares(tmp_path):
     X, y = people(300)
-    model = CalibratedClassifierCV(AdditiveSVC(random_state=0), ensemble=False).fit(X, y)
+    model = CalibratedSVC(AdditiveSVC(random_state=0)).fit(X, y)
     write_report(model, X, y, tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "differ from observed frequencies by" in text

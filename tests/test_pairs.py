@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC, TableEncoder, missed_pairs
-from widemargin.pairs import PairsTold
+from widemargin.pairs import PairsSummary
 from widemargin.term_bins import TermBins, term_values
 from widemargin.terms import MISSING, NEITHER, Term
 
@@ -244,7 +244,7 @@ def test_few_rows_are_no_proof_that_nothing_is_missed():
     X = np.random.default_rng(3).uniform(-1, 1, (2000, 3))
     y = X[:, 0] * X[:, 1] > 0
     model = AdditiveSVC(random_state=0).fit(X, y)
-    few, many = (PairsTold.of(missed_pairs(model, X[:n], y[:n])) for n in (60, 2000))
+    few, many = (PairsSummary.of(missed_pairs(model, X[:n], y[:n])) for n in (60, 2000))
     assert "too few to tell" in few.verdict
     assert many.verdict.startswith("A sum over columns cannot see")
     assert many.rows[0][2] == "yes"

@@ -89,6 +89,21 @@ def test_decisions_are_theirs(kernel, C, layout):
     np.testing.assert_array_equal(ours.predict(rows), theirs.predict(rows))
 
 
+def test_the_limit_of_double_precision_ends_no_fit_early():
+    """Rounding left so much of the intercept's constraint that nothing else was done any more."""
+    data, labels = make_classification(
+        300, 8, n_informative=5, n_classes=3, flip_y=0.1, random_state=1
+    )
+    data = (data - data.mean(axis=0)) / data.std(axis=0)
+    rows = np.random.default_rng(0).permutation(300)[:200]
+    how = {"kernel": "linear", "C": 10, "tol": 1e-6}
+    ours, theirs = (kind(**how).fit(data[rows], labels[rows]) for kind in (SVC, THEIRS))
+    assert ours.fit_status_ == 0
+    np.testing.assert_allclose(
+        ours.decision_function(data), theirs.decision_function(data), atol=1e-4
+    )
+
+
 @pytest.mark.parametrize(
     ("parameters", "reason"),
     [

@@ -28,8 +28,8 @@ from benchmarks.competitors.lasvm import LaSVM
 from benchmarks.competitors.libhik import libhik
 from benchmarks.competitors.liblinear import liblinear
 from benchmarks.competitors.libsvm import (
+    LibsvmHIK,
     intelex_rbf,
-    libsvm_hik,
     libsvm_linear,
     libsvm_poly,
     libsvm_rbf,
@@ -56,7 +56,7 @@ COMPETITORS: dict[str, Callable[..., Any]] = {
     "LIBSVM linear": libsvm_linear,
     "LIBSVM RBF": libsvm_rbf,
     "LIBSVM polynomial": libsvm_poly,
-    "LIBSVM HIK": libsvm_hik,
+    "LIBSVM HIK": LibsvmHIK,
     "intelex RBF": intelex_rbf,
     "fm-chi2": fm_chi2,
     "fm-HI": fm_hi,

@@ -12,6 +12,7 @@ class UnaryCode(TransformerMixin, BaseEstimator):
 
     The dot product of two codes is the intersection kernel of the integers, so that any linear
     program has that kernel.  One factor for all features; values above the percentile are cut.
+    Where the least value is zero, zeros do not count for the percentile, as in `papers.icd`.
     """
 
     def __init__(self, levels: int = 100, percentile: float = 97.5):
@@ -20,7 +21,9 @@ class UnaryCode(TransformerMixin, BaseEstimator):
 
     def fit(self, X, y=None):
         X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-        self.low_, self.high_ = X.min(), np.percentile(X, self.percentile)
+        self.low_ = X.min()
+        counted = X[X > 0] if self.low_ == 0 and X.any() else X
+        self.high_ = np.percentile(counted, self.percentile, method="inverted_cdf")
         if self.high_ <= self.low_:
             self.high_ = X.max()
         return self

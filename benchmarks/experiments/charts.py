@@ -7,8 +7,8 @@ from itertools import cycle
 
 from benchmarks.experiments.lines import Line, labels
 from benchmarks.experiments.plan import Experiment
-from widemargin.drawing.canvas import NAME, literal, short
 from widemargin.pages import Html, picture
+from widemargin.plots.canvas import NAME, literal, short
 
 MOST_DOTS = 30  # lines of a chart that can still be read
 MOST_TICKS = 6  # whose numbers stand side by side on a phone

@@ -127,6 +127,16 @@ def _detail(name: str) -> Callable[[Line], object]:
     return lambda line: _figure(line.detail(name))
 
 
+def _error(name: str) -> Callable[[Line], object]:
+    """In per cent, of the last feature: the paper's stands beside it."""
+
+    def cell(line: Line) -> object:
+        errors = line.done[0]["details"].get("errors") if line.done else None
+        return _figure(100 * errors[max(errors, key=int)][name]) if errors else ""
+
+    return cell
+
+
 def _objective(line: Line) -> str:
     """With digits enough to tell solutions apart that are near the optimum.
 
@@ -153,7 +163,9 @@ COLUMNS: dict[str, Callable[[Line], object]] = {  # after the method's name
     "precision": _detail("precision"),
     "recall": _detail("recall"),
     "fits": lambda line: f"{len(line.done)} of {len(line.rows)}",
+    "max error, %": _error("relative_max"),
     "paper, max error, %": _printed("max_error"),
+    "mean error, %": _error("relative_mean"),
     "paper, mean error, %": _printed("mean_error"),
     "parameters": lambda ln: tag("td", ln.setting, class_="text") if ln.setting else "",
 }

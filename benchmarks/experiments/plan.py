@@ -3,7 +3,7 @@
 One TOML file per table or figure in ``tables/``:
 
     title, source, note        what it is, and which table of which paper
-    data                       functions in benchmarks/data.py, images.py or visual_words.py
+    data                       functions in benchmarks/data.py or images.py
     rows, test_rows, scale     at most so many rows, chosen at random; [low, high] per feature
     seeds, repeats, threads    one fit for each seed and repeat
     limit                      seconds after which a fit is killed

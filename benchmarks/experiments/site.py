@@ -13,8 +13,8 @@ from benchmarks.experiments.lines import Line, in_order, lines_of
 from benchmarks.experiments.methods_page import methods_page
 from benchmarks.experiments.plan import Experiment
 from benchmarks.experiments.store import Results, opened
-from widemargin.drawing.canvas import NAME
 from widemargin.pages import Html, joined, page, picture, section, table, tag, tiles, write_page
+from widemargin.plots.canvas import NAME
 
 Measured = dict[str, tuple[Experiment, list[Line]]]
 

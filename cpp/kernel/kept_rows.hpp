@@ -132,6 +132,7 @@ class Descent {
     std::vector<std::int64_t> missing = kept_.ask(moves.block, loops_);
     if (!missing.empty()) return missing;
     apply(v_, moves);
+    offset_.have_met(v_);
     *gain -= 0.5 * slope_along(moves);
     add(moves.block, moves.coef.data());
     *gain -= 0.5 * slope_along(moves);

@@ -57,6 +57,7 @@ class Offset {
   // The sum of sign * alpha over variables that are not in the active set.
   void set_rest(double rest) {
     rest_ = rest;
+    left_ = 0;
     last_value_ = last_sum_ = std::numeric_limits<double>::quiet_NaN();
     above_ = below_ = Side();
   }
@@ -86,8 +87,12 @@ class Offset {
   // Whether variables must meet the constraint now, near the end of a descent.
   bool must_be_met(const VariablesArg& v, double gap, double primal, double aim) {
     if (gap <= kNear * aim) keep();
-    return kept_ && slack(v, primal) > kSlack * aim;
+    return kept_ && slack(v, primal) > kSlack * aim && std::abs(missed(v)) > 2 * left_;
   }
+
+  // Tells how much of the constraint rounding has left: to meet it again would be in vain, and a
+  // descent that did nothing else would not end.
+  void have_met(const VariablesArg& v) { left_ = std::abs(missed(v)); }
 
   // What the aim leaves for the gap.
   double less_slack(double aim) const { return present_ ? (1 - kSlack) * aim : aim; }
@@ -241,7 +246,7 @@ class Offset {
   }
 
   bool present_ = false, kept_ = false;
-  double value_ = 0, rest_ = 0;
+  double value_ = 0, rest_ = 0, left_ = 0;
   double last_value_ = std::numeric_limits<double>::quiet_NaN(), last_sum_ = last_value_;
   Side above_, below_;
   double gap_ = std::numeric_limits<double>::infinity();

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from widemargin import papers
     from widemargin.additive import AdditiveMap, AdditiveSVC, AdditiveSVR, BlockStore, PowerMean
+    from widemargin.calibration import CalibratedSVC
     from widemargin.data import read, stream
     from widemargin.kernel import KernelSVC, KernelSVR
     from widemargin.model_report import write_report
@@ -23,6 +24,7 @@ _HOMES = {
     "AdditiveSVC": "widemargin.additive",
     "AdditiveSVR": "widemargin.additive",
     "BlockStore": "widemargin.additive",
+    "CalibratedSVC": "widemargin.calibration",
     "KernelSVC": "widemargin.kernel",
     "KernelSVR": "widemargin.kernel",
     "PowerMean": "widemargin.additive",
@@ -43,6 +45,7 @@ __all__ = [
     "AdditiveSVC",
     "AdditiveSVR",
     "BlockStore",
+    "CalibratedSVC",
     "KernelSVC",
     "KernelSVR",
     "PowerMean",
@@ -63,9 +66,9 @@ def __getattr__(name: str):
     if name not in _HOMES:
         raise AttributeError(f"module 'widemargin' has no attribute {name!r}")
     home = import_module(_HOMES[name])
-    found = home if _HOMES[name].endswith(f".{name}") else getattr(home, name)
-    globals()[name] = found
-    return found
+    value = home if _HOMES[name].endswith(f".{name}") else getattr(home, name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

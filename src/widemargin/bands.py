@@ -50,7 +50,7 @@ def shape_bands(
     coverage : float, default=0.9
         The share of the copies between ``low`` and ``high``.
     names : sequence of str, default=None
-        Of the features.
+        Names of the features.
     random_state : int or RandomState, default=0
 
     Returns
@@ -85,15 +85,15 @@ def shape_bands(
     return Bands(n_fits, coverage, low, high)
 
 
-def _at(wanted: Shape, found: Shape) -> np.ndarray:
+def _at(wanted: Shape, other: Shape) -> np.ndarray:
     """Return scores of another fit at this one's values, with the same mean over its rows."""
     if wanted.values.dtype == object:
-        scores = dict(zip(found.values, found.scores, strict=True))
-        nothing = np.full(found.scores.shape[1], np.nan)
+        scores = dict(zip(other.values, other.scores, strict=True))
+        nothing = np.full(other.scores.shape[1], np.nan)
         at = np.array([scores.get(value, nothing) for value in wanted.values])
     else:
-        between = (found.values[1:] + found.values[:-1]) / 2
-        at = found.scores[np.searchsorted(between, wanted.values)]
+        between = (other.values[1:] + other.values[:-1]) / 2
+        at = other.scores[np.searchsorted(between, wanted.values)]
     known = np.where(np.isnan(at).any(axis=1), 0.0, wanted.share)
     if known.sum() == 0:
         return at

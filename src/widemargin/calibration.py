@@ -1,95 +1,230 @@
-"""Calibrate probabilities on out-of-fold decision values, as scikit-learn does.
+"""Probabilities of classes: a sigmoid for each pair of them, coupled.
 
-A calibrated model is scikit-learn's ``CalibratedClassifierCV(estimator, ensemble=False)``: one
-model of all rows, and for every class a curve from decision values to probabilities, fitted by
-cross-validation.
+Sigmoids are fitted to decision values of rows that were left out of the fit (Platt 1999).  Those of
+all pairs that a class is in give its probability in closed form (Price, Knerr, Personnaz and
+Dreyfus 1995), which ONNX can express.  Each sigmoid is cautious, and many of them together more so
+than the rows justify: an exponent, fitted to the same rows, sharpens the result.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.isotonic import IsotonicRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import label_binarize
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from widemargin.sklearn_private import calibrated_classifier, sigmoid_curve
+from widemargin.multiclass import every_pair, pairs_of
+from widemargin.sklearn_private import safe_indexing, safe_split, sigmoid_of
 
-METHODS = ("sigmoid", "isotonic")
 FOLDS = 5
+LEAST = 1e-7  # probability of a pair's class
+EXPONENTS = (0.1, 20.0)  # the least and the largest
+_AT_ONCE = 1 << 22  # values of pairs
 
 
-def out_of_fold(unfitted, X, y, random_state: int | None = 0) -> np.ndarray:
-    """Return every row's decision value from a model fitted without it."""
-    _, counts = np.unique(y, return_counts=True)
-    if counts.min() < 2:
-        raise ValueError(
-            "Probabilities need two rows or more of every class: one has a single row, which "
-            "cross-validation cannot leave out."
-        )
-    folds = StratifiedKFold(min(FOLDS, int(counts.min())), shuffle=True, random_state=random_state)
-    return cross_val_predict(unfitted, X, y, cv=folds, method="decision_function")
+class CalibratedSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A machine with probabilities.
 
+    `predict` returns the labels of the machine.  A class of larger weight (``class_weight``) is
+    predicted more often; its probability remains the share of such rows that belong to it.
 
-def calibrated(fitted, decisions: np.ndarray, y, method: str = "sigmoid") -> CalibratedClassifierCV:
-    """Calibrate a fitted model on given decisions, as CalibratedClassifierCV(ensemble=False) does.
+    Parameters
+    ----------
+    estimator : AdditiveSVC, KernelSVC or a Pipeline that ends in one
+    random_state : int, default=0
+        Seed of the five folds.
+
+    Attributes
+    ----------
+    estimator_ : the estimator, fitted to all rows
+    classes_ : ndarray of shape (n_classes,)
+    slope_, offset_ : ndarray of shape (n_classes * (n_classes - 1) // 2,)
+        With the value v of a pair of classes, that of the earlier class has the probability
+        1 / (1 + exp(slope v + offset)) among the two.
+    exponent_ : float
+        Of coupled probabilities; 1 for two classes.
+
+    References
+    ----------
+    D. Price, S. Knerr, L. Personnaz and G. Dreyfus, "Pairwise Neural Network Classifiers with
+    Probabilistic Outputs", NIPS 1994.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from widemargin import AdditiveSVC
+    >>> from widemargin import CalibratedSVC, KernelSVC
     >>> X, y = load_iris(return_X_y=True)
-    >>> decisions = out_of_fold(AdditiveSVC(random_state=0), X, y)
-    >>> model = calibrated(AdditiveSVC(random_state=0).fit(X, y), decisions, y)
-    >>> model.predict_proba(X).shape
-    (150, 3)
+    >>> model = CalibratedSVC(KernelSVC()).fit(X, y)
+    >>> model.predict_proba(X[:1]).round(1)
+    array([[1., 0., 0.]])
     """
-    classes = fitted.classes_
-    columns = decisions.reshape(len(decisions), -1)
-    targets = label_binarize(y, classes=classes)  # one column for two classes, like decisions
-    fit = {
-        "sigmoid": sigmoid_curve,
-        "isotonic": lambda: IsotonicRegression(out_of_bounds="clip"),
-    }[method]
-    curves = [fit().fit(d, t) for d, t in zip(columns.T, targets.T, strict=True)]
-    return assembled(fitted, curves, method)
+
+    def __init__(self, estimator, *, random_state=0):
+        self.estimator = estimator
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the machine to all rows, and probabilities to rows that were left out."""
+        return self._calibrate(_fitted(self.estimator, X, y, sample_weight), X, y, sample_weight)
+
+    def predict(self, X):
+        """Class labels of X, as the machine decides."""
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.predict(X)
+
+    def decision_function(self, X):
+        """Decision values of the machine."""
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.decision_function(X)
+
+    def predict_proba(self, X):
+        """Probabilities of ``classes_``, of shape (n_samples, n_classes)."""
+        check_is_fitted(self, "estimator_")
+        parts = [self._logarithms(values) for values in _pair_values(self.estimator_, X)]
+        found = np.exp(self.exponent_ * np.concatenate(parts))
+        return found / found.sum(axis=1, keepdims=True)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        return self.estimator_.classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        return self.estimator_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        return self.estimator_.feature_names_in_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    def _calibrate(self, fitted, X, y, sample_weight=None) -> CalibratedSVC:
+        self.estimator_ = fitted
+        label, weight, rows = _numbered(fitted.classes_, y, sample_weight)
+        models = list(self._left_out(X, np.asarray(y), sample_weight, label, rows))
+        own = np.empty((len(label), len(fitted.classes_) - 1))  # values of pairs with a row's class
+        for model, part, test in models:
+            begin = 0
+            for values in _pair_values(model, part):
+                these = test[begin : begin + len(values)]
+                pairs = np.stack([pairs_of(k, len(fitted.classes_)) for k in label[these]])
+                own[these] = np.take_along_axis(values, pairs, axis=1)
+                begin += len(values)
+        self._fit_sigmoids(own, label, weight)
+        self.exponent_ = 1.0
+        if len(fitted.classes_) > 2:
+            logs = np.empty((len(label), len(fitted.classes_)))
+            for model, part, test in models:
+                logs[test] = np.concatenate(
+                    [self._logarithms(v) for v in _pair_values(model, part)]
+                )
+            self.exponent_ = _exponent(logs, label, weight)
+        return self
+
+    def _left_out(self, X, y, sample_weight, label, rows) -> Iterator[tuple[Any, Any, np.ndarray]]:
+        """Models of the folds, the rows that each was fitted without, and their numbers."""
+        unfitted = clone(self.estimator)
+        if "checkpoint" in machine_within(unfitted).get_params():
+            machine_within(unfitted).set_params(checkpoint=None)  # it is of the fit on all rows
+        n = min(FOLDS, int(np.bincount(label).min()))
+        folds = StratifiedKFold(n, shuffle=True, random_state=self.random_state)
+        for train, test in folds.split(label, label):
+            part, labels = safe_split(unfitted, X, y, rows[train])
+            own = None if sample_weight is None else np.asarray(sample_weight)[rows[train]]
+            model = _fitted(unfitted, part, labels, own)
+            yield model, safe_split(unfitted, X, y, rows[test], rows[train])[0], test
+
+    def _fit_sigmoids(self, own: np.ndarray, label: np.ndarray, weight: np.ndarray) -> None:
+        found = []
+        for first, second in zip(*every_pair(own.shape[1] + 1), strict=True):
+            is_first, is_second = label == first, label == second
+            values = np.concatenate([own[is_first, second - 1], own[is_second, first]])
+            truth = np.repeat([1, 0], [is_first.sum(), is_second.sum()])
+            weights = np.concatenate([weight[is_first], weight[is_second]])
+            found.append(sigmoid_of(values, truth, weights))
+        self.slope_, self.offset_ = np.array(found, dtype=np.float64).T
+
+    def _logarithms(self, values: np.ndarray) -> np.ndarray:
+        """Of the probabilities of all classes, but for a common factor and the exponent."""
+        first = np.clip(expit(-(values * self.slope_ + self.offset_)), LEAST, 1 - LEAST)
+        n_classes, begin = len(self.classes_), 0
+        total = np.full((len(values), n_classes), 2.0 - n_classes)
+        for number in range(n_classes - 1):
+            end = begin + n_classes - 1 - number
+            total[:, number] += (1 / first[:, begin:end]).sum(axis=1)
+            total[:, number + 1 :] += 1 / (1 - first[:, begin:end])
+            begin = end
+        return -np.log(total)
 
 
-def with_probabilities(fitted, X, y, random_state: int | None = 0) -> CalibratedClassifierCV:
-    """Calibrate a fitted model with sigmoids cross-validated on its training data."""
-    unfitted = clone(fitted)
-    machine = unfitted[-1] if isinstance(unfitted, Pipeline) else unfitted
-    if "checkpoint" in machine.get_params():
-        machine.set_params(checkpoint=None)  # the checkpoint belongs to the fit on all rows
-    return calibrated(fitted, out_of_fold(unfitted, X, y, random_state), y)
-
-
-def assembled(fitted, curves: list, method: str) -> CalibratedClassifierCV:
-    """Return a fitted `CalibratedClassifierCV` of a model and its curves."""
-    model = CalibratedClassifierCV(fitted, method=method, ensemble=False)
-    model.classes_ = fitted.classes_
-    model.calibrated_classifiers_ = [calibrated_classifier(fitted, curves, method)]
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(fitted, name):
-            setattr(model, name, getattr(fitted, name))
-    return model
-
-
-def parts_of(model: CalibratedClassifierCV) -> tuple[Any, list]:
-    """Return the model inside a calibrated one, and its curves."""
-    if len(model.calibrated_classifiers_) != 1 or model.method not in METHODS:
-        raise TypeError(
-            "Of CalibratedClassifierCV only ensemble=False with method='sigmoid' or 'isotonic' "
-            "can be used here: one model, and a curve for every class."
-        )
-    (own,) = model.calibrated_classifiers_
-    return own.estimator, own.calibrators
+def with_probabilities(fitted, X, y) -> CalibratedSVC:
+    """Calibrate a model that is fitted to these rows."""
+    return CalibratedSVC(clone(fitted))._calibrate(fitted, X, y)
 
 
 def uncalibrated(model):
     """Return the model inside a calibrated one, or the model itself."""
-    return parts_of(model)[0] if isinstance(model, CalibratedClassifierCV) else model
+    return model.estimator_ if isinstance(model, CalibratedSVC) else model
+
+
+def machine_within(model):
+    """Return the machine at the end of a pipeline, or the model itself."""
+    return model[-1] if isinstance(model, Pipeline) else model
+
+
+def _fitted(unfitted, X, y, sample_weight):
+    if sample_weight is None:
+        return clone(unfitted).fit(X, y)
+    is_pipeline = isinstance(unfitted, Pipeline)
+    name = f"{unfitted.steps[-1][0]}__sample_weight" if is_pipeline else "sample_weight"
+    return clone(unfitted).fit(X, y, **{name: sample_weight})
+
+
+def _numbered(classes: np.ndarray, y, sample_weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Numbers of classes, weights, and numbers of the rows that have a positive one."""
+    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    rows = np.flatnonzero(weight > 0)
+    label = np.searchsorted(classes, np.asarray(y)[rows])
+    if np.bincount(label).min() < 2:
+        raise ValueError(
+            "Probabilities need two rows or more of every class: one has a single row, which "
+            "cross-validation cannot leave out."
+        )
+    return label, weight[rows], rows
+
+
+def _pair_values(model, X) -> Iterator[np.ndarray]:
+    """Values of all pairs of classes, positive for the earlier, of a part of the rows at a time."""
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    machine, n_classes = machine_within(model), len(model.classes_)
+    size = max(1, 2 * _AT_ONCE // (n_classes * (n_classes - 1)))
+    for begin in range(0, max(n, 1), size):
+        part = X if n <= size else safe_indexing(X, slice(begin, begin + size))
+        yield machine.pair_values(part if machine is model else model[:-1].transform(part))
+
+
+def _exponent(logs: np.ndarray, label: np.ndarray, weight: np.ndarray) -> float:
+    """The most likely one.  Of all rows together, as much as one is thought to be of any class."""
+    n_rows, n_classes = logs.shape
+    logs = logs - logs.max(axis=1, keepdims=True)
+    own, others = logs[np.arange(n_rows), label], logs.sum(axis=1)
+    doubt = 1 / (n_rows + 2)
+    expected = (1 - doubt) * own + doubt * (others - own) / (n_classes - 1)
+
+    def loss(exponent: float) -> float:
+        return float(weight @ (logsumexp(exponent * logs, axis=1) - exponent * expected))
+
+    return float(minimize_scalar(loss, bounds=EXPONENTS, method="bounded").x)

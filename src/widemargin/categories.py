@@ -81,14 +81,14 @@ def text_of_arrow(column: pa.ChunkedArray, na: Sequence[str] = ()) -> Text:
             [part.indices.cast("int64").fill_null(-1).to_numpy() for part in parts]
         )
     # A file may have unused values and duplicates: order by the first row.
-    first, place = np.full(len(values) + 1, len(codes)), np.full(len(values) + 1, -1)
+    first, code = np.full(len(values) + 1, len(codes)), np.full(len(values) + 1, -1)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     used = np.flatnonzero(first[:-1] < len(codes))
     number: dict[str, int] = {}
     for k in used[np.argsort(first[used])].tolist():
         if values[k] is not None and values[k] not in na:
-            place[k] = number.setdefault(values[k], len(number))
-    return Text(place[codes], list(number))
+            code[k] = number.setdefault(values[k], len(number))
+    return Text(code[codes], list(number))
 
 
 def is_missing(value) -> bool:
@@ -130,8 +130,8 @@ def parsed(name: str, text: Text, way_out: str = "Correct it") -> np.ndarray:
         fields = {"row": row, "name": name, "value": value, "na": Parameter("na", [value])}
         template = "row {row}, column {name!r}: {value!r} is not a number. " + way_out
         raise ValueError(Message(template, fields))
-    found = np.array([*map(float, text.categories), np.nan])  # code -1 is missing
-    return found[text.codes]
+    numbers = np.array([*map(float, text.categories), np.nan])  # code -1 is missing
+    return numbers[text.codes]
 
 
 class Tally(NamedTuple):
@@ -167,11 +167,11 @@ def check_likely(name: str, text: Text, ways: WaysOut) -> None:
     check_likely_tally(name, tally(text), ways)
 
 
-def check_likely_tally(name: str, found: Tally, ways: WaysOut) -> None:
+def check_likely_tally(name: str, counts: Tally, ways: WaysOut) -> None:
     """Refuse a counted column that does not look like categories."""
-    n_present = sum(found.rows.values())
-    others = [value for value in found.rows if not is_number(value)]
-    n_numbers = n_present - sum(found.rows[value] for value in others)
+    n_present = sum(counts.rows.values())
+    others = [value for value in counts.rows if not is_number(value)]
+    n_numbers = n_present - sum(counts.rows[value] for value in others)
     if n_numbers and not others:
         template = (
             "column {name!r}: its type is text, but all of its values are numbers. Use {numeric}, "
@@ -179,10 +179,10 @@ def check_likely_tally(name: str, found: Tally, ways: WaysOut) -> None:
         )
         raise ValueError(Message(template, ways._asdict(), name=name))
     with_comma = [value for value in others if _WITH_COMMA.fullmatch(value)]
-    n_meant = n_numbers + sum(found.rows[value] for value in with_comma)
+    n_meant = n_numbers + sum(counts.rows[value] for value in with_comma)
     if with_comma and n_meant >= _NEARLY_NUMBERS * n_present:
-        value = min(with_comma, key=lambda other: found.first[other])
-        row, value = found.first[value], value[:_SHOWN]
+        value = min(with_comma, key=lambda other: counts.first[other])
+        row, value = counts.first[value], value[:_SHOWN]
         template = (
             "column {name!r}: {value!r} in row {row} is a number with a comma. Write decimals with "
             "a point and thousands with nothing between them; or use {categorical} if these are "
@@ -190,8 +190,8 @@ def check_likely_tally(name: str, found: Tally, ways: WaysOut) -> None:
         )
         raise ValueError(Message(template, ways._asdict(), name=name, value=value, row=row))
     if n_numbers >= _NEARLY_NUMBERS * n_present > 0:
-        value = min(others, key=lambda other: found.first[other])
-        row, value = found.first[value], value[:_SHOWN]
+        value = min(others, key=lambda other: counts.first[other])
+        row, value = counts.first[value], value[:_SHOWN]
         template = (
             "column {name!r}: {numbers} of its {n} values are numbers, but {value!r} in row {row} "
             "is not. Use {missing} if that stands for a missing value, {categorical} if all of "
@@ -199,7 +199,7 @@ def check_likely_tally(name: str, found: Tally, ways: WaysOut) -> None:
         )
         fields = {**ways._asdict(), "missing": ways.missing(value), "value": value, "row": row}
         raise ValueError(Message(template, fields, name=name, numbers=n_numbers, n=n_present))
-    n = len(found.rows)
+    n = len(counts.rows)
     if n > max(_MANY_CATEGORIES, n_present / 2):
         template = (
             "column {name!r}: {n} different texts in {rows} rows, too many to be categories. Leave "

@@ -7,7 +7,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from widemargin.categories import is_missing
-from widemargin.multiclass import Coding, Targets
+from widemargin.multiclass import Coding, Targets, every_pair
 from widemargin.validation import sample_weights
 
 
@@ -27,13 +27,23 @@ class MarginClassifier(ClassifierMixin):
         scores = self.decision_function(X)
         return self.classes_[self.coding_.classes(scores)]
 
+    def pair_values(self, X):
+        """Values of all pairs of classes, positive for the earlier: differences of scores.
+
+        Of shape (n_samples, n_classes * (n_classes - 1) // 2).
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return -scores[:, None]
+        first, second = every_pair(len(self.classes_))
+        return scores[:, first] - scores[:, second]
+
     @property
     def predict_proba(self):
         """Not available: decision values are not probabilities."""
         raise AttributeError(
-            f"{type(self).__name__} gives decision values. For probabilities fit scikit-learn's "
-            "CalibratedClassifierCV(model, ensemble=False), which save() takes too; on the command "
-            "line, train --probability."
+            f"{type(self).__name__} gives decision values. For probabilities fit "
+            "widemargin.CalibratedSVC(model); on the command line, train --probability."
         )
 
     def _targets(self, X, y, sample_weight) -> Targets:
@@ -67,12 +77,12 @@ class MarginClassifier(ClassifierMixin):
             )
         order = np.flatnonzero(total > 0)[np.argsort(store.classes[total > 0])]
         self._check_classes(store.classes[order])
-        place = np.zeros(len(total), dtype=np.int32)
-        place[order] = np.arange(len(order))
+        index = np.zeros(len(total), dtype=np.int32)
+        index[order] = np.arange(len(order))
         if self.class_weight is not None:
             weight *= factor[label]
         present = np.arange(0)  # unused: stores keep every row
-        return self._coded_targets(store, store.classes[order], place[label], weight, present)
+        return self._coded_targets(store, store.classes[order], index[label], weight, present)
 
     def _check_classes(self, classes: np.ndarray, note: str = "") -> None:
         if len(classes) < 2:
@@ -103,6 +113,6 @@ def _check_one_kind(y) -> None:
     kinds = {type(label).__name__ for label in labels if not isinstance(label, str)}
     if kinds and any(isinstance(label, str) for label in labels):
         raise ValueError(
-            f"y has labels that are text beside others ({', '.join(sorted(kinds))}). Make all of "
-            "them text, or all numbers."
+            f"y mixes text labels with others ({', '.join(sorted(kinds))}). Make all of them text, "
+            "or all numbers."
         )

@@ -31,8 +31,7 @@ from widemargin.additive.problem import SharedProblem
 from widemargin.additive.rounds import Shard, ShardState, Weights, minimise_in_rounds
 from widemargin.additive.solver import Stopping
 from widemargin.additive.store import StoredCodes
-from widemargin.cluster import RETRIES, ClusterExecutor, bear_losses
-from widemargin.engine import Control
+from widemargin.engine import RETRIES, ClusterExecutor, Control, bear_losses
 from widemargin.validation import check_number
 
 ROUNDS_KEPT = 10  # rounds between copies of the shards' states
@@ -54,8 +53,8 @@ class OnCluster:
 
     def __sklearn_clone__(self):
         """A client is shared, not copied."""
-        own = {name: getattr(self, name) for name in self._own_parameters}
-        return self._with_parameters(type(self), **own)
+        parameters = {name: getattr(self, name) for name in self._own_parameters}
+        return self._with_parameters(type(self), **parameters)
 
     def to_local(self):
         """Return the fitted machine without the cluster, for `widemargin.save`."""
@@ -227,7 +226,7 @@ def _ends(cuts: np.ndarray, n_shards: int) -> list[int]:
 
 
 class ShardsOnCluster:
-    """`rounds.Shards` on workers.
+    """The shards of a fit and their states, on workers.
 
     A state is the result of a Dask task, so Dask can recompute it if its worker is lost.  From time
     to time states are copied here, and recomputation starts from the copies.
@@ -243,6 +242,7 @@ class ShardsOnCluster:
         return len(self._shards)
 
     def each(self, function: Callable, *told: Any) -> list:
+        """Run ``function(shard, state, *told)`` on every shard; keep states, return results."""
         self._before = self._states
         pairs = [
             self._submit(function, shard, state, *told)
@@ -256,6 +256,7 @@ class ShardsOnCluster:
         return results
 
     def take_back(self) -> None:
+        """Restore the states before the last call of `each`."""
         self._states = self._before
 
     def _submit(self, function: Callable, *arguments: Any):

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import (
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    as_completed,
+    wait,
+)
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from joblib import cpu_count, effective_n_jobs
 
-from widemargin.progress import NoProgress
+from widemargin.progress import Progress
 from widemargin.resources import one_blas_thread
 
 _PATIENCE = 10.0  # seconds to wait for stopping threads
@@ -40,7 +47,7 @@ class Control:
     """
 
     def __init__(self, stop: threading.Event | None = None, watch: Watch | None = None):
-        self._stop, self._watch = stop, watch or NoProgress()
+        self._stop, self._watch = stop, watch or Progress()
 
     def check(self) -> None:
         """Raise InterruptedError if another task failed or the user interrupted."""
@@ -80,23 +87,15 @@ def run_tasks(
     tasks: Sequence,
     executor: Threads | Executor,
     *,
-    watch: Callable[[Any], Watch] = lambda task: NoProgress(),
+    watch: Callable[[Any], Watch] = lambda task: Progress(),
     on_result: Callable[[Any, Any], None] = lambda task, result: None,
 ) -> list:
     """Return ``[function(task, control) for task in tasks]``; when one fails, the others stop.
 
-    Parameters
-    ----------
-    function : callable
-        Solves one task; at module level, so that it can be pickled.
-    tasks : sequence
-        Indexed lazily, so they can be created on demand.
-    executor : Threads or concurrent.futures.Executor
-        An executor of processes or of a cluster's workers (cluster.py) gets picklable tasks.
-    watch : callable
-        Creates the listener of a task in this process; other tasks have none.
-    on_result : callable
-        Called with each task and its result as it finishes, from any thread.
+    Tasks are indexed lazily, so they can be created on demand.  An executor of processes or of a
+    cluster's workers pickles them and the function.  ``watch`` creates the listener of a task in
+    this process; other tasks have none.  ``on_result`` is called with each task and its result as
+    it finishes, from any thread.
     """
     if not isinstance(executor, Threads):
         return _elsewhere(function, tasks, executor, on_result)
@@ -169,3 +168,68 @@ def _elsewhere(function: Callable, tasks: Sequence, executor: Executor, on_resul
             future.cancel()
         raise
     return [future.result() for future in futures]
+
+
+# ------------------------------------------------------------------ Dask workers
+
+
+RETRIES = 10  # retries of a task that fails or loses its worker
+
+
+def bear_losses(client: Any) -> None:
+    """Let a task lose its worker as often as it may fail.
+
+    Dask's number of retries counts errors only.  By default the scheduler gives up a task whose
+    fourth worker is lost, whatever the reason.
+    """
+
+    # A closure, because the scheduler may lack this package.
+    def allow(most: int, dask_scheduler: Any) -> None:
+        dask_scheduler.allowed_failures = max(dask_scheduler.allowed_failures, most)
+
+    client.run_on_scheduler(allow, RETRIES)
+
+
+class ClusterExecutor(Executor):
+    """Workers of a `dask.distributed.Client`; tasks of a lost worker run on another.
+
+    Dask's own executor (``client.get_executor()``) requests a task's status after its result has
+    arrived; if the worker is lost in between, it mistakes the result for an error.
+    """
+
+    def __init__(self, client: Any):
+        bear_losses(client)
+        self._client = client
+
+    def submit(self, function: Callable, /, *arguments: Any, **named: Any) -> Future:
+        there = self._client.submit(function, *arguments, pure=False, retries=RETRIES, **named)
+        here: Future = Future()
+
+        def withdraw(_: Future) -> None:
+            if here.cancelled() and not there.cancelled():
+                there.cancel()
+
+        here.add_done_callback(withdraw)
+        self._client.loop.add_callback(_bring, there, here)
+        return here
+
+
+async def _bring(there: Any, here: Future) -> None:
+    """Copy the result or error of a remote task to the local future.
+
+    Release the remote result: if its worker dies, the task need not run again.
+    """
+    result, error = None, None
+    try:
+        result = await there
+    except CancelledError:  # the connection to the scheduler is lost, or the caller cancelled
+        here.cancel()
+    except BaseException as raised:
+        error = raised
+    there.release()
+    if not here.set_running_or_notify_cancel():
+        return
+    if error is None:
+        here.set_result(result)
+    else:
+        here.set_exception(error)

@@ -115,7 +115,7 @@ AT_LIMIT = Message(
     tol=Parameter("tol", python="tol"),
 )
 STALLED = Message(
-    "It made no progress any more: kernel values are too large or span too many orders of "
+    "It stopped making progress: kernel values are too large or span too many orders of "
     "magnitude, as those of features far from zero do. Centre and scale the features (a kernel "
     "matrix: divide it by its mean diagonal), or decrease {C}, gamma or degree.",
     C=Parameter("C", python="C"),

@@ -21,19 +21,19 @@ def strict_json(text: str | bytes, name: str, budget: Budget) -> dict:
 
     budget.check(_PER_CHARACTER * len(text), "its header takes")
     try:
-        found = json.loads(text, parse_constant=refuse, object_pairs_hook=_without_repeats)
+        content = json.loads(text, parse_constant=refuse, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{name} is not valid JSON ({error}).") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise ValueError(f"{name} is not a JSON object.")
-    return found
+    return content
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         raise ValueError("a name occurs twice")
-    return found
+    return fields
 
 
 class Fields:
@@ -83,10 +83,10 @@ class Fields:
 
     def texts(self, name: str) -> list[str]:
         """Return a list of texts."""
-        found = self.items(name)
-        if not all(isinstance(text, str) for text in found):
+        texts = self.items(name)
+        if not all(isinstance(text, str) for text in texts):
             raise self.fault(name, "a list of texts")
-        return found
+        return texts
 
     def inner(self, name: str) -> Fields:
         return Fields(self.content.get(name), self.path, f"{self.where}.{name}")

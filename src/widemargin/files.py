@@ -32,13 +32,8 @@ class Folder:
     """A folder that is opened once; its files are named relative to it.
 
     Others may have put links, pipes and devices in the folder.  These are never read or written:
-    in the place of a file of ours each is an error that names it.
-
-    Parameters
-    ----------
-    path : path
-    make : bool
-        Whether to create it if it does not exist.
+    in the place of a file of ours each is an error that names it.  ``make`` creates the folder if
+    it does not exist.
     """
 
     def __init__(self, path: str | os.PathLike, *, make: bool = False):
@@ -83,9 +78,9 @@ class Folder:
     def size(self, name: str) -> int:
         """Return the size of a plain file in bytes."""
         with naming(self / name):
-            found = os.stat(name, dir_fd=self._open(), follow_symlinks=False)
-        self._refuse(name, found.st_mode)
-        return found.st_size
+            status = os.stat(name, dir_fd=self._open(), follow_symlinks=False)
+        self._refuse(name, status.st_mode)
+        return status.st_size
 
     def _mode(self, name: str) -> int | None:
         try:
@@ -124,8 +119,8 @@ class Folder:
             return
         kind = "a link" if stat.S_ISLNK(mode) else "a folder, a pipe or a device"
         number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EEXIST
-        said = f"It is {kind}, not a plain file, and is neither followed nor replaced"
-        raise OSError(number, said, str(self / name))
+        reason = f"It is {kind}, not a plain file, and is neither followed nor replaced"
+        raise OSError(number, reason, str(self / name))
 
     @contextmanager
     def replacing(self, name: str, *, lasting: bool = True) -> Iterator[BinaryIO]:
@@ -173,18 +168,18 @@ class Folder:
         try:
             self._lock = self._plain(CLAIM, os.O_RDWR | os.O_CREAT)
             if os.fstat(self._lock).st_nlink > 1:
-                said = "It is another file too (a hard link), which is not written to; remove it"
-                raise OSError(errno.EEXIST, said, str(self / CLAIM))
+                reason = "It is another file too (a hard link), which is not written to; remove it"
+                raise OSError(errno.EEXIST, reason, str(self / CLAIM))
             self._take_lock(called, writer)
         except OSError as error:
             self._release()
             if error.errno not in _CANNOT_LOCK:
                 raise
-            said = (
+            reason = (
                 "{called} cannot be locked ({error}): make sure that no other {writer} uses it at "
                 "the same time."
             )
-            warn_user(Message(said, called=called, error=error, writer=writer))
+            warn_user(Message(reason, called=called, error=error, writer=writer))
             return
         for name in filter(_TEMPORARY.fullmatch, self._all()):
             self.remove(name)
@@ -194,14 +189,14 @@ class Folder:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
             owner = os.read(self._lock, 1000).decode(errors="replace") or "another process"
-            said = Message(
+            message = Message(
                 "{called} is in use by {owner}. Wait until that {writer} ends, or give this one "
                 "another folder.",
                 called=called,
                 owner=owner,
                 writer=writer,
             )
-            raise BlockingIOError(said) from None
+            raise BlockingIOError(message) from None
         os.ftruncate(self._lock, 0)
         os.write(self._lock, f"process {os.getpid()} on {socket.gethostname()}".encode())
 
@@ -270,8 +265,8 @@ def checking(path: object) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, IndexError) as error:
-        said = " ".join(str(error).split()).rstrip(".")
-        raise ValueError(f"{str(path)!r} is damaged: {said}.") from None
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise ValueError(f"{str(path)!r} is damaged: {reason}.") from None
 
 
 @contextmanager

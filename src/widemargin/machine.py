@@ -15,8 +15,7 @@ from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-from widemargin.cluster import ClusterExecutor
-from widemargin.engine import Threads
+from widemargin.engine import ClusterExecutor, Threads
 from widemargin.multiclass import Targets
 
 FARTHEST = 1e6  # largest ratio of C to that of the start
@@ -130,9 +129,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):
             model._check_params()
         if not models:
             return models
-        largest = max(
-            models, key=lambda model: model.C
-        )  # the precision must suffice for the largest C
+        largest = max(models, key=lambda model: model.C)  # its precision suffices for all
         training, start = largest._prepare(X, y, sample_weight, several=True), None
         for model in models:
             for name in ("n_features_in_", "feature_names_in_", "label_name_"):

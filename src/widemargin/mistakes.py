@@ -62,7 +62,7 @@ def worst_mistakes(
     y : array-like of shape (n_samples,)
     most : int, default=5
     names : sequence of str, default=None
-        Of the features.
+        Names of the features.
 
     Examples
     --------
@@ -110,9 +110,9 @@ def _reasons(model, rows, predicted, truth, names) -> list[tuple[Reason, ...]]:
 
 def _largest(explained: Explanation, rows, k: int, lead: np.ndarray) -> tuple[Reason, ...]:
     order = np.argsort(-np.abs(lead[:-1]), kind="stable")[:_MOST_REASONS]
-    found = [
+    reasons = [
         Reason(explained.terms[j].name, term_values(rows, explained.terms[j])[k], float(lead[j]))
         for j in order
     ]
-    rest = float(lead.sum() - sum(reason.contribution for reason in found))
-    return (*found, Reason("others", "", rest))
+    rest = float(lead.sum() - sum(reason.contribution for reason in reasons))
+    return (*reasons, Reason("others", "", rest))

@@ -14,7 +14,6 @@ from sklearn.pipeline import Pipeline
 
 from widemargin.bands import Bands, shape_bands
 from widemargin.calibration import uncalibrated
-from widemargin.drawing.shapes import MOST_BANDS
 from widemargin.machine import Machine, changed_and_default_parameters, feature_names
 from widemargin.mistakes import Mistake, worst_mistakes
 from widemargin.pages import (
@@ -31,7 +30,7 @@ from widemargin.pages import (
     tiles,
     write_page,
 )
-from widemargin.pairs import PairsTold, missed_pairs
+from widemargin.pairs import PairsSummary, missed_pairs
 from widemargin.plots import (
     plot_convergence,
     plot_importance,
@@ -39,6 +38,7 @@ from widemargin.plots import (
     plot_reliability,
     plot_shape,
 )
+from widemargin.plots.shapes import MOST_BANDS
 from widemargin.reliability import reliability
 from widemargin.report import MOST_IN_MATRIX, Evaluation, evaluate
 from widemargin.term_bins import term_values
@@ -73,7 +73,7 @@ def write_report(
     path : path
         The file to write, such as ``report.html``.
     names : sequence of str, default=None
-        Of the features, where the model does not know better.
+        Names of the features, if the model has none.
     title : str, default="A model"
     training : tuple of X and y, default=None
         The training rows: 20 copies are fitted to bootstrap samples of them,
@@ -105,14 +105,14 @@ def write_report(
         raise ValueError(f"A report takes AdditiveSVC or KernelSVC, not {kind}.")
     if training is not None and subject.has_bands:
         bands = shape_bands(subject.model, *training, n_fits=_N_FITS, names=names)
-    found = evaluate(subject.model, X, y)
+    evaluation = evaluate(subject.model, X, y)
     kind = type(subject.machine).__name__
     introduction = tag(
         "p", f"{kind}, {len(subject.machine.classes_)} classes, ",
         f"{subject.model.n_features_in_:,} features; measured on {len(y):,} rows. ",
         "If these are its training rows, expect lower scores on new ones.", class_="soft",
     )  # fmt: skip
-    write_page(path, page(title, introduction, _sections(subject, found, bands, about or {})))
+    write_page(path, page(title, introduction, _sections(subject, evaluation, bands, about or {})))
 
 
 @dataclass(frozen=True)
@@ -153,12 +153,12 @@ class Subject:
             return [self.explained.terms[k] for k in order]
         if getattr(self.machine, "kernel", None) == "precomputed":
             return []  # kernel values are not columns
-        own = getattr(self.model, "feature_names_in_", None) if self.names is None else self.names
-        return [Term(name, j, (j,)) for j, name in enumerate(feature_names(self.model, own))]
+        names = getattr(self.model, "feature_names_in_", None) if self.names is None else self.names
+        return [Term(name, j, (j,)) for j, name in enumerate(feature_names(self.model, names))]
 
 
-def _sections(subject: Subject, found: Evaluation, bands, about) -> list[tuple[str, Html]]:
-    parts = [_scores(found), _confusion(found), _calibration(subject)]
+def _sections(subject: Subject, evaluation: Evaluation, bands, about) -> list[tuple[str, Html]]:
+    parts = [_scores(evaluation), _confusion(evaluation), _calibration(subject)]
     if subject.explained is not None:
         parts += [_importance(subject), _shapes(subject, bands), _pairs(subject)]
     return [
@@ -170,30 +170,30 @@ def _sections(subject: Subject, found: Evaluation, bands, about) -> list[tuple[s
     ]
 
 
-def _scores(found: Evaluation) -> tuple[str, Html]:
+def _scores(evaluation: Evaluation) -> tuple[str, Html]:
     large = {
-        "accuracy": f"{100 * found.accuracy:.2f} %",
-        "balanced accuracy": f"{100 * found.balanced_accuracy:.2f} %",
-        "AUC": f"{found.roc_auc:.4f}",
-        "rows": found.rows,
-        "per row": f"{found.microseconds_per_row:.3g} \N{MICRO SIGN}s",
+        "accuracy": f"{100 * evaluation.accuracy:.2f} %",
+        "balanced accuracy": f"{100 * evaluation.balanced_accuracy:.2f} %",
+        "AUC": f"{evaluation.roc_auc:.4f}",
+        "rows": evaluation.rows,
+        "per row": f"{evaluation.microseconds_per_row:.3g} \N{MICRO SIGN}s",
     }
     rows = [
         [str(c.label), c.rows, f"{c.precision:.4f}", f"{c.recall:.4f}", f"{c.f1:.4f}"]
-        for c in [*found.classes, found.mean]
+        for c in [*evaluation.classes, evaluation.mean]
     ]
     per_class = table(["class", "rows", "precision", "recall", "F1"], rows, "Scores by class")
     many = len(rows) > MOST_IN_MATRIX
     return section("Scores", tiles(large), folded("by class", per_class) if many else per_class)
 
 
-def _confusion(found: Evaluation) -> tuple[str, Html]:
+def _confusion(evaluation: Evaluation) -> tuple[str, Html]:
     """Return the confusion matrix, or its largest errors if there are many classes."""
-    labels = [str(c.label) for c in found.classes]
-    counts = found.confusion
+    labels = [str(c.label) for c in evaluation.classes]
+    counts = evaluation.confusion
     if len(labels) > MOST_IN_MATRIX:
         rows = [[str(true), tag("td", predicted, class_="text"), n]
-                for true, predicted, n in found.most_confused()]  # fmt: skip
+                for true, predicted, n in evaluation.most_confused()]  # fmt: skip
         return section("Confusion", table(["true", "predicted", "rows"], rows, "Most confused"))
     of_class = np.maximum(counts.sum(axis=1), 1)
     rows = [
@@ -205,21 +205,21 @@ def _confusion(found: Evaluation) -> tuple[str, Html]:
 
 
 def _calibration(subject: Subject) -> tuple[str, Html]:
-    found = reliability(subject.calibrated, subject.X, subject.y)
-    if found.of == "probability":
-        said = (
+    bins = reliability(subject.calibrated, subject.X, subject.y)
+    if bins.of == "probability":
+        text = (
             "Predicted probabilities differ from observed frequencies by "
-            f"{100 * found.error:.1f} points on average."
+            f"{100 * bins.error:.1f} points on average."
         )
     else:
-        said = (
-            "Decision values are no probabilities, but the larger they are, the more often they "
-            "should be right. CalibratedClassifierCV turns them into probabilities."
+        text = (
+            "Decision values are not probabilities, but larger ones should be right more often. "
+            "CalibratedSVC turns them into probabilities."
         )
-    ends = f"from {found.share[0]:.2f} to {found.share[-1]:.2f}"
-    alt = f"Share of rows ({found.event}) against the {found.of}: {ends}."
-    drawn = picture(partial(_drawn, plot_reliability, found), alt, (4.4, 3))
-    return section("Calibration", tag("p", said), drawn)
+    ends = f"from {bins.share[0]:.2f} to {bins.share[-1]:.2f}"
+    alt = f"Share of rows ({bins.event}) against the {bins.of}: {ends}."
+    drawn = picture(partial(_drawn, plot_reliability, bins), alt, (4.4, 3))
+    return section("Calibration", tag("p", text), drawn)
 
 
 def _drawn(plot: Callable, *arguments, **options):
@@ -234,10 +234,10 @@ def _importance(subject: Subject) -> tuple[str, Html]:
     n = min(len(subject.terms), _MOST_BARS)
     draw = partial(_drawn, plot_importance, subject.explained, most=_MOST_BARS)
     drawn = picture(draw, alt, (4.6, 0.22 * n + 0.8))
-    said = "How much each column moves the decision values: the mean of |contribution|."
+    text = "How much each column moves the decision values: the mean of |contribution|."
     if len(subject.terms) > n:
-        said += f" The first {n} of {len(subject.terms):,}."
-    return section("Importance", tag("p", said), drawn)
+        text += f" The first {n} of {len(subject.terms):,}."
+    return section("Importance", tag("p", text), drawn)
 
 
 def _shapes(subject: Subject, bands: Bands | None) -> tuple[str, Html]:
@@ -251,22 +251,24 @@ def _shapes(subject: Subject, bands: Bands | None) -> tuple[str, Html]:
         )
         for term in subject.terms[: min(_MOST_SHAPES, moving)]
     ]
-    said = (
+    text = (
         "What the most important columns add to the decision value, in their own units; grey bars "
         "say how often values occur in the training data."
     )
     if bands is not None:
-        said += (
+        text += (
             f" Nine in ten of {bands.n_fits} copies, fitted to bootstrap samples of the training "
             "rows, lie in the band."
         )
-    return section("Shapes", tag("p", said), grid(*shown))
+    return section("Shapes", tag("p", text), grid(*shown))
 
 
 def _pairs(subject: Subject) -> tuple[str, Html]:
     title = "Pairs that the model misses"
     if len(subject.y) < _FEWEST_FOR_PAIRS or len(subject.terms) < 2:
-        return section(title, tag("p", f"Sought on {_FEWEST_FOR_PAIRS} rows or more of 2 columns."))
+        return section(
+            title, tag("p", f"This needs {_FEWEST_FOR_PAIRS} rows or more, and 2 columns.")
+        )
     pairs = missed_pairs(subject.model, subject.X, subject.y, names=subject.names)
     outstanding = [pair for pair in pairs if pair.stands_out]
     classes = subject.machine.classes_
@@ -278,34 +280,34 @@ def _pairs(subject: Subject) -> tuple[str, Html]:
         )
         for pair in outstanding[:_MOST_PAIRS]
     ]
-    told = PairsTold.of(pairs)
+    summary = PairsSummary.of(pairs)
     measured = "Measured on rows that the patterns were not learned from"
-    listed = [table(told.header, told.rows, measured)] if told.rows else []
-    return section(title, tag("p", told.verdict), grid(*maps), *listed)
+    listed = [table(summary.header, summary.rows, measured)] if summary.rows else []
+    return section(title, tag("p", summary.verdict), grid(*maps), *listed)
 
 
 def _mistakes(subject: Subject) -> tuple[str, Html]:
-    found = worst_mistakes(subject.model, subject.X, subject.y, names=subject.names)
-    if not found:
+    mistakes = worst_mistakes(subject.model, subject.X, subject.y, names=subject.names)
+    if not mistakes:
         return section("Worst mistakes", tag("p", "There are none on these rows."))
-    said = (
-        "Rows of which the model is most wrongly sure. Rows count from 1. The lead is by how much "
-        "the predicted class is ahead of the true one, or the decision value beyond 0; others are "
-        "the remaining columns and the intercept."
+    text = (
+        "The model's most confident mistakes. Rows count from 1. The lead is the decision value of "
+        "the predicted class minus that of the true one, or its distance from 0; others are the "
+        "remaining columns and the intercept."
     )
-    return section("Worst mistakes", tag("p", said), grid(*map(_mistake, found)))
+    return section("Worst mistakes", tag("p", text), grid(*map(_mistake, mistakes)))
 
 
-def _mistake(found: Mistake) -> Html:
-    title = f"Row {found.row + 1:,}: {found.predicted}, in truth {found.truth}"
-    lead = f"lead {found.lead:.3g}"
-    if not found.reasons:
+def _mistake(mistake: Mistake) -> Html:
+    title = f"Row {mistake.row + 1:,}: predicted {mistake.predicted}, true class {mistake.truth}"
+    lead = f"lead {mistake.lead:.3g}"
+    if not mistake.reasons:
         return tag("p", tag("b", title), f"; {lead}")
     rows = [
         [r.name, Html(tag("td", _value(r.value), class_="text")), f"{r.contribution:+.3f}"]
-        for r in found.reasons
+        for r in mistake.reasons
     ]
-    caption = f"What speaks for {found.predicted}; {lead}"
+    caption = f"What speaks for {mistake.predicted}; {lead}"
     return tag("div", tag("h3", title), table(["column", "value", "adds"], rows, caption))
 
 
@@ -316,7 +318,7 @@ def _value(value: object) -> str:
 def _convergence(subject: Subject) -> tuple[str, Html]:
     machine = subject.machine
     record = machine.fit_record_
-    told = {
+    values = {
         "duality gap": float(record.gap),
         "tolerance": float(machine.tol),
         "iterations": int(record.n_iter),
@@ -330,7 +332,7 @@ def _convergence(subject: Subject) -> tuple[str, Html]:
         drawn = tag("p", error)
     warning = tag("p", "The fit stopped above its tolerance.", class_="warn")
     converged = np.isnan(record.gap) or record.gap <= machine.tol
-    return section("Convergence", "" if converged else warning, drawn, facts(told))
+    return section("Convergence", "" if converged else warning, drawn, facts(values))
 
 
 def _data(subject: Subject) -> tuple[str, Html]:
@@ -353,10 +355,17 @@ def _column(X, term: Term) -> list:
     """Describe a column in a line; categories show the most frequent as median."""
     values = term_values(X, term)
     if values.dtype == object:
-        found, count = np.unique(values, return_counts=True)
+        categories, count = np.unique(values, return_counts=True)
         missing = float(np.mean(values == MISSING))
-        most = str(found[count.argmax()])
-        return [term.name, f"{len(found)} categories", "", f"most: {most}", "", _share(missing)]
+        most = str(categories[count.argmax()])
+        return [
+            term.name,
+            f"{len(categories)} categories",
+            "",
+            f"most: {most}",
+            "",
+            _share(missing),
+        ]
     known = values[~np.isnan(values)]
     numbers = [f"{f(known):.4g}" if len(known) else "" for f in (np.min, np.median, np.max)]
     return [term.name, "number", *numbers, _share(1 - len(known) / len(values))]
@@ -369,21 +378,21 @@ def _share(part: float) -> str:
 def _model(subject: Subject, about: Mapping[str, object]) -> tuple[str, Html]:
     machine = subject.machine
     steps = subject.model.steps if isinstance(subject.model, Pipeline) else [("", subject.model)]
-    told: dict[str, object] = {
+    values: dict[str, object] = {
         **about,
         "steps": ", then ".join(type(step).__name__ for _, step in steps),
     }
     if hasattr(machine, "kernel_"):
-        told["kernel"] = machine.kernel_
+        values["kernel"] = machine.kernel_
     if hasattr(machine, "support_"):
-        told["support vectors"] = len(machine.support_)
+        values["support vectors"] = len(machine.support_)
     changed, rest = changed_and_default_parameters(machine)
     used = {package: version(package) for package in _PACKAGES} | {
         "Python": platform.python_version()
     }
     return section(
         "Model",
-        facts(told | _texts(changed)),
+        facts(values | _texts(changed)),
         folded("parameters at their defaults", facts(_texts(rest))),
         folded("versions that wrote this page", facts(used)),
     )

@@ -174,10 +174,8 @@ def _voted(pairs: np.ndarray, for_first: np.ndarray, n_classes: int) -> np.ndarr
     sums, end = np.zeros_like(votes), 0
     for first in range(n_classes - 1):
         begin, end = end, end + n_classes - 1 - first
-        against, against_first = (
-            pairs[:, begin:end],
-            for_first[:, begin:end],
-        )  # votes for the later class
+        # Votes for the later class.
+        against, against_first = pairs[:, begin:end], for_first[:, begin:end]
         votes[:, first] += (end - begin) - (against_first > 0).sum(axis=1)
         votes[:, first + 1 :] += against > 0
         sums[:, first] -= against_first.sum(axis=1)
@@ -281,3 +279,22 @@ class Targets:
     def unit(self) -> float:
         """What C is divided by, at least: the scale of numbers, 1 for classes."""
         return 1.0 if self.value is None else float(self.coding.scale.min())
+
+
+def plain_labels(classes: np.ndarray) -> np.ndarray:
+    """Convert labels to int64 or str; integral floats and booleans become numbers.
+
+    >>> plain_labels(np.array([-1.0, 1.0]))
+    array([-1,  1])
+    """
+    if all(isinstance(label, str) for label in classes):
+        return classes.astype(str)
+    if classes.dtype.kind in "biuf":
+        with np.errstate(invalid="ignore"):  # too large values become unequal
+            whole = classes.astype(np.int64)
+        if np.array_equal(whole, classes):
+            return whole
+    raise ValueError(
+        f"The labels {classes.tolist()!r} are neither whole numbers (of 64 bits) nor text. Fit "
+        "with labels that are, for example from sklearn.preprocessing.LabelEncoder."
+    )

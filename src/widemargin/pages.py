@@ -14,8 +14,8 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from widemargin.drawing.canvas import new_figure
 from widemargin.files import text_output
+from widemargin.plots.canvas import new_figure
 
 # Distinguishable on white and on black.
 _COLOURS = ("#3b8ed0", "#e07b39", "#3fa65a", "#d1495b", "#8e6bbf", "#a07a62", "#d069a8", "#7f8794",
@@ -68,7 +68,7 @@ class Html(str):
 
 
 def escaped(value: object) -> Html:
-    """Anything as text of a page.
+    """Convert anything to text of a page.
 
     >>> escaped("<script>"), escaped(Html("<b>"))
     ('&lt;script&gt;', '<b>')
@@ -77,7 +77,7 @@ def escaped(value: object) -> Html:
 
 
 def tag(name: str, *content: object, **attributes: object) -> Html:
-    """An element; ``class_`` is the attribute class, ``aria_label`` aria-label.
+    """Return an element; ``class_`` is the attribute class, ``aria_label`` aria-label.
 
     >>> tag("p", "a < b", tag("b", 1), class_="soft")
     '<p class="soft">a &lt; b<b>1</b></p>'
@@ -194,11 +194,11 @@ def picture(draw: Callable[[Any], object], alt: str, size=(4.2, 2.8), caption: s
 
 def _themed(svg: str, alt: str, size) -> Html:
     """Remove the file header of an SVG, and make its names unique on the page."""
-    own = f"s{hashlib.sha256(svg.encode()).hexdigest()[:8]}"
+    prefix = f"s{hashlib.sha256(svg.encode()).hexdigest()[:8]}"
     svg = svg[svg.index(">", svg.index("<svg")) + 1 :]
     svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'<(g|defs) id="[^"]*"', r"<\1", svg)
-    svg = re.sub(r'(id="|#)([mp][0-9a-f]{10})(?=["\)])', rf"\1{own}\2", svg)
+    svg = re.sub(r'(id="|#)([mp][0-9a-f]{10})(?=["\)])', rf"\1{prefix}\2", svg)
     svg = svg.replace(_INK, "currentColor")
     width, height = (72 * inches for inches in size)
     head = (

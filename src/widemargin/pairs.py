@@ -74,7 +74,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class PairsTold:
+class PairsSummary:
     """A verdict on pairs for people, and a table of those that explain anything."""
 
     verdict: str
@@ -82,10 +82,10 @@ class PairsTold:
     rows: list[list[str]]
 
     @classmethod
-    def of(cls, pairs: Sequence[Pair]) -> PairsTold:
+    def of(cls, pairs: Sequence[Pair]) -> PairsSummary:
         """
-        >>> PairsTold.of([]).verdict
-        'No pair of columns stands out of the noise: a general kernel has little to gain here.'
+        >>> PairsSummary.of([]).verdict
+        'No pair of columns stands out from the noise: a general kernel has little to gain here.'
         """
         rows = [
             [pair.name, share, "yes" if pair.stands_out else "no"]
@@ -99,15 +99,15 @@ class PairsTold:
             )
         elif any(pair.strength > _WORTH_A_TRY for pair in pairs):
             verdict = (
-                "No pair of columns stands out of the noise, but the rows are too few to tell: "
+                "No pair of columns stands out from the noise, but the rows are too few to tell: "
                 "use more rows, or try KernelSVC."
             )
         else:
             verdict = (
-                "No pair of columns stands out of the noise: a general kernel has little to gain "
+                "No pair of columns stands out from the noise: a general kernel has little to gain "
                 "here."
             )
-        return cls(verdict, ("pair", "explains of what is left", "stands out of noise"), rows)
+        return cls(verdict, ("pair", "share of the residual", "stands out from noise"), rows)
 
 
 def missed_pairs(
@@ -129,7 +129,7 @@ def missed_pairs(
         Number of pairs to return.  All pairs of the 2,000 most important terms are screened, in
         bounded time, and the best 30 tested.
     names : sequence of str, default=None
-        Of the features.
+        Names of the features.
     random_state : int or RandomState, default=0
         Selects the half of the rows to learn patterns on.
 
@@ -159,13 +159,13 @@ def missed_pairs(
     by_column = sp.csc_array(X) if sp.issparse(X) else X  # by rows, each column would need a pass
     binned = [TermBins.of(term_values(by_column, term), n_bins) for term in terms]
     tested = list(islice(_screened(binned, left, halves[0]), _TESTED))
-    found = []
+    pairs = []
     for i, j in tested:
         strength, chance, effect = _measured(binned[i], binned[j], left, halves)
         bins = binned[i].labels, binned[j].labels
         chance = min(1.0, chance * len(tested))
-        found.append(Pair(terms[i], terms[j], strength, chance, bins, effect))
-    return sorted(found, key=lambda pair: (not pair.stands_out, -pair.strength))[:most]
+        pairs.append(Pair(terms[i], terms[j], strength, chance, bins, effect))
+    return sorted(pairs, key=lambda pair: (not pair.stands_out, -pair.strength))[:most]
 
 
 def _left_over(explained: Explanation, X, y: np.ndarray, halves) -> np.ndarray:
@@ -225,16 +225,18 @@ def _screened(
     contrasts = np.zeros((len(rows), d, n_contrasts), dtype=np.float32)
     width = np.zeros(d)
     for j, bins in enumerate(binned):
-        own = _contrasts(bins.number[rows], len(bins.labels), n_contrasts)
-        contrasts[:, j, : own.shape[1]] = own
-        width[j] = own.shape[1]
+        part = _contrasts(bins.number[rows], len(bins.labels), n_contrasts)
+        contrasts[:, j, : part.shape[1]] = part
+        width[j] = part.shape[1]
     flat = contrasts.reshape(len(rows), -1)
     promise = np.zeros((d, d))
     for k in range(n_scores):
-        own = left[rows, k].astype(np.float32)
-        products = flat.T @ (own[:, None] * flat) / len(rows)
+        part = left[rows, k].astype(np.float32)
+        products = flat.T @ (part[:, None] * flat) / len(rows)
         promise += (products**2).reshape(d, n_contrasts, d, n_contrasts).sum(axis=(1, 3))
-        promise -= np.outer(width, width) * np.mean(own**2) / len(rows)  # the expectation for noise
+        promise -= (
+            np.outer(width, width) * np.mean(part**2) / len(rows)
+        )  # the expectation for noise
     first, second = np.triu_indices(d, 1)
     for k in np.argsort(-promise[first, second], kind="stable"):
         yield int(first[k]), int(second[k])

@@ -29,11 +29,11 @@ def icd(**changes) -> AdditiveSVC:
     histograms of counts up to 4,095, also from text, are kept exact with ``scaling=None``, and
     every count has its own T, whether training saw it or not.
 
-    A fit gives the same bits every time, as the paper promises.  Its samples come in the order of
-    a fixed seed, anew in each sweep as in LIBLINEAR; the paper prints the order of the file.  Those
-    that a sweep moved are visited up to three times more, in the presets below too, so that sweeps
-    are fewer than the papers'.  This one prints no stopping rule (it builds on LIBLINEAR); here the
-    relative duality gap is 0.1 %.
+    A fit gives the same bits every time, as the paper promises.  A fixed seed draws the order of
+    samples, again for each sweep as in LIBLINEAR; the paper takes the order of the file.  Samples
+    that a sweep moved are visited up to three more times, in the presets below too, so there are
+    fewer sweeps than in the papers.  This paper gives no stopping rule (it builds on LIBLINEAR);
+    here the relative duality gap is 0.1 %.
 
     Examples
     --------
@@ -61,10 +61,10 @@ def pmsvm(p: float = -1.0, **changes) -> AdditiveSVC:
 
     p = -1 is the paper's chi-square, p = -8 its histogram intersection: the first is faster, the
     second more accurate (sec. 5.5).  The paper prints the hinge (eq. 3); its released program uses
-    the squared hinge, and so does this.  ``loss="hinge"`` is the printed one.
+    the squared hinge, and so does this function.  ``loss="hinge"`` is the printed loss.
 
-    M_p(0.01, x) is taken to be 0.01 for every x, as in sec. 4.4, which is the worse the nearer p
-    is to 0; other kernels (``kernel="jensen_shannon"``) are evaluated there.  Zeros are absent:
+    M_p(0.01, x) is taken to be 0.01 for every x, as in sec. 4.4, which gets worse as p approaches
+    0; other kernels (``kernel="jensen_shannon"``) are evaluated there.  Zeros are absent:
     where the paper replaces 0^p by 0.001^p, M_p(0, y) is 0.  Values at prediction are clipped to
     those of training.  The stop is LIBLINEAR's, at 0.1.
 
@@ -123,8 +123,8 @@ def dcsvm(**changes) -> KernelSVC:
     Clusters come from two-step kernel k-means on 1,000 sampled rows.  The paper prefers balanced
     ones and does not say how it gets them: here those of more than twice the average size are
     split, so that there are more (on ijcnn1 some 350 instead of 256).
-    Centres have the norm of rows, 1 for kernels of distances: else those of a narrow kernel that
-    are like no sampled row (on covtype, at its gamma of 32, 58 %) would all be in one cluster.
+    Centres have the norm of rows, 1 for kernels of distances: otherwise the rows of a narrow kernel
+    that resemble no sampled row (58 % of covtype's at gamma = 32) would all be in one cluster.
     ``clustering="plain_kernel_kmeans"`` has the paper's plain means.
 
     C and gamma were cross-validated per data set (C = 32, gamma = 32 for covtype); both are left

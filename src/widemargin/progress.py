@@ -8,6 +8,7 @@ the second.  If the protocol changes, only this file changes.
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -19,70 +20,45 @@ logger = logging.getLogger("widemargin")
 
 
 class Progress:
-    """A running task; `epoch` returns True if a callback asks to stop."""
+    """A running task; `epoch` and `end` return True if a callback or the deadline stops it.
 
-    def __init__(self, estimator, context, X, y):
+    Without a context there are no callbacks.
+    """
+
+    def __init__(self, estimator=None, context=None, X=None, y=None, deadline: float = math.inf):
         self._estimator, self._context, self._X, self._y = estimator, context, X, y
+        self._deadline = deadline
 
     def task(self, name: str, task_id: int | None = None, n: int | None = None, *, ordered=True):
         """Begin a subtask with n parts; ``task_id`` identifies subtasks that may overlap."""
+        if self._context is None:
+            return self
         context = self._context.subcontext(
             task_name=name, task_id=task_id, max_subtasks=n, sequential_subtasks=ordered
         )
         context.call_on_fit_task_begin(estimator=self._estimator, X=self._X, y=self._y)
-        return Progress(self._estimator, context, self._X, self._y)
+        return Progress(self._estimator, context, self._X, self._y, self._deadline)
 
     def epoch(self, fitted: Callable[[], dict] | None = None, gap: float | None = None) -> bool:
         """Report an epoch; callbacks find the duality gap in ``context.gap``."""
         task = self.task("epoch", n=0)
-        task._context.gap = gap
+        if self._context is not None:
+            task._context.gap = gap
         return task.end(fitted)
 
     def end(self, fitted: Callable[[], dict] | None = None) -> bool:
-        return self._context.call_on_fit_task_end(
-            estimator=self._estimator, X=self._X, y=self._y, reconstruction_attributes=fitted
-        )
+        stopped = False
+        if self._context is not None:
+            stopped = self._context.call_on_fit_task_end(
+                estimator=self._estimator, X=self._X, y=self._y, reconstruction_attributes=fitted
+            )
+        return stopped or time.monotonic() >= self._deadline
 
 
-class NoProgress:
-    """`Progress` without callbacks."""
-
-    def task(self, name, task_id=None, n=None, *, ordered=True) -> NoProgress:
-        return self
-
-    def epoch(self, fitted=None, gap=None) -> bool:
-        return False
-
-    def end(self, fitted=None) -> bool:
-        return False
-
-
-class TimeLimit:
-    """A task that asks to stop after a time limit."""
-
-    def __init__(self, task: Progress | NoProgress | TimeLimit, deadline: float):
-        self._task, self._deadline = task, deadline
-
-    def task(self, name, task_id=None, n=None, *, ordered=True) -> TimeLimit:
-        return TimeLimit(self._task.task(name, task_id, n, ordered=ordered), self._deadline)
-
-    def epoch(self, fitted=None, gap=None) -> bool:
-        return self._task.epoch(fitted, gap) or time.monotonic() >= self._deadline
-
-    def end(self, fitted=None) -> bool:
-        return self._task.end(fitted) or time.monotonic() >= self._deadline
-
-
-Listener = Progress | NoProgress | TimeLimit
-
-
-def progress_of(estimator, context, X, y) -> Listener:
+def progress_of(estimator, context, X, y) -> Progress:
     """Return the progress of a fit, which callbacks or a time limit may stop."""
-    progress: Progress | NoProgress = NoProgress()
-    if has_callbacks(estimator):
-        progress = Progress(estimator, context, X, y)
-    deadline = getattr(estimator, "_deadline", None)
-    return progress if deadline is None else TimeLimit(progress, deadline)
+    deadline = getattr(estimator, "_deadline", math.inf)
+    return Progress(estimator, context if has_callbacks(estimator) else None, X, y, deadline)
 
 
 def log(message: str, *args) -> None:

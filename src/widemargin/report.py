@@ -61,8 +61,8 @@ class Evaluation:
         """Return true class, predicted class and number of rows of the most frequent errors."""
         wrong = np.where(np.eye(len(self.classes), dtype=bool), 0, self.confusion)
         largest = [k for k in np.argsort(-wrong, axis=None, kind="stable")[:most] if wrong.flat[k]]
-        places = (np.unravel_index(k, wrong.shape) for k in largest)
-        return [(self.classes[i].label, self.classes[j].label, int(wrong[i, j])) for i, j in places]
+        cells = (np.unravel_index(k, wrong.shape) for k in largest)
+        return [(self.classes[i].label, self.classes[j].label, int(wrong[i, j])) for i, j in cells]
 
 
 def evaluate(model, X, y) -> Evaluation:
@@ -86,18 +86,18 @@ def evaluate_chunks(model, chunks: Iterable[tuple[Any, Any]]) -> Evaluation:
     """Evaluate data that comes in chunks (X, y)."""
     machine = uncalibrated(model)
     pieces, losses, seconds = [], [], 0.0
-    for X, own in chunks:
-        own = np.asarray(own)
+    for X, truth in chunks:
+        truth = np.asarray(truth)
         if hasattr(model, "predict_proba"):
-            losses.append(len(own) * _log_loss(own, model.predict_proba(X), model.classes_))
+            losses.append(len(truth) * _log_loss(truth, model.predict_proba(X), model.classes_))
         started = time.perf_counter()
-        found = machine.decision_function(X)
-        best = found.argmax(axis=1) if found.ndim > 1 else (found > 0).astype(int)
+        values = machine.decision_function(X)
+        best = values.argmax(axis=1) if values.ndim > 1 else (values > 0).astype(int)
         predicted = machine.classes_[best]
         seconds += time.perf_counter() - started
         if isinstance(machine, ForeignClassifier):  # its ties of votes are not broken by scores
             predicted = machine.predict(X)
-        pieces.append((found, predicted, own))
+        pieces.append((values, predicted, truth))
     scores, predicted, y = map(np.concatenate, zip(*pieces, strict=True))
     loss = sum(losses) / len(y) if losses else float("nan")
     labels = np.unique(np.concatenate([model.classes_, y]))

@@ -35,8 +35,8 @@ def used_memory() -> float:
 
 
 def _least(*known: list[int]) -> float:
-    found = [n for numbers in known for n in numbers]
-    return float(max(min(found, default=4 << 30), LEAST_MEMORY))
+    limits = [n for numbers in known for n in numbers]
+    return float(max(min(limits, default=4 << 30), LEAST_MEMORY))
 
 
 def _meminfo(name: str) -> list[int]:

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 from sklearn.utils.validation import _get_feature_names as get_feature_names
 
 __all__ = [
-    "calibrated_classifier",
     "check_feature_names_in",
     "check_sample_weight",
     "get_feature_names",
     "has_callbacks",
     "output_of",
-    "restore_isotonic",
     "safe_indexing",
-    "sigmoid_curve",
+    "safe_split",
+    "sigmoid_of",
 ]
 
 
@@ -35,26 +35,11 @@ def output_of(part) -> str:
     return getattr(part, "_sklearn_output_config", {}).get("transform", "default")
 
 
-# ------------------------------------------------------------------ calibration
-# sklearn.calibration is imported lazily: that takes longer than a small fit.
+def sigmoid_of(values: np.ndarray, truth: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+    """Fit Platt's slope and offset to decision values.
 
+    sklearn.calibration is imported here: that takes longer than a small fit.
+    """
+    from sklearn.calibration import _sigmoid_calibration
 
-def sigmoid_curve():
-    """Return an unfitted curve from decision values to probabilities."""
-    from sklearn.calibration import _SigmoidCalibration
-
-    return _SigmoidCalibration()
-
-
-def calibrated_classifier(fitted, curves: list, method: str):
-    """Wrap a fitted model and its curves as `CalibratedClassifierCV` does."""
-    from sklearn.calibration import _CalibratedClassifier
-
-    return _CalibratedClassifier(fitted, curves, classes=fitted.classes_, method=method)
-
-
-def restore_isotonic(curve, x: np.ndarray, y: np.ndarray) -> None:
-    """Restore a fitted IsotonicRegression."""
-    curve.X_min_, curve.X_max_, curve.increasing_ = x[0], x[-1], True
-    curve.X_thresholds_, curve.y_thresholds_ = x, y
-    curve._build_f(x, y)
+    return _sigmoid_calibration(values, truth, weight)

@@ -79,8 +79,8 @@ def _opened(file: Path | Scratch) -> Iterator[int]:
     try:
         opened = open_plain(file)
     except FileNotFoundError as error:
-        said = "No such file here; workers have to see the folder of a store, under the same name"
-        raise FileNotFoundError(error.errno, said, str(file)) from None
+        reason = "No such file here; workers must see the folder of a store under the same path"
+        raise FileNotFoundError(error.errno, reason, str(file)) from None
     with opened:
         yield opened.fileno()
 
@@ -93,26 +93,14 @@ class StoredMatrix:
     """Raw values by row: a slice or an index array loads rows into memory.
 
     Code that needs all rows loads a few at a time.
-
-    Attributes
-    ----------
-    folder : Path
-        Has room for a reordered copy of the rows.
-    blocks : list of Block
-    cuts : ndarray
-        First row of each block, and the total number of rows.
-    n_features : int
-    dtype : dtype
-    name : str
-        Digest of the content.
     """
 
-    folder: Path
+    folder: Path  # has room for a reordered copy of the rows
     blocks: list[Block]
-    cuts: np.ndarray
+    cuts: np.ndarray  # first row of each block, and the total number of rows
     n_features: int
     dtype: np.dtype
-    name: str
+    name: str  # digest of the content
 
     ndim = 2
 
@@ -163,12 +151,12 @@ class StoredMatrix:
             with block["index"].mapped() as index, block["start"].mapped() as start:
                 begin, length = start[rows], start[rows + 1] - start[rows]
                 ends = np.cumsum(length)
-                place = np.repeat(begin - ends + length, length) + np.arange(length.sum())
-                parts = (data[place], index[place], np.concatenate([[0], ends]))
+                positions = np.repeat(begin - ends + length, length) + np.arange(length.sum())
+                parts = (data[positions], index[positions], np.concatenate([[0], ends]))
         with checking(block["data"].file):  # these bytes are not validated yet
-            found = sp.csr_array(parts, shape=(len(rows), self.n_features))
-            check_sparse(found)
-        return found
+            matrix = sp.csr_array(parts, shape=(len(rows), self.n_features))
+            check_sparse(matrix)
+        return matrix
 
     def parts(self) -> Iterator[tuple[slice, Any]]:
         """Yield all rows in order, a block at a time."""
@@ -198,8 +186,8 @@ class StoredMatrix:
         with naming(self.folder):
             writer = _Writer(Scratch(self.folder, shared), int(at[-1]), self.dtype, self.sparse)
             for rows, values in self.parts():
-                own = np.argsort(group[rows], kind="stable")
-                values, groups = values[own], group[rows][own]
+                by_group = np.argsort(group[rows], kind="stable")
+                values, groups = values[by_group], group[rows][by_group]
                 cuts = np.flatnonzero(np.diff(groups, prepend=-1, append=groups[-1] + 1))
                 for begin, end in pairwise(cuts.tolist()):
                     writer.write(values[begin:end], int(at[first[groups[begin]]]))
@@ -212,11 +200,11 @@ class StoredMatrix:
         """Return the number of values of each row."""
         if not self.sparse:
             return np.full(len(self), self.n_features, dtype=np.int64)
-        found = []
+        lengths = []
         for block in self.blocks:
             with block["start"].mapped() as start:
-                found.append(np.diff(start).astype(np.int64))
-        return np.concatenate(found)
+                lengths.append(np.diff(start).astype(np.int64))
+        return np.concatenate(lengths)
 
 
 def _filled(row) -> np.ndarray:

@@ -156,14 +156,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.dates_ = tuple(dates_chosen(self.date_features, X))
         X = with_days(X if before is None else self._in_order(X), self.dates_)
         X, _, categories = read_training(self, X, labelled=False, more=before is not None)
-        own = Columns.of(X, categories)
-        ranges = Ranges.of(own.parts(X).values)
+        columns = Columns.of(X, categories)
+        ranges = Ranges.of(columns.parts(X).values)
         if before is not None:
-            own, ranges = before.joined(own), self.ranges_.joined(ranges)
+            columns, ranges = before.joined(columns), self.ranges_.joined(ranges)
         dtype = np.dtype(np.float32 if X.dtype in (np.float16, np.float32) else np.float64)
         if before is not None:
             dtype = np.result_type(dtype, self.dtype_)
-        self._settle(own, ranges, dtype, sp.issparse(X))
+        self._settle(columns, ranges, dtype, sp.issparse(X))
         return self
 
     def _settle(self, columns: Columns, ranges: Ranges, dtype: np.dtype, sparse: bool) -> None:
@@ -191,16 +191,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoded : ndarray or csr_array of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
-        own = self.columns_
+        columns = self.columns_
         X = with_days(self._in_order(X), self.dates_)
-        X = read_new(self, with_parsed(X, own.numbers), own, "count as the mean of their column")
+        X = read_new(
+            self, with_parsed(X, columns.numbers), columns, "count as the mean of their column"
+        )
         numbers, marks = self._encoded(X)
         if self.sparse_output_:
             return sp.hstack([sp.csr_array(numbers), marks], format="csr")
-        found = np.empty((X.shape[0], own.n_features), dtype=self.dtype_)
-        found[:, : own.n_numbers] = numbers.toarray() if sp.issparse(numbers) else numbers
-        found[:, own.n_numbers :] = marks.toarray()
-        return found
+        encoded = np.empty((X.shape[0], columns.n_features), dtype=self.dtype_)
+        encoded[:, : columns.n_numbers] = numbers.toarray() if sp.issparse(numbers) else numbers
+        encoded[:, columns.n_numbers :] = marks.toarray()
+        return encoded
 
     def inverse_transform(self, X):
         """Decode rows to the original columns, as a pyarrow Table.
@@ -218,20 +220,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         check_is_fitted(self)
         X = X.toarray() if sp.issparse(X) else np.asarray(X)
-        own, columns = self.columns_, {}
-        numbers = X[:, : own.n_numbers] / self.factor_ + self.shift_
+        layout, columns = self.columns_, {}
+        numbers = X[:, : layout.n_numbers] / self.factor_ + self.shift_
         for j, name in enumerate(check_feature_names_in(self, None)):
-            features = own.features(j)
+            features = layout.features(j)
             if features.number is not None:
-                found = numbers[:, features.number]
+                values = numbers[:, features.number]
                 if features.missing is not None:
-                    found = np.where(X[:, features.missing] > 0, np.nan, found)
-                columns[name] = pa.array(found)
+                    values = np.where(X[:, features.missing] > 0, np.nan, values)
+                columns[name] = pa.array(values)
             else:
                 has = X[:, features.categories.start : features.categories.stop] > 0
-                place = pa.array(has.argmax(axis=1), pa.int32(), mask=~has.any(axis=1))
-                texts = pa.array(own.categories[j], pa.large_string())
-                columns[name] = pa.DictionaryArray.from_arrays(place, texts)
+                codes = pa.array(has.argmax(axis=1), pa.int32(), mask=~has.any(axis=1))
+                texts = pa.array(layout.categories[j], pa.large_string())
+                columns[name] = pa.DictionaryArray.from_arrays(codes, texts)
         return pa.table(columns)
 
     def _encoded(self, X) -> tuple[Any, sp.csr_array]:
@@ -283,17 +285,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             A column of numbers keeps its name; others are ``column=category``.
         """
         check_is_fitted(self)
-        own, names = self.columns_, check_feature_names_in(self, input_features)
-        found = np.empty(own.n_features, dtype=object)
+        columns, names = self.columns_, check_feature_names_in(self, input_features)
+        out = np.empty(columns.n_features, dtype=object)
         for j, name in enumerate(names):
-            features = own.features(j)
+            features = columns.features(j)
             if features.number is not None:
-                found[features.number] = name
+                out[features.number] = name
             if features.missing is not None:
-                found[features.missing] = f"{name}={MISSING}"
-            for k, category in zip(features.categories, own.categories.get(j, ()), strict=True):
-                found[k] = f"{name}={category}"
-        return found
+                out[features.missing] = f"{name}={MISSING}"
+            for k, category in zip(features.categories, columns.categories.get(j, ()), strict=True):
+                out[k] = f"{name}={category}"
+        return out
 
 
 class Ranges(NamedTuple):

@@ -86,12 +86,12 @@ class TermBins:
 
     @classmethod
     def _of_categories(cls, values: np.ndarray, most: int) -> TermBins:
-        found, index, count = np.unique(values, return_inverse=True, return_counts=True)
-        place = np.argsort(np.argsort(-count, kind="stable"), kind="stable")
-        labels = found[np.argsort(place)].tolist()
+        texts, index, count = np.unique(values, return_inverse=True, return_counts=True)
+        rank = np.argsort(np.argsort(-count, kind="stable"), kind="stable")
+        labels = texts[np.argsort(rank)].tolist()
         if len(labels) > most:
             labels = [*labels[: most - 1], NEITHER]
-        return cls(np.minimum(place[index], len(labels) - 1), tuple(labels))
+        return cls(np.minimum(rank[index], len(labels) - 1), tuple(labels))
 
 
 def _between(cuts: np.ndarray) -> list[str]:

@@ -1,7 +1,7 @@
 """Explain an additive model by centred terms, one per column of the data, in its units.
 
 The vocabulary is that of explainable boosting machines (EBM): a term's mean over the training data
-is zero, the intercept has the rest, and importance is the mean |contribution|.
+is zero, the intercept has the rest, and importance is the mean absolute contribution.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from functools import cached_property
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive import AdditiveSVC, AdditiveSVR
 from widemargin.additive.explanation import column_shape, labels_of
 from widemargin.machine import feature_names
 from widemargin.table_encoder import MISSING, TableEncoder
-from widemargin.units import SCALERS, Units
 
 NEITHER = "(other)"
 """Name of all other categories in tables and pictures."""
@@ -116,9 +116,7 @@ def explain(model, names: Sequence[str] | None = None) -> Explanation:
             "functions: use an AdditiveSVC or AdditiveSVR, or a Pipeline of scalers and one."
         )
     check_is_fitted(machine, "model_")
-    units = Units.of(
-        model
-    )  # first, because steps without units have no columns of those names either
+    units = Units.of(model)  # first, because it refuses steps without units
     encoder = model[0] if isinstance(model, Pipeline) else None
     encoder = encoder if isinstance(encoder, TableEncoder) else None
     if names is None:  # a machine behind scalers has no names
@@ -186,13 +184,13 @@ class Explanation:
 
     def _term(self, column: int, name: str) -> Term:
         columns = self.machine.columns_ if self.encoder is None else self.encoder.columns_
-        own, found = columns.features(column), (column,)
+        features, numbers = columns.features(column), (column,)
         if self.encoder is not None:
-            every = (own.number, *own.categories, own.missing)
-            found = tuple(feature for feature in every if feature is not None)
+            every = (features.number, *features.categories, features.missing)
+            numbers = tuple(feature for feature in every if feature is not None)
         categories = columns.categories.get(column, ())
-        missing = [MISSING] * bool(categories and own.missing is not None)
-        return Term(name, column, found, (*categories, *missing))
+        missing = [MISSING] * bool(categories and features.missing is not None)
+        return Term(name, column, numbers, (*categories, *missing))
 
     @property
     def ranked(self) -> list[Term]:
@@ -249,7 +247,7 @@ class Explanation:
         return parts
 
     def importances(self, X=None) -> np.ndarray:
-        """Return the mean |contribution| of each term, averaged over classes.
+        """Return the mean absolute contribution of each term, averaged over classes.
 
         Over the rows of X, with contributions centred there; by default over the training data,
         from the frequencies in the model, with the fit's sample weights.
@@ -271,25 +269,25 @@ class Explanation:
 
     def _column(self, j: int, categories: Sequence[str] = ()) -> Shape:
         """Return the shape of one feature: numbers in the data's units, or categories."""
-        own = column_shape(self.machine.model_, self.machine.columns_, j)
-        scores = own.scores @ self.machine.coding_.readout
-        missing = None if own.missing is None else own.missing @ self.machine.coding_.readout
-        if own.values.dtype != object:
-            return Shape(self.units.raw(j, own.values), scores, own.share, missing)
-        share = own.share
+        shape = column_shape(self.machine.model_, self.machine.columns_, j)
+        scores = shape.scores @ self.machine.coding_.readout
+        missing = None if shape.missing is None else shape.missing @ self.machine.coding_.readout
+        if shape.values.dtype != object:
+            return Shape(self.units.raw(j, shape.values), scores, shape.share, missing)
+        share = shape.share
         if missing is not None:
             scores = np.vstack([scores, missing])
-            share = np.append(share, own.missing_share)
+            share = np.append(share, shape.missing_share)
         return Shape(np.array(categories, dtype=object), scores, share)
 
     def _beside(self, shape: Shape, number: int, missing: int) -> Shape:
         """Add the contribution of missing values to the shape of a number."""
         assert self.encoder is not None
         off, on, share = self._switch(missing)
-        place = int(np.abs(shape.values - self.encoder.fill_[number]).argmin())
-        own = shape.share.copy()
-        own[place] = max(own[place] - share, 0.0)
-        return Shape(shape.values, shape.scores + off, own, shape.scores[place] + on)
+        nearest = int(np.abs(shape.values - self.encoder.fill_[number]).argmin())
+        shares = shape.share.copy()
+        shares[nearest] = max(shares[nearest] - share, 0.0)
+        return Shape(shape.values, shape.scores + off, shares, shape.scores[nearest] + on)
 
     def _switch(self, j: int) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the contributions of a 0/1 feature at both values, and the share of ones."""
@@ -303,3 +301,66 @@ class Explanation:
         off, on, share = map(np.array, zip(*map(self._switch, term.features), strict=True))
         scores = off.sum(axis=0) - off + on
         return Shape(np.array(term.categories, dtype=object), scores, share)
+
+
+# ------------------------------------------------------------------ units
+
+
+SCALERS = (MinMaxScaler, MaxAbsScaler, StandardScaler)
+"""Invertible scalers that act on each column separately."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """A machine's input for a value of feature j is ``factor[j] * value + offset[j]``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from widemargin import AdditiveSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pipeline = make_pipeline(StandardScaler(), AdditiveSVC(random_state=0)).fit(X, y)
+    >>> round(float(Units.of(pipeline).raw(0, 0.0)), 2), round(float(X[:, 0].mean()), 2)
+    (5.84, 5.84)
+    """
+
+    factor: np.ndarray
+    offset: np.ndarray
+
+    @classmethod
+    def of(cls, model) -> Units:
+        """Return the units of a fitted machine or pipeline."""
+        steps = model.steps if isinstance(model, Pipeline) else [("", model)]
+        n_features = steps[-1][1].n_features_in_
+        factor, offset = np.ones(n_features), np.zeros(n_features)
+        for _, step in steps[:-1]:
+            if step in (None, "passthrough"):
+                continue
+            own_factor, own_offset = _affine(step)
+            factor, offset = factor * own_factor, offset * own_factor + own_offset
+        return cls(factor, offset)
+
+    def raw(self, feature: int, scaled):
+        """Convert to the data's units."""
+        return (scaled - self.offset[feature]) / self.factor[feature]
+
+
+def _affine(scaler) -> tuple:
+    """Return factor and offset of a scaler, or of a `TableEncoder` on numbers."""
+    if isinstance(scaler, TableEncoder):
+        ones = np.ones(scaler.columns_.n_features - len(scaler.factor_))
+        shift = -scaler.shift_ * scaler.factor_
+        return np.append(scaler.factor_, ones), np.append(shift, 0 * ones)
+    if isinstance(scaler, MinMaxScaler):
+        return scaler.scale_, scaler.min_
+    if isinstance(scaler, MaxAbsScaler):
+        return 1 / scaler.scale_, 0.0
+    if isinstance(scaler, StandardScaler):
+        scale = scaler.scale_ if scaler.with_std else 1.0
+        return 1 / scale, -scaler.mean_ / scale if scaler.with_mean else 0.0
+    raise ValueError(
+        f"{type(scaler).__name__} cannot be converted back to the data's units: before the "
+        "machine a pipeline may have a TableEncoder, MinMaxScaler, MaxAbsScaler and "
+        "StandardScaler. Explain the last step alone, in its own units."
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,9 +59,8 @@ def check_number(
 ) -> None:
     """Raise unless ``value`` is a number with low <= value <= high and value > above."""
     plain = type(value) is int or (type(value) is float and not integer)
-    kind = (
-        numbers.Integral if integer else numbers.Real
-    )  # isinstance of ABCs is slow, so only for other types
+    # `isinstance` of these classes is slow, so it is only for other types.
+    kind = numbers.Integral if integer else numbers.Real
     if not plain and (not isinstance(value, kind) or isinstance(value, (bool, np.bool_))):
         wanted = "an integer" if integer else "a number"
         raise TypeError(f"{name} must be {wanted}, got {value!r}.")
@@ -310,8 +310,8 @@ def _weights_by_name(class_weight: dict, classes: np.ndarray) -> np.ndarray:
     return np.array([class_weight.get(c, 1.0) for c in labels], dtype=np.float64)
 
 
-def check_unscaled(estimator, X, way_out: str) -> None:
-    """Warn if one feature's range dominates distances."""
+def check_unscaled(estimator, X, way_out: Callable[[Any], str]) -> None:
+    """Warn if one feature's range dominates distances; ``way_out(X)`` says how to scale."""
     if X.shape[1] < 2:
         return
     low, high = column_ranges(X)
@@ -330,7 +330,7 @@ def check_unscaled(estimator, X, way_out: str) -> None:
         low=low[widest],
         high=high[widest],
         ratio=UNSCALED_RATIO,
-        way_out=way_out,
+        way_out=way_out(X),
     )
     warn_user(message, UnscaledWarning)
 

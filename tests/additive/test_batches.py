@@ -12,7 +12,7 @@ from widemargin import AdditiveSVC
 from widemargin.additive import batches, problem
 from widemargin.additive.batches import solve_batch, solve_batches
 from widemargin.engine import Control, Threads
-from widemargin.progress import NoProgress
+from widemargin.progress import Progress
 
 from .problems import LOSSES, each_machine, histograms, noisy, svc
 
@@ -79,7 +79,7 @@ def test_threads_write_into_the_models_weights(tasks_of):
     X, y = noisy(40)
     _, tasks = tasks_of(AdditiveSVC("chi2", random_state=0), X, y)
     weights = tasks[0].shared.tables.weights(40)
-    for solution in solve_batches(tasks, weights, Threads(2), lambda task: NoProgress()):
+    for solution in solve_batches(tasks, weights, Threads(2), lambda task: Progress()):
         assert np.shares_memory(solution.weights, weights)
         assert solution.weights.any()
 

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
+from widemargin.additive.codes import Indicators, beside
 from widemargin.additive.encoder import exact_encoder, fit_encoder
-from widemargin.additive.indicators import Indicators, beside
 from widemargin.additive.learn import choose_kernel
 from widemargin.additive.source import Values, ranges
 

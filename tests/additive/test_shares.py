@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from widemargin import _core
 from widemargin.additive.codes import Codes
-from widemargin.additive.shares import BinShares, code_type
+from widemargin.additive.model import BinShares, code_type
 
 from .helpers import svc
 

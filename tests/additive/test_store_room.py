@@ -49,7 +49,7 @@ def test_a_disk_that_is_full_is_said_and_the_build_goes_on_later(tmp_path):
 
     said = run(12_000)  # less than a raw block of 16,000 bytes
     assert said.startswith(f"{errno.EFBIG} ")
-    assert "The blocks that are finished are kept: make room, and build the store again" in said
+    assert "Finished blocks are kept: free some space, and build the store again" in said
     assert "raw-000000.bin" in said
     assert run(0) == ""
     assert BlockStore(tmp_path / "store").shape == (600, 20)

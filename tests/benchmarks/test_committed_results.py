@@ -1,6 +1,7 @@
 """The committed results: what they promise of themselves, and reasons for what is far away."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from benchmarks.__main__ import SCRIPTS
@@ -33,6 +34,26 @@ def test_every_figure_far_from_the_papers_has_its_reason(name):
         if is_far(line) and not experiment.reason(line.method, line.data, line.parameters)
     ]
     assert not silent
+
+
+def test_no_published_error_stands_beside_an_empty_feature():
+    experiment, lines = MEASURED["lut_table2"]
+    for line in lines:
+        errors = line.done[0]["details"]["errors"]
+        assert {int(j) for j in errors} == set(experiment.features)
+        assert all(e["max"] > 0 and e["mean"] > 0 for e in errors.values())
+
+
+@pytest.mark.parametrize("name", sorted(MEASURED))
+def test_fits_are_those_that_their_file_asks_for(name):
+    """Rows, scale, seeds and measures of a result are those of its file today."""
+    experiment, lines = MEASURED[name]
+    methods = {method.name: method for method in experiment.methods}
+    for line in lines:
+        for row in line.rows:
+            asked = plan.cell(experiment, line.data, methods[line.method], line.parameters, "test")
+            asked = replace(asked, seed=row["seed"], repeat=row["repeat"])
+            assert row["key"] == asked.key, (line.data, line.method, line.setting)
 
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.md")), ids=lambda path: path.stem)

@@ -8,6 +8,10 @@ from benchmarks.competitors.quantisation import UnaryCode
 from competitor_references import GAMMA, intersection, signs
 from sklearn.svm import SVC
 
+from widemargin import papers
+from widemargin.additive.codes import encode
+from widemargin.additive.source import Values
+
 
 def test_liblinear_solves_the_squared_hinge_without_a_bias(problem):
     X, y = problem
@@ -20,17 +24,29 @@ def test_liblinear_solves_the_squared_hinge_without_a_bias(problem):
 def test_unary_codes_have_the_intersection_kernel_of_equation_13():
     X = np.random.default_rng(0).random((40, 5))
     code = UnaryCode(levels=10).fit(X)
-    v = np.clip(np.floor(10 * (X - X.min()) / (np.percentile(X, 97.5) - X.min())), 0, 10)
+    top = np.percentile(X, 97.5, method="inverted_cdf")
+    v = np.clip(np.floor(10 * (X - X.min()) / (top - X.min()) + 1e-9), 0, 10)
     np.testing.assert_array_equal(code.quantise(X), v)
     Z = code.transform(X)
     np.testing.assert_array_equal((Z @ Z.T).toarray(), intersection(v, v))
     np.testing.assert_array_equal(code.transform(sp.csr_matrix(X)).toarray(), Z.toarray())
 
 
-def test_libsvm_hik_is_libsvm_with_that_kernel(problem):
+@pytest.mark.parametrize("least", [0.0, -0.5])
+def test_unary_codes_have_the_levels_of_papers_icd(least):
+    X = np.random.default_rng(1).random((60, 4)) * (np.random.default_rng(2).random((60, 4)) > 0.6)
+    X = np.where(X == 0, least, X)
+    ours = papers.icd(n_bins=10).fit(X, np.arange(60) % 2).model_.encoder
+    code = UnaryCode(levels=10).fit(X)
+    np.testing.assert_array_equal(code.quantise(X), encode(Values.of(X), ours).toarray())
+
+
+@pytest.mark.parametrize("matrix_rows", [0, 10_000])
+def test_libsvm_hik_is_libsvm_with_that_kernel(problem, matrix_rows, monkeypatch):
+    monkeypatch.setattr("benchmarks.competitors.libsvm.MATRIX_ROWS", matrix_rows)
     X, y = problem
     model = COMPETITORS["LIBSVM HIK"](C=1e-2, tol=1e-6).fit(X, y)
-    v = model[0].quantise(X).astype(float)
+    v = UnaryCode().fit(X).quantise(X).astype(float)
     reference = SVC(kernel=intersection, C=1e-2, tol=1e-6).fit(v, y)
     np.testing.assert_allclose(
         model.decision_function(X), reference.decision_function(v), atol=1e-4

@@ -131,7 +131,7 @@ def test_unknown_categories_count_as_none_with_a_warning(people):
     run("train", table("a.csv", people), "m")
     table("b.csv", {"age": [50, 30], "job": ["king", "clerk"]})
     result = run("predict", "b.csv", "m", "--output", "decision")
-    assert "count as none of their column's: 'job' in 1 row, first 'king'" in result.stderr
+    assert "are ignored: 'job' in 1 row, first 'king'" in result.stderr
     rows = pd.DataFrame({"age": [50, 30], "job": ["king", "clerk"]})
     with pytest.warns(UnseenWarning):
         known = load("m").decision_function(rows)

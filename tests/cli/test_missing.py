@@ -160,6 +160,6 @@ def test_new_categories_are_counted_in_one_line(people):
     people.head(3).assign(job=["pilot", "nurse", "clerk"]).to_csv("b.csv", index=False)
     lines = run("predict", "b.csv", "m").stderr.splitlines()
     assert [line for line in lines if line.startswith("warning")] == [
-        "warning: Categories that the training data did not have count as none of their column's: "
+        "warning: Categories that the training data did not have are ignored: "
         "'job' in 2 rows, first 'pilot'."
     ]

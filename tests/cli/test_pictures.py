@@ -70,7 +70,7 @@ def test_pairs_that_explain_nothing_are_no_rows(drawn):
     assert "0.00 %" not in printed
     *_, verdict, path = printed.splitlines()
     assert verdict == (
-        "No pair of columns stands out of the noise: a general kernel has little to gain here."
+        "No pair of columns stands out from the noise: a general kernel has little to gain here."
     )
     assert path == "pairs.png"
     assert drawn["plot_pairs"].axes  # a picture was asked for
@@ -85,7 +85,7 @@ def test_what_pairs_need(crossed):
             "m",
             "--what",
             "pairs",
-        ): "--what pairs needs rows with labels, preferably new ones: name them with --data.",
+        ): "--what pairs needs labelled rows, preferably new ones: pass them with --data.",
         ("m", "--what", "pair"): "--what pair: not one of shapes, importance, pairs, convergence.",
         ("m", "--what", "pairs", "--features", "a", "--data", crossed): (
             "--features cannot be combined with --what pairs."

@@ -1,5 +1,7 @@
 """train, predict, evaluate and tune with probabilities."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
@@ -26,6 +28,21 @@ def test_predict_writes_them_as_svm_predict_does(iris, words):
     run("train", iris, "without", *words)
     run("predict", iris, "without", "same")
     assert read_lines("plain") == read_lines("same")
+
+
+def test_labels_are_the_same_with_and_without_them(two):
+    rows = [line for k, line in enumerate(read_lines(two)) if line[0] == "1" or k % 7 == 0]
+    Path("few").write_text("\n".join(rows) + "\n")
+    run("train", "few", "m", "--probability", "--weight", "balanced", "-c", "0.01")
+    run("predict", "few", "m", "plain")
+    result = run("predict", "few", "m", "out", "--probability")
+    labels = [line.split() for line in read_lines("out")]
+    assert [words[0] for words in labels[1:]] == read_lines("plain")
+    most = [labels[0][1 + (float(words[2]) > float(words[1]))] for words in labels[1:]]
+    n = sum(a != b for a, b in zip(most, read_lines("plain"), strict=True))
+    assert n > 0
+    assert f"note: {n} of {len(most)} labels are not the most probable class" in result.stderr
+    assert "note" not in run("predict", "few", "m", "out", "--probability", "-q").stderr
 
 
 def test_labels_may_be_text_and_columns_have_names():
@@ -62,7 +79,7 @@ def test_everything_else_sees_the_machine_within(iris):
         assert len(outputs) == 1
     facts = run("info", "m").stdout
     assert "probabilities" in facts
-    assert "sigmoid" in facts
+    assert "of pairs of classes" in facts
     assert "probabilities" not in run("info", "plain").stdout
 
 
@@ -73,10 +90,12 @@ def test_probabilities_of_two_classes_go_to_libsvm(two, iris):
     for model in ("m", "theirs"):
         run("predict", two, model, f"{model}.out", "--probability")
     ours, theirs = ([line.split() for line in read_lines(f"{m}.out")] for m in ("m", "theirs"))
-    swapped = [0, 1 + ours[0][1:].index(theirs[0][1]), 1 + ours[0][1:].index(theirs[0][2])]
+    swapped = [1 + ours[0][1:].index(label) for label in theirs[0][1:]]
     for own, other in zip(ours[1:], theirs[1:], strict=True):
-        assert [float(own[k]) for k in swapped] == pytest.approx([*map(float, other)], abs=1e-4)
+        assert [float(own[k]) for k in swapped] == pytest.approx([*map(float, other[1:])], abs=1e-4)
     run("train", iris, "m", "--probability")
+    run("export", "m", "m.onnx")
+    assert b"probabilities" in Path("m.onnx").read_bytes()
     said = refused("export", "m", "theirs", status=1)
     assert said.endswith("Export the model without them: train --no-probability.")
 

@@ -74,4 +74,4 @@ def test_features_that_are_counted_otherwise_are_not_mixed_up(tmp_path, monkeypa
         run("store", name, f"{name}.store", "--keep", "values", "-q")
     assert run_json("evaluate", "from1.store", "m")["accuracy"] == 1.0
     said = refused("evaluate", "from0.store", "m", status=2)
-    assert "its features are not counted from 1, as those of the model are." in said
+    assert "its features count from 0, those of the model from 1." in said

@@ -10,7 +10,7 @@ import pytest
 from widemargin import BlockStore, load
 from widemargin.cli import store as storing
 from widemargin.cli.store import _expected_bytes, bytes_of
-from widemargin.data import streaming, svmlight
+from widemargin.data import reading, svmlight
 from widemargin.persistence import read_header
 from widemargin.resources import free_memory, used_memory
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(streaming, "_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(reading, "_CHUNK_BYTES", 1000)
     monkeypatch.setattr(svmlight, "PART", 1 << 6)  # per thread, of which there may be many
     monkeypatch.setattr(svmlight, "_LEAST_PART", 1 << 6)
 
@@ -155,14 +155,14 @@ def test_predictions_in_chunks_are_those_of_the_whole(what, iris, tmp_path, monk
     more = ("--output", what, *(("--class", "1") if what == "contributions" else ()))
     pieces = []
     with monkeypatch.context() as patch:
-        whole = streaming.stream_svmlight
+        whole = reading.stream_svmlight
 
         def counted(*args, **kwargs):
             for piece in whole(*args, **kwargs):
                 pieces.append(piece)
                 yield piece
 
-        patch.setattr(streaming, "stream_svmlight", counted)
+        patch.setattr(reading, "stream_svmlight", counted)
         in_chunks = run(*words, tmp_path / "p", *more)
     assert len(pieces) > 1
     monkeypatch.setattr(svmlight, "PART", 1 << 20)
@@ -326,19 +326,19 @@ def test_gaps_and_categories_of_a_large_table_are_learned_as_in_memory(wages, tm
 @pytest.mark.parametrize("kernel", ["intersection", "rbf"])
 def test_tables_are_predicted_in_chunks(wages, kernel, tmp_path, monkeypatch):
     run("train", wages, tmp_path / "m", "-t", kernel, "--drop", "id")
-    sizes, whole = [], streaming.stream_table
+    sizes, whole = [], reading.stream_table
 
     def counted(*args, **kwargs):
         for chunk in whole(*args, **kwargs):
             sizes.append(chunk.X.shape[0])
             yield chunk
 
-    monkeypatch.setattr(streaming, "stream_table", counted)
+    monkeypatch.setattr(reading, "stream_table", counted)
     in_chunks = run("predict", wages, tmp_path / "m", tmp_path / "p", "--output", "decision")
     assert len(sizes) > 3
     assert sum(sizes) == 400
     found = run_json("evaluate", wages, tmp_path / "m")
-    monkeypatch.setattr(streaming, "_CHUNK_BYTES", 1 << 24)
+    monkeypatch.setattr(reading, "_CHUNK_BYTES", 1 << 24)
     at_once = run("predict", wages, tmp_path / "m", tmp_path / "q", "--output", "decision")
     p, q = ((tmp_path / name).read_text().split() for name in "pq")
     assert len(p) == len(q)

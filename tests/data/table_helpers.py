@@ -1,10 +1,10 @@
-"""Tables in memory, as the bytes of every format, and back through read_table."""
+"""Tables in memory, as the bytes of every format, and back through `widemargin.read`."""
 
 import io
 
 import pytest
 
-from widemargin.data.tables import read_table
+import widemargin
 
 pa = pytest.importorskip("pyarrow")
 csv = pytest.importorskip("pyarrow.csv")
@@ -49,6 +49,10 @@ BINARY = {name: WRITERS[name] for name in ("parquet", "feather", "stream")}
 
 each_writer = pytest.mark.parametrize("writer", WRITERS.values(), ids=WRITERS)
 each_binary = pytest.mark.parametrize("writer", BINARY.values(), ids=BINARY)
+
+
+def read_table(source, format, **options):
+    return widemargin.read(source, format=format, **options)
 
 
 def read(text, format="csv", **options):

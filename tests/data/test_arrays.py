@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from widemargin.data import Dataset, read
-from widemargin.data.arrays import stream_npy, stream_npz
 
 from .helpers import assert_same_bits, assert_same_matrix, refused, saved
 
@@ -23,12 +22,12 @@ ROWS = sp.csr_array(X)
 PARTS = {"data": ROWS.data, "indices": ROWS.indices, "indptr": ROWS.indptr, "shape": ROWS.shape}
 
 
-def npz(save=np.savez, split=None, name="file.npz", **arrays) -> Dataset:
-    return next(stream_npz(io.BytesIO(saved(save, **arrays)), split=split, name=name))
+def npz(save=np.savez, split=None, **arrays) -> Dataset:
+    return read(io.BytesIO(saved(save, **arrays)), format="npz", split=split)
 
 
-def npy(array, label=None, name="file.npy") -> Dataset:
-    return next(stream_npy(io.BytesIO(saved(np.save, array)), label=label, name=name))
+def npy(array, label=None) -> Dataset:
+    return read(io.BytesIO(saved(np.save, array)), format="npy", label=label)
 
 
 # ------------------------------------------------------------------ what is read
@@ -57,7 +56,7 @@ def test_splits():
     assert_array_equal(npz(**arrays, split="test").y, [3])
     assert_array_equal(npz(**arrays).y, [1, 2])
     assert_array_equal(npz(**arrays, X=2 * X).X, 2 * X)
-    with refused("file.npz: no array X_other, only X_train, y_train"):
+    with refused("the file: no array X_other, only X_train, y_train"):
         npz(**arrays, split="other")
     with refused("no array X_train, only X, y. Leave split= out to read X."):
         npz(X=X, y=[1, 2], split="train")
@@ -113,7 +112,7 @@ def test_npy_label():
         ({"indptr": [0.0, 1.0, 3.0]}, "whole numbers"),
         ({"indptr": [0, -1, 3]}, "not in order"),
         ({"data": [1.0]}, "not in order"),
-        ({"data": ["a", "b", "c"]}, "file.npz: "),
+        ({"data": ["a", "b", "c"]}, "the file: "),
         ({"data": [1j, 1, 1]}, "X must be a matrix of numbers, not complex128"),
         ({"shape": [2]}, "not in order"),
         ({"shape": [2, 3, 1]}, "not in order"),
@@ -130,7 +129,7 @@ def test_npy_label():
     ],
 )
 def test_sparse_parts_that_do_not_fit(changes, says):
-    with refused("file.npz: ", says):
+    with refused("the file: ", says):
         npz(**PARTS | changes)
 
 
@@ -149,16 +148,16 @@ def test_sparse_parts_that_do_not_fit(changes, says):
     ],
 )
 def test_shapes_and_types_that_do_not_fit(arrays, says):
-    with refused("file.npz: ", says):
+    with refused("the file: ", says):
         npz(**arrays)
     if "y" not in arrays:
-        with refused("file.npy: ", says):
+        with refused("the file: ", says):
             npy(np.asarray(arrays["X"]))
 
 
 @pytest.mark.parametrize("label", [3, -4, 1.5, "spam", "0.5", [1], np.nan])
 def test_no_such_label_column(label):
-    with refused("file.npy: label=", "is not a column; its array has 3"):
+    with refused("the file: label=", "is not a column; its array has 3"):
         npy(X, label)
     with refused("is not a column; its array has 0"):
         npy(X[0], 0)

@@ -12,9 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from widemargin.data import read, stream_svmlight
-from widemargin.data.arrays import stream_npy, stream_npz
 from widemargin.data.reading import detect_format
-from widemargin.data.tables import read_table
 from widemargin.errors import TooLargeError
 
 from .helpers import PACKERS, each_packer, refused, saved
@@ -79,7 +77,7 @@ def test_compressed_text(pack, text):
 
 
 @pytest.mark.parametrize("packer", ["gz", "zst"])
-@pytest.mark.parametrize("format", ["npz", "npy", "parquet", "arrow"])
+@pytest.mark.parametrize("format", ["npz", "parquet", "arrow"])
 def test_compressed_files_that_are_read_as_a_whole(packer, format):
     too_large(PACKERS[packer](bytes(UNPACKED)), "its contents take", format=format)
 
@@ -178,17 +176,6 @@ def test_members_that_are_longer_than_they_say():
         archive.writestr("X.npy", saved(np.save, np.eye(2)) + b"more")
     with refused("the file: not a readable .npz file (its array X takes more"):
         read(io.BytesIO(file.getvalue()))
-
-
-def test_readers_take_it_themselves():
-    for reader, content in (
-        (stream_npy, saved(np.save, np.eye(9))),
-        (stream_npz, saved(np.savez, X=np.eye(9))),
-    ):
-        with refused("named: its array", "max_bytes=99", kind=TooLargeError):
-            next(reader(io.BytesIO(content), max_bytes=99, name="named"))
-    with refused("named: ", "max_bytes=9", kind=TooLargeError):
-        read_table(io.BytesIO(b"a,y\n1,2\n"), "csv", max_bytes=9, name="named")
 
 
 def test_sparse_files_are_read_within_it():

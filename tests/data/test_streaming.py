@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from widemargin.data import read, stream, streaming, svmlight, write_svmlight
+from widemargin.data import read, reading, stream, svmlight, write_svmlight
 
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(streaming, "_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(reading, "_CHUNK_BYTES", 1000)
     monkeypatch.setattr(svmlight, "PART", 1 << 10)
     monkeypatch.setattr(svmlight, "_LEAST_PART", 1 << 10)
 

@@ -63,7 +63,7 @@ def test_short_reads(step):
 
 @pytest.mark.parametrize("name", ["text labels", "wide indices"])
 def test_what_needs_a_second_look_cannot_come_from_a_pipe(name):
-    with refused("pipe.txt: ", "second look", "Save it to a file"):
+    with refused("pipe.txt: ", "second pass", "Save it to a file"):
         read_svmlight(Dribble(TEXTS[name], 50), name="pipe.txt")
 
 

@@ -13,9 +13,8 @@ import pytest
 
 from widemargin import AdditiveSVC
 from widemargin import read as read_file
-from widemargin.data.tables import read_table
 
-from .table_helpers import columns, pa, read, read_arrow, stream_bytes
+from .table_helpers import columns, pa, read, read_arrow, read_table, stream_bytes
 
 # ------------------------------------------------------------------ types
 
@@ -109,7 +108,7 @@ def test_unsupported_types(column):
 def test_text_that_is_not_utf8():
     with pytest.raises(ValueError, match=r"column 'a' is of type binary.*UTF-8"):
         read_table(io.BytesIO(b"a,y\n\xe9,1\n"), "csv")
-    with pytest.raises(ValueError, match=r"the table: .*utf-8"):
+    with pytest.raises(ValueError, match=r"the file: .*utf-8"):
         read_table(io.BytesIO(b"\xe9t\xe9,y\n1,1\n"), "csv")
 
 

@@ -7,9 +7,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from widemargin.data.tables import read_table
-
-from .table_helpers import each_binary, each_writer, pa, people, read, stream_bytes
+from .table_helpers import each_binary, each_writer, pa, people, read, read_table, stream_bytes
 
 
 @each_binary
@@ -17,8 +15,8 @@ def test_cut_files(writer):
     write, format = writer
     whole = write(people())
     for length in range(0, len(whole), 3):
-        with pytest.raises(ValueError, match=r"^cut: "):
-            read_table(io.BytesIO(whole[:length]), format, name="cut")
+        with pytest.raises(ValueError, match=r"^the file: "):
+            read_table(io.BytesIO(whole[:length]), format)
 
 
 def test_stream_cut_between_batches():
@@ -46,8 +44,8 @@ def test_changed_bytes_do_no_harm(writer, tmp_path):
 @pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "arrow"])
 @pytest.mark.parametrize("content", [b"", b"\n", b"\0" * 40, b"\xff" * 40])
 def test_no_table_at_all(format, content):
-    with pytest.raises(ValueError, match=r"^odd: "):
-        read_table(io.BytesIO(content), format, name="odd")
+    with pytest.raises(ValueError, match=r"^the file: "):
+        read_table(io.BytesIO(content), format)
 
 
 def test_pyarrow_says_what_is_wrong(tmp_path):

@@ -11,9 +11,8 @@ from numpy.testing import assert_array_equal
 
 from widemargin.budget import Budget
 from widemargin.data.table_files import Asked, table_file
-from widemargin.data.tables import read_table
 
-from .table_helpers import PEOPLE, columns, each_writer, parquet, people, read
+from .table_helpers import PEOPLE, columns, each_writer, parquet, people, read, read_table
 
 # ------------------------------------------------------------------ all formats
 

@@ -38,7 +38,7 @@ def test_label_of_a_file_without_header(label):
 
 @pytest.mark.parametrize("label", ["q", "", 3, -4, "3"])
 def test_no_such_label(label):
-    with pytest.raises(ValueError, match=r"^the table: there is no column .*label=.*'a', 'b', 'y'"):
+    with pytest.raises(ValueError, match=r"^the file: there is no column .*label=.*'a', 'b', 'y'"):
         read("a,b,y\n1,2,3\n", label=label)
 
 

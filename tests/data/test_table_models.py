@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+import widemargin
 from widemargin.data import Layout
-from widemargin.data.tables import read_table
 
 from .helpers import finite
 from .table_helpers import (
@@ -22,6 +22,7 @@ from .table_helpers import (
     people,
     read,
     read_arrow,
+    read_table,
 )
 
 
@@ -59,7 +60,7 @@ def test_unknown_categories_are_for_the_model():
 
 def test_warnings_point_at_the_caller():
     with pytest.warns(UserWarning, match="the model does not") as caught:
-        read_table(io.BytesIO(b"a,b\n1,2\n"), "csv", columns=["a"])
+        widemargin.read(io.BytesIO(b"a,b\n1,2\n"), format="csv", columns=["a"])
     assert [warning.filename for warning in caught] == [__file__]
 
 

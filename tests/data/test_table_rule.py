@@ -52,9 +52,9 @@ def test_the_index_of_a_frame_is_refused_with_the_ways_out(reads, tmp_path):
 
 def test_a_question_mark_among_numbers_is_refused_with_the_ways_out():
     with pytest.raises(ValueError) as caught:
-        read(text(with_question_mark()), name="people.csv")
+        read(text(with_question_mark()))
     assert str(caught.value) == (
-        "people.csv: column 'age': 196 of its 200 values are numbers, but '?' in row 50 is not. "
+        "the file: column 'age': 196 of its 200 values are numbers, but '?' in row 50 is not. "
         "Use na=['?'] if that stands for a missing value, categorical=['age'] if all of them are "
         "categories, or drop=['age']"
     )
@@ -71,11 +71,11 @@ def test_a_question_mark_among_numbers_is_refused_with_the_ways_out():
 def test_numbers_with_commas_are_refused_with_the_ways_out(pay):
     rows = "".join(f"{pay[i % 3]};{i % 2}\n" for i in range(30))
     with pytest.raises(ValueError) as caught:
-        read(f"pay;label\n{rows}", name="pay.csv")
+        read(f"pay;label\n{rows}")
     assert str(caught.value) == (
-        f"pay.csv: column 'pay': {pay[0]!r} in row 1 is a number with a comma. Write decimals with "
-        "a point and thousands with nothing between them; or use categorical=['pay'] if these are "
-        "categories, or drop=['pay']"
+        f"the file: column 'pay': {pay[0]!r} in row 1 is a number with a comma. Write decimals "
+        "with a point and thousands with nothing between them; or use categorical=['pay'] if these "
+        "are categories, or drop=['pay']"
     )
     assert read(f"pay;label\n{rows}", categorical=["pay"]).columns.categorical == {"pay": 3}
     others = "".join(f"{('a, b', *pay)[i % 4]};{i % 2}\n" for i in range(30))
@@ -121,7 +121,7 @@ def test_a_column_of_texts_that_hardly_repeat_is_refused_with_the_ways_out():
     with pytest.raises(ValueError) as caught:
         read(text(ids).replace("age", "id", 1))
     assert str(caught.value) == (
-        "the table: column 'id': 200 different texts in 200 rows, too many to be categories. Leave "
+        "the file: column 'id': 200 different texts in 200 rows, too many to be categories. Leave "
         "it out with drop=['id'], or take it as it is with categorical=['id']"
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from widemargin.budget import Budget
-from widemargin.data import read, stream, streaming
+from widemargin.data import read, reading, stream
 from widemargin.data.table_files import whole_records
 
 pa = pytest.importorskip("pyarrow")
@@ -23,7 +23,7 @@ ROWS = 300
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(streaming, "_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(reading, "_CHUNK_BYTES", 1000)
 
 
 def table():
@@ -209,7 +209,7 @@ def test_memory_is_asked_for_one_batch_and_not_for_all(kind, tmp_path, monkeypat
     rng = np.random.default_rng(0)
     columns = {f"a{j}": rng.random(40_000) for j in range(20)} | {"label": np.arange(40_000) % 2}
     path = saved(kind, tmp_path, columns)  # 6.7 MB in batches of 70 rows
-    monkeypatch.setattr(streaming, "_CHUNK_BYTES", 100_000)
+    monkeypatch.setattr(reading, "_CHUNK_BYTES", 100_000)
     assert sum(chunk.X.shape[0] for chunk in stream(path, max_bytes=2_000_000)) == 40_000
     with pytest.raises(ValueError, match="its columns take"):
         read(path, max_bytes=2_000_000)

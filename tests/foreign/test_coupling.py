@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 
-from widemargin.libsvm.coupling import coupled
+from widemargin.libsvm.predictors import coupled
 
 
 def test_many_rows_of_many_classes_take_little_memory():

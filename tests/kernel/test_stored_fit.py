@@ -263,7 +263,7 @@ def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path):
     X, y = wide_points(700)
     matrix = built(tmp_path / "store", X, y).matrix()
     (tmp_path / "store").rename(tmp_path / "elsewhere")
-    with pytest.raises(FileNotFoundError, match="workers have to see the folder") as caught:
+    with pytest.raises(FileNotFoundError, match="workers must see the folder") as caught:
         matrix[:3]
     assert caught.value.filename.startswith(str(tmp_path / "store"))
 

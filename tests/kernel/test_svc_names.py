@@ -106,7 +106,7 @@ def test_no_limit_of_blocks():
 
 @pytest.mark.parametrize(
     ("parameter", "instead"),
-    [("probability", "CalibratedClassifierCV"), ("shrinking", "Leave it out")],
+    [("probability", "CalibratedSVC"), ("shrinking", "Leave it out")],
 )
 def test_a_parameter_of_svc_alone_says_what_to_write(parameter, instead):
     with pytest.raises(TypeError, match=f"no parameter '{parameter}'.*{instead}"):

@@ -79,7 +79,7 @@ import sys
 from widemargin import load
 for path in sys.argv[1:]:
     load(path)
-rim = {"model_report", "pages", "drawing", "pairs", "plots", "easy", "papers", "cli", "export"}
+rim = {"model_report", "pages", "pairs", "plots", "easy", "papers", "cli", "export"}
 names = [name.removeprefix("widemargin.").partition(".")[0] for name in sys.modules]
 print(sorted({name for name in names if name in rim | {"matplotlib", "typer", "dask", "onnx"}}))
 """

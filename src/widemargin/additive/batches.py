@@ -17,6 +17,7 @@ import numpy as np
 from widemargin.additive.problem import (
     LANES,
     BoxProblem,
+    DualProblem,
     SharedProblem,
     SimplexProblem,
     aligned,
@@ -82,9 +83,20 @@ class BatchTask:
         shared = replace(shared, label=shared.label - np.int32(rows.start))
         return replace(self, shared=shared, targets=self.targets[rows])
 
-    def problem(self, weights: np.ndarray) -> BoxProblem | SimplexProblem:
+    def problem(self, weights: np.ndarray) -> DualProblem:
         kind = SimplexProblem if self.shared.layout.simplex else BoxProblem
         return kind(self.shared, self.targets, weights, self.n_threads)
+
+    def model_weights(self, problem: DualProblem) -> np.ndarray:
+        """Return a copy of the weights of a model at the problem's variables."""
+        weights = problem.weights
+        if self.shared.of_features is not None:
+            exact = self.in_double()
+            on_features = exact.problem(exact.shared.tables.weights(self.targets.shape[1]))
+            on_features.start(problem.coef, Control())
+            weights = on_features.weights
+        weights = weights.reshape(-1, *self.shared.model_tables.block_shape)
+        return weights.astype(self.shared.layout.dtype)
 
 
 @dataclass(frozen=True)
@@ -115,13 +127,13 @@ def make_batches(
         BatchTask(
             number=k,
             blocks=slice(n_blocks) if shared.layout.simplex else slice(k, k + 1),
-            shared=shared.of_outputs(mine),
-            targets=targets[:, mine],
-            start=None if start is None else start[:, mine],
+            shared=shared.of_outputs(columns),
+            targets=targets[:, columns],
+            start=None if start is None else start[:, columns],
             seed=seeds[k],
             stopping=stopping,
         )
-        for k, mine in enumerate(outputs)
+        for k, columns in enumerate(outputs)
     ]
 
 
@@ -129,9 +141,12 @@ def solve_batch(
     task: BatchTask, control: Control, weights: np.ndarray | None = None
 ) -> BatchSolution:
     """Solve the task, writing to ``weights`` (zeros) if given."""
+    n_outputs = task.targets.shape[1]
     if weights is None:
-        weights = task.shared.tables.weights(task.targets.shape[1])
-    problem, rng = task.problem(weights), np.random.default_rng(task.seed)
+        weights = task.shared.model_tables.weights(n_outputs)
+    on_matrix = task.shared.of_features is not None
+    swept = task.shared.tables.weights(n_outputs) if on_matrix else weights
+    problem, rng = task.problem(swept), np.random.default_rng(task.seed)
     if task.start is not None:
         problem.start(task.start, control)
     if not task.shared.symmetric:  # no objective, so no certificate
@@ -153,53 +168,53 @@ class Judge:
     model.  Variables are converted to double a few rows at a time, to save memory.
     """
 
-    def __init__(self, exact: BatchTask, found: BoxProblem | SimplexProblem, control: Control):
-        self._exact, self._found, self._control = exact, found, control
+    def __init__(self, exact: BatchTask, single: DualProblem, control: Control):
+        self._exact, self._single, self._control = exact, single, control
         self.weights = exact.shared.tables.weights(exact.targets.shape[1])
-        self.bias = aligned(found.bias.shape, np.float64)
+        self.bias = aligned(single.bias.shape, np.float64)
 
     def __call__(self) -> Certificate:
         self.weights[...], self.bias[...] = 0, 0
         for rows, problem in self._slices():
-            problem.start(self._found.coef[rows], self._control)
+            problem.start(self._single.coef[rows], self._control)
         sums = measured_sums(self._placed_slices(), self._control)
-        return Certificate.from_account(sums, self._found.n_problems)
+        return Certificate.from_account(sums, self._single.n_problems)
 
-    def problem(self) -> BoxProblem | SimplexProblem:
+    def problem(self) -> DualProblem:
         """Return the double problem of all rows, at the last measurement."""
         problem = self._of(self._exact)
-        problem.assign(self._found.coef)
+        problem.assign(self._single.coef)
         return problem
 
-    def _of(self, task: BatchTask) -> BoxProblem | SimplexProblem:
+    def _of(self, task: BatchTask) -> DualProblem:
         problem = task.problem(self.weights)
         problem.bias = self.bias
         return problem
 
-    def _slices(self) -> Iterator[tuple[slice, BoxProblem | SimplexProblem]]:
+    def _slices(self) -> Iterator[tuple[slice, DualProblem]]:
         for rows, shared in self._exact.shared.slices():
             yield rows, self._of(self._exact.of_rows(rows, shared))
 
-    def _placed_slices(self) -> Iterator[BoxProblem | SimplexProblem]:
+    def _placed_slices(self) -> Iterator[DualProblem]:
         for rows, problem in self._slices():
-            problem.assign(self._found.coef[rows])
+            problem.assign(self._single.coef[rows])
             yield problem
 
 
 def _go_on(
-    found: Outcome,
-    exact: BoxProblem | SimplexProblem,
+    outcome: Outcome,
+    exact: DualProblem,
     stopping: Stopping,
     rng: np.random.Generator,
     control: Control,
 ) -> Outcome:
     """Continue in double precision, because single precision hid a gap."""
-    left = stopping.max_iter - found.n_iter
+    left = stopping.max_iter - outcome.n_iter
     if left <= 0:
-        return found
+        return outcome
     again = minimise(exact, replace(stopping, max_iter=left), rng, control)
-    history = found.history + continued(found.history, again.history)
-    return replace(again, n_iter=found.n_iter + again.n_iter, history=history)
+    history = outcome.history + continued(outcome.history, again.history)
+    return replace(again, n_iter=outcome.n_iter + again.n_iter, history=history)
 
 
 def solve_batches(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import mmap
 import os
 import re
 import zlib
@@ -70,8 +69,8 @@ class Entry:
             raise content.fault("digest", "a digest")
         arrays = content.inner("arrays")
         for name in arrays.content:
-            told = arrays.items(name)
-            kind, shape = told if len(told) == 2 else ("", ())
+            declared = arrays.items(name)
+            kind, shape = declared if len(declared) == 2 else ("", ())
             whole = isinstance(shape, list) and all(
                 type(n) is int and 0 <= n < 2**48 for n in shape
             )
@@ -117,8 +116,8 @@ def entry_of(file: str, arrays: Mapping[str, np.ndarray | Stacked], *, named: bo
     damage and takes a quarter of the time.
     """
     digest = (_blake2b if named else _crc32)(_pieces(arrays))
-    told = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
-    return Entry(file, digest, told)
+    types = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
+    return Entry(file, digest, types)
 
 
 def _blake2b(pieces: Iterable) -> str:
@@ -195,22 +194,9 @@ def read_arrays(
     return arrays
 
 
-def map_arrays(folder: Folder, entry: Entry, *, check: bool) -> dict[str, np.ndarray]:
-    """Map all arrays of a file from the page cache, which is faster than reading.
-
-    Only for files under a lock: the process crashes if a mapped file is truncated.
-    """
-    with _opened(folder, entry) as file:
-        pages = mmap.mmap(file.fileno(), entry.n_bytes, access=mmap.ACCESS_READ)
-    content = np.frombuffer(pages, np.uint8)
-    if check:
-        _compare([content.data], folder / entry.file, entry)
-    return {name: _view(content, entry, name) for name in entry.arrays}
-
-
 def _compare(pieces: Iterable, path: Path, entry: Entry) -> None:
-    found = _crc32 if len(entry.digest) == 8 else _blake2b
-    if found(pieces) != entry.digest:
+    checksum = _crc32 if len(entry.digest) == 8 else _blake2b
+    if checksum(pieces) != entry.digest:
         raise ValueError(f"{str(path)!r} is damaged: its checksum is not {entry.digest}.")
 
 
@@ -228,12 +214,6 @@ def _opened(folder: Folder, entry: Entry) -> Iterator[BufferedReader]:
     with folder.open(entry.file) as file:
         entry.check_size(folder, os.fstat(file.fileno()).st_size)
         yield file
-
-
-def _view(content: np.ndarray, entry: Entry, name: str) -> np.ndarray:
-    begin, size = entry.span(name)
-    kind, shape = entry.arrays[name]
-    return content[begin : begin + size].view(kind).reshape(shape)
 
 
 def read_ahead(load: Callable[[Key], T], keys: Iterable[Key], n_threads: int = 1) -> Iterator[T]:

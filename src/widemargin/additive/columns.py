@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin.additive.indicators import Indicators
+from widemargin.additive.codes import Indicators
 from widemargin.additive.source import Values
 
 UNSEEN = -1
@@ -42,19 +42,12 @@ class Columns:
 
     Data comes as a matrix in which a category is its index in ``categories``, `UNSEEN`, or NaN if
     missing.
-
-    Attributes
-    ----------
-    n_columns : int
-    categories : dict of int to tuple of str
-        The categories of each categorical column, in ascending order of columns.
-    missing : frozenset of int
-        Columns that have missing values in the training data.
     """
 
     n_columns: int
+    # Of each categorical column, in ascending order of columns.
     categories: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    missing: frozenset[int] = frozenset()
+    missing: frozenset[int] = frozenset()  # columns with missing values in the training data
 
     @classmethod
     def of(cls, X, categories: dict[int, tuple[str, ...]]) -> Columns:
@@ -66,7 +59,7 @@ class Columns:
         if set(self.categories) != set(other.categories):
             raise ValueError("Some rows have categories in columns where others have numbers.")
         categories = {
-            j: tuple(sorted({*own, *other.categories[j]})) for j, own in self.categories.items()
+            j: tuple(sorted({*names, *other.categories[j]})) for j, names in self.categories.items()
         }
         return Columns(self.n_columns, categories, self.missing | other.missing)
 
@@ -87,16 +80,16 @@ class Columns:
     @cached_property
     def _features(self) -> dict[int, Features]:
         """Features of every column; indicators follow the numbers, in the order of columns."""
-        found: dict[int, Features] = {}
+        features: dict[int, Features] = {}
         numbers, end = iter(range(self.n_numbers)), self.n_numbers
         for column in range(self.n_columns):
             n = len(self.categories.get(column, ()))
             has_missing = column in self.missing
             number = None if column in self.categories else next(numbers)
             missing = end + n if has_missing else None
-            found[column] = Features(number, missing, range(end, end + n))
+            features[column] = Features(number, missing, range(end, end + n))
             end += n + has_missing
-        return found
+        return features
 
     @property
     def n_features(self) -> int:
@@ -117,27 +110,27 @@ class Columns:
         if sp.issparse(X):
             return Parts(Values.of(X), self._marks_of_sparse(X, n_marks))
         values = X if self.n_numbers == self.n_columns else X[:, self.numbers]
-        own = [self._marks(X[:, j], j) for j in sorted({*self.categories, *self.missing})]
-        return Parts(Values.of(values), Indicators.of(own, X.shape[0], n_marks))
+        marks = [self._marks(X[:, j], j) for j in sorted({*self.categories, *self.missing})]
+        return Parts(Values.of(values), Indicators.of(marks, X.shape[0], n_marks))
 
     def _marks(self, values: np.ndarray, column: int) -> np.ndarray:
         """Return the indicator of every row of a column, counted from 0, or -1 for none."""
-        own, first = self.features(column), self.n_numbers
+        features, first = self.features(column), self.n_numbers
         missing = np.isnan(values)
         marks = np.full(len(values), -1, dtype=np.int64)
-        if own.number is None:
+        if features.number is None:
             known = ~missing & (values != UNSEEN)
-            marks[known] = own.categories.start - first + values[known].astype(np.int64)
-        if own.missing is not None:
-            marks[missing] = own.missing - first
+            marks[known] = features.categories.start - first + values[known].astype(np.int64)
+        if features.missing is not None:
+            marks[missing] = features.missing - first
         return marks
 
     def _marks_of_sparse(self, X, n_marks: int) -> Indicators:
         """Return the indicators of sparse rows, whose columns are all numbers."""
-        place = np.full(self.n_columns, -1, dtype=np.int64)
+        number = np.full(self.n_columns, -1, dtype=np.int64)
         columns = sorted(self.missing)
-        place[columns] = np.arange(len(columns))
-        marks = np.where(np.isnan(X.data), place[X.indices], -1)
+        number[columns] = np.arange(len(columns))
+        marks = np.where(np.isnan(X.data), number[X.indices], -1)
         before = np.concatenate([[0], np.cumsum(marks >= 0)])
         return Indicators(before[X.indptr].astype(np.int64), marks[marks >= 0], n_marks)
 
@@ -158,8 +151,8 @@ class Columns:
             return parts
         out = np.zeros((len(parts), self.n_columns + 1, *parts.shape[2:]))
         out[:, -1] = parts[:, -1]
-        for column, own in self._features.items():
-            for feature in (own.number, own.missing, *own.categories):
+        for column, features in self._features.items():
+            for feature in (features.number, features.missing, *features.categories):
                 if feature is not None:
                     out[:, column] += parts[:, feature]
         return out

@@ -96,22 +96,10 @@ def fit_encoder(
     binning: str = "auto",
     zero_is_absent: bool = True,
 ) -> Encoder:
-    """Choose scale and bins for training data.
+    """Choose scale and bins for training data, by the parameters of `AdditiveSVC`.
 
-    Parameters
-    ----------
-    source : Source
-        The training data.
-    row_weight : ndarray of shape (n_rows,), dtype float64
-        Positive sample weights; a weight of 2 counts as two copies.
-    scaling : {"auto", "global", "minmax", "percentile", None}
-        See `AdditiveSVC`.
-    n_bins : int or "auto"
-        Number of bins, at most 65,535.
-    binning : {"auto", "uniform", "floor", "exact"}
-        See `AdditiveSVC`.
-    zero_is_absent : bool
-        Whether the kernel vanishes at zero, so that zeros need no code.
+    A weight of 2 counts as two copies of a row.  ``zero_is_absent`` tells that the kernel vanishes
+    at zero, so that zeros need no code.
     """
     if scaling == "percentile" and binning != "auto":
         raise ValueError(f'binning={binning!r} has no effect with scaling="percentile".')

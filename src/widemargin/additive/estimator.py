@@ -117,13 +117,13 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         The arrays that prediction uses.
     columns_ : Columns
         Columns with categories or missing values, and their features in the model.
-    feature_importances_ : ndarray of shape (n_features_in_,)
-        The mean of |contribution| of each feature over the training data.
+    feature_importances_ : ndarray of shape (n_features,)
+        Mean absolute contribution of each feature over the training data.
     history_ : list of list of dict
         Per batch of classes, one record per sweep: ``active`` samples in it, those visited
         ``again`` after it, and the seconds since the first began.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         If X was a data frame, or the command line's table.
     label_name_ : str
         If y was a named series, or a column of such a table.

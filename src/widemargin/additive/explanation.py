@@ -114,7 +114,7 @@ class ExplanationMixin:
 
     @property
     def feature_importances_(self):
-        """Mean |contribution| of each feature over the training data and the classes or targets.
+        """Mean absolute contribution of each feature over the training data and all outputs.
 
         In units of decision values or targets, from the frequencies in the model: exact, except
         with ``approximation="pmsvm"``, which rounds values to a grid.
@@ -167,7 +167,7 @@ class ExplanationMixin:
             variables).  Without it, the error is that of the tables on all pairs of bins.
         features : sequence of int, default=None
             With X: the features j whose g_j(t) = sum_i a_i y_i k(t, x_ij) is compared with the
-            table's, on the bins' grid (PmSVM-LUT, Tables 1 and 2).  All by default, but for
+            table's, on the bins' grid (PmSVM-LUT, Tables 1 and 2).  All by default, except
             columns of categories, which have no grid.
 
         Returns
@@ -200,28 +200,16 @@ def labels_of(machine) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ColumnShape:
-    """Contributions of a column, centred over the training data.
+    """Contributions of a column, centred over the training data."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_values,)
-        Numbers, ascending, as the model sees them; or categories.
-    scores : ndarray of shape (n_values, n_outputs)
-    share : ndarray of shape (n_values,)
-        Share of each value in the training data.
-    missing : ndarray of shape (n_outputs,) or None
-        Contribution of a missing value, if the training data had any.
-    missing_share : float
-    """
-
-    values: np.ndarray
-    scores: np.ndarray
-    share: np.ndarray
-    missing: np.ndarray | None = None
+    values: np.ndarray  # numbers, ascending, as the model sees them; or categories
+    scores: np.ndarray  # (n_values, n_outputs)
+    share: np.ndarray  # of each value in the training data
+    missing: np.ndarray | None = None  # contribution of a missing value, if training had any
     missing_share: float = 0.0
 
     def importance(self, readout: np.ndarray) -> float:
-        """Mean |contribution| over the training data and the scores."""
+        """Mean absolute contribution over the training data and the scores."""
         total = self.share @ np.abs(self.scores @ readout)
         if self.missing is not None:
             total = total + self.missing_share * np.abs(self.missing @ readout)
@@ -230,25 +218,27 @@ class ColumnShape:
 
 def column_shape(model: AdditiveModel, columns: Columns, column: int) -> ColumnShape:
     """Return the shape of a column; the coding's ``readout`` turns outputs into scores."""
-    own = columns.features(column)
-    present = [j for j in (own.number, own.missing, *own.categories) if j is not None]
+    features = columns.features(column)
+    present = [
+        j for j in (features.number, features.missing, *features.categories) if j is not None
+    ]
     centre = model.centre[present].sum(axis=0)
     missing, missing_share = None, 0.0
-    if own.missing is not None:
-        missing = model.feature_function(own.missing)[-1] - centre
-        missing_share = float(_shares(model, own.missing)[-1])
-    if own.number is None:
+    if features.missing is not None:
+        missing = model.feature_function(features.missing)[-1] - centre
+        missing_share = float(_shares(model, features.missing)[-1])
+    if features.number is None:
         # Absent indicators add nothing.
-        on = [model.feature_function(j)[-1] for j in own.categories]
+        on = [model.feature_function(j)[-1] for j in features.categories]
         scores = np.array(on).reshape(-1, model.n_outputs) - centre
-        share = np.array([_shares(model, j)[-1] for j in own.categories])
+        share = np.array([_shares(model, j)[-1] for j in features.categories])
         values = np.array(columns.categories[column], dtype=object)
         return ColumnShape(values, scores, share, missing, missing_share)
-    codes, scores = model.shape(own.number)
-    share = _shares(model, own.number)
+    codes, scores = model.shape(features.number)
+    share = _shares(model, features.number)
     share[0] = max(share[0] - missing_share, 0.0)  # missing numbers are absent
-    scores = scores + model.centre[own.number] - centre
-    values = model.encoder.grid(own.number)[codes]
+    scores = scores + model.centre[features.number] - centre
+    values = model.encoder.grid(features.number)[codes]
     return ColumnShape(values, scores, share[codes], missing, missing_share)
 
 

@@ -94,10 +94,10 @@ def read_new(estimator, X, columns: Columns, missing: str = "contribute nothing"
     texts = {j: text_column(X, j) for j in columns.categories}
     codes = {j: places(text, columns.categories[j]) for j, text in texts.items()}
     X = check_X(estimator, with_codes(X, codes), reset=False)
-    unseen = {j: _unseen(texts[j], own) for j, own in codes.items() if UNSEEN in own}
+    unseen = {j: _unseen(texts[j], values) for j, values in codes.items() if UNSEEN in values}
     if unseen:
         warn_user(
-            "Categories that the training data did not have count as none of their column's: "
+            "Categories that the training data did not have are ignored: "
             + _by_column(estimator, unseen),
             UnseenWarning,
         )
@@ -113,14 +113,14 @@ def read_new(estimator, X, columns: Columns, missing: str = "contribute nothing"
 
 def _ask_about_identifiers(estimator, X: np.ndarray, columns: set[int]) -> None:
     """Warn of columns of integers that differ in every row."""
-    found = [j for j in sorted(columns) if _tells_rows_apart(X[:, j])]
-    if found:
-        named = listed([str(column_name(estimator, j)) for j in found], _MOST_NAMED)
+    unique = [j for j in sorted(columns) if _tells_rows_apart(X[:, j])]
+    if unique:
+        named = listed([str(column_name(estimator, j)) for j in unique], _MOST_NAMED)
         message = (
-            "Different in every row: {named}. Does that describe a row, or only number it? In "
-            "that case leave it out, for example where a table is read, with {drop}."
+            "Different in every row: {named}. If such a column only numbers the rows, leave it "
+            "out, for example with {drop} when the table is read."
         )
-        drop = Parameter("drop", [str(estimator.feature_names_in_[j]) for j in found])
+        drop = Parameter("drop", [str(estimator.feature_names_in_[j]) for j in unique])
         warn_user(Message(message, named=named, drop=drop), IdentifierWarning)
 
 
@@ -141,8 +141,8 @@ def _rows(n: int) -> str:
     return f"{n} row{'s' * (n != 1)}"
 
 
-def _by_column(estimator, said: dict[int, str]) -> str:
-    named = [f"{column_name(estimator, j)} {what}" for j, what in said.items()]
+def _by_column(estimator, notes: dict[int, str]) -> str:
+    named = [f"{column_name(estimator, j)} {what}" for j, what in notes.items()]
     more = f" and {len(named) - _MOST_NAMED} more columns" if len(named) > _MOST_NAMED else ""
     return "; ".join(named[:_MOST_NAMED]) + more + "."
 
@@ -169,8 +169,7 @@ def _texts(estimator, X) -> dict[int, Text]:
     columns = _positions("categorical_features", wanted, X)
     if columns and sp.issparse(X):
         raise ValueError(
-            "categorical_features needs columns that are there in every row: make X dense, or "
-            "give it as a data frame."
+            "Sparse X cannot have categorical_features: make it dense, or pass a data frame."
         )
     return {j: text_column(X, j) for j in columns}
 
@@ -197,20 +196,20 @@ def _positions(parameter: str, chosen, X) -> list[int]:
 
 def texts_by_dtype(X) -> dict[int, Text]:
     """Return the columns of categories and text; refuse text that does not look like categories."""
-    found: dict[int, Text] = {}
+    texts: dict[int, Text] = {}
     frame = _frame(X)
     if frame is None:
-        return found
+        return texts
     for j, series in enumerate(frame.iter_columns()):
         declared = series.dtype in (nw.Categorical, nw.Enum)
         if not declared and series.dtype not in (nw.String, nw.Object):
             continue
         if series.dtype == nw.Object and not _are_texts(series.to_list()):
             continue
-        found[j] = _text(series)
+        texts[j] = _text(series)
         if not declared:
-            check_likely(series.name, found[j], _ways_out(series.name))
-    return found
+            check_likely(series.name, texts[j], _ways_out(series.name))
+    return texts
 
 
 def _are_texts(objects: list) -> bool:
@@ -261,7 +260,7 @@ def with_days(X, dates: Sequence[int]):
         return with_codes(X, {j: as_days(values[:, j].tolist(), str(j)) for j in dates})
     series: dict[int, Any] = {j: frame[:, j] for j in dates}
     return with_codes(
-        X, {j: _days_of(own) for j, own in series.items() if not own.dtype.is_numeric()}
+        X, {j: _days_of(column) for j, column in series.items() if not column.dtype.is_numeric()}
     )
 
 
@@ -273,21 +272,21 @@ def _days_of(series: Any) -> np.ndarray:
 
 def as_days(values: list, name: str) -> np.ndarray:
     """Convert dates, times, ISO 8601 texts or days to days since 1970."""
-    found = np.full(len(values), np.nan)
+    days = np.full(len(values), np.nan)
     for k, value in enumerate(values):
         if is_missing(value):
             continue
         if isinstance(value, numbers.Real):
-            found[k] = value
+            days[k] = value
             continue
         try:
-            found[k] = np.datetime64(_in_utc(value), "us").astype(np.int64) / _DAY
+            days[k] = np.datetime64(_in_utc(value), "us").astype(np.int64) / _DAY
         except (ValueError, TypeError):
             raise ValueError(
                 f"row {k + 1}, column {name!r}: {value!r} is not a date. Write dates as "
                 "2026-11-18 or 2026-11-18T12:30:00."
             ) from None
-    return found
+    return days
 
 
 def _in_utc(value):
@@ -349,10 +348,10 @@ def with_codes(X, codes: dict[int, np.ndarray]):
     frame = _frame(X)
     if frame is not None:
         names, backend = frame.columns, frame.implementation
-        new = [nw.new_series(names[j], own, backend=backend) for j, own in codes.items()]
+        new = [nw.new_series(names[j], values, backend=backend) for j, values in codes.items()]
         return frame.with_columns(*new).to_native()
     X = np.array(X)
     X = X.astype(np.result_type(X, np.float64) if X.dtype.kind in "biuf" else object)
-    for j, own in codes.items():
-        X[:, j] = own
+    for j, values in codes.items():
+        X[:, j] = values
     return X

@@ -46,8 +46,8 @@ class GrowingColumns:
                 "where the rows before have numbers."
             )
         width = X.shape[1] if self._numbers else 0
-        own = {j: texts.get(j) or text_column(X, j) for j in self._numbers if j < width}
-        return with_codes(X, {j: self._places(j, text) for j, text in own.items()})
+        by_column = {j: texts.get(j) or text_column(X, j) for j in self._numbers if j < width}
+        return with_codes(X, {j: self._places(j, text) for j, text in by_column.items()})
 
     def _places(self, column: int, text: Text) -> np.ndarray:
         assert self._numbers is not None

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin.additive.codes import CodedRows, encode
+from widemargin.additive.codes import CodedRows, Indicators, beside, encode
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
-from widemargin.additive.indicators import Indicators, beside
 from widemargin.additive.kernels import resolve_kernel, vanishes_at_zero
-from widemargin.additive.lookup import BinnedLookup, Lookup, PolynomialLookup
+from widemargin.additive.lookup import BinnedLookup, PolynomialLookup
 from widemargin.additive.source import Values
 from widemargin.additive.store import BlockStore
 from widemargin.additive.tables import APPROXIMATIONS, Tables, make_tables
@@ -46,7 +45,7 @@ class Settings:
         return isinstance(self.kernel, str) and self.kernel == "auto"
 
     @property
-    def lookup(self) -> type[Lookup]:
+    def lookup(self) -> type[BinnedLookup]:
         """The lookup: PmSVM uses the values themselves (Algorithm 3), unless binning is set."""
         unbinned = self.binning == "auto" and self.n_bins == "auto"
         return PolynomialLookup if self.approximation == "pmsvm" and unbinned else BinnedLookup
@@ -61,7 +60,7 @@ class Approximation:
     codes: CodedRows
     frequency: np.ndarray  # weight of each code
     tables: Tables
-    lookup: type[Lookup]  # maps new data to codes
+    lookup: type[BinnedLookup]  # maps new data to codes
 
     def diagonal(self) -> np.ndarray:
         """Return k(x, x) of every sample."""

@@ -7,52 +7,24 @@ that is evaluated at the value itself (`PolynomialLookup`).  The rest of a model
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from widemargin.additive.codes import Codes, encode
+from widemargin.additive.codes import Codes, Indicators, beside, encode
 from widemargin.additive.encoder import Encoder, exact_encoder
-from widemargin.additive.indicators import Indicators, beside
 from widemargin.additive.source import Values
 from widemargin.additive.tables import evenly_picked, log_polynomials
 
 _GRID = 1000
 
 
-class Lookup(Protocol):
-    """Maps raw values to codes and the table that they index.
+@dataclass(frozen=True)
+class BinnedLookup:
+    """Maps raw values to codes, every value to its bin, and has the table that codes index.
 
     ``encoder`` and ``table`` (in the core's precision and padding) are also the grid of shape
     functions.
     """
-
-    @property
-    def encoder(self) -> Encoder: ...
-    @property
-    def table(self) -> np.ndarray: ...
-
-    @classmethod
-    def of(cls, encoder: Encoder, table: np.ndarray, rank: int) -> Lookup: ...
-
-    @staticmethod
-    def binning(asked: str) -> str:
-        """Return the binning for training, given the parameter."""
-        ...
-
-    @staticmethod
-    def kept(n_codes: int) -> np.ndarray | None:
-        """Return the training codes that a fitted model keeps; None for all."""
-        ...
-
-    def read(self, values: Values, marks: Indicators | None) -> tuple[Codes, np.ndarray]:
-        """Return codes of new data (numbers, then indicators) and the table they index."""
-        ...
-
-
-@dataclass(frozen=True)
-class BinnedLookup:
-    """Maps every value to the representative of its bin."""
 
     encoder: Encoder
     table: np.ndarray
@@ -63,13 +35,16 @@ class BinnedLookup:
 
     @staticmethod
     def binning(asked: str) -> str:
+        """Return the binning for training, given the parameter."""
         return asked
 
     @staticmethod
-    def kept(n_codes: int) -> None:
+    def kept(n_codes: int) -> np.ndarray | None:
+        """Return the training codes that a fitted model keeps; None for all."""
         return None
 
     def read(self, values: Values, marks: Indicators | None) -> tuple[Codes, np.ndarray]:
+        """Return codes of new data (numbers, then indicators) and the table they index."""
         codes = encode(values, self.encoder)
         if marks is not None:
             codes = beside(codes, marks, self.encoder.n_codes - 1)
@@ -77,15 +52,13 @@ class BinnedLookup:
 
 
 @dataclass(frozen=True)
-class PolynomialLookup:
+class PolynomialLookup(BinnedLookup):
     """Polynomials of degree ``rank`` - 1 in ln(t + 0.05) of each value itself (PmSVM, eq. 5).
 
     The table has a row for every distinct value of the new data; columns beyond ``rank`` are the
     core's padding.
     """
 
-    encoder: Encoder
-    table: np.ndarray
     rank: int
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,13 @@ from widemargin.additive.batches import (
 )
 from widemargin.additive.columns import Columns, Parts
 from widemargin.additive.frames import check_chosen, read_new, read_training
+from widemargin.additive.gram import is_cheaper, on_matrix
 from widemargin.additive.learn import Approximation, Settings, learn, learn_stored
-from widemargin.additive.model import AdditiveModel
+from widemargin.additive.model import AdditiveModel, BinShares
 from widemargin.additive.problem import LANES, Layout, SharedProblem
-from widemargin.additive.shares import BinShares
 from widemargin.additive.solver import Stopping
 from widemargin.additive.store import BlockStore
+from widemargin.engine import Threads
 from widemargin.errors import (
     CONVERGING,
     Message,
@@ -39,7 +41,7 @@ from widemargin.errors import (
 from widemargin.losses import Loss
 from widemargin.machine import Machine, near, recorded
 from widemargin.multiclass import Targets
-from widemargin.progress import log, progress_of
+from widemargin.progress import Progress, log, progress_of
 from widemargin.stored import check_store_input
 from widemargin.validation import (
     check_bool,
@@ -182,8 +184,8 @@ class AdditiveMachine(Machine):
     def _check_columns(self, store: BlockStore) -> None:
         """Refuse parameters for columns that differ from the store's."""
         wanted = self.categorical_features
-        own = isinstance(wanted, str) or (wanted is None and not store.columns.categories)
-        if not own:
+        agrees = isinstance(wanted, str) or (wanted is None and not store.columns.categories)
+        if not agrees:
             raise ParameterError(
                 "categorical_features",
                 wanted,
@@ -203,8 +205,11 @@ class AdditiveMachine(Machine):
         started = time.perf_counter()
         C, shared = self._shared_problem(training)
         start = near(start or self._warm_start(training), C)
-        targets = training.targets
-        weights = shared.tables.weights(targets.coding.n_outputs)
+        targets, n_outputs = training.targets, training.targets.coding.n_outputs
+        weights = shared.model_tables.weights(n_outputs)
+        executor = self._executor()
+        if isinstance(executor, Threads) and is_cheaper(shared, n_outputs):
+            shared = on_matrix(shared, training.learned.tables, executor)
         tasks = make_batches(
             shared,
             targets.by_output,
@@ -214,8 +219,9 @@ class AdditiveMachine(Machine):
         )
         context = self._init_callback_context(max_subtasks=len(tasks), sequential_subtasks=False)
         context.call_on_fit_task_begin(estimator=self, X=training.X, y=training.y)
-        fit = _FitWatch(self, training, context, len(tasks))
-        solutions = solve_batches(tasks, weights, self._executor(), fit.batch)
+        progress = progress_of(self, context, training.X, training.y)
+        watch = partial(_BatchWatch, self, training, len(tasks), progress)
+        solutions = solve_batches(tasks, weights, executor, watch)
         bias = np.concatenate([solution.bias.ravel() for solution in solutions])
         for name, value in self._fitted(training, shared, weights, bias).items():
             setattr(self, name, value)
@@ -268,7 +274,7 @@ class AdditiveMachine(Machine):
         coding = training.targets.coding
         intercept = shared.bias_value * bias[: coding.n_outputs].astype(np.float64)
         intercept = coding.in_their_unit(weights, intercept)
-        tables, shares = shared.tables, training.shares
+        tables, shares = shared.model_tables, training.shares
         model = AdditiveModel.of(training.learned, tables, weights, intercept, shares)
         return {
             **training.targets.fitted,
@@ -334,7 +340,7 @@ def warn_of_negative(learned) -> None:
         warn_user(
             Message(
                 "{kernel} is for amounts, and {n} columns have negative values: each of these has "
-                "been shifted to start at 0. Use {other} if the features are no amounts.",
+                "been shifted to start at 0. Use {other} if the features are not amounts.",
                 kernel=Parameter("kernel", learned.kernel),
                 n=n_negative,
                 other=Parameter("kernel", "intersection"),
@@ -343,32 +349,26 @@ def warn_of_negative(learned) -> None:
         )
 
 
-class _FitWatch:
-    """Reports the batches of a fit to scikit-learn's callbacks."""
-
-    def __init__(self, estimator: AdditiveMachine, training: TrainingSet, context, n_batches: int):
-        self.estimator, self.training, self.n_batches = estimator, training, n_batches
-        self.progress = progress_of(estimator, context, training.X, training.y)
-
-    def batch(self, task: BatchTask) -> _BatchWatch:
-        return _BatchWatch(self, task)
-
-
 class _BatchWatch:
-    """Reports the epochs of one batch."""
+    """Reports the epochs of one batch to scikit-learn's callbacks."""
 
-    def __init__(self, fit: _FitWatch, task: BatchTask):
-        self._fit, self._task = fit, task
-        self._progress = fit.progress.task(
-            f"batch {task.number}", task.number, task.stopping.max_iter
-        )
+    def __init__(
+        self,
+        estimator: AdditiveMachine,
+        training: TrainingSet,
+        n_batches: int,
+        fit: Progress,
+        task: BatchTask,
+    ):
+        self._estimator, self._training, self._n_batches = estimator, training, n_batches
+        self._task = task
+        self._progress = fit.task(f"batch {task.number}", task.number, task.stopping.max_iter)
 
     def epoch(self, state=None, gap=None) -> bool:
-        fit = self._fit
-        if fit.estimator.verbose > 1:
-            log("batch %d of %d: sweep done", self._task.number + 1, fit.n_batches)
+        if self._estimator.verbose > 1:
+            log("batch %d of %d: sweep done", self._task.number + 1, self._n_batches)
         # Callbacks can score an unfinished model only if one batch holds all outputs.
-        fitted = (lambda: self._fitted(state)) if fit.n_batches == 1 else None
+        fitted = (lambda: self._fitted(state)) if self._n_batches == 1 else None
         return self._progress.epoch(fitted, gap)
 
     def end(self) -> bool:
@@ -376,6 +376,5 @@ class _BatchWatch:
 
     def _fitted(self, problem) -> dict:
         """Return a copy for the callbacks, because the problem's weights will change."""
-        fit = self._fit
-        weights = problem.weights.reshape(-1, *problem.shared.tables.block_shape).copy()
-        return fit.estimator._fitted(fit.training, problem.shared, weights, problem.bias.ravel())
+        weights, bias = self._task.model_weights(problem), problem.bias.ravel()
+        return self._estimator._fitted(self._training, problem.shared, weights, bias)

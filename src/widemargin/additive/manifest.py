@@ -30,57 +30,25 @@ _KINDS: dict[str, type] = {"int": int, "float": float, "text": str, "bool": bool
 
 @dataclass(frozen=True)
 class Manifest:
-    """The state of a store, finished or not.
+    """The state of a store, finished or not."""
 
-    Attributes
-    ----------
-    settings : dict
-        ``scaling``, ``n_bins`` and ``binning`` of `AdditiveSVC`; or ``keep="values"``.
-    n_features : int
-    sparse : bool
-        Whether the raw data was.
-    classes : list
-        Labels in the order of their first row.
-    kind : {"int", "float", "text", "bool"}
-        Type of the labels.
-    names : list of str or None
-        Names of the features.
-    categories : list of [int, list of str]
-        Columns and their categories, in the order of their first row.
-    missing : list of int
-        Columns with missing values in the data that the store was built from.
-    notes : dict
-        Other facts about the data: how svmlight text counts, and the label's column.
-    kernel : str
-        Kernel of ``kernel="auto"`` for this data.
-    compressed : bool
-        Whether blocks of codes are compressed: all or none, so that a sweep can mix their rows.
-    encoder : Entry or None
-        Set after all raw blocks are written.
-    raw, blocks : list of Entry
-        Raw blocks to be coded, and blocks of codes (or of values that are kept).
-    gathered : bool
-        Whether all raw blocks are written.
-    n_finished : int
-        Blocks of the store; later blocks belong to an unfinished append.
-    """
-
-    settings: dict[str, Any]
+    settings: dict[str, Any]  # of the bins, as in `AdditiveSVC`; or ``keep="values"``
     n_features: int = 0
-    sparse: bool = False
-    classes: list = field(default_factory=list)
-    kind: str = "int"
-    names: list[str] | None = None
+    sparse: bool = False  # whether the raw data was
+    classes: list = field(default_factory=list)  # in the order of their first row
+    kind: str = "int"  # type of the labels, one of `_KINDS`
+    names: list[str] | None = None  # of the features
+    # Columns and their categories, in the order of their first row; columns with missing values.
     categories: list[tuple[int, list[str]]] = field(default_factory=list)
     missing: list[int] = field(default_factory=list)
-    notes: dict[str, Any] = field(default_factory=dict)
-    kernel: str = ""
-    compressed: bool = False
-    encoder: Entry | None = None
-    raw: list[Entry] = field(default_factory=list)
-    blocks: list[Entry] = field(default_factory=list)
-    gathered: bool = False
-    n_finished: int = 0
+    notes: dict[str, Any] = field(default_factory=dict)  # how the data's file is read
+    kernel: str = ""  # of ``kernel="auto"`` for this data
+    compressed: bool = False  # all blocks of codes or none, so that a sweep can mix their rows
+    encoder: Entry | None = None  # set after all raw blocks are written
+    raw: list[Entry] = field(default_factory=list)  # to be coded
+    blocks: list[Entry] = field(default_factory=list)  # of codes, or of values that are kept
+    gathered: bool = False  # whether all raw blocks are written
+    n_finished: int = 0  # blocks of the store; later blocks belong to an unfinished append
 
     @property
     def empty(self) -> bool:
@@ -133,9 +101,9 @@ class Manifest:
                 raise ValueError(f"{path!r} is damaged or of another version: it lacks {SCHEMA!r}.")
             if content.pop("digest", None) != _digest(content):
                 raise ValueError(f"{path!r} is damaged: its digest does not match its content.")
-            found = _checked(Fields(content, path, "manifest"))
-            found._check_size(folder, Budget(max_bytes, repr(path), found._most_bytes))
-        return found
+            manifest = _checked(Fields(content, path, "manifest"))
+            manifest._check_size(folder, Budget(max_bytes, repr(path), manifest._most_bytes))
+        return manifest
 
     def _check_size(self, folder: Folder, budget: Budget) -> None:
         """Compare the manifest with the files, before any memory is allocated."""
@@ -168,7 +136,7 @@ def _digest(content: dict) -> str:
 def _checked(content: Fields) -> Manifest:
     """Parse a manifest; check the type of each field and their consistency."""
     d, kind = content.integer("n_features"), content.text("kind", tuple(_KINDS))
-    found = Manifest(
+    manifest = Manifest(
         _settings(content.inner("settings")),
         n_features=d,
         kind=kind,
@@ -183,31 +151,33 @@ def _checked(content: Fields) -> Manifest:
         compressed=content.flag("compressed"),
         gathered=content.flag("gathered"),
     )
-    if found.names is not None and len(found.names) != d:
+    if manifest.names is not None and len(manifest.names) != d:
         raise content.fault("names", f"{d} texts")
-    if found.holds_values and (found.categories or found.missing):
+    if manifest.holds_values and (manifest.categories or manifest.missing):
         raise content.fault("settings", "of codes, where there are categories or missing values")
     if content.has("encoder"):
-        found = found.with_(encoder=_encoder(content.inner("encoder"), found.columns.n_numbers))
-    return _with_blocks(found, content)
+        manifest = manifest.with_(
+            encoder=_encoder(content.inner("encoder"), manifest.columns.n_numbers)
+        )
+    return _with_blocks(manifest, content)
 
 
-def _with_blocks(found: Manifest, content: Fields) -> Manifest:
-    width = None if found.sparse else found.n_features
+def _with_blocks(manifest: Manifest, content: Fields) -> Manifest:
+    width = None if manifest.sparse else manifest.n_features
     raw = [_block(item, width, _NUMBERS) for item in content.inners("raw")]
     kinds, whole = _NUMBERS, True
-    if not found.holds_values:
-        width = None if found.compressed else found.columns.n_features
-        kinds, whole = _CODES, found.encoder is not None and found.kernel != ""
+    if not manifest.holds_values:
+        width = None if manifest.compressed else manifest.columns.n_features
+        kinds, whole = _CODES, manifest.encoder is not None and manifest.kernel != ""
     blocks = [_block(item, width, kinds) for item in content.inners("blocks")]
-    if not found.n_finished <= len(blocks) or (blocks and not whole):
-        raise content.fault("blocks", f"{found.n_finished} blocks or more, and whole")
+    if not manifest.n_finished <= len(blocks) or (blocks and not whole):
+        raise content.fault("blocks", f"{manifest.n_finished} blocks or more, and whole")
     types = {tuple(e.arrays[n][0] for n in _ROWS if n in e.arrays) for e in blocks}
-    if not found.holds_values and len(types) > 1:
+    if not manifest.holds_values and len(types) > 1:
         raise content.fault("blocks", "of codes of one type")
-    if (blocks or raw) and not (found.classes and found.n_features):
+    if (blocks or raw) and not (manifest.classes and manifest.n_features):
         raise content.fault("classes", "those of the blocks")
-    return found.with_(raw=raw, blocks=blocks)
+    return manifest.with_(raw=raw, blocks=blocks)
 
 
 def _block(content: Fields, width: int | None, kinds: str) -> Entry:
@@ -243,12 +213,12 @@ def _encoder(content: Fields, n_features: int) -> Entry:
 def _settings(content: Fields) -> dict[str, Any]:
     if content.has("keep"):
         return {"keep": content.text("keep", ("values",))}
-    own: dict[str, Any] = {"scaling": None, "n_bins": "auto"}
+    settings: dict[str, Any] = {"scaling": None, "n_bins": "auto"}
     if content.has("scaling"):
-        own["scaling"] = content.text("scaling", tuple(filter(None, SCALINGS)))
+        settings["scaling"] = content.text("scaling", tuple(filter(None, SCALINGS)))
     if content.content.get("n_bins") != "auto":
-        own["n_bins"] = content.integer("n_bins", low=1, high=MAX_BINS)
-    return {**own, "binning": content.text("binning", BINNINGS)}
+        settings["n_bins"] = content.integer("n_bins", low=1, high=MAX_BINS)
+    return {**settings, "binning": content.text("binning", BINNINGS)}
 
 
 def _notes(content: Fields) -> dict[str, Any]:
@@ -262,21 +232,21 @@ def _notes(content: Fields) -> dict[str, Any]:
 
 
 def _classes(content: Fields, kind: type) -> list:
-    found = content.items("classes")
-    if not all(type(label) is kind for label in found) or len(set(found)) < len(found):
+    labels = content.items("classes")
+    if not all(type(label) is kind for label in labels) or len(set(labels)) < len(labels):
         raise content.fault("classes", f"different labels, each of type {kind.__name__}")
-    if kind in (int, float) and not all(abs(label) < _LARGEST[kind] for label in found):
+    if kind in (int, float) and not all(abs(label) < _LARGEST[kind] for label in labels):
         raise content.fault("classes", "finite numbers of 64 bits")
-    return found
+    return labels
 
 
 def _categories(content: Fields, n_features: int) -> list[tuple[int, list[str]]]:
-    found = content.items("categories")
-    pairs = all(isinstance(item, list) and len(item) == 2 for item in found)
-    if not pairs or not all(_are_names(names) for _, names in found):
+    items = content.items("categories")
+    pairs = all(isinstance(item, list) and len(item) == 2 for item in items)
+    if not pairs or not all(_are_names(names) for _, names in items):
         raise content.fault("categories", "columns and the different categories of each")
-    _columns(content, "categories", [column for column, _ in found], n_features)
-    return [(column, names) for column, names in found]
+    _columns(content, "categories", [column for column, _ in items], n_features)
+    return [(column, names) for column, names in items]
 
 
 def _are_names(names: Any) -> bool:

@@ -31,9 +31,9 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     rank_ : int
         Columns per feature.
     encoder_ : Encoder
-    table_ : ndarray of shape (n_codes, rank_)
+    table_ : ndarray of shape (n_codes, rank)
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
 
     Examples
     --------
@@ -102,7 +102,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X):
-        """Map X to (n_samples, n_features * rank_), float32, sparse if X is."""
+        """Map X to (n_samples, n_features * rank), float32, sparse if X is."""
         check_is_fitted(self)
         X = check_X(self, X, reset=False)
         codes = encode(Values.of(X), self.encoder_)

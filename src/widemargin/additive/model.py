@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 
 from widemargin import _core
-from widemargin.additive.codes import CodedRows, Codes
+from widemargin.additive.codes import CodedRows, Codes, Indicators
 from widemargin.additive.encoder import Encoder
-from widemargin.additive.indicators import Indicators
 from widemargin.additive.learn import Approximation
-from widemargin.additive.lookup import Lookup
+from widemargin.additive.lookup import BinnedLookup
 from widemargin.additive.problem import CoreTables
-from widemargin.additive.shares import BinShares
 from widemargin.additive.source import Values
 from widemargin.additive.tables import Tables
 from widemargin.engine import Threads, run_tasks
@@ -27,34 +26,18 @@ _CELLS_AT_ONCE = 1 << 14
 class AdditiveModel:
     """Decision values g(x) = sum_j L[code(x_j)] . w_j + intercept.
 
-    Attributes
-    ----------
-    lookup : Lookup
-        Raw values to codes, and to rows of L, of shape (n_codes, rank); for the unary method L is
-        the kernel matrix of the bins.
-    tables : Tables
-        The pair of tables that training used, and their kernel.
-    frequency : ndarray of shape (n_codes,)
-        Weight of each code in the training data.
-    offset : ndarray or None
-        Unary only: where the table of each feature begins in ``weights``.
-    weights : ndarray of shape (n_blocks, n_features, rank, lanes)
-        Or (n_blocks, n_cells, lanes) for the unary method.  Output k is lane ``k % lanes`` of
-        block ``k // lanes``.
-    intercept : ndarray of shape (n_outputs,)
-    n_features : int
-    shares : BinShares
-        How often each feature has each code in the training data.
+    For the unary method L is the kernel matrix of the bins.  Output k is lane ``k % lanes`` of
+    block ``k // lanes`` of the weights.
     """
 
-    lookup: Lookup
-    tables: Tables
-    frequency: np.ndarray
-    offset: np.ndarray | None
-    weights: np.ndarray
-    intercept: np.ndarray
+    lookup: BinnedLookup  # raw values to codes, and to rows of L, of shape (n_codes, rank)
+    tables: Tables  # those of training, and their kernel
+    frequency: np.ndarray  # weight of each code in the training data, (n_codes,)
+    offset: np.ndarray | None  # unary only: where the table of each feature begins in the weights
+    weights: np.ndarray  # (n_blocks, n_features, rank, lanes), or unary (n_blocks, n_cells, lanes)
+    intercept: np.ndarray  # (n_outputs,)
     n_features: int
-    shares: BinShares
+    shares: BinShares  # how often each feature has each code in the training data
 
     @classmethod
     def of(
@@ -98,9 +81,9 @@ class AdditiveModel:
 
     def decision_of_codes(self, codes: CodedRows, encoder: Encoder, n_jobs=None) -> np.ndarray:
         """Return decision values of rows given as codes."""
-        own = self.encoder
+        trained = self.encoder
         names = ("shift", "factor", "thresholds", "representatives")
-        if not all(np.array_equal(getattr(own, n), getattr(encoder, n)) for n in names):
+        if not all(np.array_equal(getattr(trained, n), getattr(encoder, n)) for n in names):
             raise ValueError(
                 "The store has other bins than the model, which was fitted to other data, and its "
                 "raw values are gone. Predict the data that the store was built from."
@@ -153,8 +136,8 @@ class AdditiveModel:
             part = slice(begin, begin + _CELLS_AT_ONCE)
             j, c = feature[part], code[part]
             if self.offset is None:
-                own = self.weights[:, j].astype(np.float64)
-                by_block = np.einsum("cr,bcrl->cbl", self.lookup.table[c], own)
+                weights = self.weights[:, j].astype(np.float64)
+                by_block = np.einsum("cr,bcrl->cbl", self.lookup.table[c], weights)
             else:
                 last = np.maximum(self.offset[j + 1] - 1, 0)
                 by_block = self.weights[:, np.minimum(self.offset[j] + c, last)].swapaxes(0, 1)
@@ -190,3 +173,97 @@ class AdditiveModel:
             out[:, j] = centred[dense[:, j]]
         out[:, -1] = self.centred_intercept[outputs]
         return out
+
+
+# ------------------------------------------------------------------ shares of codes
+
+
+ROUNDING = 1e-7
+"""Rounding tolerance for the sum of a feature's float32 shares."""
+
+
+@dataclass(frozen=True)
+class BinShares:
+    """Shares of the codes of every feature; code 0 (absent) has the remainder.
+
+    Rows count with their sample weights.  Only codes that occur are stored.
+    """
+
+    start: np.ndarray  # start of each feature's codes, (n_features + 1,), int64
+    code: np.ndarray  # (n_cells,), ascending within a feature, in the smallest sufficient type
+    share: np.ndarray  # (n_cells,), float32
+
+    @classmethod
+    def of(cls, codes: CodedRows, row_weight: np.ndarray) -> BinShares:
+        """Count the codes of all rows, block by block."""
+        n, key = codes.n_codes, np.zeros(0, np.int64)
+        total: np.ndarray = np.zeros(0)
+        for rows, block in codes.blocks():
+            start, code, weight = map(np.asarray, _core.count_cells(block.core, row_weight[rows]))
+            if block.n_rows == codes.n_rows:
+                return cls._packed(start, code, weight / row_weight.sum(), n)
+            keys = np.repeat(np.arange(codes.n_features), np.diff(start)) * n + code
+            key, number = np.unique(np.append(key, keys), return_inverse=True)
+            total = np.bincount(number, np.append(total, weight), len(key))
+        start = np.searchsorted(key, np.arange(codes.n_features + 1) * n)
+        return cls._packed(start, key % n, total / row_weight.sum(), n)
+
+    @classmethod
+    def _packed(cls, start, code, share, n_codes: int) -> BinShares:
+        return cls(start, code.astype(code_type(n_codes)), share.astype(np.float32))
+
+    @property
+    def n_features(self) -> int:
+        return len(self.start) - 1
+
+    @cached_property
+    def feature(self) -> np.ndarray:
+        """Feature of every cell."""
+        return np.repeat(np.arange(self.n_features), np.diff(self.start))
+
+    @cached_property
+    def _by_feature(self) -> sp.csr_array:
+        """Matrix (n_features, n_cells) that maps cell values to means, counting absent as 0."""
+        content = (self.share.astype(np.float64), np.arange(len(self.code)), self.start)
+        return sp.csr_array(content, shape=(self.n_features, len(self.code)))
+
+    @property
+    def present(self) -> np.ndarray:
+        """Share of rows with a code other than 0, (n_features,)."""
+        return self._by_feature @ np.ones(len(self.code))
+
+    @cached_property
+    def absent(self) -> np.ndarray:
+        """Share of rows with code 0, (n_features,)."""
+        rest = 1 - self.present
+        return np.where(rest > ROUNDING, rest, 0.0)
+
+    def of_feature(self, feature: int, n_codes: int) -> np.ndarray:
+        """Return the share of every code, 0 included, (n_codes,)."""
+        cells = slice(*self.start[feature : feature + 2])
+        shares = np.zeros(n_codes)
+        shares[self.code[cells]] = self.share[cells]
+        shares[0] = self.absent[feature]
+        return shares
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """Return the mean over rows of (n_cells, k) values, absent as 0: (n_features, k)."""
+        return self._by_feature @ values
+
+    def mean_distance(self, values: np.ndarray, centre: np.ndarray) -> np.ndarray:
+        """Return the mean of |value - centre of its feature| in the same way."""
+        absent = self.absent[:, None] * np.abs(centre)
+        return self._by_feature @ np.abs(values - centre[self.feature]) + absent
+
+    def recoded(self, code: np.ndarray, n_codes: int) -> BinShares:
+        """Return the shares with code c replaced by ``code[c]`` of a coarser table."""
+        key = self.feature * n_codes + code[self.code]
+        cells, number = np.unique(key, return_inverse=True)
+        share = np.bincount(number, self.share, len(cells))
+        start = np.searchsorted(cells, np.arange(self.n_features + 1) * n_codes)
+        return self._packed(start, cells % n_codes, share, n_codes)
+
+
+def code_type(n_codes: int) -> np.dtype:
+    """Return the smallest integer type for n_codes codes."""
+    return np.min_scalar_type(max(n_codes - 1, 0))

@@ -98,6 +98,16 @@ class CoreTables:
         return _core.Tables(self.left, self.right, self.offset, self.layout.lanes)
 
     @property
+    def reads(self) -> int:
+        """Numbers that the decision reads for a value."""
+        return 1 if self.left is None else self.left.shape[1]
+
+    @property
+    def writes(self) -> int:
+        """Numbers that an update changes for a value."""
+        return self.right.shape[1]
+
+    @property
     def block_shape(self) -> tuple[int, ...]:
         """Shape of the weights of one block of lanes."""
         return (*self.cell_shape, self.layout.lanes)
@@ -142,7 +152,8 @@ class SharedProblem:
     bias_value: float
     loss: Loss
     symmetric: bool
-    exact: SharedProblem | None = None  # this in double precision, for certificates
+    exact: SharedProblem | None = None  # this in double precision, for certificates and models
+    of_features: CoreTables | None = None  # the model's tables, if ``tables`` are of a matrix
 
     @classmethod
     def of(
@@ -183,9 +194,9 @@ class SharedProblem:
 
     def of_rows(self, rows: slice, codes: CodedRows) -> SharedProblem:
         """Return the problem restricted to some rows with these codes."""
-        own = {name: getattr(self, name)[rows] for name in ("label", "c", "diagonal")}
+        arrays = {name: getattr(self, name)[rows] for name in ("label", "c", "diagonal")}
         exact = None if self.exact is None else self.exact.of_rows(rows, codes)
-        return replace(self, codes=codes, **own, exact=exact)
+        return replace(self, codes=codes, **arrays, exact=exact)
 
     def of_outputs(self, outputs: slice) -> SharedProblem:
         """Return the problem that some outputs share."""
@@ -197,9 +208,9 @@ class SharedProblem:
         return _core.SharedProblem(
             codes.core,
             self.tables.core,
-            _taken(self.label, rows),
-            _taken(self.c, rows),
-            _taken(self.diagonal, rows),
+            _rows_of(self.label, rows),
+            _rows_of(self.c, rows),
+            _rows_of(self.diagonal, rows),
             self.bias_value,
             self.loss.core,
         )
@@ -207,6 +218,11 @@ class SharedProblem:
     @property
     def layout(self) -> Layout:
         return self.tables.layout
+
+    @property
+    def model_tables(self) -> CoreTables:
+        """Return the tables that a model of this problem has weights for."""
+        return self.of_features or self.tables
 
 
 def _rounded_down(c: np.ndarray, dtype: type) -> np.ndarray:
@@ -217,7 +233,11 @@ def _rounded_down(c: np.ndarray, dtype: type) -> np.ndarray:
 
 @dataclass(frozen=True)
 class CoreDual:
-    """A `solver.BlockDual` of some blocks of rows, in the core."""
+    """The dual of some blocks of rows in the core, with rows numbered from 0.
+
+    Both passes work for about 0.1 s and return where to continue, so that they can be interrupted.
+    They add to an ``account`` of `N_SUMS` rows, from which a `Certificate` is made.
+    """
 
     group: tuple[int, ...]
     n_rows: int
@@ -232,7 +252,7 @@ class CoreDual:
         return self.core.certify(begin, SLICE_SECONDS, account)
 
 
-def _taken(array: np.ndarray, rows: list[slice]) -> np.ndarray:
+def _rows_of(array: np.ndarray, rows: list[slice]) -> np.ndarray:
     """Return some rows: a view for one slice, else a copy."""
     if len(rows) == 1:
         return array[rows[0]]
@@ -240,17 +260,18 @@ def _taken(array: np.ndarray, rows: list[slice]) -> np.ndarray:
     return np.concatenate([array[r] for r in rows], out=out)
 
 
-def _put_back(taken: np.ndarray, array: np.ndarray, rows: list[slice]) -> None:
+def _put_back(copy: np.ndarray, array: np.ndarray, rows: list[slice]) -> None:
     if len(rows) > 1:
         lengths = [r.stop - r.start for r in rows]
-        for r, piece in zip(rows, np.split(taken, np.cumsum(lengths)[:-1]), strict=True):
+        for r, piece in zip(rows, np.split(copy, np.cumsum(lengths)[:-1]), strict=True):
             array[r] = piece
 
 
-class _DualProblem(ABC):
-    """Base class: a problem that is swept some blocks of rows at a time."""
+class DualProblem(ABC):
+    """Base class: up to 16 duals over the same rows, swept some blocks of rows at a time."""
 
     shared: SharedProblem
+    n_problems: int
     weights: np.ndarray
     bias: np.ndarray
     coef: np.ndarray  # view of the core's variables without padding
@@ -273,18 +294,22 @@ class _DualProblem(ABC):
 
     @property
     def cuts(self) -> np.ndarray:
+        """Start of each block of rows, and the end of the last one."""
         return self.shared.codes.cuts
 
     @property
     def at_once(self) -> int:
+        """Most blocks that a sweep may load at a time."""
         return self.shared.codes.at_once
 
     @property
     def symmetric(self) -> bool:
+        """Whether there is an objective, and so a duality gap."""
         return self.shared.symmetric
 
     @property
     def started(self) -> bool:
+        """Whether the variables come from another fit."""
         return bool(np.any(self.coef))
 
     def start(self, coef: np.ndarray, control: Control) -> None:
@@ -312,7 +337,7 @@ class _DualProblem(ABC):
         cuts = self.cuts.tolist()
         for group, codes in zip(groups, self.shared.codes.groups(groups), strict=True):
             rows = [slice(cuts[k], cuts[k + 1]) for k in group]
-            coef = _taken(self._lane_coef, rows)
+            coef = _rows_of(self._lane_coef, rows)
             core = self._dual(self.shared.core(rows, codes), coef)
             dual = CoreDual(tuple(group), codes.n_rows, core)
             self._last = dual if len(rows) == 1 else None
@@ -320,7 +345,7 @@ class _DualProblem(ABC):
             _put_back(coef, self._lane_coef, rows)
 
 
-class BoxProblem(_DualProblem):
+class BoxProblem(DualProblem):
     """Duals of one batch of outputs, each with its bounds, in signed coefficients (see losses.py).
 
     Row i has the targets ``targets[label[i]]``: those of its class, or its own.
@@ -351,7 +376,7 @@ class BoxProblem(_DualProblem):
         return np.clip(coef, *self.shared.loss.bounds(self.targets[label], c[:, None]))
 
 
-class SimplexProblem(_DualProblem):
+class SimplexProblem(DualProblem):
     """Crammer and Singer's dual: all classes of a sample at once, in blocks of 16 lanes."""
 
     n_problems = 1

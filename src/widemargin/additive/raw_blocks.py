@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from widemargin.additive.block_files import Entry, Stacked, map_arrays, read_ahead
+from widemargin.additive.block_files import Stacked, read_ahead, read_arrays
 from widemargin.additive.growing_columns import GrowingColumns
 from widemargin.additive.manifest import Manifest
 from widemargin.additive.source import Ranges, Values, united
@@ -40,8 +40,8 @@ class _Piece:
     weight: np.ndarray
 
     def rows(self, begin: int, end: int) -> _Piece:
-        own = (array[begin:end] for array in (self.label, self.weight))
-        return _Piece(self.values.rows(begin, end), *own)
+        arrays = (array[begin:end] for array in (self.label, self.weight))
+        return _Piece(self.values.rows(begin, end), *arrays)
 
     @property
     def ends(self) -> np.ndarray:
@@ -102,11 +102,11 @@ def narrowed(parts: list[np.ndarray]) -> np.ndarray | Stacked:
     >>> narrowed([np.array([3.0, 200.0]), np.array([7.0])])
     array([  3, 200,   7], dtype=uint8)
     """
-    own = np.result_type(*parts)
-    kinds = [kind for kind in _NARROW if kind.itemsize < own.itemsize]
-    exact = (found for kind in kinds if (found := _exactly(parts, kind)) is not None)
-    found = next(exact, None)
-    return Stacked([part.astype(own, copy=False) for part in parts]) if found is None else found
+    dtype = np.result_type(*parts)
+    kinds = [kind for kind in _NARROW if kind.itemsize < dtype.itemsize]
+    exact = (narrow for kind in kinds if (narrow := _exactly(parts, kind)) is not None)
+    narrow = next(exact, None)
+    return Stacked([part.astype(dtype, copy=False) for part in parts]) if narrow is None else narrow
 
 
 def _exactly(parts: list[np.ndarray], kind: np.dtype) -> np.ndarray | None:
@@ -116,9 +116,9 @@ def _exactly(parts: list[np.ndarray], kind: np.dtype) -> np.ndarray | None:
     pieces = (part[k : k + step] for part in parts for k in range(0, len(part), step))
     with np.errstate(invalid="ignore", over="ignore"):
         for piece in pieces:
-            own = out[at : at + len(piece)]
-            own[...] = piece
-            if not np.all(own == piece):
+            room = out[at : at + len(piece)]
+            room[...] = piece
+            if not np.all(room == piece):
                 return None
             at += len(piece)
     return out
@@ -165,7 +165,7 @@ class _Reader:
         self._n_rows = 0
 
     def piece(self, chunk) -> _Piece:
-        X, y, weight, names = _taken_apart(chunk)
+        X, y, weight, names = _unpacked(chunk)
         X = _checked(self.columns.numbered(X, self._n_rows))
         self._notes |= _notes(chunk)
         n = X.shape[0]
@@ -192,7 +192,7 @@ class _Reader:
         d, sparse = X.shape[1], sp.issparse(X)
         if self._sparse not in (None, sparse):
             raise ValueError(
-                "Chunks must be all dense or all sparse: that which begins with row "
+                "Chunks must be all dense or all sparse: the one that begins with row "
                 f"{self._n_rows} is {'sparse' if sparse else 'dense'}."
             )
         widest = self._n_features if self._fixed or not sparse else d
@@ -214,16 +214,16 @@ class _Reader:
         if X.dtype.kind != "f":
             return False
         values = Values.of(X)
-        place = values.first(lambda values: ~np.isfinite(values))
-        if place is None:
+        position = values.first(lambda values: ~np.isfinite(values))
+        if position is None:
             return False
         if not self._lasting:
-            place = values.first(np.isinf)
-        if place is None:
+            position = values.first(np.isinf)
+        if position is None:
             return True
-        row, column = self._n_rows + place[0], place[1]
+        row, column = self._n_rows + position[0], position[1]
         called = Feature(column) if self.names is None else repr(self.names[column])
-        raise ValueError(not_finite(X[place], row, called))
+        raise ValueError(not_finite(X[position], row, called))
 
     def _numbered(self, y: np.ndarray) -> np.ndarray:
         """Number the labels in the order of first occurrence."""
@@ -268,7 +268,7 @@ def _notes(chunk) -> dict[str, Any]:
     return {name: value for name, value in notes.items() if value is not None}
 
 
-def _taken_apart(chunk) -> tuple[Any, Any, Any, list[str] | None]:
+def _unpacked(chunk) -> tuple[Any, Any, Any, list[str] | None]:
     """Split a chunk into X, y, weights and names."""
     if hasattr(chunk, "X") and hasattr(chunk, "y"):
         X, y, weight, names = chunk.X, chunk.y, None, chunk.feature_names
@@ -331,7 +331,7 @@ class RawSource:
     def block(self, number: int) -> Values:
         """Return the numeric columns of a block, which alone determine scale and bins."""
         entry, manifest = self.manifest.raw[number], self.manifest
-        values = values_of(read_raw(self.folder, entry, check=False), manifest.n_features)
+        values = values_of(read_arrays(self.folder, entry, check=False), manifest.n_features)
         with checking(self.folder / entry.file):
             assert values.core is not None
         if not manifest.categories:
@@ -353,11 +353,6 @@ class RawSource:
             numbers = self.manifest.columns.numbers
             return low[numbers], high[numbers]
         return reduce(united, self.each(lambda _, block: block.ranges()))
-
-
-def read_raw(folder: Folder, entry: Entry, *, check: bool) -> dict[str, np.ndarray]:
-    """Map the arrays of a raw block; safe, because the builder holds the folder's lock."""
-    return map_arrays(folder, entry, check=check)
 
 
 def values_of(arrays: dict[str, np.ndarray], n_features: int) -> Values:

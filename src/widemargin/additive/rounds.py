@@ -12,9 +12,9 @@ A round sends weights to every shard and back, and nothing else that grows with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,11 +78,13 @@ class Shard:
         """Yield a `BoxProblem` per 16 outputs, at common weights and this shard's variables."""
         lanes = self.shared.layout.lanes
         for block in range(len(weights.bias)):
-            mine = slice(block * lanes, (block + 1) * lanes)
-            problem = BoxProblem(self.shared, self.targets[:, mine], self.shared.tables.weights(1))
+            columns = slice(block * lanes, (block + 1) * lanes)
+            problem = BoxProblem(
+                self.shared, self.targets[:, columns], self.shared.tables.weights(1)
+            )
             problem.weights[...], problem.bias[...] = weights.cells[block], weights.bias[block]
-            problem.coef[...], problem.damping = coef[:, mine], damping
-            yield mine, problem
+            problem.coef[...], problem.damping = coef[:, columns], damping
+            yield columns, problem
 
 
 @dataclass(frozen=True)
@@ -116,21 +118,21 @@ class Move(NamedTuple):
 # ------------------------------------------------------------------ what is done where rows are
 
 
-def descend(shard: Shard, state: ShardState, told: Round) -> tuple[ShardState, Move]:
+def descend(shard: Shard, state: ShardState, plan: Round) -> tuple[ShardState, Move]:
     """Sweep once over the active rows of a shard."""
-    coef, weights, control = state.coef.copy(), told.weights, Control()
+    coef, weights, control = state.coef.copy(), plan.weights, Control()
     move = Weights.zeros(shard.shared, coef.shape[1])
-    rng, accounts, left = np.random.default_rng(told.seed), [], []
-    for block, (mine, problem) in enumerate(shard.problems(coef, weights, told.damping)):
+    rng, accounts, left = np.random.default_rng(plan.seed), [], []
+    for block, (columns, problem) in enumerate(shard.problems(coef, weights, plan.damping)):
         samples = ActiveSamples(problem)
-        if state.samples and not told.reopen:
+        if state.samples and not plan.reopen:
             samples.resume(state.samples[block])
         accounts.append(samples.sweep(rng, control))
         samples.shrink(accounts[-1])
         left.append(samples.state)
-        coef[:, mine] = problem.coef
-        move.cells[block] = (problem.weights - weights.cells[block]) / told.damping
-        move.bias[block] = (problem.bias - weights.bias[block]) / told.damping
+        coef[:, columns] = problem.coef
+        move.cells[block] = (problem.weights - weights.cells[block]) / plan.damping
+        move.bias[block] = (problem.bias - weights.bias[block]) / plan.damping
     gains = shard.linear_terms(coef) - shard.linear_terms(state.coef)
     return ShardState(coef, left), Move(move, np.stack(accounts), gains)
 
@@ -139,8 +141,8 @@ def refresh(shard: Shard, state: ShardState) -> tuple[ShardState, Weights]:
     """Recompute this shard's share of the weights in double precision."""
     exact, coef = shard.in_double(), state.coef
     fresh = Weights.zeros(exact.shared, coef.shape[1])
-    for block, (mine, problem) in enumerate(exact.problems(np.zeros_like(coef), fresh)):
-        problem.start(coef[:, mine], Control())
+    for block, (columns, problem) in enumerate(exact.problems(np.zeros_like(coef), fresh)):
+        problem.start(coef[:, columns], Control())
         fresh.cells[block], fresh.bias[block] = problem.weights, problem.bias
     return state, fresh
 
@@ -154,22 +156,8 @@ def certify(shard: Shard, state: ShardState, weights: Weights) -> tuple[ShardSta
 # ------------------------------------------------------------------ what is done where shards meet
 
 
-class Shards(Protocol):
-    """All shards and their states, local or remote."""
-
-    def __len__(self) -> int: ...
-
-    def each(self, function: Callable, *told: Any) -> list:
-        """Run ``function(shard, state, *told)`` on every shard; keep states, return results."""
-        ...
-
-    def take_back(self) -> None:
-        """Restore the states before the last call of `each`."""
-        ...
-
-
 def minimise_in_rounds(
-    shards: Shards,
+    shards: Any,
     shared: SharedProblem,
     n_outputs: int,
     stopping: Stopping,
@@ -178,7 +166,8 @@ def minimise_in_rounds(
 ) -> tuple[Weights, Outcome]:
     """Run rounds until every output is within ``tol``; return weights in double, and the outcome.
 
-    The sums of the sweeps tell when to compute a certificate, as in `solver.minimise`.
+    ``shards`` are all of them and their states, local or remote (`dask.ShardsOnCluster`).  The sums
+    of the sweeps tell when to compute a certificate, as in `solver.minimise`.
     """
     seeds = np.random.default_rng(seed)
     start = weights = Weights.zeros(shared, n_outputs)
@@ -187,12 +176,12 @@ def minimise_in_rounds(
     damping = max(1.0, BOLD * safe) if shared.tables.left is not None else safe
     history: list[dict] = []
     for epoch in range(1, stopping.max_iter + 1):
-        told = Round(weights, damping, int(seeds.integers(1 << 31)), reopen)
-        moves = shards.each(descend, told)
+        plan = Round(weights, damping, int(seeds.integers(1 << 31)), reopen)
+        moves = shards.each(descend, plan)
         if damping < safe and _is_too_far(weights, moves):
             shards.take_back()
             damping = safe
-            moves = shards.each(descend, told._replace(damping=safe, reopen=True))
+            moves = shards.each(descend, plan._replace(damping=safe, reopen=True))
         weights = added([weights, *(move.weights for move in moves)])
         estimate = float(_certificate([m.accounts for m in moves], n_outputs).relative_gap.max())
         history.append({"epoch": epoch, "estimate": estimate})

@@ -17,14 +17,14 @@ in memory without second visits, which several blocks do not get
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Protocol
 
 import numpy as np
 
 from widemargin import _core
+from widemargin.additive.problem import DualProblem
 from widemargin.engine import Control
 from widemargin.losses import N_SUMS, PG_MAX, PG_MIN, Certificate
 
@@ -32,51 +32,6 @@ _REOPEN = 20  # sweeps between visits of shrunk samples
 _AGAIN = 3  # most further visits of samples that keep moving after a sweep
 _FEWER = 0.9  # if more than this share of the active samples moved, sweep over all instead
 _LANES: int = _core.LANES
-
-
-class BlockDual(Protocol):
-    """The samples of some blocks, numbered from 0.
-
-    Both passes work for about 0.1 s and return where to continue, so that they can be interrupted.
-    They add to an ``account`` of `N_SUMS` rows, from which a `Certificate` is made.
-    """
-
-    @property
-    def n_rows(self) -> int: ...
-    def sweep(self, order, begin: int, bounds, status, account) -> int: ...
-    def certify(self, begin: int, account) -> int: ...
-
-
-class Problem(Protocol):
-    """Up to 16 duals over the same samples."""
-
-    @property
-    def n_rows(self) -> int: ...
-    @property
-    def n_problems(self) -> int: ...
-    @property
-    def cuts(self) -> np.ndarray:
-        """Start of each block of samples, and the end of the last one."""
-        ...
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether there is an objective, and so a duality gap."""
-        ...
-
-    @property
-    def started(self) -> bool:
-        """Whether the variables come from another fit."""
-        ...
-
-    @property
-    def at_once(self) -> int:
-        """Most blocks that a sweep may load at a time."""
-        ...
-
-    def duals(self, groups: Sequence[Sequence[int]]) -> Iterator[BlockDual]:
-        """Yield groups of blocks; each is valid until the next is requested."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -103,7 +58,7 @@ class Outcome:
 
 
 def minimise(
-    problem: Problem,
+    problem: DualProblem,
     stopping: Stopping,
     rng: np.random.Generator,
     control: Control,
@@ -165,12 +120,12 @@ def minimise(
     return Outcome(certificate, stopping.max_iter, False, history)
 
 
-def measure(problem: Problem, control: Control) -> Certificate:
+def measure(problem: DualProblem, control: Control) -> Certificate:
     """Pass over all samples at fixed weights."""
     return Certificate.from_account(measured_sums([problem], control), problem.n_problems)
 
 
-def measured_sums(problems: Iterable[Problem], control: Control) -> np.ndarray:
+def measured_sums(problems: Iterable[DualProblem], control: Control) -> np.ndarray:
     """Return the sums of such a pass, over one problem after another."""
     account = np.zeros((N_SUMS, _LANES))
     for problem in problems:
@@ -178,7 +133,7 @@ def measured_sums(problems: Iterable[Problem], control: Control) -> np.ndarray:
     return account
 
 
-def _add_sums(problem: Problem, account: np.ndarray, control: Control) -> None:
+def _add_sums(problem: DualProblem, account: np.ndarray, control: Control) -> None:
     for dual in problem.duals([(k,) for k in range(len(problem.cuts) - 1)]):
         begin = 0
         while begin < dual.n_rows:
@@ -189,11 +144,10 @@ def _add_sums(problem: Problem, account: np.ndarray, control: Control) -> None:
 class ActiveSamples:
     """The samples that sweeps visit, and LIBLINEAR's bounds for shrinking."""
 
-    def __init__(self, problem: Problem):
+    def __init__(self, problem: DualProblem):
         self._problem = problem
-        self._status = np.zeros(
-            problem.n_rows, dtype=np.uint8
-        )  # outcome of each sample's last visit
+        # The outcome of each sample's last visit.
+        self._status = np.zeros(problem.n_rows, dtype=np.uint8)
         self._moved = np.zeros(0, dtype=np.int32)  # samples that moved in the last sweep
         self.reopen()
 
@@ -287,7 +241,9 @@ class ActiveSamples:
         return bounds
 
 
-def _distance(certificate: Certificate, problem: Problem, last: Certificate | None = None) -> float:
+def _distance(
+    certificate: Certificate, problem: DualProblem, last: Certificate | None = None
+) -> float:
     """Return the largest relative gap or violation.
 
     A sweep over a shrunk set misses the losses of samples that rest at their upper bound, so the

@@ -148,11 +148,11 @@ class Values:
     def first(self, condition: Callable) -> tuple[int, int] | None:
         """Row and column of the first stored value where ``condition(values)`` holds."""
         if self.index is not None and self.start is not None:
-            places = np.flatnonzero(condition(self.data))
-            if len(places) == 0:
+            positions = np.flatnonzero(condition(self.data))
+            if len(positions) == 0:
                 return None
-            row = int(np.searchsorted(self.start, places[0], side="right") - 1)
-            return row, int(self.index[places[0]])
+            row = int(np.searchsorted(self.start, positions[0], side="right") - 1)
+            return row, int(self.index[positions[0]])
         for begin in range(0, self.n_rows, 1024):
             hits = np.argwhere(condition(self.data[begin : begin + 1024]))
             if len(hits):
@@ -220,8 +220,8 @@ def ranges(source: Source) -> Ranges:
 def distinct(source: Source, scale: Scale, limit: int) -> np.ndarray:
     """Return the sorted distinct scaled values; stop when they exceed ``limit``."""
     seen: np.ndarray | None = None
-    for found in source.each(lambda _, b: _core.distinct_values(b.core, scale.core, limit)):
-        values = np.asarray(found)
+    for part in source.each(lambda _, b: _core.distinct_values(b.core, scale.core, limit)):
+        values = np.asarray(part)
         seen = values if seen is None else np.union1d(seen, values)
         if len(seen) > limit:
             break
@@ -262,9 +262,9 @@ def first(source: Source, condition: Callable) -> tuple[int, int]:
     """Row and column of the first stored value where ``condition(values)`` holds."""
     begin = 0
     for block in source.blocks():
-        place = block.first(condition)
-        if place is not None:
-            return begin + place[0], place[1]
+        position = block.first(condition)
+        if position is not None:
+            return begin + position[0], position[1]
         begin += block.n_rows
     raise AssertionError("no such value")  # pragma: no cover
 

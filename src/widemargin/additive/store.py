@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn, TypedDict, Unpack
 
@@ -91,7 +90,7 @@ class BlockStore(Store):
         if not self._manifest.complete:
             raise ValueError(
                 f"The store {str(folder)!r} is not finished. Build it again from the same data: "
-                "what is there is kept."
+                "finished blocks are kept."
             )
         self._entries = self._manifest.blocks[: self._manifest.n_finished]
         self._codes = None
@@ -285,13 +284,13 @@ class BlockStore(Store):
 
     def weights(self) -> np.ndarray:
         """Sample weight of each row."""
-        found = [
+        parts = [
             read_array(self._files, entry, "weight")
             if "weight" in entry.arrays
             else np.ones(entry.arrays["label"][1])
             for entry in self._entries
         ]
-        weight = np.concatenate(found)
+        weight = np.concatenate(parts)
         if not np.all((weight > 0) & np.isfinite(weight)):
             raise ValueError(
                 f"The store {str(self.folder)!r} is damaged: a row has no positive weight."
@@ -308,22 +307,20 @@ class BlockStore(Store):
         return f"BlockStore({n} x {d}, {len(self.classes)} classes, {self.nbytes / 1e6:.1f} MB)"
 
     def __array__(self, *args, **kwargs) -> NoReturn:
-        raise TypeError(
-            "A BlockStore is no array: AdditiveSVC and KernelSVC fit it, other estimators do not."
-        )
+        raise TypeError("A BlockStore is not an array: only AdditiveSVC and KernelSVC can fit it.")
 
     def check_settings(self, asked: dict[str, Any]) -> None:
         """Refuse settings of an estimator that differ from the store's."""
         for name, value in asked.items():
-            own = self._manifest.settings[name]
-            if value not in ("auto", own):
+            setting = self._manifest.settings[name]
+            if value not in ("auto", setting):
                 raise ParameterError(
                     name,
                     value,
                     ": the store {folder!r} was built with {own}. Build another one, or leave it "
                     "at 'auto'.",
                     folder=str(self.folder),
-                    own=Parameter(name, own),
+                    own=Parameter(name, setting),
                 )
 
 
@@ -351,11 +348,6 @@ class StoredCodes(CodedRows):
     @property
     def cuts(self) -> np.ndarray:
         return np.cumsum([0, *(entry.arrays["label"][1][0] for entry in self.entries)])
-
-    @property
-    def rows(self) -> list[slice]:
-        cuts = self.cuts.tolist()
-        return [slice(*pair) for pair in pairwise(cuts)]
 
     def of_blocks(self, begin: int, end: int) -> tuple[slice, StoredCodes]:
         """Return the rows of consecutive blocks, and their codes."""
@@ -389,9 +381,9 @@ class StoredCodes(CodedRows):
         starts, at = [np.zeros(1, np.int64)], 0
         for number, entry in zip(group, entries, strict=True):
             end = at + entry.arrays["data"][1][0]
-            own = {name: array[at:end] for name, array in room.items()}
+            slots = {name: array[at:end] for name, array in room.items()}
             check = number not in self._checked
-            arrays = read_arrays(self.folder, entry, check=check, room=own)
+            arrays = read_arrays(self.folder, entry, check=check, room=slots)
             if "start" in arrays:
                 starts.append(arrays["start"][1:] + at)
             at = end

@@ -22,15 +22,15 @@ from widemargin.additive.block_files import (
     entry_of,
     read_ahead,
     read_array,
+    read_arrays,
     write_arrays,
 )
-from widemargin.additive.codes import Codes, encode
+from widemargin.additive.codes import Codes, beside, encode
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
 from widemargin.additive.growing_columns import in_order
-from widemargin.additive.indicators import beside
 from widemargin.additive.learn import SAMPLE, choose_kernel
 from widemargin.additive.manifest import MANIFEST, Manifest
-from widemargin.additive.raw_blocks import RawBlock, RawSource, raw_blocks, read_raw, values_of
+from widemargin.additive.raw_blocks import RawBlock, RawSource, raw_blocks, values_of
 from widemargin.additive.source import Ranges, Values, united
 from widemargin.additive.store import Told, read_encoder
 from widemargin.errors import ParameterError
@@ -75,9 +75,7 @@ def build(path: Path, chunks: Iterable, settings: dict, steps: Steps) -> None:
         _refuse_other_files(folder)
         _claim(folder)
         if not folder.has(MANIFEST) or Manifest.read(folder).empty:
-            Manifest(settings).write(
-                folder
-            )  # before any block, so that blocks always have a manifest
+            Manifest(settings).write(folder)  # before any block, so that it lists all of them
         manifest = Manifest.read(folder)
         _remove_left_overs(folder, manifest)
         _check_same(folder, manifest, settings)
@@ -148,8 +146,8 @@ def _keeping_what_is_there(folder: Folder) -> Iterator[None]:
             raise
         raise OSError(
             error.errno,
-            f"{error.strerror}. The blocks that are finished are kept: make room, and build the "
-            "store again to go on",
+            f"{error.strerror}. Finished blocks are kept: free some space, and build the store "
+            "again to continue",
             error.filename or str(folder),
         ) from None
 
@@ -164,9 +162,7 @@ class _Building:
     def __init__(self, folder: Folder, manifest: Manifest, steps: Steps):
         self.folder, self.manifest, self.steps = folder, manifest, steps
         self._ranges: Ranges | None = None  # of the raw blocks so far
-        self._fresh: set[str] = (
-            set()
-        )  # raw blocks that this process wrote, so their checksums are right
+        self._fresh: set[str] = set()  # raw blocks of this process, whose checksums are right
         self._written = -np.inf
 
     def run(self, chunks: Iterable) -> None:
@@ -218,8 +214,8 @@ class _Building:
                 self.steps.told("reading", n_rows, 0)
         except _OtherDataError:
             raise ValueError(
-                f"{str(self.folder)!r} was begun with other data: the rows from {n_rows} on are "
-                "not those that are there. Delete it to start afresh."
+                f"{str(self.folder)!r} was begun with other data: the rows from {n_rows} on "
+                "differ from the stored ones. Delete it to start afresh."
             ) from None
         if n_blocks < max(len(there), 1):
             raise ValueError(
@@ -251,18 +247,18 @@ class _Building:
         self.update(encoder=entry, kernel=choose_kernel(source.block(0)), compressed=compressed)
 
     def _some_rows(self) -> Values:
-        arrays = read_raw(self.folder, self.manifest.raw[0], check=False)
+        arrays = read_arrays(self.folder, self.manifest.raw[0], check=False)
         values = values_of(arrays, self.manifest.n_features)
         return values.rows(0, min(values.n_rows, SAMPLE))
 
     def _weights(self) -> np.ndarray:
-        found = [
+        parts = [
             read_array(self.folder, entry, "weight")
             if "weight" in entry.arrays
             else np.ones(entry.arrays["label"][1])
             for entry in self.manifest.raw
         ]
-        return np.concatenate(found)
+        return np.concatenate(parts)
 
     # ---------------------------------------------------------------- raw blocks to codes
 
@@ -277,7 +273,7 @@ class _Building:
 
         def coded(k: int) -> tuple[int, Entry, dict]:
             check = raw[k].file not in self._fresh
-            arrays = read_raw(self.folder, raw[k], check=check)
+            arrays = read_arrays(self.folder, raw[k], check=check)
             with checking(self.folder / raw[k].file):
                 arrays = _coded(arrays, encoder, manifest)
             return k, entry_of(f"block-{done + k:06}.bin", arrays, named=False), arrays

@@ -38,9 +38,8 @@ class ApproximationError:
 
     ``max`` and ``mean`` are over all pairs of bins (or all bins), ``weighted`` is the root of the
     mean square error with every pair weighted by how often its bins occur.  ``relative_`` divides
-    each by the same norm of the true values, so it compares a peak error with the peak.
-    ``pointwise_`` are maximum and mean of |error / true value| over nonzero values: the relative
-    errors of PmSVM-LUT's Tables 1 and 2.
+    each by the same norm of the true values: ``relative_max`` and ``relative_mean`` are the
+    percentages of PmSVM-LUT's Tables 1 and 2.
     """
 
     max: float
@@ -49,8 +48,6 @@ class ApproximationError:
     relative_max: float
     relative_mean: float
     relative_weighted: float
-    pointwise_max: float
-    pointwise_mean: float
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,6 @@ def compare(approximate: np.ndarray, exact: np.ndarray, weight: np.ndarray) -> A
     def ratio(a, b):
         return float(a / b) if b > 0 else 0.0
 
-    pointwise = error[exact != 0] / np.abs(exact[exact != 0])
     return ApproximationError(
         max=float(error.max(initial=0.0)),
         mean=float(error.mean()),
@@ -123,8 +119,6 @@ def compare(approximate: np.ndarray, exact: np.ndarray, weight: np.ndarray) -> A
         relative_max=ratio(error.max(initial=0.0), peak),
         relative_mean=ratio(error.mean(), mean),
         relative_weighted=ratio(root, size),
-        pointwise_max=float(pointwise.max(initial=0.0)),
-        pointwise_mean=float(pointwise.mean()) if pointwise.size else 0.0,
     )
 
 
@@ -137,22 +131,11 @@ def make_tables(
     rank: int | str = "auto",
     sparse: bool = False,
 ) -> Tables:
-    """Factorise a scalar kernel on the bin representatives.
+    """Factorise a scalar kernel on the bin representatives, by how often each bin occurs.
 
-    Parameters
-    ----------
-    kernel : ScalarKernel
-    representatives : ndarray of shape (b + 1,)
-        Bin values; entry 0 stands for absent values.
-    weight : ndarray of shape (b + 1,)
-        How often each bin occurs.
-    approximation : str
-        One of `APPROXIMATIONS`.
-    rank : int or "auto"
-        Numbers per bin.  The polynomial methods have degree ``rank - 1``, the Fourier map
-        ``(rank - 1) / 2`` frequencies; "pmsvm" accepts 3 only and "unary" has no rank.
-    sparse : bool
-        Whether absent values occur, so that k(0, y) must vanish.
+    Entry 0 stands for absent values; if such values occur (``sparse``), k(0, y) must vanish.
+    ``rank`` is numbers per bin: the polynomial methods have degree ``rank - 1``, the Fourier map
+    ``(rank - 1) / 2`` frequencies; "pmsvm" accepts 3 only and "unary" has no rank.
     """
     t = representatives[1:]
     if approximation == "unary":

@@ -1,1 +1,1 @@
-"""The command line: a thin face of the Python interface."""
+"""The command line: a thin layer over the Python interface."""

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from widemargin import BlockStore, TableEncoder, load
 from widemargin.additive.frames import is_frame
 from widemargin.additive.manifest import MANIFEST
-from widemargin.calibration import uncalibrated
+from widemargin.calibration import machine_within, uncalibrated
 from widemargin.cli.memory import Memory, existing_model
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import printable
@@ -117,16 +116,16 @@ def _order_in(store: BlockStore, layout: Layout) -> list[int] | None:
     base = {store.notes.get("zero_based"), layout.zero_based}
     if base == {True, False}:
         raise UsageError(
-            f"{store.folder}: its features are not counted from {int(not layout.zero_based)}, as "
-            f"those of the model are. {way_out}"
+            f"{store.folder}: its features count from {int(bool(layout.zero_based))}, those of "
+            f"the model from {int(not layout.zero_based)}. {way_out}"
         )
-    own, wanted = store.feature_names, layout.columns
-    if own is None or not isinstance(wanted, list) or own == wanted:
+    names, wanted = store.feature_names, layout.columns
+    if names is None or not isinstance(wanted, list) or names == wanted:
         return None
-    if sorted(own) != sorted(wanted):
+    if sorted(names) != sorted(wanted):
         raise UsageError(f"{store.folder}: its features are not those of the model. {way_out}")
-    place = {name: j for j, name in enumerate(own)}
-    return [place[name] for name in wanted]
+    position = {name: j for j, name in enumerate(names)}
+    return [position[name] for name in wanted]
 
 
 def _like_training(
@@ -185,9 +184,9 @@ def densified_for(model, X):
         return X
     if X.shape[0] * X.shape[1] * 8 > min(_MOST_DENSE, free_memory()):
         raise ValueError(
-            f"{X.shape[0]} x {X.shape[1]} values are too many to fill in the zeros, which this "
-            "scaling or kernel takes. Scale with maxabs; of the general kernels rbf, poly and "
-            "sigmoid take sparse data."
+            f"{X.shape[0]} x {X.shape[1]} values are too many to fill in the zeros, as this "
+            "scaling or kernel requires. Scale with maxabs; among the general kernels, rbf, poly "
+            "and sigmoid accept sparse data."
         )
     return X.toarray()
 
@@ -223,9 +222,7 @@ def labels_like(data: Dataset, classes: np.ndarray) -> np.ndarray | None:
     if data.y is None:
         return None
     y = labels_of(data)
-    if (
-        classes.dtype.kind in "UO" and y.dtype.kind not in "UO"
-    ):  # text that looks like numbers in this file
+    if classes.dtype.kind in "UO" and y.dtype.kind not in "UO":  # all look like numbers here
         return np.array([str(label) for label in y.tolist()])
     return y if (classes.dtype.kind in "UO") == (y.dtype.kind in "UO") else None
 
@@ -241,8 +238,7 @@ def labels_for(path: Path, data: Dataset, model) -> np.ndarray:
 
 
 def machine_of(model):
-    model = uncalibrated(model)
-    return model[-1] if isinstance(model, Pipeline) else model
+    return machine_within(uncalibrated(model))
 
 
 def cell(value) -> str:

@@ -23,7 +23,7 @@ from widemargin.data import Dataset
 from widemargin.data.ranges import is_range_file, read_range
 from widemargin.libsvm.predictors import ForeignClassifier
 from widemargin.machine import changed_and_default_parameters
-from widemargin.pairs import Pair, PairsTold, missed_pairs
+from widemargin.pairs import Pair, PairsSummary, missed_pairs
 from widemargin.persistence import Header, MissingKernelError, read_header
 from widemargin.terms import explain
 
@@ -59,7 +59,7 @@ def _of_file(path: Path, header: Header) -> dict[str, Any]:
         "features": header.n_features,
     }
     if "calibration" in header.content:
-        facts["probabilities"] = header.content["calibration"]["method"]
+        facts["probabilities"] = "of pairs of classes"
     return facts
 
 
@@ -102,9 +102,9 @@ def _words(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _info_of_range(path: Path, as_json: bool, max_bytes: int | None) -> None:
-    found = read_range(path, max_bytes=max_bytes)
+    factors = read_range(path, max_bytes=max_bytes)
     facts: dict[str, Any] = {"file": str(path), "kind": "range file of svm-scale"}
-    facts |= {"features": len(found.index), "lower": found.to.low, "upper": found.to.high}
+    facts |= {"features": len(factors.index), "lower": factors.to.low, "upper": factors.to.high}
     (print_json if as_json else print_facts)(facts)
 
 
@@ -172,17 +172,17 @@ def _pairs(fitted, memory: Memory, drawing: Drawing, data: Dataset | None) -> li
     """Print the pairs with their strengths and return those to draw."""
     if data is None or drawing.data is None:
         raise UsageError(
-            "--what pairs needs rows with labels, preferably new ones: name them with --data."
+            "--what pairs needs labelled rows, preferably new ones: pass them with --data."
         )
     y = labels_for(drawing.data, data, fitted)
     pairs = missed_pairs(fitted, densified_for(fitted, data.X), y, names=memory.names)
     if not pairs:
         raise ValueError("The model has only one column, so there are no pairs.")
-    told = PairsTold.of(pairs)
-    if told.rows:
-        print_table(list(told.header), told.rows)
-    print(told.verdict)
-    return pairs[: max(1, len(told.rows))]
+    summary = PairsSummary.of(pairs)
+    if summary.rows:
+        print_table(list(summary.header), summary.rows)
+    print(summary.verdict)
+    return pairs[: max(1, len(summary.rows))]
 
 
 def _term(fitted, memory: Memory, word: str) -> str:
@@ -203,7 +203,7 @@ def export(model: Path, out: Path, kind: str | None, max_bytes: int | None) -> N
     kind = kind or {".onnx": "onnx", ".json": "shapes"}.get(out.suffix, "libsvm")
     if kind not in (*writers, "shapes"):
         raise UsageError(f"--to {kind}: not one of {', '.join(writers)}, shapes.")
-    calibrated = kind == "libsvm"  # the only format that can hold probabilities
+    calibrated = kind != "shapes"  # which hold no probabilities
     header, fitted = load_model(model, Source(max_bytes=max_bytes), calibrated=calibrated)
     if kind == "shapes":
         memory = Memory.recalled(header)
@@ -244,7 +244,7 @@ def report(
 
 def _check_bands(machine) -> None:
     """Refuse --training if the report could not draw the bands."""
-    from widemargin.drawing.shapes import MOST_BANDS
+    from widemargin.plots.shapes import MOST_BANDS
 
     if not isinstance(machine, AdditiveSVC):
         raise UsageError("--training draws bands for additive models only.")

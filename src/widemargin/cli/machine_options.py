@@ -21,7 +21,7 @@ Tol = Annotated[
         "-e", "--tol", "Relative duality gap to stop at (default: 0.001; additive: 0.01)"
     ),
 ]
-MaxIter = Annotated[int | None, machine_option("--max-iter", "Most sweeps or blocks")]
+MaxIter = Annotated[int | None, machine_option("--max-iter", "Maximum number of sweeps or blocks")]
 Weight = Annotated[
     list[str] | None,
     machine_option("--weight", "LABEL=FACTOR of C (LIBSVM's -wLABEL FACTOR), or balanced"),
@@ -39,7 +39,7 @@ Probability = Annotated[
     bool,
     option(
         "--probability/--no-probability",
-        "Fit probabilities (LIBSVM's -b 1): sigmoids of cross-validated decision values",
+        "Fit probabilities (LIBSVM's -b 1): a sigmoid per pair of classes, coupled",
     ),
 ]
 Seed = Annotated[int | None, option("--seed", "Seed of all random choices")]

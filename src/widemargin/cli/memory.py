@@ -86,14 +86,14 @@ class Memory:
 
     def notes(self) -> dict[str, Any]:
         layout = self.layout
-        found = {
+        known = {
             "zero_based": layout.zero_based,
             "serial_numbers": self.serial_numbers or None,
             "drop": list(layout.drop) or None,
             "na": list(layout.na) or None,
             "command": output.command_line or None,
         }
-        return {name: note for name, note in found.items() if note is not None}
+        return {name: note for name, note in known.items() if note is not None}
 
 
 def _texts(notes: dict[str, Any], name: str) -> tuple[str, ...]:
@@ -113,8 +113,8 @@ def _flag(notes: dict[str, Any], name: str) -> bool | None:
 
 def save_model(model, path: Path, memory: Memory) -> None:
     """Write a model with the names of its columns and label, as if fitted on a frame."""
-    own = uncalibrated(model)
-    first, last = (own[0], own[-1]) if isinstance(own, Pipeline) else (own, own)
+    plain = uncalibrated(model)
+    first, last = (plain[0], plain[-1]) if isinstance(plain, Pipeline) else (plain, plain)
     layout, notes = memory.layout, memory.notes()
     if isinstance(layout.columns, list):
         first.feature_names_in_ = np.array(layout.columns, dtype=object)

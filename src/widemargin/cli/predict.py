@@ -10,7 +10,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from widemargin import AdditiveSVC
-from widemargin.calibration import uncalibrated
+from widemargin.calibration import CalibratedSVC, uncalibrated
 from widemargin.cli.datasets import (
     cell,
     class_named,
@@ -57,7 +57,7 @@ def predict(
     header, fitted = load_model(model, source, calibrated=probable)
     if probable and not hasattr(fitted, "predict_proba"):
         raise UsageError(f"{model}: the model has no probabilities. Train it with --probability.")
-    n_rows, n_right, known, seconds = 0, 0, False, 0.0
+    n_rows, n_right, n_unlikely, known, seconds = 0, 0, 0, False, 0.0
     between = " " if probable and not _has_blanks(fitted.classes_) else "\t"
     with text_output(or_stdout(out)) as file:
         for chunk in stream_like_training(data, source, header):
@@ -70,6 +70,8 @@ def predict(
                 file.write(between.join(map(printable, columns)) + "\n")
             _write_rows(file, values, between)
             n_rows += len(values)
+            if isinstance(fitted, CalibratedSVC):
+                n_unlikely += _n_unlikely(fitted, values)
             if y is not None:
                 known |= bool(np.isin(y, fitted.classes_).any())
                 predicted = values if what == "labels" else _labels(fitted, X, values, probable)
@@ -79,6 +81,8 @@ def predict(
         facts = {"out": str(out), **facts}
     if known:
         facts["accuracy"] = n_right / n_rows
+    if n_unlikely and not quiet:
+        _tell_unlikely(n_unlikely, n_rows)
     if as_json:
         print_json(facts)
     elif known and not quiet:  # svm-predict's line, but not between predictions
@@ -100,19 +104,37 @@ def _write_rows(file: TextIO, values: np.ndarray, between: str) -> None:
 
 
 def _labels(model, X, values: np.ndarray, probable: bool) -> np.ndarray:
-    """Return the predicted labels; those of probabilities are the first column."""
+    """Return the predicted labels; those beside probabilities are the first column."""
     return np.array(values[:, 0].tolist()) if probable else model.predict(X)
 
 
+def _n_unlikely(model, values: np.ndarray) -> int:
+    """Count labels that are not the most probable class."""
+    likely = model.classes_[values[:, 1:].astype(float).argmax(axis=1)]
+    return int(np.sum(likely != np.array(values[:, 0].tolist())))
+
+
+def _tell_unlikely(n: int, of: int) -> None:
+    print(
+        f"note: {n} of {of} labels are not the most probable class. Labels are those of decision "
+        "values, as without --probability; class weights move them, and no probabilities.",
+        file=sys.stderr,
+    )
+
+
 def _probabilities(model, X) -> tuple[list[str], np.ndarray]:
-    """Return names and values of svm-predict -b 1's columns, in a LIBSVM model's label order."""
+    """Return names and values of svm-predict -b 1's columns, in a LIBSVM model's label order.
+
+    Its labels are the most probable classes; those of our models are the machine's.
+    """
     probability = model.predict_proba(X)
     labels = getattr(model, "labels_", model.classes_)
     order = np.searchsorted(model.classes_, labels)
-    found = np.empty((len(probability), len(labels) + 1), dtype=object)
-    found[:, 0] = model.classes_[probability.argmax(axis=1)].tolist()
-    found[:, 1:] = [[f"{p:g}" for p in row] for row in probability[:, order].tolist()]
-    return ["labels", *(cell(label) for label in labels.tolist())], found
+    columns = np.empty((len(probability), len(labels) + 1), dtype=object)
+    likely = model.classes_[probability.argmax(axis=1)]
+    columns[:, 0] = (model.predict(X) if isinstance(model, CalibratedSVC) else likely).tolist()
+    columns[:, 1:] = [[f"{p:g}" for p in row] for row in probability[:, order].tolist()]
+    return ["labels", *(cell(label) for label in labels.tolist())], columns
 
 
 def _predicted(model, X, what: str, class_label: str | None, header: Header):
@@ -139,11 +161,11 @@ def _predicted(model, X, what: str, class_label: str | None, header: Header):
 
 def evaluate_model(data: Path, model: Path, source: Source, as_json: bool) -> None:
     header, fitted = load_model(model, source, calibrated=True)
-    found = evaluate_on(data, source, header, fitted)
+    result = evaluate_on(data, source, header, fitted)
     if as_json:
-        print_json(evaluation(found))
+        print_json(evaluation(result))
     else:
-        print_evaluation(found)
+        print_evaluation(result)
 
 
 def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluation:
@@ -153,39 +175,39 @@ def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluatio
     return evaluate_chunks(fitted, pieces)
 
 
-def evaluation(found: Evaluation) -> dict:
+def evaluation(result: Evaluation) -> dict:
     return {
-        "accuracy": found.accuracy,
-        "balanced_accuracy": found.balanced_accuracy,
-        "roc_auc": found.roc_auc,
-        **({} if np.isnan(found.log_loss) else {"log_loss": found.log_loss}),
-        "rows": found.rows,
-        "seconds": found.seconds,
-        "microseconds_per_row": found.microseconds_per_row,
-        "classes": [vars(c) for c in found.classes],
-        "confusion": found.confusion,
+        "accuracy": result.accuracy,
+        "balanced_accuracy": result.balanced_accuracy,
+        "roc_auc": result.roc_auc,
+        **({} if np.isnan(result.log_loss) else {"log_loss": result.log_loss}),
+        "rows": result.rows,
+        "seconds": result.seconds,
+        "microseconds_per_row": result.microseconds_per_row,
+        "classes": [vars(c) for c in result.classes],
+        "confusion": result.confusion,
     }
 
 
-def print_evaluation(found: Evaluation) -> None:
+def print_evaluation(result: Evaluation) -> None:
     facts = {
-        "accuracy": f"{100 * found.accuracy:.2f} %",
-        "balanced accuracy": f"{100 * found.balanced_accuracy:.2f} %",
-        "AUC": found.roc_auc,
-        **({} if np.isnan(found.log_loss) else {"log loss": found.log_loss}),
-        "rows": found.rows,
-        "time per row": f"{found.microseconds_per_row:.3g} us",
+        "accuracy": f"{100 * result.accuracy:.2f} %",
+        "balanced accuracy": f"{100 * result.balanced_accuracy:.2f} %",
+        "AUC": result.roc_auc,
+        **({} if np.isnan(result.log_loss) else {"log loss": result.log_loss}),
+        "rows": result.rows,
+        "time per row": f"{result.microseconds_per_row:.3g} us",
     }
     print_facts(facts)
     print_table(
         ["class", "rows", "precision", "recall", "F1"],
-        [[c.label, c.rows, c.precision, c.recall, c.f1] for c in [*found.classes, found.mean]],
+        [[c.label, c.rows, c.precision, c.recall, c.f1] for c in [*result.classes, result.mean]],
         title="\nper class",
     )
-    if len(found.classes) > MOST_IN_MATRIX:
-        if confused := [list(pair) for pair in found.most_confused()]:
+    if len(result.classes) > MOST_IN_MATRIX:
+        if confused := [list(pair) for pair in result.most_confused()]:
             print_table(["true", "predicted", "rows"], confused, title="\nmost confused")
         return
-    labels = [str(c.label) for c in found.classes]
-    rows = [[label, *row] for label, row in zip(labels, found.confusion.tolist(), strict=True)]
+    labels = [str(c.label) for c in result.classes]
+    rows = [[label, *row] for label, row in zip(labels, result.confusion.tolist(), strict=True)]
     print_table(["true \\ predicted", *labels], rows, title="\nconfusion")

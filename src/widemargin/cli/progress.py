@@ -263,8 +263,8 @@ def line(quiet: bool) -> Iterator[Line | NoLine]:
     if quiet or not sys.stderr.isatty():
         yield NoLine()
         return
-    with Line() as found:
-        yield found
+    with Line() as shown:
+        yield shown
 
 
 @contextmanager
@@ -279,14 +279,9 @@ def progress_on(machine, quiet: bool, *also) -> Iterator[None]:
 
 
 class Interrupt(FitStopper):
-    """Stops fits after Ctrl-C.
+    """Stops fits after Ctrl-C (``asked``).
 
-    Attributes
-    ----------
-    asked : bool
-        Whether there was a Ctrl-C.
-    raises : bool
-        Whether the first Ctrl-C raises KeyboardInterrupt, as later ones do.
+    With ``raises``, the first Ctrl-C raises KeyboardInterrupt, as later ones do.
     """
 
     def __init__(self, raises: bool) -> None:
@@ -306,17 +301,17 @@ class Interrupt(FitStopper):
 @contextmanager
 def stopping_on_ctrl_c() -> Iterator[Interrupt]:
     """In this block the first Ctrl-C stops the fit; another one ends the command."""
-    found = Interrupt(raises=False)
-    with _on_ctrl_c(found.hear):
-        yield found
+    interrupt = Interrupt(raises=False)
+    with _on_ctrl_c(interrupt.hear):
+        yield interrupt
 
 
 @contextmanager
 def noticing_ctrl_c() -> Iterator[Interrupt]:
     """Raise and remember Ctrl-C, because NumPy may turn it into other errors."""
-    found = Interrupt(raises=True)
-    with _on_ctrl_c(found.hear):
-        yield found
+    interrupt = Interrupt(raises=True)
+    with _on_ctrl_c(interrupt.hear):
+        yield interrupt
 
 
 @contextmanager

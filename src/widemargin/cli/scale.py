@@ -76,30 +76,30 @@ def _restore_scaler(data: Path, out: Path | None, path: Path, source: Source) ->
 
 
 def _scale_by_range(dataset: Dataset, out: Path | None, scaling: Scaling, to: Span) -> None:
-    found = Range.of(dataset.X, _first(dataset), to)
+    factors = Range.of(dataset.X, _first(dataset), to)
     if scaling.labels is not None:
         y = _numbers(dataset)
         if y.min() == y.max():
             raise ValueError("-y: the labels are all the same.")
-        found = found.with_labels(y, _checked(scaling.labels))
+        factors = factors.with_labels(y, _checked(scaling.labels))
     if scaling.save is not None:
-        found.write(scaling.save)
-    _write_scaled(out, dataset, found)
+        factors.write(scaling.save)
+    _write_scaled(out, dataset, factors)
 
 
 def _restore_range(data: Path, out: Path | None, path: Path, source: Source) -> None:
-    found = read_range(path, max_bytes=source.max_bytes)
+    factors = read_range(path, max_bytes=source.max_bytes)
     dataset = source.read(data)
-    new = found.not_seen(dataset.X, _first(dataset))
+    new = factors.not_seen(dataset.X, _first(dataset))
     if len(new):
         some = ", ".join(map(str, new[:5])) + ", ..." * (len(new) > 5)
         warn_user(f"{data}: the features {some} are not in {path} and are left out.")
-    _write_scaled(out, dataset, found)
+    _write_scaled(out, dataset, factors)
 
 
-def _write_scaled(out: Path | None, dataset: Dataset, found: Range) -> None:
+def _write_scaled(out: Path | None, dataset: Dataset, factors: Range) -> None:
     """Write in blocks of rows, so that memory never holds all filled-in zeros."""
-    y = dataset.y if found.labels is None else found.scaled_labels(_numbers(dataset))
+    y = dataset.y if factors.labels is None else factors.scaled_labels(_numbers(dataset))
     first, n = _first(dataset), dataset.X.shape[0]
     rows = max(1, _AT_ONCE // dataset.X.shape[1])
     with text_output(or_stdout(out)) as file:
@@ -107,7 +107,7 @@ def _write_scaled(out: Path | None, dataset: Dataset, found: Range) -> None:
             part = slice(begin, begin + rows)
             block = replace(
                 dataset,
-                X=found.scaled(dataset.X[part], first),
+                X=factors.scaled(dataset.X[part], first),
                 y=None if y is None else y[part],
                 qid=None if dataset.qid is None else dataset.qid[part],
             )

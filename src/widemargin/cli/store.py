@@ -55,14 +55,14 @@ def store(
     started = time.perf_counter()
     if append and keep is not None:
         raise UsageError("--keep cannot be combined with --append, which keeps what the store has.")
-    with _told(output) as told:
+    with _told(output) as progress:
         if append:
             there = BlockStore(folder)
             known = encoder_of(there)
             with _chunks(data, source, "codes", known) as (chunks, _):
-                made = there.append(chunks, n_jobs=source.jobs, told=told)
+                made = there.append(chunks, n_jobs=source.jobs, told=progress)
         else:
-            made = _built(folder, data, keep or "codes", source, told)
+            made = _built(folder, data, keep or "codes", source, progress)
     facts = {
         "store": str(folder),
         "rows": made.shape[0],
@@ -86,10 +86,10 @@ def store_for(
     with _folder_beside(model) as folder:
         if not output.quiet:
             size = "may be" if _is_pipe(data) else "is"
-            said = f"{data} {size} larger than --memory-limit: training from {folder}"
-            print(printable(said), file=sys.stderr)
-        with _told(output) as told:
-            made = _built(folder, data, keep, source, told)
+            notice = f"{data} {size} larger than --memory-limit: training from {folder}"
+            print(printable(notice), file=sys.stderr)
+        with _told(output) as progress:
+            made = _built(folder, data, keep, source, progress)
         yield made
 
 
@@ -112,10 +112,10 @@ def _folder_beside(model: Path) -> Iterator[Path]:
             shutil.rmtree(path)
 
 
-def _built(folder: Path, data: Path, keep: str, source: Source, told) -> BlockStore:
+def _built(folder: Path, data: Path, keep: str, source: Source, progress) -> BlockStore:
     """Build a store, and save the encoder of its values beside it."""
     with _chunks(data, source, keep) as (chunks, encoder):
-        made = BlockStore.build(folder, chunks, keep=keep, n_jobs=source.jobs, told=told)
+        made = BlockStore.build(folder, chunks, keep=keep, n_jobs=source.jobs, told=progress)
     if encoder is not None:
         save(encoder, folder / ENCODER)
     return made
@@ -165,10 +165,10 @@ def bytes_of(limit: str | None) -> float:
     """
     if limit is None:
         return _SHARE * free_memory()
-    found = re.fullmatch(r"([0-9]*\.?[0-9]+) ?(%|[kMGT]B|)", limit)
-    if not found or float(found[1]) == 0:
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+) ?(%|[kMGT]B|)", limit)
+    if not match or float(match[1]) == 0:
         raise UsageError(f"--memory-limit {limit}: write bytes (2GB, 500MB) or a share (50%).")
-    number, unit = float(found[1]), found[2]
+    number, unit = float(match[1]), match[2]
     return number / 100 * free_memory() if unit == "%" else number * _UNITS[unit]
 
 
@@ -181,11 +181,11 @@ def _expected_bytes(path: Path) -> float:
         head = file.read(HEAD)
     if head.startswith(_COMPRESSED):
         return _PACKED * size
-    found = detect_format(head, str(path))
-    if found == "npz" and zipfile.is_zipfile(path):
+    kind = detect_format(head, str(path))
+    if kind == "npz" and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             return max((m.file_size for m in archive.infolist()), default=0)
-    return _TEXT.get(found, 0.0) * size
+    return _TEXT.get(kind, 0.0) * size
 
 
 @contextmanager
@@ -256,9 +256,9 @@ def keep_within(limit: str | None, machine, data) -> None:
 
 def _beside_kernel_rows(data) -> float:
     """Return the bytes of a fit without its data and the cache."""
-    own = _WORK + _PER_ROW * data.shape[0]
+    fixed = _WORK + _PER_ROW * data.shape[0]
     if isinstance(data, BlockStore):
-        return own + 3 * PREPARED
+        return fixed + 3 * PREPARED
     stored = 2 * data.nnz if issparse(data) else data.shape[0] * data.shape[1]
     double = 8.0 * stored
-    return own + 2 * 4.0 * stored + (double if double <= COPIED else PREPARED)
+    return fixed + 2 * 4.0 * stored + (double if double <= COPIED else PREPARED)

@@ -101,8 +101,8 @@ class _Fit:
         machine, output, folder = self.machine, self.output, self.options.checkpoint
         match_weights(machine, labels)
         keep_within(self.memory_limit, machine, X)
-        if folder is not None and (found := found_in(folder)) and not output.quiet:
-            print(f"continuing from {folder}: {found}", file=sys.stderr)
+        if folder is not None and (finished := found_in(folder)) and not output.quiet:
+            print(f"continuing from {folder}: {finished}", file=sys.stderr)
         with stopping_on_ctrl_c() as interrupt, _hint_at(folder):
             fitted = fit_with_progress(self.scaler, machine, X, y, interrupt, quiet=output.quiet)
         if isinstance(X, BlockStore) and (encoder := encoder_of(X)) is not None:
@@ -140,8 +140,8 @@ def _hint_at(folder: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        if folder is not None and (found := found_in(folder)):
-            print(f"{folder} has {found}: the same command continues from it", file=sys.stderr)
+        if folder is not None and (finished := found_in(folder)):
+            print(f"{folder} has {finished}: the same command continues from it", file=sys.stderr)
         raise
 
 
@@ -222,7 +222,9 @@ SCALERS = {"minmax": MinMaxScaler, "maxabs": MaxAbsScaler, "standard": StandardS
 def _with(parameter: str) -> tuple[str, ...]:
     """Return the general kernels that have a parameter."""
     traits = general_kernels.KERNELS
-    return tuple(name for name, own in _GENERAL.items() if parameter in traits[own].parameters)
+    return tuple(
+        name for name, kernel in _GENERAL.items() if parameter in traits[kernel].parameters
+    )
 
 
 # Options that only some kernels have, by their Python names.
@@ -257,9 +259,9 @@ def chosen_kernel(word: str | None, preset: str | None) -> str:
         return kernel_name("rbf" if word is None else word)
     if preset not in PRESETS:
         raise UsageError(f"--preset {preset}: not one of {', '.join(PRESETS)}.")
-    own = PRESETS[preset][1]
-    kernel = own if word is None else kernel_name(word)
-    family = ADDITIVE if own in ADDITIVE else GENERAL
+    default = PRESETS[preset][1]
+    kernel = default if word is None else kernel_name(word)
+    family = ADDITIVE if default in ADDITIVE else GENERAL
     if kernel not in family:
         raise UsageError(f"--kernel {kernel}: --preset {preset} takes {', '.join(family)}.")
     return kernel
@@ -296,17 +298,17 @@ def class_weights(words: list[str] | None) -> dict | str | None:
 
 
 def _make(kernel: str, given: dict[str, Any], preset: str | None):
-    own = None
+    default = None
     make: Callable = AdditiveSVC if kernel in ADDITIVE else KernelSVC
     if preset is not None:
-        make, own = PRESETS[preset]
+        make, default = PRESETS[preset]
     if kernel in ADDITIVE:
         given["missing"] = "learn"
     if kernel != "power_mean":
         given["kernel"] = _GENERAL.get(kernel, kernel)
     elif "power" in given:
         given["kernel"] = PowerMean(given.pop("power"))
-    elif own != kernel:
+    elif default != kernel:
         raise UsageError("it needs --power, an exponent p of at most 0.")
     return make(**given)
 

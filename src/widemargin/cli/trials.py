@@ -37,11 +37,13 @@ def described(trial: Trial) -> str:
     return f"{trial.candidate.name}, C {trial.C:g} ({shown_score(trial)})"
 
 
-def progress_line(own: Sequence[Trial]) -> str:
+def progress_line(trials: Sequence[Trial]) -> str:
     """Format the scores of one candidate at every C."""
-    by_C = sorted(own, key=lambda trial: trial.C)
+    by_C = sorted(trials, key=lambda trial: trial.C)
     scores = ", ".join(f"{shown_score(trial)} at C {trial.C:g}" for trial in by_C)
-    return f"{own[0].candidate.name}: {scores}; {own[0].folds} folds, {own[0].seconds:.1f} s"
+    return (
+        f"{trials[0].candidate.name}: {scores}; {trials[0].folds} folds, {trials[0].seconds:.1f} s"
+    )
 
 
 def folds_unconverged(trial: Trial) -> str:
@@ -49,10 +51,10 @@ def folds_unconverged(trial: Trial) -> str:
 
 
 def as_fields(trial: Trial) -> dict:
-    found = {"C": trial.C, trial.scoring: trial.score, "spread": trial.spread}
+    fields = {"C": trial.C, trial.scoring: trial.score, "spread": trial.spread}
     folds = {"folds": trial.folds, "unconverged": trial.unconverged}
     more = {"rows": trial.rows, "path_seconds": trial.seconds}
-    return {**trial.candidate.settings, **found, **folds, **more}
+    return {**trial.candidate.settings, **fields, **folds, **more}
 
 
 def print_trials(trials: Sequence[Trial], most: int = 20) -> None:

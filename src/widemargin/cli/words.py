@@ -55,10 +55,10 @@ def names(words: str, option: str) -> list[str]:
     >>> names('id, "a,b", ""', "--drop")
     ['id', 'a,b', '']
     """
-    found = next(csv.reader([words], skipinitialspace=True), [])
-    if found.count("") > words.count('""') or not found:
+    fields = next(csv.reader([words], skipinitialspace=True), [])
+    if fields.count("") > words.count('""') or not fields:
         raise UsageError(f"{option} {words!r}: write names separated by commas.")
-    return found
+    return fields
 
 
 def joined(words: Iterable[str], between: str = ",") -> str:
@@ -208,26 +208,26 @@ class Terminal:
 
     def option(self, name: str, value: Any = ...) -> str:
         """Spell a parameter, with or without a value."""
-        own = _OPTIONS.get(name, name)
-        said = self._option(own)
-        if said is None:
+        word = _OPTIONS.get(name, name)
+        flag = self._option(word)
+        if flag is None:
             return str(Parameter(name, value))
         if value is ...:
-            return said
-        if isinstance(value, bool) and own in _FLAGS:
-            if value or own == "early":  # early is not a flag
-                return said if value else f"no {said}"
-            return said.replace("--", "--no-")
+            return flag
+        if isinstance(value, bool) and word in _FLAGS:
+            if value or word == "early":  # early is not a flag
+                return flag if value else f"no {flag}"
+            return flag.replace("--", "--no-")
         if isinstance(value, (list, tuple)):
             value = joined(value)
-        return f"{said} {shlex.quote('none' if value is False else str(value))}"
+        return f"{flag} {shlex.quote('none' if value is False else str(value))}"
 
     def _option(self, name: str) -> str | None:
         """Spell it as the running command does, or else the first command that has it."""
         word = name.replace("_", "-")
-        for own in (word, _ELSEWHERE.get(name)):
-            if own in self._options.get(self._running or "", ()):
-                return f"--{own}"
+        for candidate in (word, _ELSEWHERE.get(name)):
+            if candidate in self._options.get(self._running or "", ()):
+                return f"--{candidate}"
         for command, options in self._options.items():
             if word in options:
                 return f"{command} --{word}"

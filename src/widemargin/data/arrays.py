@@ -28,11 +28,11 @@ _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the methods that NumPy
 def stream_npz(
     file: BinaryIO,
     *,
-    split: str | None = None,
-    like: Layout | None = None,
-    name: str = "npz file",
-    max_bytes: int | Budget | None = None,
-    chunk_bytes: int | None = None,
+    split: str | None,
+    like: Layout | None,
+    name: str,
+    max_bytes: int | Budget | None,
+    chunk_bytes: int | None,
 ) -> Iterator[Dataset]:
     """Yield chunks of X and y, or of X_train and y_train (``split``), from an .npz file.
 
@@ -40,15 +40,6 @@ def stream_npz(
     ignored.  Without ``split`` and X, X_train is read, with a warning if the file also has X_test
     and a model reads it (``like``).  Without ``chunk_bytes`` there is one chunk; y and a sparse X
     are always read whole.  ``max_bytes`` is checked before an array is unpacked.
-
-    Examples
-    --------
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> np.savez(file, X=np.eye(2), y=[0, 1])
-    >>> _ = file.seek(0)
-    >>> next(stream_npz(file)).X.shape
-    (2, 2)
     """
     with Budget.of(max_bytes, name) as budget:
         with _unreadable(name, "npz"):
@@ -56,11 +47,11 @@ def stream_npz(
         suffix = _npz_split(archive.members, split, None if like is None else name)
         sparse = suffix == "" and all(key in archive.members for key in _SPARSE)
         if not sparse and f"X{suffix}" not in archive.members:
-            found = one_line(", ".join(archive.members)) or "nothing"
+            listed = one_line(", ".join(archive.members)) or "nothing"
             way_out = "Save with numpy.savez(path, X=X, y=y)."
             if split is not None and "X" in archive.members:
                 way_out = Message("Leave {split} out to read X.", split=Parameter("split"))
-            fields = {"name": name, "array": f"X{suffix}", "found": found, "way_out": way_out}
+            fields = {"name": name, "array": f"X{suffix}", "found": listed, "way_out": way_out}
             raise ValueError(Message("{name}: no array {array}, only {found}. {way_out}", fields))
         y = archive.optional(f"y{suffix}")
         if sparse:
@@ -75,7 +66,7 @@ def stream_npz(
             at += len(rows)
 
 
-def _npz_split(members: Collection[str], split: str | None, new: str | None = None) -> str:
+def _npz_split(members: Collection[str], split: str | None, new: str | None) -> str:
     """Return the suffix of X and y in the names of the arrays to read.
 
     ``new`` is the name of a file read for a model; reading its training split warns.
@@ -91,25 +82,16 @@ def _npz_split(members: Collection[str], split: str | None, new: str | None = No
 def stream_npy(
     file: BinaryIO,
     *,
-    label=None,
-    like: Layout | None = None,
-    name: str = "npy file",
-    max_bytes: int | Budget | None = None,
-    chunk_bytes: int | None = None,
+    label,
+    like: Layout | None,
+    name: str,
+    max_bytes: int | Budget | None,
+    chunk_bytes: int | None,
 ) -> Iterator[Dataset]:
     """Yield chunks of the matrix in an .npy file; ``label`` is the position of the label's column.
 
     By default that of ``like``, if there is one column more than it has features.  Without
     ``chunk_bytes`` there is one chunk.
-
-    Examples
-    --------
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> np.save(file, np.array([[1.0, 5.0], [0.0, 7.0]]))
-    >>> _ = file.seek(0)
-    >>> next(stream_npy(file, label=0)).y
-    array([1., 0.])
     """
     with Budget.of(max_bytes, name) as budget:
         for _, rows in _chunks(file, budget, "npy", "its array takes", chunk_bytes):
@@ -209,9 +191,8 @@ def _chunks(
             got = fill(file, content.data)
             if got < len(content):
                 raise ValueError(f"it should have {n * row_bytes - got} bytes more")
-            if (
-                begin + n == n_rows and kind == "npz" and file.read(1)
-            ):  # reading the end compares the checksum
+            # Reading the end compares the checksum.
+            if begin + n == n_rows and kind == "npz" and file.read(1):
                 raise ValueError(f"{what} more bytes than it says")
             size = (n, *shape[1:]) if shape else ()
             yield n_rows, content.view(dtype).reshape(size, order="F" if is_fortran else "C")

@@ -157,10 +157,10 @@ def unlikely(
 ) -> dict[str, ValueError]:
     """Return errors for text columns that neither look like categories nor are declared so."""
     faults: dict[str, ValueError] = {}
-    for name, found in texts.items():
+    for name, counts in texts.items():
         if name not in {*declared, *rule.categorical}:
             try:
-                check_likely_tally(name, found, ways_out(name))
+                check_likely_tally(name, counts, ways_out(name))
             except ValueError as fault:
                 faults[name] = fault
     return faults
@@ -191,13 +191,13 @@ def of_model(table: pa.Table, model: list[str], layout: Layout, file: str) -> pa
     if unused := [c for c in names if c not in used]:
         warn_user(f"{file}: the model does not use the columns {quoted(unused, most=5)}")
     texts = {model[j] for j in layout.categorical}
-    found = {}
+    columns = {}
     for c in model:
         if c in texts:
-            found[c] = categories(c, table[c], layout.na)
+            columns[c] = categories(c, table[c], layout.na)
         else:
-            found[c] = numbers(c, table[c], layout.na, "The model needs one: correct it")
-    return _table(found)
+            columns[c] = numbers(c, table[c], layout.na, "The model needs one: correct it")
+    return _table(columns)
 
 
 def _table(columns: dict[str, pa.ChunkedArray]) -> pa.Table:
@@ -275,14 +275,14 @@ def label_column(label, names: list[str], layout: Layout) -> str | None:
     if label is None and layout.label in names:
         return layout.label
     if label is None:
-        found = [c for c in names if c.lower() in _LABELS and c not in features]
-        problem = f"{len(found) or 'none'} of the columns are named label, target, class or y"
+        candidates = [c for c in names if c.lower() in _LABELS and c not in features]
+        problem = f"{len(candidates) or 'none'} of the columns are named label, target, class or y"
     else:
-        found = [label] if label in names else _at_position(label, names)
+        candidates = [label] if label in names else _at_position(label, names)
         problem = f"there is no column {label!r}"
-    if len(found) == 1:
-        return found[0]
-    if isinstance(model, list) and not found:
+    if len(candidates) == 1:
+        return candidates[0]
+    if isinstance(model, list) and not candidates:
         return None
     template = (
         "{problem}; name one with {label}, by name or position, or use {none} where there are no "

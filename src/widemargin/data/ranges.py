@@ -29,8 +29,8 @@ class Span:
     def moved(self, values: np.ndarray, to: Span) -> np.ndarray:
         """Map values from this span to another; ends map to ends exactly."""
         share = (to.high - to.low) * (values - self.low) / (self.high - self.low)
-        found = np.where(values == self.high, to.high, to.low + share)
-        return np.where(values == self.low, to.low, found)
+        moved = np.where(values == self.high, to.high, to.low + share)
+        return np.where(values == self.low, to.low, moved)
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,9 @@ class _Lines:
         return ValueError(f"{self._name}: line {self._at} must be {what}, not {shown!r}.")
 
     def expect(self, words: list[bytes]) -> None:
-        found = self._lines[self._at - 1].split()
-        if found != words:
-            raise self.fault(found, "x, as in svm-scale's range files")
+        line = self._lines[self._at - 1].split()
+        if line != words:
+            raise self.fault(line, "x, as in svm-scale's range files")
 
     def span(self) -> Span:
         return self.span_of(self.take())
@@ -181,5 +181,7 @@ def _pair(span: Span) -> str:
 
 
 def _along_columns(X, least: bool) -> np.ndarray:
-    found = X.min(axis=0) if least else X.max(axis=0)
-    return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64).ravel()
+    extremes = X.min(axis=0) if least else X.max(axis=0)
+    return np.asarray(
+        extremes.toarray() if sp.issparse(extremes) else extremes, dtype=np.float64
+    ).ravel()

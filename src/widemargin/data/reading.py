@@ -1,20 +1,36 @@
-"""`read`: one function for every format, which it detects from the content."""
+"""`read` and `stream`: every format, detected from the content, at once or in chunks."""
 
 from __future__ import annotations
 
 import os
 import re
-from typing import Any, Unpack, get_type_hints
+import shutil
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from io import BufferedReader
+from tempfile import SpooledTemporaryFile, gettempdir
+from typing import Any, BinaryIO, Unpack, get_type_hints
 
 from widemargin.budget import Budget
 from widemargin.data.arrays import stream_npy, stream_npz
-from widemargin.data.columns import RuleOptions
+from widemargin.data.columns import Rule, RuleOptions
 from widemargin.data.dataset import Dataset, Layout
-from widemargin.data.streams import DAMAGE, HEAD, decompressed, naming_file, opened, whole
-from widemargin.data.svmlight import read_svmlight
+from widemargin.data.streams import (
+    BLOCK,
+    DAMAGE,
+    HEAD,
+    RawStream,
+    decompressed,
+    naming_file,
+    opened,
+    whole,
+)
+from widemargin.data.svmlight import stream_svmlight
 from widemargin.data.table_files import TABLE_FORMATS
-from widemargin.data.tables import read_table
+from widemargin.data.tables import stream_batches, stream_table
 from widemargin.errors import Message, Parameter
+from widemargin.files import naming
 from widemargin.validation import check_choice
 
 FORMATS = ("svmlight", *TABLE_FORMATS, "npz", "npy")
@@ -32,6 +48,7 @@ _FORMATS_OF = {
     "n_features": ("svmlight",),
     **dict.fromkeys(RULE, TABLE_FORMATS),
 }
+_CHUNK_BYTES = 16 << 20
 _LEAST_HEAD = 4096
 _SAFETENSORS = re.compile(rb"(?s).{6}\0\0\{\"")
 _JSON = re.compile(rb"\s*[\[{]\s*[\[{\"]")
@@ -111,6 +128,72 @@ def read(
     >>> list(map(str, data.feature_names))
     ['age', 'job']
     """
+    if columns is not None:
+        like = replace(like or Layout(), columns=[str(c) for c in columns])
+    with closing(_chunks(path, format, label, like, split, max_bytes, more)) as chunks:
+        return next(chunks)
+
+
+def stream(
+    path,
+    *,
+    format: str | None = None,
+    label=None,
+    like: Layout | None = None,
+    split: str | None = None,
+    max_bytes: int | None = None,
+    **more: Unpack[Options],
+) -> Iterator[Dataset]:
+    """Read a data set chunk by chunk, for `BlockStore.build`.
+
+    svmlight text, dense .npy and .npz are read once, compressed or not.  CSV, TSV, Parquet and
+    Arrow are read twice, first for the types of their columns and to refuse text that does not
+    look like categories; a pipe is copied to a temporary file for this.  Sparse .npz is read as a
+    whole and returned in chunks.
+
+    Parameters
+    ----------
+    path : path, binary file, or Arrow's batches
+        Or an object with Arrow's stream interface (a pyarrow reader, ``scanner.to_reader()`` of
+        its data sets, a polars frame), which is read once.
+    format, label, like, split, max_bytes, **more
+        As in `read`.  Chunks of svmlight text are as wide as their largest index, and count from
+        0 if the first of them has an index 0.
+
+    Yields
+    ------
+    Dataset
+
+    Examples
+    --------
+    >>> import io
+    >>> from widemargin.data import stream
+    >>> [chunk.X.shape for chunk in stream(io.BytesIO(b"+1 1:0.5 3:2\\n-1 2:1\\n"))]
+    [(2, 3)]
+    """
+    if not hasattr(path, "__arrow_c_stream__"):
+        yield from _chunks(path, format, label, like, split, max_bytes, more, _CHUNK_BYTES)
+        return
+    for option, value in (("format", format), ("split", split)):
+        if value is not None:
+            given = Parameter(option, value)
+            raise ValueError(Message("the batches: {given} is only for files.", given=given))
+    rule = Rule.of(**{key: more.get(key) for key in RULE})
+    with Budget(max_bytes, "the batches") as budget:
+        yield from stream_batches(path, label, like, rule, _CHUNK_BYTES, budget)
+
+
+def _chunks(
+    path,
+    format: str | None,
+    label,
+    like: Layout | None,
+    split: str | None,
+    max_bytes: int | None,
+    more: Options,
+    chunk_bytes: int | None = None,
+) -> Generator[Dataset]:
+    """Yield the rows of a file, about ``chunk_bytes`` at a time or (None) all at once."""
     if format is not None:
         check_choice("format", format, FORMATS)
     unknown = sorted(set(more) - set(get_type_hints(Options)))
@@ -119,39 +202,61 @@ def read(
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "the file"
     damaged = naming_file(name, DAMAGE, "the compressed data is damaged ({}).")
     budget = Budget(max_bytes, name)
-    with opened(path) as file, damaged, budget:
-        text = decompressed(file, budget)
+    with opened(path) as given, damaged, budget, ExitStack() as copies:
+        file: BufferedReader = given
+        text: Any = decompressed(given, budget)
         head = text.peek(HEAD)
         if len(head) < HEAD and not head.removeprefix(b"\xef\xbb\xbf").strip():
             raise ValueError(f"{name}: the file has no rows.")
-        found = format or detect_format(head, name)
+        kind = format or detect_format(head, name)
         rule = {key: more.get(key) for key in RULE}
         n_features = more.get("n_features")
-        _check_options(found, name, label=label, split=split, n_features=n_features, **rule)
-        if found == "svmlight":
-            own: dict[str, Any] = {key: value for key, value in more.items() if key not in RULE}
-            if like is not None and like.zero_based is not None:
-                own.setdefault("zero_based", like.zero_based)
-            return read_svmlight(text, name=name, max_bytes=budget, **own)
-        known: dict[str, Any] = {"label": label, "like": like, "columns": columns, **rule}
-        known |= {"name": name, "max_bytes": budget}
-        if found in ("csv", "tsv"):
-            return read_table(text, found, **known)
-        # The other formats seek.
-        content = text if text is file and file.seekable() else whole(text, budget)
-        if found == "npz":
-            return next(stream_npz(content, split=split, like=like, name=name, max_bytes=budget))
-        if found == "npy":
-            return next(stream_npy(content, label=label, like=like, name=name, max_bytes=budget))
-        return read_table(content, found, **known)
+        _check_options(kind, name, label=label, split=split, n_features=n_features, **rule)
+        known: dict[str, Any] = {"like": like, "name": name, "max_bytes": budget}
+        if kind == "svmlight":
+            options: dict[str, Any] = {key: value for key, value in more.items() if key not in RULE}
+            base = None if like is None else like.zero_based
+            options.setdefault("zero_based", "auto" if base is None else base)
+            whole_file = chunk_bytes is None
+            yield from stream_svmlight(
+                text, whole=whole_file, name=name, max_bytes=budget, **options
+            )
+        elif kind == "npy":
+            yield from stream_npy(text, label=label, chunk_bytes=chunk_bytes, **known)
+        else:
+            if chunk_bytes is not None and not file.seekable():
+                file = text = copies.enter_context(_copied(text))
+            if kind not in ("csv", "tsv") and not (text is file and file.seekable()):
+                text = whole(text, budget)
+            if kind == "npz":
+                yield from stream_npz(text, split=split, chunk_bytes=chunk_bytes, **known)
+                return
+
+            def again() -> BinaryIO:
+                file.seek(0)
+                return decompressed(file, budget)
+
+            own_rule = Rule.of(**rule)
+            reopen = None if chunk_bytes is None else again
+            yield from stream_table(text, kind, reopen, label, like, own_rule, chunk_bytes, budget)
 
 
-def _check_options(found: str, name: str, **options) -> None:
+@contextmanager
+def _copied(text: BinaryIO) -> Iterator[BufferedReader]:
+    """Copy a pipe's contents, to disk if large, so that they can be read twice."""
+    with SpooledTemporaryFile(_CHUNK_BYTES) as copy:
+        with naming(gettempdir()):
+            shutil.copyfileobj(text, copy, BLOCK)
+        copy.seek(0)
+        yield BufferedReader(RawStream(copy), HEAD)
+
+
+def _check_options(kind: str, name: str, **options) -> None:
     """Refuse options that the format would ignore."""
     for option, value in options.items():
-        if value is not None and found not in _FORMATS_OF[option]:
+        if value is not None and kind not in _FORMATS_OF[option]:
             template = "{name}: {option} has no meaning for {found}, only for {formats}."
-            fields = {"name": name, "found": found, "formats": ", ".join(_FORMATS_OF[option])}
+            fields = {"name": name, "found": kind, "formats": ", ".join(_FORMATS_OF[option])}
             raise ValueError(Message(template, fields, option=Parameter(option, value)))
 
 
@@ -163,9 +268,9 @@ def detect_format(head: bytes, name: str = "the file") -> str:
     >>> detect_format(b"-1 3:1 11:0.5\\n"), detect_format(b"a\\tb\\n1\\t2\\n")
     ('svmlight', 'tsv')
     """
-    for magic, found in _MAGIC.items():
+    for magic, kind in _MAGIC.items():
         if head.startswith(magic):
-            return found
+            return kind
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ValueError(f"{name}: its text is in UTF-16. Save it in UTF-8.")
     if _SAFETENSORS.match(head):

@@ -113,8 +113,8 @@ def read_svmlight(
     >>> data.y
     array([ 1., -1.])
     """
-    options = (n_features, zero_based, dtype, n_jobs, Budget.of(max_bytes, name))
-    return next(_pieces(file, *options, whole=True))
+    options = {"n_features": n_features, "zero_based": zero_based, "dtype": dtype, "n_jobs": n_jobs}
+    return next(stream_svmlight(file, whole=True, name=name, max_bytes=max_bytes, **options))
 
 
 def stream_svmlight(
@@ -126,12 +126,14 @@ def stream_svmlight(
     n_jobs: int | None = None,
     name: str = "svmlight text",
     max_bytes: int | Budget | None = None,
+    whole: bool = False,
 ) -> Iterator[Dataset]:
-    """Read svmlight text piece by piece, in bounded memory.
+    """Read svmlight text piece by piece, in bounded memory, or the ``whole`` of it.
 
     Parameters are those of `read_svmlight`.  Without ``n_features`` a piece is as wide as its
     largest index.  The first piece decides ``zero_based="auto"`` and whether labels are text.
     ``max_bytes`` limits a block and the longest line, not the file.
+    Parsing assumes numeric labels and 32-bit indices first, and restarts if a file has others.
 
     Examples
     --------
@@ -140,21 +142,10 @@ def stream_svmlight(
     >>> [block.X.shape for block in stream_svmlight(text, n_features=2)]
     [(2, 2)]
     """
-    options = (n_features, zero_based, dtype, n_jobs, Budget.of(max_bytes, name))
-    return _pieces(file, *options, whole=False)
-
-
-def _pieces(
-    file: BinaryIO, n_features, zero_based, dtype, n_jobs, budget: Budget, *, whole: bool
-) -> Iterator[Dataset]:
-    """Yield the rows of a file, one piece per round of parsing or one in total.
-
-    Parsing assumes numeric labels and 32-bit indices first, and restarts if a file has others.
-    """
     check_choice("zero_based", zero_based, (True, False, "auto"))
     if n_features is not None:
         check_number("n_features", n_features, low=1, integer=True)
-    start = file.tell() if file.seekable() else 0
+    budget, start = Budget.of(max_bytes, name), file.tell() if file.seekable() else 0
     rows, has_qid = _GrowingRows(dtype, budget), None
     while True:
         try:
@@ -175,7 +166,7 @@ def _pieces(
             if has_qid is not None:  # pieces were already returned
                 problem, way_out = " from some row on", "Read the file as a whole."
             elif not file.seekable():
-                problem = ", which takes a second look at the file, and a pipe cannot be read twice"
+                problem = ", which takes a second pass, and a pipe cannot be read twice"
                 way_out = "Save it to a file first."
             else:
                 file.seek(start)

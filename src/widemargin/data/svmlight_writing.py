@@ -74,7 +74,7 @@ def write_svmlight(path, X, y=None, *, qid=None, zero_based: bool = False) -> No
 
 
 def _texts(values: np.ndarray) -> list[str]:
-    """The texts of numbers; equal ones (by their bits: 0 is not -0) are converted once."""
+    """Return the texts of numbers; equal ones (by their bits: 0 is not -0) are converted once."""
     bits = values.view(f"u{values.itemsize}")
     _, first, number = np.unique(bits, return_index=True, return_inverse=True)
     texts = [_number_text(value, values.dtype) for value in values[first].tolist()]
@@ -82,7 +82,7 @@ def _texts(values: np.ndarray) -> list[str]:
 
 
 def _number_text(value, dtype) -> str:
-    """The shortest text that reads back to the same number."""
+    """Return the shortest text that reads back to the same number."""
     if dtype.kind in "biu":
         return str(int(value))
     if dtype == np.float64:

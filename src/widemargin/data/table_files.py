@@ -26,10 +26,8 @@ _ARROW_FILE_HEAD = 8  # bytes before the stream in an Arrow file
 _COLUMN, _CSV_COLUMN = 4 << 10, 12 << 10  # bytes of overhead per column
 _LEAST_BLOCK = 1 << 16  # bytes of CSV text
 _PIECE = 8 << 20  # bytes of numbers unpacked at a time
-_MOST_ROWS, _MOST_ROWS_SPELLED = (
-    1 << 16,
-    1 << 8,
-)  # rows unpacked at a time: each may be a text as long as a page
+# Rows unpacked at a time; fewer if each may be a text as long as a page.
+_MOST_ROWS, _MOST_ROWS_SPELLED = 1 << 16, 1 << 8
 
 
 @dataclass(frozen=True)
@@ -124,8 +122,10 @@ class CsvForm:
         from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
         # Categories such as 01 stay text even if all of a file's look like numbers.
-        own = {name: pa.string() for name in self.texts} | dict(types)
-        by_spelling = {name: own[n] for name in self.spelled if (n := name.lstrip(" ")) in own}
+        declared = {name: pa.string() for name in self.texts} | dict(types)
+        by_spelling = {
+            name: declared[n] for name in self.spelled if (n := name.lstrip(" ")) in declared
+        }
         table = read_csv(
             opened(),
             ReadOptions(column_names=None if with_names else self.spelled, block_size=block),
@@ -318,9 +318,9 @@ class ParquetFile:
     def whole(self) -> LoadedTable:
         from pyarrow import parquet
 
-        told = parquet.ParquetFile(self.stream).metadata
-        sizes = [told.row_group(i).total_byte_size for i in range(told.num_row_groups)]
-        least = 8 * told.num_rows * told.num_columns
+        metadata = parquet.ParquetFile(self.stream).metadata
+        sizes = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
+        least = 8 * metadata.num_rows * metadata.num_columns
         self.budget.check(max(sum(sizes), least), "its columns take")
         return _joined(self.pieces(_PIECE, {}), self.budget)
 
@@ -328,15 +328,15 @@ class ParquetFile:
         from pyarrow import parquet
 
         file = parquet.ParquetFile(self.stream)
-        told, declared = file.metadata, _dictionaries(file.schema_arrow)
-        n = told.num_columns
+        metadata, declared = file.metadata, _dictionaries(file.schema_arrow)
+        n = metadata.num_columns
         self.budget.check(n * _COLUMN, f"its {n} columns take")
-        columns = [told.schema.column(i) for i in range(n)]
+        columns = [metadata.schema.column(i) for i in range(n)]
         texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
         # A page of a few bytes may represent any number of rows.
         rows = max(1, min(_MOST_ROWS, n_bytes // (8 * max(1, n))))
         try:
-            by_number = parquet.ParquetFile(self.stream, metadata=told, read_dictionary=texts)
+            by_number = parquet.ParquetFile(self.stream, metadata=metadata, read_dictionary=texts)
             batches = by_number.iter_batches(rows)
             batch = next(batches, None)
         except OSError as error:

@@ -1,18 +1,17 @@
 """Read tables: find the label's column, and interpret the others.
 
-`read_table` and `stream_table` share the function that interprets rows.  A stream surveys all rows
-before it returns the first, because a part of a CSV file may look different from the whole.
+Chunks are preceded by a survey of all rows, because a part of a CSV file may look different from
+the whole.
 """
 
 from __future__ import annotations
 
 import csv
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from widemargin.budget import Budget
 from widemargin.categories import Tally, tally, text_of_arrow
 from widemargin.data.columns import (
     Rule,
-    RuleOptions,
     is_date,
     is_text,
     label_column,
@@ -32,10 +30,9 @@ from widemargin.data.columns import (
     unlikely,
 )
 from widemargin.data.dataset import Columns, Dataset, Layout
-from widemargin.data.streams import naming_file, opened
-from widemargin.data.table_files import TABLE_FORMATS, Asked, LoadedTable, in_pieces, table_file
+from widemargin.data.streams import naming_file
+from widemargin.data.table_files import Asked, LoadedTable, in_pieces, table_file
 from widemargin.errors import Message, Parameter, TooLargeError, quoted
-from widemargin.validation import check_choice
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,107 +40,44 @@ if TYPE_CHECKING:
 _CATEGORY = 200  # bytes per category, in addition to its text
 
 
-def read_table(
-    file: str | os.PathLike | BinaryIO,
-    format: str,
-    *,
-    label: str | int | None = None,
-    columns: Sequence[str] | np.ndarray | None = None,
-    like: Layout | None = None,
-    name: str | None = None,
-    max_bytes: int | Budget | None = None,
-    **rule: Unpack[RuleOptions],
-) -> Dataset:
-    """Read a table with one row per sample.
-
-    Parameters
-    ----------
-    file : path or binary file object
-        The table, not compressed.
-    format : {"csv", "tsv", "parquet", "arrow"}
-        Arrow means an IPC file (Feather too) or an IPC stream. A CSV file may be separated by
-        semicolons, and has a header unless its first line is all numbers, or has numbers in the
-        same columns as the second; without one the columns are named "0", "1", ...
-    label : str, int, False or None
-        The label's column by name or position; negative positions count from the end.  None uses
-        that of ``like``, or the only column named label, target, class or y.  False: no labels.
-    columns : array of str or None
-        The columns of a model, which ``X`` gets in this order.  Without the label's column in the
-        file ``y`` is None; a file without a header is matched by position if it has one column
-        for each feature.
-    like : Layout or None
-        Everything that a model knows about its data; ``columns`` are its columns.
-    name : str or None
-        The file's name in messages; None for its path.
-    max_bytes : int or None
-        Memory limit for the table, by default 80 % of the free memory.
-    numeric, categorical, drop : list of str
-        Columns to read as numbers or as categories, or to leave out.  Dates as numbers are days
-        since 1970.
-    na : list of str
-        Values that count as missing, in addition to empty ones, NA, null, nan and the like.
-
-    Returns
-    -------
-    Dataset
-        ``X`` is a pyarrow Table of floating point numbers, NaN if missing, and dictionaries of
-        texts for categories.  For a model without column names it is an array.
-
-    Examples
-    --------
-    >>> import io
-    >>> rows = b"age,job,label\\n31,smith,1\\n25,clerk,0\\n"
-    >>> data = read_table(io.BytesIO(rows), "csv")
-    >>> data.feature_names
-    array(['age', 'job'], dtype=object)
-    >>> data.X.to_pydict()
-    {'age': [31.0, 25.0], 'job': ['smith', 'clerk']}
-    >>> read_table(io.BytesIO(b"job,age\\nclerk,40\\n"), "csv", like=data.layout).X.to_pydict()
-    {'age': [40.0], 'job': ['clerk']}
-    """
-    check_choice("format", format, TABLE_FORMATS)
-    try:
-        from pyarrow import ArrowException
-    except ImportError as error:
-        raise ImportError("Reading tables needs pyarrow: pip install widemargin[tables]") from error
-    name = name or (str(file) if isinstance(file, (str, os.PathLike)) else "the table")
-    if columns is not None:
-        like = replace(like or Layout(), columns=[str(c) for c in columns])
-    faults = (ValueError, OSError, csv.Error, ArrowException)
-    with opened(file) as stream, naming_file(name, faults), Budget.of(max_bytes, name) as budget:
-        rows = _Rows.of(label, like, Rule.of(**rule), budget)
-        loaded = table_file(stream, format, rows.asked, budget).whole()
-        survey = _Survey(rows)
-        return replace(survey.add(loaded), columns=survey.columns())
-
-
 def stream_table(
     file: BinaryIO,
     format: str,
-    again: Callable[[], BinaryIO],
+    again: Callable[[], BinaryIO] | None,
     label: Any,
     like: Layout | None,
     rule: Rule,
-    n_bytes: int,
+    n_bytes: int | None,
     budget: Budget,
 ) -> Iterator[Dataset]:
-    """Yield the rows of a table like `read_table`, about ``n_bytes`` at a time.
+    """Yield the rows of a table, about ``n_bytes`` at a time or (None) all at once.
 
-    ``again`` opens the table's text from its start; it is called two or three times.
+    ``X`` is a pyarrow Table of floating point numbers, NaN if missing, and dictionaries of texts
+    for categories; for a model without column names (``like``) it is an array.  A CSV file may be
+    separated by semicolons, and has a header unless its first line is all numbers, or has numbers
+    in the same columns as the second; without one the columns are named "0", "1", ...  It is
+    matched with a model by position then, if it has one column for each feature.
+
+    For chunks, ``again`` opens the text from its start; it is called two or three times.
     """
-    rows = _Rows.of(label, like, rule, budget)
-    source = table_file(file, format, rows.asked, budget, again)
-    survey = _surveyed(source.pieces(n_bytes, {}), _Survey(rows))
-    if survey.mixed and like is None:  # columns that mix texts and numbers are counted as text
-        survey = _surveyed(source.pieces(n_bytes, survey.types), _Survey(rows))
-    if not survey.n_rows:
-        raise ValueError("the table has no rows")
-    columns, begin = survey.columns(), 0
-    for loaded in source.pieces(n_bytes, survey.types):
-        with _counted_from(begin):
-            chunk = rows.dataset(loaded)
-        begin += loaded.table.num_rows
-        yield replace(chunk, columns=columns)
+    with _naming_table(budget):
+        rows = _Rows.of(label, like, rule, budget)
+        source = table_file(file, format, rows.asked, budget, again)
+        if n_bytes is None:
+            survey = _Survey(rows)
+            yield replace(survey.add(source.whole()), columns=survey.columns())
+            return
+        survey = _surveyed(source.pieces(n_bytes, {}), _Survey(rows))
+        if survey.mixed and like is None:  # columns that mix texts and numbers are counted as text
+            survey = _surveyed(source.pieces(n_bytes, survey.types), _Survey(rows))
+        if not survey.n_rows:
+            raise ValueError("the table has no rows")
+        columns, begin = survey.columns(), 0
+        for loaded in source.pieces(n_bytes, survey.types):
+            with _counted_from(begin):
+                chunk = rows.dataset(loaded)
+            begin += loaded.table.num_rows
+            yield replace(chunk, columns=columns)
 
 
 def stream_batches(
@@ -153,12 +87,24 @@ def stream_batches(
 
     For example a pyarrow reader or table, a polars frame, or a DuckDB query.
     """
-    import pyarrow as pa
+    with _naming_table(budget):
+        import pyarrow as pa
 
-    rows = _Rows.of(label, like, rule, budget)
-    for loaded in in_pieces(pa.RecordBatchReader.from_stream(source), n_bytes, budget):
-        survey = _Survey(rows)
-        yield replace(survey.add(loaded), columns=survey.columns())
+        rows = _Rows.of(label, like, rule, budget)
+        for loaded in in_pieces(pa.RecordBatchReader.from_stream(source), n_bytes, budget):
+            survey = _Survey(rows)
+            yield replace(survey.add(loaded), columns=survey.columns())
+
+
+@contextmanager
+def _naming_table(budget: Budget) -> Iterator[None]:
+    """Name the file in errors of a table's contents."""
+    try:
+        from pyarrow import ArrowException
+    except ImportError as error:
+        raise ImportError("Reading tables needs pyarrow: pip install widemargin[tables]") from error
+    with naming_file(budget.name, (ValueError, OSError, csv.Error, ArrowException)):
+        yield
 
 
 def _surveyed(pieces: Iterator[LoadedTable], survey: _Survey) -> _Survey:
@@ -324,14 +270,14 @@ class _Survey:
         """How to interpret each column, or an error; None for a model's columns."""
         if not self.inputs:
             return None
-        rule, own = self.rows.rule, {name: self.seen[name] for name in self.inputs}
-        texts = {name: column.found for name, column in own.items() if column.found}
+        rule, inputs = self.rows.rule, {name: self.seen[name] for name in self.inputs}
+        texts = {name: column.found for name, column in inputs.items() if column.found}
         raise_together(unlikely(texts, rule, self.declared))
         return Columns(
-            [name for name, c in own.items() if c.found is None],
-            {name: len(c.found.rows) for name, c in own.items() if c.found is not None},
+            [name for name, c in inputs.items() if c.found is None],
+            {name: len(c.found.rows) for name, c in inputs.items() if c.found is not None},
             list(rule.drop),
-            {name: c.n_missing for name, c in own.items() if c.n_missing},
+            {name: c.n_missing for name, c in inputs.items() if c.n_missing},
         )
 
 

@@ -10,17 +10,16 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin.calibration import parts_of, uncalibrated
+from widemargin.calibration import CalibratedSVC, uncalibrated
 from widemargin.errors import Message, Parameter, ParameterError
-from widemargin.export.labels import plain_labels
 from widemargin.kernel import KernelSVC
 from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.linear import LinearModel
 from widemargin.kernel.model import KernelModel
 from widemargin.libsvm.text import SvmText
-from widemargin.multiclass import every_pair, pair_numbers
+from widemargin.multiclass import every_pair, pair_numbers, plain_labels
 from widemargin.table_encoder import TableEncoder
-from widemargin.units import SCALERS, Units
+from widemargin.terms import SCALERS, Units
 
 _INEXACT = "which LIBSVM's format cannot express with this kernel."
 
@@ -38,8 +37,8 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
         Exact (``early=False``), with the kernel "rbf", "poly" or "sigmoid", whole numbers as
         labels, and two classes or ``multi_class="ovo"``.  Behind scalers the file takes unscaled
         data, if the format can express that: "rbf" with one factor for all features, "poly" and
-        "sigmoid" with scalers that keep zeros (MaxAbsScaler).  For two classes, sigmoids of
-        ``CalibratedClassifierCV(model, ensemble=False)`` become probA and probB.
+        "sigmoid" with scalers that keep zeros (MaxAbsScaler).  For two classes, the sigmoid of a
+        `CalibratedSVC` becomes probA and probB.
     path : path
         Written whole or not at all.
 
@@ -93,19 +92,16 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
 
 def _sigmoids(model) -> tuple[np.ndarray, np.ndarray] | None:
     """Return probA and probB of a calibrated model of two classes."""
-    if model is uncalibrated(model):
+    if not isinstance(model, CalibratedSVC):
         return None
-    _, curves = parts_of(model)
-    if len(model.classes_) > 2 or model.method != "sigmoid":
+    if len(model.classes_) > 2:
         message = Message(
-            "LIBSVM's probabilities are sigmoids of pairs of classes, and those of this model are "
-            "{n} curves ({method}) of single classes. Export the model without them: {without}.",
-            n=len(curves),
-            method=model.method,
-            without=Parameter("probability", False, "model.calibrated_classifiers_[0].estimator"),
+            "LIBSVM couples the probabilities of pairs of classes by another rule. Export the "
+            "model without them: {without}.",
+            without=Parameter("probability", False, "model.estimator_"),
         )
         raise ValueError(message)
-    return np.array([curve.a_ for curve in curves]), np.array([curve.b_ for curve in curves])
+    return model.slope_, 0.0 - model.offset_  # of the second class, whose values are positive
 
 
 def _units(model) -> Units | None:

@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive import AdditiveSVC, AdditiveSVR
 from widemargin.additive.columns import Columns
-from widemargin.export.labels import plain_labels
+from widemargin.calibration import CalibratedSVC, uncalibrated
 from widemargin.export.onnx_additive import additive_scores
-from widemargin.export.onnx_graph import Graph
-from widemargin.export.onnx_inputs import Inputs, encoded_input, model_input
+from widemargin.export.onnx_graph import Graph, Inputs, encoded_input, model_input
 from widemargin.export.onnx_kernel import kernel_scores, votes
+from widemargin.export.onnx_probabilities import probabilities
 from widemargin.files import replacing
 from widemargin.kernel import KernelSVC
+from widemargin.multiclass import Coding, plain_labels
 from widemargin.table_encoder import TableEncoder
 
 Exported = AdditiveSVC | AdditiveSVR | KernelSVC | Pipeline
@@ -30,8 +31,9 @@ def export_onnx(model: Exported, path: str | os.PathLike) -> None:
     The input is "X", float32 of shape (N, n_features); NaN is missing if the model supports that.
     The names of its columns, if any, are a JSON list, "columns" in the file's metadata.  The
     outputs are "label", int64 or text of shape (N,), and "scores", float32: the values of
-    ``decision_function``, of shape (N,) for two classes, else (N, n_classes).  A regressor has one
-    output, "prediction", float32, with the shape of ``predict``.
+    ``decision_function``, of shape (N,) for two classes, else (N, n_classes).  A `CalibratedSVC`
+    has "probabilities" too, float32 of shape (N, n_classes).  A regressor has one output,
+    "prediction", float32, with the shape of ``predict``.
 
     A model with categorical columns has an input per column instead, of shape (N, 1) and with its
     name ("x0", "x1", ... without names): float32, or text, where missing is "" or what Python
@@ -40,7 +42,7 @@ def export_onnx(model: Exported, path: str | os.PathLike) -> None:
 
     Parameters
     ----------
-    model : AdditiveSVC, AdditiveSVR, KernelSVC or Pipeline
+    model : AdditiveSVC, AdditiveSVR, KernelSVC, Pipeline or a CalibratedSVC of these
         A pipeline may begin with a `TableEncoder`, continue with MinMaxScaler, MaxAbsScaler or
         StandardScaler, and ends in a machine.  A routed early model computes the kernel
         values of all clusters, and uses those of one.
@@ -70,23 +72,35 @@ def export_onnx(model: Exported, path: str | os.PathLike) -> None:
     """
     check_is_fitted(model)
     graph = Graph()
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    own = uncalibrated(model)
+    steps = [step for _, step in own.steps] if isinstance(own, Pipeline) else [own]
     machine, inputs = steps[-1], _inputs(graph, steps)
-    outputs = _predicted if isinstance(machine, AdditiveSVR) else _classified
-    declared = outputs(graph, inputs, machine)
+    if isinstance(machine, AdditiveSVR):
+        declared = _predicted(graph, inputs, machine)
+    else:
+        declared = _classified(graph, inputs, machine, model)
     content = graph.serialised(inputs.declared, declared, _metadata(model, inputs))
     with replacing(path) as file:
         file.write(content)
 
 
-def _classified(graph: Graph, inputs: Inputs, machine) -> dict[str, tuple]:
-    """Compute labels and scores; return their types and shapes."""
-    scores = _class_scores(graph, inputs, machine)
-    labels = plain_labels(machine.classes_)
+def _classified(graph: Graph, inputs: Inputs, classifier, model) -> dict[str, tuple]:
+    """Compute labels, scores and a calibrated model's probabilities; return types and shapes."""
+    outputs = _outputs(graph, inputs, classifier)
+    scores = _class_scores(graph, outputs, classifier.coding_)
+    labels = plain_labels(classifier.classes_)
     graph("Gather", labels, _best(graph, scores, len(labels)), output="label")
     graph("Identity", graph.cast(scores, np.float32), output="scores")
-    shape = ["N"] if len(labels) == 2 else ["N", len(labels)]
-    return {"label": (labels.dtype, ["N"]), "scores": (np.float32, shape)}
+    wide = ["N", len(labels)]
+    declared = {"label": (labels.dtype, wide[:1]), "scores": (np.float32, wide)}
+    if len(labels) == 2:
+        declared["scores"] = (np.float32, wide[:1])
+    if isinstance(model, CalibratedSVC):
+        values = outputs if classifier.coding_.votes else scores
+        found = probabilities(graph, values, model, votes=classifier.coding_.votes)
+        graph("Identity", graph.cast(found, np.float32), output="probabilities")
+        declared["probabilities"] = (np.float32, wide)
+    return declared
 
 
 def _predicted(graph: Graph, inputs: Inputs, machine: AdditiveSVR) -> dict[str, tuple]:
@@ -109,13 +123,13 @@ def _inputs(graph: Graph, steps: list) -> Inputs:
             "be exported. Fit the last step alone: it scales its numbers itself."
         )
     if before and isinstance(before[0], TableEncoder):
-        found = encoded_input(graph, before.pop(0))
+        inputs = encoded_input(graph, before.pop(0))
     else:
-        found = model_input(graph, classifier, columns)
-    x = found.numbers
+        inputs = model_input(graph, classifier, columns)
+    x = inputs.numbers
     for scaler in before:
         x = _scaled(graph, x, scaler)
-    return found._replace(numbers=x)
+    return inputs._replace(numbers=x)
 
 
 def _metadata(model, inputs: Inputs) -> dict[str, str]:
@@ -150,21 +164,23 @@ def _scaled(graph: Graph, x: str, scaler) -> str:
     return x if limits is None else graph("Clip", x, *map(np.float32, limits))
 
 
-def _class_scores(graph: Graph, x: Inputs, model) -> str:
-    """Compute the values of ``decision_function`` in double precision."""
+def _outputs(graph: Graph, x: Inputs, model) -> str:
+    """Compute the decision values of all outputs in double precision."""
     if not isinstance(model, AdditiveSVC | KernelSVC):
         raise ValueError(
             f"{type(model).__name__} cannot be exported: give an AdditiveSVC, an AdditiveSVR, a "
             "KernelSVC, or a Pipeline that ends in one."
         )
-    coding = model.coding_
     if isinstance(model, AdditiveSVC):
-        scores = additive_scores(graph, x, model.model_, model.columns_)
-    else:
-        scores = kernel_scores(graph, x.numbers, model.model_)
-        if coding.votes:
-            return votes(graph, scores, coding)
-    return scores if coding.n_classes > 2 else graph("MatMul", scores, coding.readout[:, 0])
+        return additive_scores(graph, x, model.model_, model.columns_)
+    return kernel_scores(graph, x.numbers, model.model_)
+
+
+def _class_scores(graph: Graph, outputs: str, coding: Coding) -> str:
+    """Compute the values of ``decision_function``."""
+    if coding.votes:
+        return votes(graph, outputs, coding)
+    return outputs if coding.n_classes > 2 else graph("MatMul", outputs, coding.readout[:, 0])
 
 
 def _best(graph: Graph, scores: str, n_classes: int) -> str:

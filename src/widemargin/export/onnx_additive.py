@@ -12,26 +12,25 @@ from widemargin.additive.lookup import PolynomialLookup
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.problem import LANES
 from widemargin.additive.tables import LOG_OFFSET
-from widemargin.export.onnx_graph import Graph
-from widemargin.export.onnx_inputs import Inputs
+from widemargin.export.onnx_graph import Graph, Inputs
 
 
 def additive_scores(graph: Graph, x: Inputs, model: AdditiveModel, columns: Columns) -> str:
     """Compute decision values of the rows x, of shape (N, n_outputs)."""
     terms: list = [model.intercept]
     if columns.n_numbers:
-        own = _of_numbers(model, columns.n_numbers)
-        terms.append(graph.cast(_sums_of_numbers(graph, x.numbers, own), np.float64))
+        numbers = _of_numbers(model, columns.n_numbers)
+        terms.append(graph.cast(_sums_of_numbers(graph, x.numbers, numbers), np.float64))
     gaps = [j for j in sorted(columns.missing) if j not in columns.categories]
     if gaps:
-        place = np.searchsorted(columns.numbers, gaps)
-        missing = graph("IsNaN", graph("Gather", x.numbers, place, axis=1))
+        position = np.searchsorted(columns.numbers, gaps)
+        missing = graph("IsNaN", graph("Gather", x.numbers, position, axis=1))
         values = _of_indicators(model, [columns.features(j).missing for j in gaps])
         terms.append(graph("MatMul", graph.cast(missing, np.float64), values))
-    for j, places in x.places.items():
+    for j, codes in x.codes.items():
         features = columns.features(j)
         values = _of_indicators(model, [*features.categories, features.missing, None])
-        terms.append(graph("Gather", values, places))
+        terms.append(graph("Gather", values, codes))
     return graph("Sum", *terms)
 
 
@@ -47,8 +46,8 @@ def _of_indicators(model: AdditiveModel, features: Sequence[int | None]) -> np.n
     """Return contributions of indicators, (len(features), n_outputs); 0 for unknown ones."""
     known = np.array([feature is not None for feature in features])
     out = np.zeros((len(features), model.n_outputs))
-    own = np.array([feature for feature in features if feature is not None], dtype=np.int64)
-    out[known] = model.at_cells(own, np.full(len(own), model.encoder.n_codes - 1))
+    present = np.array([feature for feature in features if feature is not None], dtype=np.int64)
+    out[known] = model.at_cells(present, np.full(len(present), model.encoder.n_codes - 1))
     return out
 
 

@@ -27,15 +27,14 @@ def kernel_scores(graph: Graph, x: str, model: KernelModel | LinearModel) -> str
     if single and not predicts_in_single(kernel, vectors, model.coef, ROUNDING):
         kernel, vectors = kernel.in_double(), vectors.in_double()
     centre = kernel.centre if isinstance(kernel, DotKernel | FunctionKernel) else None
-    if (
-        centre is not None and centre.any()
-    ):  # onnxruntime fails on a subtraction of zeros that it removed
+    # ONNX Runtime removes a subtraction of zeros, and then fails on it.
+    if centre is not None and centre.any():
         x = graph("Sub", graph.cast(x, np.float64), centre)
     rows = graph.cast(x, kernel.dtype)
     values = _kernel_values(graph, rows, kernel, vectors)
     if model.router is not None and model.combination == "routed":
-        own = graph("Equal", _cluster(graph, rows, model.router), model.cluster)
-        values = graph("Where", own, values, kernel.dtype(0))
+        same_cluster = graph("Equal", _cluster(graph, rows, model.router), model.cluster)
+        values = graph("Where", same_cluster, values, kernel.dtype(0))
     return graph("Add", _sums(graph, values, model.coef.dense()), model.intercept)
 
 

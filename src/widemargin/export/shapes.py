@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from widemargin.additive import AdditiveSVC, AdditiveSVR
-from widemargin.export.labels import plain_labels
 from widemargin.files import text_output
+from widemargin.multiclass import plain_labels
 from widemargin.terms import Explanation, explain
 
 
@@ -22,9 +22,9 @@ def shape_functions(model: AdditiveSVC | AdditiveSVR | Pipeline, names=None) -> 
     Parameters
     ----------
     model : AdditiveSVC, AdditiveSVR or Pipeline
-        Of a pipeline, values are those of the data before its scalers.
+        The values of a pipeline are in the units before its scalers.
     names : sequence of str, default=None
-        Of the features, where the model does not know better.
+        Names of the features, if the model has none.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def export_shapes(
     path : path
         Written whole or not at all; see `shape_functions` for what is in it.
     names : sequence of str, default=None
-        Of the features, where the model does not know better.
+        Names of the features, if the model has none.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from widemargin.multiclass import Coding, Targets, every_pair
 # Parameters of others that our machines do not have, and what to write instead.
 INSTEAD = {
     "loss": "Its loss is the epsilon-insensitive one; AdditiveSVR has the squared one too.",
-    "probability": "For probabilities fit CalibratedClassifierCV(KernelSVC(...), ensemble=False).",
+    "probability": "For probabilities fit widemargin.CalibratedSVC(KernelSVC(...)).",
     "shrinking": "Leave it out: a fit always shrinks, and its result does not depend on that.",
 }
 
@@ -79,7 +79,7 @@ class SvcAttributes:
 
     model_: Any  # KernelModel or LinearModel
     classes_: np.ndarray
-    coding_: Coding
+    coding_: Any  # Coding or Numbers
     multi_class: str
     converged_: bool
     kernel: Any

@@ -37,8 +37,7 @@ from widemargin.kernel.problem import Solution
 from widemargin.kernel.problems import Variables
 from widemargin.kernel.solver import SolverSettings
 from widemargin.kernel.tasks import ClusterTasks, PathRows, ProblemTasks, Task
-from widemargin.progress import Listener, NoProgress
-from widemargin.resources import one_blas_thread
+from widemargin.progress import Progress
 
 AUTO_ROWS = 2000  # levels="auto": rows of a cluster at the lowest level, about
 AUTO_STRIDE = 2  # levels="auto": every other level is solved; the ones between do not pay
@@ -74,7 +73,7 @@ class Services:
     backend: Backend = field(default_factory=Host)
     executor: Threads | Executor = field(default_factory=Threads)
     checkpoint: Checkpoint | NoCheckpoint = field(default_factory=NoCheckpoint)
-    progress: Listener = field(default_factory=NoProgress)
+    progress: Progress = field(default_factory=Progress)
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class FitState:
         """The share of the largest gap that double precision may hide."""
         return max((s.rounding for s in self.solutions), default=0.0)
 
-    def should_stop(self, task: Listener, gap: float | None) -> bool:
+    def should_stop(self, task: Progress, gap: float | None) -> bool:
         """Tell the callbacks of an epoch; whether any of them has asked to stop."""
         self.stopped |= task.epoch(gap=gap)
         return self.stopped
@@ -242,7 +241,7 @@ class _TaskWatch:
     """Tells the callbacks of one cluster or problem."""
 
     state: FitState
-    task: Listener
+    task: Progress
     look: Callable[[Callable[[], np.ndarray]], None] | None = None
 
     def epoch(self, state: Any = None, gap: float | None = None) -> bool:
@@ -277,9 +276,8 @@ def _solve(
         elif tasks.level == 0 and np.any(solutions[0].alpha):
             checkpoint.save_begun(task.name, solutions[0].alpha)
 
-    with one_blas_thread():  # set once for all tasks
-        run = partial(run_tasks, watch=watch, on_result=keep)
-        solved = tasks.solve(services.backend, services.executor, run)
+    run = partial(run_tasks, watch=watch, on_result=keep)
+    solved = tasks.solve(services.backend, services.executor, run)
     report.end()
     found |= dict(zip(tasks.order, solved, strict=True))
     for number, solutions in found.items():

@@ -154,7 +154,7 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelParameters, LinearFit):
     model_ : KernelModel
         The arrays that prediction uses.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where X was a data frame, or the command line's table.
     label_name_ : str
         Where y was a named series, or a column of such a table.
@@ -240,7 +240,8 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelParameters, LinearFit):
     def _problems(self, targets: Targets) -> list[Variables]:
         grouped = not self.record_levels  # which measures the first pair of classes
         upper = self.C * targets.weight
-        return binary_problems(targets.label, targets.coding, upper, grouped=grouped)
+        how = {"grouped": grouped, "has_offset": self._has_intercept()}
+        return binary_problems(targets.label, targets.coding, upper, **how)
 
     def _solve(self, training, start):
         dual = super()._solve(training, start)
@@ -299,12 +300,24 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelParameters, LinearFit):
         check_is_fitted(self, "model_")
         coding = self.coding_
 
-        def scores(model, rows, host: Host) -> np.ndarray:
-            if coding.votes and self.decision_function_shape == "ovo":
-                return self._signed(model.in_double().decision(rows, host))
-            return model.scores(rows, coding, host)
+        if coding.votes and self.decision_function_shape == "ovo":
+            return self.pair_values(X)
+        return self._of_rows(X, lambda model, rows, host: model.scores(rows, coding, host))
 
-        return self._of_rows(X, scores)
+    def pair_values(self, X):
+        """Values of all pairs of classes, positive for the earlier.
+
+        Of shape (n_samples, n_classes * (n_classes - 1) // 2): of the machines of pairs, or
+        differences of scores.
+        """
+        check_is_fitted(self, "model_")
+        if not self.coding_.votes:
+            return super().pair_values(X)
+
+        def values(model, rows, host: Host) -> np.ndarray:
+            return self._signed(model.in_double().decision(rows, host))
+
+        return self._of_rows(X, values)
 
     def predict(self, X):
         """Class labels of X.

@@ -182,7 +182,7 @@ class FewRows:
         if stopped:  # what is left as it is
             problems.solve(done, max_steps=0, seconds=np.inf, **how)
         dual, gap, steps, offset = found.T.copy()
-        each, n_iter = np.stack([dual + gap, dual], axis=1), int(steps.max(initial=0))
+        each, n_iter = np.array([dual + gap, dual]).T, int(steps.max(initial=0))
         primal = float(each[:, 0].sum())
         sums = (primal, float(dual.sum()), n_iter, offset)
         return Solution(alpha, *sums, history, stopped=stopped, each=each)

@@ -76,8 +76,8 @@ def _with_class_weights(targets: Targets, given: np.ndarray) -> Targets:
     """With ``class_weight_``, which multiplies the weights that were given."""
     if targets.value is not None:  # there are no classes
         return targets
-    first = np.unique(targets.label, return_index=True)[1]
-    by_class = targets.weight[first] / given[first]
+    by_class = np.empty(targets.coding.n_classes)
+    by_class[targets.label[::-1]] = (targets.weight / given)[::-1]  # that of its first row stays
     return replace(targets, fitted=targets.fitted | {"class_weight_": by_class})
 
 
@@ -104,7 +104,7 @@ def _check_kernel_input(machine, X) -> None:
             column=column_name(machine, column),
         )
     if traits.ours and not traits.non_negative:
-        check_unscaled(machine, X, _scaling(X))
+        check_unscaled(machine, X, _scaling)
 
 
 def _scaling(X) -> str:

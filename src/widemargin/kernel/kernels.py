@@ -192,7 +192,7 @@ class DotKernel:
         return Finish(self.name, self.gamma, self.coef0, self.degree)
 
     def in_double(self) -> DotKernel:
-        return replace(self, dtype=np.float64)
+        return self if self.dtype is np.float64 else replace(self, dtype=np.float64)
 
     def prepare(self, X) -> DenseRows | CompressedRows:
         if self.compressed and isinstance(X, np.ndarray):

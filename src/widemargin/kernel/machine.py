@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -177,8 +178,6 @@ class KernelMachine(Machine):
         """Those parts of the fit that are not in the checkpoint."""
         started = time.perf_counter()
         problems = self._problems(training.targets)
-        if self._has_intercept():
-            problems = [replace(v, has_offset=True) for v in problems]
         key = self._key(training) if self.warm_start else ""
         start = near(start or (self._remembered().get(key) if self.warm_start else None), self.C)
         start = start if start and start.fits(problems) else None
@@ -303,8 +302,8 @@ class KernelMachine(Machine):
             double = data[support].in_double().in_memory()
             kernel, rows = double.kernel, double.rows
             router = router and router.in_double()
-        if isinstance(kernel, DotKernel):
-            kernel = replace(kernel, far=FAR)  # as a file of the model has it
+        if isinstance(kernel, DotKernel) and kernel.far != FAR:  # as a file of the model has it
+            kernel = replace(kernel, far=FAR)
         for name, value in training.targets.fitted.items():
             setattr(self, name, value)
         self.gamma_ = training.gamma
@@ -352,11 +351,11 @@ class KernelMachine(Machine):
             squares = targets.coding.scale**2
         last = None if solutions else state.levels[-1]
         gap = last.gap if last else max(s.relative_gap for s in solutions)
-        primal = float("nan") if last else float(squares @ [s.primal for s in solutions])
+        primal = math.nan if last else float(squares @ [s.primal for s in solutions])
         dual = last.objective if last else float(squares @ [s.dual for s in solutions])
         if last and targets.value is not None:  # a sum over outputs
-            dual = dual * squares[0] if len(squares) == 1 else float("nan")
-        if not (np.isfinite(gap) and not np.isinf(dual)):
+            dual = dual * squares[0] if len(squares) == 1 else math.nan
+        if not (math.isfinite(gap) and not math.isinf(dual)):
             raise ValueError(
                 f"kernel={self.kernel!r} overflows: the objective is not finite. Scale the "
                 "features or the kernel, or decrease C, gamma or degree."
@@ -365,8 +364,8 @@ class KernelMachine(Machine):
             n_rows=len(targets.weight),
             seconds=seconds,
             n_iter=max(state.n_iter, 1),
-            gap=gap if is_certificate else float("nan"),
-            objective=primal if is_certificate else float("nan"),
+            gap=gap if is_certificate else math.nan,
+            objective=primal if is_certificate else math.nan,
             dual_objective=dual,
             history=[s.history for s in solutions],
         )

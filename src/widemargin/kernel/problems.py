@@ -27,7 +27,7 @@ class Group:
     @property
     def largest(self) -> int:
         """Variables of the largest problem."""
-        return int(np.diff(self.start).max(initial=0))
+        return int((self.start[1:] - self.start[:-1]).max(initial=0))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Of the variables of each problem."""
@@ -126,17 +126,23 @@ class Variables:
 
 
 def binary_problems(
-    label: np.ndarray, coding: Coding, upper: np.ndarray, *, grouped: bool = True
+    label: np.ndarray,
+    coding: Coding,
+    upper: np.ndarray,
+    *,
+    grouped: bool = True,
+    has_offset: bool = False,
 ) -> list[Variables]:
     """A variable for each row whose class takes part in an output.
 
     One problem per output; pairs of small classes are ``grouped``, if they may be.
     """
     if coding.votes:
-        return list(_pairs(_ByClass(label, coding.n_classes), upper, grouped=grouped))
+        classes = _ByClass(label, coding.n_classes, upper, has_offset)
+        return list(_pairs(classes, grouped=grouped))
     rows, linear = np.arange(len(label)), np.full(len(label), -1.0)
     return [
-        Variables(rows, target[label], linear, upper, np.array([output]))
+        Variables(rows, target[label], linear, upper, np.array([output]), None, has_offset)
         for output, target in enumerate(coding.targets.T)
     ]
 
@@ -154,48 +160,52 @@ def number_problems(value: np.ndarray, upper: np.ndarray, epsilon: np.ndarray) -
 
 
 class _ByClass:
-    """Rows in the order of their classes."""
+    """Rows in the order of their classes, with their bounds."""
 
-    def __init__(self, label: np.ndarray, n_classes: int):
-        self.rows = np.argsort(label, kind="stable")
+    def __init__(self, label: np.ndarray, n_classes: int, upper: np.ndarray, has_offset: bool):
+        self.rows = label.argsort(kind="stable")
         self.size = np.bincount(label, minlength=n_classes)
-        self.begin = np.cumsum(self.size) - self.size
+        self.begin = self.size.cumsum() - self.size
+        self.upper, self.has_offset = upper, has_offset
 
-    def pairs(self, first: np.ndarray, second: np.ndarray, upper: np.ndarray) -> Variables:
+    def pairs(
+        self, first: np.ndarray, second: np.ndarray, group_rows: int | None = None
+    ) -> Variables:
         """Of some pairs of classes: the rows of the first, then those of the second."""
-        ends = np.stack([first, second], axis=1).ravel()
+        ends = np.array([first, second]).T.ravel()
         size, begin = self.size[ends], self.begin[ends]
-        after = np.cumsum(size)
-        row = self.rows[np.repeat(begin - after + size, size) + np.arange(after[-1])]
-        sign = np.repeat(np.tile([-1.0, 1.0], len(first)), size)
+        after = size.cumsum()
+        row = self.rows[(begin - after + size).repeat(size) + np.arange(after[-1])]
+        sign, linear = np.where(np.arange(len(ends)) % 2, 1.0, -1.0), np.full(len(row), -1.0)
         output = pair_numbers(first, second, len(self.size))
-        return Variables(row, sign, np.full(len(row), -1.0), upper[row], output)
+        group = None
+        if group_rows is not None:
+            group = Group(np.concatenate([[0], after[1::2]]), group_rows)
+        own = (row, sign.repeat(size), linear, self.upper[row], output)
+        return Variables(*own, group, self.has_offset)
 
-    def group(self, some: np.ndarray, others: np.ndarray, upper: np.ndarray) -> Variables:
+    def group(self, some: np.ndarray, others: np.ndarray) -> Variables:
         """Of classes that meet those of another set, or (where it is the same) each other."""
+        n_rows = int(self.size[some].sum())
         if some is others:
-            first, second = (some[number] for number in every_pair(len(some)))
-            n_rows = self.size[some].sum()
-        else:
-            first, second = np.repeat(some, len(others)), np.tile(others, len(some))
-            n_rows = self.size[some].sum() + self.size[others].sum()
-        start = np.zeros(len(first) + 1, dtype=np.int64)
-        np.cumsum(self.size[first] + self.size[second], out=start[1:])
-        return replace(self.pairs(first, second, upper), group=Group(start, int(n_rows)))
+            first, second = every_pair(len(some))
+            return self.pairs(some[first], some[second], n_rows)
+        first, second = some.repeat(len(others)), np.tile(others, len(some))
+        return self.pairs(first, second, n_rows + int(self.size[others].sum()))
 
 
-def _pairs(classes: _ByClass, upper: np.ndarray, *, grouped: bool) -> Iterator[Variables]:
+def _pairs(classes: _ByClass, *, grouped: bool) -> Iterator[Variables]:
     """Groups of pairs of small classes; then every other pair on its own."""
     small = classes.size <= (SMALL_CLASS if grouped else 0)
     for some, others in combinations_with_replacement(_sets(classes.size, small), 2):
         if some is not others or len(some) > 1:
-            yield classes.group(some, others, upper)
+            yield classes.group(some, others)
     if small.all():
         return
     first, second = every_pair(len(classes.size))
     alone = (~(small[first] & small[second])).nonzero()[0]
     for k in alone:
-        yield classes.pairs(first[k : k + 1], second[k : k + 1], upper)
+        yield classes.pairs(first[k : k + 1], second[k : k + 1])
 
 
 def _sets(size: np.ndarray, small: np.ndarray) -> list[np.ndarray]:

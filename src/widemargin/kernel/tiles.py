@@ -104,7 +104,7 @@ class Memory:
 
 def _aligned(buffer: np.ndarray) -> np.ndarray:
     """All but a line of the buffer, from where a line begins: then vectors never touch two."""
-    begin = -buffer.ctypes.data % LINE // buffer.itemsize
+    begin = -buffer.__array_interface__["data"][0] % LINE // buffer.itemsize
     return buffer[begin:][: len(buffer) - LINE // buffer.itemsize]
 
 

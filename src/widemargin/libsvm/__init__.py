@@ -35,10 +35,10 @@ def load_foreign(path: str | os.PathLike, budget: Budget) -> LibsvmSVC | Libline
         text = Path(path).read_bytes()
         if not text.startswith(_SVM):
             return LiblinearClassifier()._keep(parse_linear(text, str(name), budget))
-        found = parse_svm(text, str(name), budget)
-        d = found.vectors.shape[1]
+        model = parse_svm(text, str(name), budget)
+        d = model.vectors.shape[1]
         budget.check(8 * d, f"a row of its {d} features takes")
         try:
-            return LibsvmSVC()._keep(found)
+            return LibsvmSVC()._keep(model)
         except ValueError as error:
             raise ValueError(f"{str(name)!r}: {error}") from None

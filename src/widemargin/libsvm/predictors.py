@@ -17,7 +17,6 @@ from widemargin.kernel.coefficients import Coefficients
 from widemargin.kernel.kernels import DENSE_FROM, DotKernel
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.moments import mean_row, share_of_nonzeros
-from widemargin.libsvm.coupling import coupled, sigmoid
 from widemargin.libsvm.text import LinearText, SvmText
 from widemargin.multiclass import Coding
 
@@ -69,11 +68,13 @@ class ForeignClassifier(ClassifierMixin, BaseEstimator):
         """Split the rows into the model's features and the others."""
         X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_features=0)
         d = self.n_features_in_
-        own, others = X[:, :d], X[:, d:]
-        if own.shape[1] < d:  # sparse, because d may be huge
-            own = sp.csr_array(own)
-            own = sp.csr_array((own.data, own.indices, own.indptr), shape=(own.shape[0], d))
-        return own, others
+        known, others = X[:, :d], X[:, d:]
+        if known.shape[1] < d:  # sparse, because d may be huge
+            known = sp.csr_array(known)
+            known = sp.csr_array(
+                (known.data, known.indices, known.indptr), shape=(known.shape[0], d)
+            )
+        return known, others
 
 
 class LibsvmSVC(ForeignClassifier):
@@ -108,8 +109,8 @@ class LibsvmSVC(ForeignClassifier):
 
     def pair_values(self, X) -> np.ndarray:
         """Return LIBSVM's decision values of pairs of ``labels_``, positive for the first."""
-        own, others = self._rows(X)
-        values = self.model_.decision(own, Host(effective_n_jobs(self.n_jobs)))
+        known, others = self._rows(X)
+        values = self.model_.decision(known, Host(effective_n_jobs(self.n_jobs)))
         if self.kernel_ == "rbf" and others.shape[1]:  # unknown features only add to distances
             squares = others.multiply(others) if sp.issparse(others) else np.square(others)
             far = np.asarray(squares.sum(axis=1)).ravel()
@@ -157,8 +158,8 @@ class LiblinearClassifier(ForeignClassifier):
 
     def values(self, X) -> np.ndarray:
         """Return LIBLINEAR's decision values, in the order of ``labels_``; one column for two."""
-        own, _ = self._rows(X)  # other features have no weight
-        return np.asarray(own @ self.weights_) + self.intercept_
+        known, _ = self._rows(X)  # other features have no weight
+        return np.asarray(known @ self.weights_) + self.intercept_
 
     def _of_labels(self, X) -> np.ndarray:
         """Return a column per label."""
@@ -184,8 +185,8 @@ class LiblinearClassifier(ForeignClassifier):
     def predict_proba(self, X) -> np.ndarray:
         """Return the probabilities of ``classes_`` that LIBLINEAR's predict -b 1 writes."""
         one = np.ones(1)
-        found = sigmoid(self._of_labels(X), -one, 0 * one)
-        return self._in_order(found / found.sum(axis=1, keepdims=True))
+        odds = sigmoid(self._of_labels(X), -one, 0 * one)
+        return self._in_order(odds / odds.sum(axis=1, keepdims=True))
 
 
 def _kernel(text: SvmText) -> DotKernel:
@@ -201,3 +202,74 @@ def _kernel(text: SvmText) -> DotKernel:
         compressed=compressed,
         centre=mean_row(text.vectors) if centred else None,
     )
+
+
+# ------------------------------------------------------------------ probabilities of pairs
+
+
+_LEAST = 1e-7  # least probability of a pair
+_MOST_SWEEPS = 100
+_CLOSE = 0.005  # stopping tolerance times the number of classes
+_AT_ONCE = 1 << 20  # numbers in a block's matrices
+
+
+def sigmoid(values: np.ndarray, slope: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """Return Platt's 1 / (1 + exp(slope * value + offset)) without overflow."""
+    z = slope * values + offset
+    small = np.exp(-np.abs(z))
+    return np.where(z >= 0, small, 1.0) / (1 + small)
+
+
+def coupled(pairs: np.ndarray, n_classes: int) -> np.ndarray:
+    """Couple probabilities of pairs' first classes: (n_rows, n_classes).
+
+    The second method of Wu, Lin and Weng (2004).  LIBSVM stops it early, so equal numbers need the
+    same iteration.
+
+    Examples
+    --------
+    >>> coupled(np.array([[0.75]]), 2)
+    array([[0.75, 0.25]])
+    >>> coupled(np.array([[0.5, 0.5, 0.5]]), 3).round(3)
+    array([[0.333, 0.333, 0.333]])
+    """
+    p = np.empty((len(pairs), n_classes))
+    rows = max(1, _AT_ONCE // n_classes**2)
+    for begin in range(0, len(pairs), rows):
+        block = np.clip(pairs[begin : begin + rows], _LEAST, 1 - _LEAST)
+        p[begin : begin + rows] = _coupled_block(block, n_classes)
+    return p
+
+
+def _coupled_block(pairs: np.ndarray, n_classes: int) -> np.ndarray:
+    """Couple a block of rows, with a matrix of classes by classes for each."""
+    if n_classes == 2:
+        return np.hstack([pairs, 1 - pairs])
+    r = np.zeros((len(pairs), n_classes, n_classes))
+    for k, (i, j) in enumerate(combinations(range(n_classes), 2)):
+        r[:, i, j], r[:, j, i] = pairs[:, k], 1 - pairs[:, k]
+    Q = -r * r.transpose(0, 2, 1)
+    Q[:, range(n_classes), range(n_classes)] = np.square(r).sum(axis=1)
+    p = np.full((len(pairs), n_classes), 1 / n_classes)
+    going = np.arange(len(pairs))
+    for _ in range(max(_MOST_SWEEPS, n_classes)):
+        Qp = np.einsum("nij,nj->ni", Q[going], p[going])
+        pQp = np.einsum("ni,ni->n", p[going], Qp)
+        far = np.abs(Qp - pQp[:, None]).max(axis=1) >= _CLOSE / n_classes
+        going, Qp, pQp = going[far], Qp[far], pQp[far]
+        if len(going) == 0:
+            break
+        p[going] = _sweep(Q[going], p[going], Qp, pQp)
+    return p
+
+
+def _sweep(Q: np.ndarray, p: np.ndarray, Qp: np.ndarray, pQp: np.ndarray) -> np.ndarray:
+    """Update every class once and normalise after each."""
+    for t in range(p.shape[1]):
+        diagonal = Q[:, t, t]
+        step = (pQp - Qp[:, t]) / diagonal
+        p[:, t] += step
+        pQp = (pQp + step * (step * diagonal + 2 * Qp[:, t])) / np.square(1 + step)
+        Qp = (Qp + step[:, None] * Q[:, t]) / (1 + step)[:, None]
+        p /= (1 + step)[:, None]
+    return p

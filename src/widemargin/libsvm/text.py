@@ -20,17 +20,9 @@ _LARGEST = 2**31 - 1
 
 
 class Head:
-    """The lines before the model's numbers.
+    """The lines before the model's numbers, each of the ``known`` names at most once.
 
-    Parameters
-    ----------
-    text : bytes
-    last : str
-        The line that ends the head; it must occur.
-    known : sequence of str
-        Names that may occur, each once.
-    path : str
-        For messages.
+    They end with the line ``last``, which must occur.
     """
 
     def __init__(self, text: bytes, last: str, known: Sequence[str], path: str):
@@ -40,18 +32,18 @@ class Head:
         while True:
             end = text.find(b"\n", begin)
             name, *values = text[begin : end if end >= 0 else len(text)].split() or [b""]
-            said = name.decode(errors="replace")
+            word = name.decode(errors="replace")
             if end < 0:
                 raise ValueError(f"{path!r}: the model ends before the line {last!r}.")
             begin = end + 1
-            if said == last and not values:
+            if word == last and not values:
                 break
-            if said not in known or said in self._values:
+            if word not in known or word in self._values:
                 raise ValueError(
-                    f"{path!r}: a line begins with {said[:_SHOWN]!r}, which is not one of "
+                    f"{path!r}: a line begins with {word[:_SHOWN]!r}, which is not one of "
                     f"{', '.join(known)}, or comes twice."
                 )
-            self._values[said] = values
+            self._values[word] = values
         self.length = begin
 
     def has(self, name: str) -> bool:
@@ -69,20 +61,20 @@ class Head:
 
     def numbers(self, name: str, n: int) -> np.ndarray:
         """Return n finite numbers."""
-        found = finite(self._values.get(name, []))
-        if found is None or len(found) != n:
+        numbers = finite(self._values.get(name, []))
+        if numbers is None or len(numbers) != n:
             raise self.fault(name, f"{n} finite number{'s' * (n != 1)}")
-        return found
+        return numbers
 
     def number(self, name: str) -> float:
         return float(self.numbers(name, 1)[0])
 
     def integers(self, name: str, n: int, low: int = -_LARGEST - 1) -> np.ndarray:
         """Return n integers of 32 bits."""
-        found = self.numbers(name, n)
-        if np.any(found != np.round(found)) or np.any((found < low) | (found > _LARGEST)):
+        numbers = self.numbers(name, n)
+        if np.any(numbers != np.round(numbers)) or np.any((numbers < low) | (numbers > _LARGEST)):
             raise self.fault(name, f"whole numbers from {low} to {_LARGEST}")
-        return found.astype(np.int64)
+        return numbers.astype(np.int64)
 
     def integer(self, name: str, low: int) -> int:
         return int(self.integers(name, 1, low)[0])
@@ -103,10 +95,10 @@ def finite(words: Sequence[bytes]) -> np.ndarray | None:
     if any(b"_" in word for word in words):  # Python allows 1_0
         return None
     try:
-        found = np.array([float(word) for word in words])
+        numbers = np.array([float(word) for word in words])
     except ValueError:
         return None
-    return found if np.all(np.isfinite(found)) else None
+    return numbers if np.all(np.isfinite(numbers)) else None
 
 
 _KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
@@ -168,10 +160,10 @@ class SvmText:
 
 def _vector_lines(coef: np.ndarray, vectors: sp.csr_array) -> Iterator[list[str]]:
     digits = _DIGITS[vectors.dtype.name]
-    for own, (begin, end) in zip(coef, pairwise(vectors.indptr), strict=True):
+    for row, (begin, end) in zip(coef, pairwise(vectors.indptr), strict=True):
         values = _numbers(vectors.data[begin:end], digits)
         entries = zip(vectors.indices[begin:end], values, strict=True)
-        yield _numbers(own) + [f"{j + 1}:{value}" for j, value in entries]
+        yield _numbers(row) + [f"{j + 1}:{value}" for j, value in entries]
 
 
 def _numbers(values, digits: int = 17) -> list[str]:
@@ -228,12 +220,12 @@ def _support(
     coef, rows = np.empty((n, n_coef)), []
     for k, line in enumerate(lines):
         words = line.split(None, n_coef)
-        own = finite(words[:n_coef])
-        if own is None or len(own) != n_coef:
+        numbers = finite(words[:n_coef])
+        if numbers is None or len(numbers) != n_coef:
             raise ValueError(
                 f"{path!r}: support vector {k + 1} must begin with {n_coef} finite coefficients."
             )
-        coef[k] = own
+        coef[k] = numbers
         rows.append(b"0 " + words[n_coef] if len(words) > n_coef else b"0")
     name = f"{path!r}, support vectors"
     read = read_svmlight(io.BytesIO(b"\n".join(rows)), name=name, max_bytes=budget)
@@ -294,13 +286,13 @@ def parse_linear(text: bytes, path: str, budget: Budget) -> LinearText:
     labels, n_features = head.labels(), head.integer("nr_feature", 1)
     bias = head.number("bias")
     n_values = 1 if len(labels) == 2 and solver != _TOGETHER else len(labels)
-    found = finite(text[head.length :].split())
+    numbers = finite(text[head.length :].split())
     n_rows = n_features + (bias >= 0)
-    if found is None or len(found) != n_rows * n_values:
+    if numbers is None or len(numbers) != n_rows * n_values:
         raise ValueError(
             f"{path!r}: after w there must be {n_rows} x {n_values} finite numbers. It may be "
             "truncated."
         )
-    weights = found.reshape(n_rows, n_values)
+    weights = numbers.reshape(n_rows, n_values)
     intercept = bias * weights[-1] if bias >= 0 else np.zeros(n_values)
     return LinearText(solver, labels, weights[:n_features], intercept)

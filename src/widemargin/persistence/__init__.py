@@ -22,7 +22,6 @@ from widemargin.libsvm import is_foreign, load_foreign
 from widemargin.machine import Machine
 from widemargin.multiclass import Coding, Numbers
 from widemargin.persistence.additive import pack_additive, unpack_additive
-from widemargin.persistence.calibration import pack_curves, unpack_curves
 from widemargin.persistence.container import (
     Arrays,
     Fields,
@@ -49,10 +48,12 @@ from widemargin.persistence.parts import (
     PART_NAMES,
     PARTS,
     check_finite,
+    pack_calibration,
     pack_features,
     pack_part,
     pack_steps,
     put_in_line,
+    unpack_calibration,
     unpack_part,
     unpack_width,
 )
@@ -84,9 +85,8 @@ def save(model, path, *, notes: dict | None = None) -> None:
     Parameters
     ----------
     model : AdditiveSVC, AdditiveSVR, KernelSVC, KernelSVR, or a Pipeline that ends in one of them
-        Or scikit-learn's ``CalibratedClassifierCV(model, ensemble=False)`` around it.  The steps
-        before are `TableEncoder`, and scikit-learn's MinMaxScaler, MaxAbsScaler and StandardScaler;
-        they can be saved without a machine too.
+        Or a `CalibratedSVC` of it.  The steps before are `TableEncoder`, and scikit-learn's
+        MinMaxScaler, MaxAbsScaler and StandardScaler; they can be saved without a machine too.
     path : path
         Written to a temporary file and renamed, so an older model there survives any accident.
         A model that `load` would refuse is not written.
@@ -108,8 +108,8 @@ def save(model, path, *, notes: dict | None = None) -> None:
     """
     header, arrays = _pack_calibrated(model)
     header |= {"package": widemargin.__version__, "notes": notes or {}}
-    own = uncalibrated(model)
-    machine = own[-1] if isinstance(own, Pipeline) else own
+    plain = uncalibrated(model)
+    machine = plain[-1] if isinstance(plain, Pipeline) else plain
     kernel = machine.kernel if isinstance(machine, KernelMachine) else None
     kernel = kernel if callable(kernel) else None
     write_container(path, header, arrays, partial(_restored, kernel=kernel))
@@ -133,7 +133,7 @@ def load(path, *, kernel: Callable | None = None, max_bytes: int | None = None):
 
     Returns
     -------
-    AdditiveSVC, AdditiveSVR, KernelSVC, KernelSVR, Pipeline, CalibratedClassifierCV or scaler
+    AdditiveSVC, AdditiveSVR, KernelSVC, KernelSVR, Pipeline, CalibratedSVC or scaler
         Ready to predict; for LIBSVM's and LIBLINEAR's text models a `LibsvmSVC` or
         `LiblinearClassifier`, which predict as those programs do.
 
@@ -154,7 +154,8 @@ def _restored(fields: Fields, arrays: Arrays, kernel: Callable | None):
     with arrays.budget:
         model = _unpack(fields, arrays, kernel)
         if fields.has("calibration"):
-            model = unpack_curves(model, fields.inner("calibration"), arrays.inner("calibration/"))
+            own = (fields.inner("calibration"), arrays.inner("calibration/"))
+            model = unpack_calibration(model, *own)
     arrays.finish()
     return model
 
@@ -164,10 +165,9 @@ def _pack_calibrated(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     header, arrays = _pack(uncalibrated(model))
     if model is uncalibrated(model):
         return header, arrays
-    own, curves = pack_curves(model)
-    check_finite("calibration", curves)
-    curves = {f"calibration/{name}": array for name, array in curves.items()}
-    return header | {"calibration": own}, arrays | curves
+    fields, sigmoids = pack_calibration(model)
+    check_finite("calibration", sigmoids)
+    return header | {"calibration": fields}, arrays | sigmoids
 
 
 def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
@@ -187,9 +187,9 @@ def _pack(model: Any) -> tuple[dict, dict[str, np.ndarray]]:
 
 def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
     check_is_fitted(model, "model_")
-    own, arrays = _KINDS[kind].pack(model)
+    fields, arrays = _KINDS[kind].pack(model)
     if isinstance(model, MarginRegressor):
-        own["several"] = model.coding_.several
+        fields["several"] = model.coding_.several
         arrays |= {"target_centre": model.coding_.centre, "target_scale": model.coding_.scale}
     training, measured = pack_record(model.fit_record_, _KINDS[kind].measure)
     check_finite("model", arrays)
@@ -200,7 +200,7 @@ def _pack_machine(kind: str, model: Any) -> tuple[dict, dict[str, np.ndarray]]:
         **pack_features(model),
         **({"label_name": model.label_name_} if hasattr(model, "label_name_") else {}),
         "training": training,
-        "own": own | measured,
+        "own": fields | measured,
     }
     return header, arrays
 
@@ -218,8 +218,10 @@ def _pack_pipeline(pipeline: Pipeline) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def _way_out(part: Any) -> str:
-    """Return advice on what to use instead of scikit-learn's transformers of columns."""
+    """Return advice on what to use instead of a class of scikit-learn's."""
     others = ("ColumnTransformer", "OneHotEncoder", "OrdinalEncoder", "SimpleImputer")
+    if type(part).__name__ == "CalibratedClassifierCV":
+        return "; fit a CalibratedSVC instead"
     instead = "; fit a TableEncoder instead, which takes categories and missing values"
     return instead if type(part).__name__ in others else ""
 
@@ -246,11 +248,11 @@ def _unpack_machine(kind: str, fields: Fields, arrays: Arrays, kernel: Callable 
         model.coding_ = Coding(model.multi_class, len(model.classes_))
     if fields.has("label_name"):
         model.label_name_ = fields.text("label_name")
-    own = fields.inner("own")
+    inner = fields.inner("own")
     if issubclass(cls, MarginRegressor):
-        model.coding_ = _unpack_numbers(own, arrays)
-    model.fit_record_ = unpack_record(fields.inner("training"), own, measure)
-    unpack(model, own, arrays)
+        model.coding_ = _unpack_numbers(inner, arrays)
+    model.fit_record_ = unpack_record(fields.inner("training"), inner, measure)
+    unpack(model, inner, arrays)
     return model
 
 
@@ -270,8 +272,8 @@ def _unpack_pipeline(fields: Fields, arrays: Arrays, kernel: Callable | None) ->
     inners = fields.inners("steps")
     steps: list[tuple[str, Any]] = []
     for k, inner in enumerate(inners):
-        last, own = k == len(inners) - 1, arrays.inner(f"{k}/")
+        last, step_arrays = k == len(inners) - 1, arrays.inner(f"{k}/")
         inner.text("kind", (*_KINDS, *PART_NAMES) if last else PART_NAMES)
-        step = _unpack(inner, own, kernel)
+        step = _unpack(inner, step_arrays, kernel)
         steps.append((inner.text("name"), step))
     return put_in_line(steps, fields)

@@ -8,9 +8,8 @@ from widemargin import _core
 from widemargin.additive.encoder import Encoder
 from widemargin.additive.estimator import AdditiveSVC
 from widemargin.additive.kernels import KERNELS, resolve_kernel
-from widemargin.additive.lookup import BinnedLookup, Lookup, PolynomialLookup
-from widemargin.additive.model import AdditiveModel
-from widemargin.additive.shares import ROUNDING, BinShares, code_type
+from widemargin.additive.lookup import BinnedLookup, PolynomialLookup
+from widemargin.additive.model import ROUNDING, AdditiveModel, BinShares, code_type
 from widemargin.additive.tables import Tables
 from widemargin.persistence.container import Arrays, Fields
 from widemargin.persistence.header import pack_columns, unpack_columns
@@ -117,7 +116,9 @@ def _unpack_shares(arrays: Arrays, n_features: int, n_codes: int) -> BinShares:
     return shares
 
 
-def _unpack_lookup(fields: Fields, encoder: Encoder, table: np.ndarray, tables: Tables) -> Lookup:
+def _unpack_lookup(
+    fields: Fields, encoder: Encoder, table: np.ndarray, tables: Tables
+) -> BinnedLookup:
     if not fields.flag("direct"):
         return BinnedLookup(encoder, table)
     # Asymmetric tables have polynomials of the values on the left.

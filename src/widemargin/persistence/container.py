@@ -64,11 +64,11 @@ def write_sealed(file: BinaryIO, text: str, arrays: dict[str, np.ndarray]) -> No
     order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     for name in order:
         array = arrays[name]
-        place = [at, at := at + array.nbytes]
+        span = [at, at := at + array.nbytes]
         head[name] = {
             "dtype": _TYPES[array.dtype.str[1:]],
             "shape": array.shape,
-            "data_offsets": place,
+            "data_offsets": span,
         }
     content = json.dumps(head, separators=(",", ":")).encode()
     content += b" " * (-len(content) % 8)
@@ -143,11 +143,11 @@ def _strict_header(text: str, path, budget: Budget) -> dict:
     if len(text) > _LONGEST_HEADER:
         raise ValueError(f"{str(path)!r}: a header of {len(text)} characters is too long.")
     header = strict_json(text, f"{str(path)!r}: its header", budget)
-    found = header.get("format")
-    if type(found) is not int or found != FORMAT:
+    version = header.get("format")
+    if type(version) is not int or version != FORMAT:
         raise ValueError(
-            f"{str(path)!r} is a model of format {shown(found)}; this version of widemargin reads "
-            f"format {FORMAT}. Load it with the version that wrote it."
+            f"{str(path)!r} is a model of format {shown(version)}; this version of widemargin "
+            f"reads format {FORMAT}. Load it with the version that wrote it."
         )
     return header
 

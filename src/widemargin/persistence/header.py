@@ -15,48 +15,20 @@ from widemargin.persistence.container import Fields, model_budget, pack_number, 
 
 @dataclass(frozen=True)
 class Header:
-    """A model file without its arrays.
-
-    Attributes
-    ----------
-    format : int
-        Format of the file.
-    package : str
-        The version of widemargin that wrote it.
-    kinds : tuple of str
-        Names of classes: the steps of a pipeline, or the only one.
-    n_features : int
-    feature_names : list of str, or None
-        If the model was fitted on a data frame or a table.
-    label_name : str or None
-        Name of the label's column.
-    classes : list, or None
-        Labels of a classifier.
-    record : FitRecord, or None
-        Rows, seconds, iterations, gap and objective of the fit; None for the
-        factors of a scaling alone.
-    categorical : tuple of int
-        Columns of categories.
-    notes : dict
-        The notes given to `save`.
-    content : dict
-        The whole header, as in the file.
-    any_width : bool
-        Whether rows may have any number of features, as for LIBSVM and LIBLINEAR.
-    """
+    """A model file without its arrays."""
 
     format: int
-    package: str
-    kinds: tuple[str, ...]
+    package: str  # version of widemargin that wrote it
+    kinds: tuple[str, ...]  # names of classes: the steps of a pipeline, or the only one
     n_features: int
-    feature_names: list[str] | None
-    label_name: str | None
-    classes: list | None
-    record: FitRecord | None
-    notes: dict[str, Any]
-    content: dict[str, Any] = field(repr=False)
-    any_width: bool = False
-    categorical: tuple[int, ...] = ()
+    feature_names: list[str] | None  # if the model was fitted on a data frame or a table
+    label_name: str | None  # of the label's column
+    classes: list | None  # labels of a classifier
+    record: FitRecord | None  # None for the factors of a scaling alone
+    notes: dict[str, Any]  # those given to `save`
+    content: dict[str, Any] = field(repr=False)  # the whole header, as in the file
+    any_width: bool = False  # whether rows may have any number of features: LIBSVM, LIBLINEAR
+    categorical: tuple[int, ...] = ()  # columns of categories
 
 
 def read_header(path, *, max_bytes: int | None = None) -> Header:
@@ -164,11 +136,11 @@ def unpack_training(training: Fields) -> FitRecord:
     )
 
 
-def unpack_record(training: Fields, own: Fields, measure: str) -> FitRecord:
+def unpack_record(training: Fields, inner: Fields, measure: str) -> FitRecord:
     record = unpack_training(training)
     more: dict[str, Any] = {
-        "history": [_run(own, run) for run in own.items("history")],
-        measure: own.number(measure, finite=False),
+        "history": [_run(inner, run) for run in inner.items("history")],
+        measure: inner.number(measure, finite=False),
     }
     return replace(record, **more)
 
@@ -189,7 +161,7 @@ def _record(record: Fields) -> dict:
 def pack_columns(columns: Columns) -> dict:
     return {
         "missing": sorted(columns.missing),
-        "categories": [[column, list(own)] for column, own in columns.categories.items()],
+        "categories": [[column, list(names)] for column, names in columns.categories.items()],
     }
 
 
@@ -199,17 +171,17 @@ def unpack_columns(fields: Fields, n_columns: int) -> Columns:
         return Columns(n_columns)
     inner = fields.inner("columns")
     missing, pairs = inner.items("missing"), inner.items("categories")
-    below = f"_ascending below {n_columns}"
+    below = f"ascending below {n_columns}"
     if not _ascend(missing, n_columns):
         raise inner.fault("missing", f"numbers of columns, {below}")
     are_pairs = all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
     if not are_pairs or not _ascend([column for column, _ in pairs], n_columns):
         raise inner.fault("categories", f"pairs of a column, {below}, and its texts")
-    for _, own in pairs:
-        texts = isinstance(own, list) and all(isinstance(text, str) for text in own)
-        if not texts or any(a >= b for a, b in pairwise(own)):
-            raise inner.fault("categories", "different texts for every column, in _ascending order")
-    return Columns(n_columns, {column: tuple(own) for column, own in pairs}, frozenset(missing))
+    for _, names in pairs:
+        texts = isinstance(names, list) and all(isinstance(text, str) for text in names)
+        if not texts or any(a >= b for a, b in pairwise(names)):
+            raise inner.fault("categories", "different texts for every column, in ascending order")
+    return Columns(n_columns, {column: tuple(names) for column, names in pairs}, frozenset(missing))
 
 
 def _ascend(numbers: list, end: int) -> bool:

@@ -1,4 +1,4 @@
-"""Pack and unpack the parts of a saved pipeline before its machine: encoder and scalers."""
+"""Pack and unpack what stands beside a machine: encoder, scalers, curves of probabilities."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from widemargin.calibration import EXPONENTS, CalibratedSVC
 from widemargin.persistence.container import Arrays, Fields
 from widemargin.persistence.header import feature_names, pack_columns, unpack_columns
 from widemargin.persistence.parameters import pack_parameters, unpack_parameters
@@ -32,9 +34,9 @@ _MOST_FEATURES = 2**31 - 1
 def pack_part(part: Any) -> tuple[dict, dict[str, np.ndarray]]:
     """Pack a fitted part of a pipeline."""
     check_is_fitted(part)
-    own, arrays = (pack_encoder if type(part) is TableEncoder else pack_scaler)(part)
+    fields, arrays = (pack_encoder if type(part) is TableEncoder else pack_scaler)(part)
     check_finite(type(part).__name__, arrays)
-    return {"kind": type(part).__name__, **pack_features(part), "own": own}, arrays
+    return {"kind": type(part).__name__, **pack_features(part), "own": fields}, arrays
 
 
 def pack_steps(steps, pack) -> tuple[dict, dict[str, np.ndarray]]:
@@ -42,9 +44,9 @@ def pack_steps(steps, pack) -> tuple[dict, dict[str, np.ndarray]]:
     headers: list[dict] = []
     arrays: dict[str, np.ndarray] = {}
     for k, (name, step) in enumerate(steps):
-        header, own = pack(step)
+        header, step_arrays = pack(step)
         headers.append({"name": name, **header})
-        arrays |= {f"{k}/{key}": array for key, array in own.items()}
+        arrays |= {f"{k}/{key}": array for key, array in step_arrays.items()}
     return {"kind": "Pipeline", "steps": headers}, arrays
 
 
@@ -64,12 +66,12 @@ def check_finite(what: str, arrays: dict[str, np.ndarray]) -> None:
 def unpack_part(fields: Fields, arrays: Arrays) -> Any:
     """Unpack a part whose kind has been checked."""
     kind, d = fields.text("kind"), unpack_width(fields, arrays)
-    own = fields.inner("own")
+    inner = fields.inner("own")
     names = feature_names(fields, d) if fields.has("feature_names") else None
     if kind == TableEncoder.__name__:
-        part = unpack_encoder(own, arrays, d)
+        part = unpack_encoder(inner, arrays, d)
     else:
-        part = unpack_scaler(kind, own, arrays, d)
+        part = unpack_scaler(kind, inner, arrays, d)
     part.n_features_in_ = d
     if names is not None:
         part.feature_names_in_ = np.array(names, dtype=object)
@@ -126,13 +128,13 @@ def unpack_encoder(fields: Fields, arrays: Arrays, d: int) -> TableEncoder:
         raise fields.fault("is_date", f"true or false for each of {columns.n_numbers} columns")
     encoder.dates_ = tuple(columns.numbers[np.array(is_date, dtype=bool)].tolist())
     size = (columns.n_numbers,)
-    found = {name: arrays.take(name, (np.float64,), size) for name in ("low", "high", "total")}
+    ranges = {name: arrays.take(name, (np.float64,), size) for name in ("low", "high", "total")}
     n = arrays.take("n", (np.int64,), size)
-    if np.any(found["low"] > found["high"]) or np.any(n < 0):
+    if np.any(ranges["low"] > ranges["high"]) or np.any(n < 0):
         raise arrays.fault("low", "is above high, or n below 0")
     arrays.budget.check(8 * columns.n_features, f"a row of its {columns.n_features} features takes")
     dtype = np.dtype(fields.text("dtype", _DTYPES))
-    encoder._settle(columns, Ranges(**found, n=n), dtype, fields.flag("sparse"))
+    encoder._settle(columns, Ranges(**ranges, n=n), dtype, fields.flag("sparse"))
     return encoder
 
 
@@ -177,3 +179,26 @@ def _needs(scaler, name: str) -> bool:
     if not isinstance(scaler, StandardScaler):
         return True
     return scaler.with_mean if name == "mean_" else scaler.with_std
+
+
+# ------------------------------------------------------------------ probabilities
+
+
+def pack_calibration(model: CalibratedSVC) -> tuple[dict, dict[str, np.ndarray]]:
+    arrays = {"calibration/slope": model.slope_, "calibration/offset": model.offset_}
+    return {"exponent": model.exponent_}, arrays
+
+
+def unpack_calibration(fitted, fields: Fields, arrays: Arrays) -> CalibratedSVC:
+    """Unpack the calibration of a fitted model; return the calibrated model."""
+    if not hasattr(fitted, "classes_"):
+        raise ValueError(f"{fields.path!r}: {fields.where} is for classifiers.")
+    n_pairs = len(fitted.classes_) * (len(fitted.classes_) - 1) // 2
+    model = CalibratedSVC(clone(fitted))
+    model.estimator_, model.exponent_ = fitted, fields.number("exponent")
+    if not EXPONENTS[0] <= model.exponent_ <= EXPONENTS[1]:
+        raise fields.fault("exponent", f"must be from {EXPONENTS[0]} to {EXPONENTS[1]}")
+    model.slope_, model.offset_ = (
+        arrays.take(name, np.float64, (n_pairs,)) for name in ("slope", "offset")
+    )
+    return model

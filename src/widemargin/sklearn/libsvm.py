@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,11 @@ from widemargin.kernel.kernels import make_kernel
 from widemargin.kernel.model import KernelModel
 from widemargin.kernel.rows import MatrixRows
 
+if TYPE_CHECKING:
+    from sklearn.svm import SVC as LibSVM  # noqa: N811  (or another class of LIBSVM's)
+else:
+    LibSVM = object
+
 LEAST_GAP = 1e-12  # that double precision can certify
 EPSILON = float(np.finfo(np.float64).eps)
 DEFAULT_CACHE = 200  # megabytes
@@ -27,13 +32,16 @@ class NotOursError(Exception):
     """Why a fit is left to scikit-learn."""
 
 
-class FittedByUs:
+class FittedByUs(LibSVM):
     """Puts our machine in the place of LIBSVM in a class of `sklearn.svm`.
 
     A subclass makes the machine (``_machine``) and checks what is its own (``_check_own``).
     """
 
-    _sign = 1.0  # of LIBSVM's decision values to ours
+    @property
+    def _sign(self) -> float:
+        """The sign of LIBSVM's decision values, where ours are positive."""
+        return 1.0
 
     def _dense_fit(self, X, y, sample_weight, solver_type, kernel, random_seed):
         given = X

@@ -25,9 +25,9 @@ class LinearSVC(svm.LinearSVC):
     """`sklearn.svm.LinearSVC` with its parameters, attributes and optimum, fitted by our solver.
 
     ``tol`` is the accuracy of decision values: a fit ends at a relative duality gap of its square,
-    for whatever ``dual`` says; ``random_state`` changes nothing.  What only LIBLINEAR does is done
-    by scikit-learn, with a warning that says why: the L1 penalty, Crammer and Singer's machine, and
-    a limit of fewer iterations than the default.
+    whatever ``dual`` says; ``random_state`` changes nothing.  scikit-learn's own solver fits what
+    only LIBLINEAR supports, with a warning that says why: the L1 penalty, Crammer and Singer's
+    machine, and a limit of fewer iterations than the default.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class LinearSVC(svm.LinearSVC):
         if self.penalty == "l1":
             return "penalty='l1' has no dual with bounds"
         if self.multi_class == "crammer_singer":
-            return "multi_class='crammer_singer' is no problem per class"
+            return "multi_class='crammer_singer' trains all classes together"
         if self.loss == "hinge" and self.dual is False:
             return "loss='hinge' with dual=False"
         if self.max_iter < DEFAULT_ITERATIONS:
@@ -84,17 +84,16 @@ class LinearSVC(svm.LinearSVC):
         return None
 
     def _weights(self, X, y, sample_weight) -> tuple[np.ndarray, np.ndarray]:
-        """Those of classes and of samples."""
+        """Return the weights of classes and of samples."""
         by_class = compute_class_weight(
             self.class_weight, classes=self.classes_, y=y, sample_weight=sample_weight
         )
         return by_class, check_sample_weight(sample_weight, X, dtype=np.float64)
 
     def _solutions(self, X, label: np.ndarray, by_class: np.ndarray, weight: np.ndarray):
-        """Of every class against the others; samples without a positive weight are left out.
+        """Yield a solution for every class against the others, without samples of weight 0.
 
-        As in LIBLINEAR, the weight of one of several classes is for that class against the others,
-        not among the others.
+        As in LIBLINEAR, the weight of one of several classes applies only in its own problem.
         """
         rows = LinearRows.of(X, float(self.intercept_scaling) if self.fit_intercept else 0.0)
         tol = max(min(self.tol, 1e-3) ** 2, LEAST_GAP)

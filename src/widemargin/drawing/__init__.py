@@ -1,1 +1,0 @@
-"""Plots, a file per kind; `widemargin.plots` exports them."""
