@@ -67,7 +67,8 @@ def covtype() -> list[Split]:
 
 def census_age() -> list[Split]:
     _, X, X_test, income, income_test = census()
-    X = pd.concat([X, X_test]).assign(income=np.concatenate([income, income_test]).astype(str))
+    rich = pd.Categorical(np.concatenate([income, income_test]).astype(str))
+    X = pd.concat([X, X_test]).assign(income=rich)
     age = X.columns[0]
     return [_split(X.drop(columns=age), X[age].to_numpy(np.float64))]
 
