@@ -75,7 +75,7 @@ def plain_docstrings(app, what, name, thing, options, lines):
     """Make text of what is no markup: |w|, names that end in _, references to other guides."""
     changes = {
         r":ref:`([^`<]+?)\s*(?:<[^`]+>)?`": r"\1",
-        r":term:`([^`<]+?)\s*(?:<[^`]+>)?`": r"``\1``",
+        r":(?:term|math):`([^`<]+?)\s*(?:<[^`]+>)?`": r"``\1``",
         r"(?<![`\w*])([a-zA-Z]\w*)_(?![`\w*])": r"\1\\_",
         r"(?<!\\)\|": r"\\|",
     }
