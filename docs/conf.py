@@ -71,10 +71,18 @@ sphinx_gallery_conf = {
 }
 
 
-def without_foreign_references(app, what, name, thing, options, lines):
-    """Turn references of inherited docstrings to scikit-learn's guide into plain text."""
-    for role, plain in ((r":ref:", r"\1"), (r":term:", r"``\1``")):
-        lines[:] = [re.sub(role + r"`([^`<]+?)\s*(?:<[^`]+>)?`", plain, line) for line in lines]
+def plain_docstrings(app, what, name, thing, options, lines):
+    """Make text of what is no markup: |w|, names that end in _, references to other guides."""
+    changes = {
+        r":ref:`([^`<]+?)\s*(?:<[^`]+>)?`": r"\1",
+        r":(?:term|math):`([^`<]+?)\s*(?:<[^`]+>)?`": r"``\1``",
+        r"(?<![`\w*])([a-zA-Z]\w*)_(?![`\w*])": r"\1\\_",
+        r"(?<!\\)\|": r"\\|",
+    }
+    for old, new in changes.items():
+        is_text = [not re.search(r"``|^\s*(>>>|\.\.\.)", line) for line in lines]
+        pairs = zip(lines, is_text, strict=True)
+        lines[:] = [re.sub(old, new, line) if text else line for line, text in pairs]
 
 
 def with_picture_first(app, docname, source):
@@ -88,5 +96,5 @@ def with_picture_first(app, docname, source):
 
 def setup(app):
     app.add_lexer("mermaid", TextLexer)  # code hosts draw it; here it is text
-    app.connect("autodoc-process-docstring", without_foreign_references)
+    app.connect("autodoc-process-docstring", plain_docstrings)
     app.connect("source-read", with_picture_first)
