@@ -171,10 +171,10 @@ void solve_box(const Data& data, LossKind loss) {
   solve(
       [&](const Sweep& s) {
         Alone<typename Cells::Lanes> alone;
-        return descend(rows, cells, box, BoxDual<Cells>(p.shared, box), s, alone);
+        return descend(rows, cells, box, BoxDual<Cells, Margin>(p.shared, box), s, alone);
       },
       [&](const Sweep& s) {
-        return certify(any_rows, any_cells, BoxDual<Any>(p.shared, box), s, 3);
+        return certify(any_rows, any_cells, BoxDual<Any, Margin>(p.shared, box), s, 3);
       },
       n_problems);
   for (std::int64_t i = 0; i < kRows; ++i)

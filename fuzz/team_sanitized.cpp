@@ -96,6 +96,7 @@ State fit(const Data& data, const std::vector<float>& table, int rank, LossKind 
        data.n_features},
       {false, rank, kLanes, kCodes, table.data(), table.data(), data.offset.data()},
       loss,
+      {},
       data.label.data(),
       data.c.data(),
       data.diagonal.data(),

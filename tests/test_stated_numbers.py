@@ -39,7 +39,7 @@ STATED = [
     (KERNEL, f"({few_rows.WORKING_SET} on up to {backend.MOST_ROWS:,} rows)"),
     (KERNEL, f"divides to clusters of about {divide.AUTO_ROWS:,} rows"),
     (KERNEL, f"whose clusters hold about {machine.EARLY_ROWS:,} rows"),
-    (KERNEL, f"where True samples {levels.COUPLING_SAMPLE:,} rows"),
+    (KERNEL, f"True samples {levels.COUPLING_SAMPLE:,} rows"),
     ("kernel.md", f"one model per cluster of about {machine.EARLY_ROWS:,} rows"),
     ("kernel.md", f"a block of up to {active_set.WORKING_SET:,} variables"),
     ("kernel.md", f"A problem on up to {backend.MOST_ROWS:,} rows"),

@@ -34,7 +34,7 @@ from widemargin.progress import FitStopper, log
 from widemargin.scoring import check_scoring
 from widemargin.search import Search
 from widemargin.selection import Sample, Trial, behind_scaler
-from widemargin.sklearn_private import safe_indexing
+from widemargin.sklearn_private import callbacks_of, safe_indexing
 from widemargin.validation import check_n_jobs, check_number, check_X, check_X_y, sample_weights
 
 SMALL_CLASS = 0.2  # part of an even share of the rows, below which accuracy says little of a class
@@ -258,8 +258,7 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             "n_jobs": self.n_jobs,
             "random_state": int(seed),
         }
-        callbacks = getattr(self, "_skl_callbacks", [])
-        stoppers = [callback for callback in callbacks if isinstance(callback, FitStopper)]
+        stoppers = [callback for callback in callbacks_of(self) if isinstance(callback, FitStopper)]
         return Search(sample, self.scoring_, self.machines, seconds, parameters, stoppers)
 
     # ------------------------------------------------------------------ search and fit

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from widemargin.sklearn_private import has_callbacks
+from widemargin.sklearn_private import callbacks_of
 
 logger = logging.getLogger("widemargin")
 
@@ -58,7 +58,7 @@ class Progress:
 def progress_of(estimator, context, X, y) -> Progress:
     """Return the progress of a fit, which callbacks or a time limit may stop."""
     deadline = getattr(estimator, "_deadline", math.inf)
-    return Progress(estimator, context if has_callbacks(estimator) else None, X, y, deadline)
+    return Progress(estimator, context if callbacks_of(estimator) else None, X, y, deadline)
 
 
 def log(message: str, *args) -> None:

@@ -15,11 +15,11 @@ from sklearn.utils.validation import _get_feature_names as get_feature_names
 from sklearn.utils.validation import _num_samples as count_samples
 
 __all__ = [
+    "callbacks_of",
     "check_feature_names_in",
     "check_sample_weight",
     "count_samples",
     "get_feature_names",
-    "has_callbacks",
     "output_of",
     "safe_indexing",
     "safe_split",
@@ -27,9 +27,9 @@ __all__ = [
 ]
 
 
-def has_callbacks(estimator) -> bool:
-    """Whether the estimator has callbacks."""
-    return bool(getattr(estimator, "_skl_callbacks", None))
+def callbacks_of(estimator) -> list:
+    """Return the estimator's callbacks."""
+    return list(getattr(estimator, "_skl_callbacks", None) or [])
 
 
 def output_of(part) -> str:

@@ -309,7 +309,7 @@ def test_a_store_brings_its_own_labels_and_weights(tmp_path):
 
 
 def test_other_estimators_say_that_a_store_is_no_array(tmp_path):
-    with pytest.raises(TypeError, match="A BlockStore is no array"):
+    with pytest.raises(TypeError, match="A BlockStore is not an array"):
         SVC().fit(built(tmp_path, *noisy()), noisy()[1])
 
 

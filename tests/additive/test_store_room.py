@@ -65,7 +65,7 @@ def test_no_room_in_the_middle_keeps_the_blocks_before(tmp_path, monkeypatch):
         write(folder, entry, arrays)
 
     monkeypatch.setattr(store_building, "write_arrays", full)
-    with pytest.raises(OSError, match=r"No space left.*finished are kept.*block-00000"):
+    with pytest.raises(OSError, match=r"No space left.*Finished blocks are kept.*block-00000"):
         build(tmp_path / "store")
     monkeypatch.setattr(store_building, "write_arrays", write)
     build(tmp_path / "store", [])

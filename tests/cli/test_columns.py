@@ -58,7 +58,7 @@ def test_a_column_that_numbers_rows_is_asked_about_once(kernel, people):
     people["id"] = range(N)
     said = run("train", table("a.csv", people), "m", "-t", kernel, "--scale", "minmax").stderr
     assert said.count("Different in every row: 'id'.") == 1
-    assert "with --drop id." in said
+    assert "with --drop id when the table is read." in said
 
 
 def test_names_with_commas_are_quoted_in_lists(people):

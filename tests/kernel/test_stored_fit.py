@@ -287,7 +287,7 @@ def test_values_that_a_kernel_does_not_take_are_named(tmp_path):
     X, y = wide_points(700)
     X = np.abs(X)
     X[650, 4] = -1
-    with pytest.raises(ValueError, match="negative at row 650, column 4"):
+    with pytest.raises(ValueError, match="Negative values in data: row 650, column 4"):
         KernelSVC("chi2").fit(built(tmp_path, X, y))
 
 

@@ -244,7 +244,7 @@ def test_the_damaged_models_are_small(folder):
     for kind in DAMAGED:
         parts, content, X = damaged(kind, folder)
         assert len(content) < 20_000
-        assert X.shape[0] == 3
+        assert len(X) == 3 if isinstance(X, list) else X.shape[0] == 3
         assert len(list(nodes(parts.header))) < 150
 
 

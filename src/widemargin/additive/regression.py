@@ -83,7 +83,7 @@ feature_names_in_, label_name_
     >>> bool(model.score(X[300:], y[300:]) > 0.45)
     True
     >>> grid, g = model.shape_function("bmi")  # what the body mass index adds to the prediction
-    >>> bool(g[-1] > g[0] + 50)
+    >>> bool(g[-1] > g[0] + 40)
     True
     """
 

@@ -236,7 +236,8 @@ class OneClassSVM(SvcAttributes, OutlierMixin, KernelParameters):
     def _problems(self, targets: Targets) -> list[Variables]:
         scale = float(targets.coding.scale[0])
         total = float(self.nu * targets.weight.sum()) / scale
-        return [replace(_one_class(targets.weight / scale, total), has_offset=False)]
+        problem = _one_class(targets.weight / scale, total)
+        return [replace(problem, has_offset=self._has_intercept())]
 
     def _set_offset(self, training: TrainingSet) -> None:
         """That of an early model, from the scores of training rows."""

@@ -13,6 +13,7 @@ from widemargin.progress import continued
 
 TINY = float(np.finfo(np.float64).tiny)
 STALLED = 1000  # working sets without progress that end a fit
+ROUNDED = 16 * float(np.finfo(np.float64).eps)  # of an objective
 GAINED = 0.05  # share of the gap that counts as progress of the dual objective
 
 
@@ -156,17 +157,20 @@ class Patience:
     """Detects a descent without progress.
 
     In `STALLED` working sets, neither did the gap halve nor did the dual objective gain a share of
-    it: kernel values span too many orders of magnitude.
+    it: kernel values span too many orders of magnitude.  Or what is left of the gap is rounding of
+    the objectives that the descent has passed, as where the optimum is 0.
     """
 
     gap: float = np.inf
     dual: float = -np.inf
     step: int = 0
+    size: float = 0.0  # of the largest objective so far
 
     def is_over(self, step: int, dual: float, gap: float) -> bool:
+        self.size = max(self.size, abs(dual), gap)
         if not (gap >= 0.5 * self.gap and dual <= self.dual + GAINED * gap):
-            self.step, self.dual, self.gap = step, dual, gap
-        return step - self.step >= STALLED
+            self.step, self.dual, self.gap = step, max(dual, self.dual), min(gap, self.gap)
+        return step - self.step >= STALLED or gap <= ROUNDED * self.size
 
 
 def relative_gap(primal: float, dual: float) -> float:

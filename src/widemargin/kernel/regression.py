@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -139,7 +141,8 @@ class KernelSVR(SvcAttributes, MarginRegressor, KernelParameters):
         assert targets.value is not None
         scale = targets.coding.scale
         upper = self.C * targets.weight[:, None] / scale
-        return number_problems(targets.value, upper, self.epsilon / scale)
+        problems = number_problems(targets.value, upper, self.epsilon / scale)
+        return [replace(problem, has_offset=self._has_intercept()) for problem in problems]
 
     def predict(self, X):
         """Predict the target of each row, in double precision.

@@ -31,4 +31,4 @@ class OneClassSVM(FittedByUs, svm.OneClassSVM):
         return one_class.OneClassSVM(nu=float(self.nu), **parameters)
 
     def _predicted(self, values: np.ndarray) -> np.ndarray:
-        return np.where(values[:, 0] > 0, 1, -1)
+        return np.where(values[:, 0] >= 0, 1, -1)
