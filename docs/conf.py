@@ -80,7 +80,8 @@ def plain_docstrings(app, what, name, thing, options, lines):
         r"(?<!\\)\|": r"\\|",
     }
     for old, new in changes.items():
-        is_text = [not re.search(r"``|^\s*(>>>|\.\.\.)", line) for line in lines]
+        literal = r"^\s*(>>>|\.\.\.)" if ":" in old else r"``|^\s*(>>>|\.\.\.)"
+        is_text = [not re.search(literal, line) for line in lines]
         pairs = zip(lines, is_text, strict=True)
         lines[:] = [re.sub(old, new, line) if text else line for line, text in pairs]
 
