@@ -176,8 +176,8 @@ class Descent {
   double slope_along(const Balancing& moves) const {
     double sum = 0;
     for (std::size_t k = 0; k < moves.block.size(); ++k)
-      sum += moves.coef[k] * v_.sign[moves.block[k]] *
-             (v_.gradient[moves.block[k]] - moves.kink[k]);
+      sum +=
+          moves.coef[k] * v_.sign[moves.block[k]] * (v_.gradient[moves.block[k]] - moves.kink[k]);
     return sum;
   }
 

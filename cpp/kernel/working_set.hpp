@@ -186,7 +186,8 @@ double minimise_working_set(const VariablesArg& v, const KernelLoopsOf<T>& loops
   for (std::int64_t k = 0; k < n; ++k) {
     const std::int64_t i = block[k];
     const double found = alpha[std::size_t(k)], to = other_side[std::size_t(k)] ? -found : found;
-    const double moved = to - v.alpha[i], slopes = before[std::size_t(k)] + gradient[std::size_t(k)];
+    const double moved = to - v.alpha[i],
+                 slopes = before[std::size_t(k)] + gradient[std::size_t(k)];
     gain -= 0.5 * (other_side[std::size_t(k)] ? -moved : moved) * slopes;
     coef[k] = moved * v.sign[i];
     v.alpha[i] = to;
