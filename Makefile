@@ -111,7 +111,7 @@ docs: $(VENV)/demo ## the site in build/site: guides, API, gallery, benchmark pa
 	$(BIN)/python tools/site_source.py build/docs
 	$(BIN)/python -m sphinx -q -W --keep-going -c docs build/docs build/site
 	$(BIN)/python -m benchmarks.experiments --site build/site/experiments
-	$(BIN)/python -m pytest tests/test_site.py
+	$(BIN)/python -m pytest tests/test_docs_site.py
 
 bench: $(VENV)/ready ## every figure and every experiment, and their pages in build/site/experiments; needs WIDEMARGIN_DATA
 	$(call install,$(VENV),bench)

@@ -89,7 +89,7 @@ def test_tune_leaves_out_what_fails_and_draws_a_picture():
                  2)  # fmt: skip
     (warning,) = [line for line in result.stderr.splitlines() if line.startswith("warning")]
     assert "kernel exp_chi2 is left out" in warning
-    assert "negative" in warning
+    assert "Negative" in warning
     assert "kernel rbf: " in result.stderr
     assert "exp_chi2" not in result.stdout
     assert "best: kernel rbf" in result.stdout

@@ -243,7 +243,7 @@ def test_the_damaged_models_are_small(folder):
     """Small enough to be damaged in every place, within seconds."""
     for kind in DAMAGED:
         parts, content, X = damaged(kind, folder)
-        assert len(content) < 20_000
+        assert len(content) < 60_000  # of words of images; the others are below 20,000
         assert len(X) == 3 if isinstance(X, list) else X.shape[0] == 3
         assert len(list(nodes(parts.header))) < 150
 
