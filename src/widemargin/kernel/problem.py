@@ -157,8 +157,8 @@ class Patience:
     """Detects a descent without progress.
 
     In `STALLED` working sets, neither did the gap halve nor did the dual objective gain a share of
-    it: kernel values span too many orders of magnitude.  Or what is left of the gap is rounding of
-    the objectives that the descent has passed, as where the optimum is 0.
+    it: kernel values span too many orders of magnitude.  A tenth of these suffices where the gap
+    may be rounding of objectives that the descent has passed, as where the optimum is 0.
     """
 
     gap: float = np.inf
@@ -168,9 +168,10 @@ class Patience:
 
     def is_over(self, step: int, dual: float, gap: float) -> bool:
         self.size = max(self.size, abs(dual), gap)
-        if not (gap >= 0.5 * self.gap and dual <= self.dual + GAINED * gap):
-            self.step, self.dual, self.gap = step, max(dual, self.dual), min(gap, self.gap)
-        return step - self.step >= STALLED or gap <= ROUNDED * self.size
+        is_rounding = max(gap, self.gap) <= ROUNDED * self.size
+        if not (is_rounding or (gap >= 0.5 * self.gap and dual <= self.dual + GAINED * gap)):
+            self.step, self.dual, self.gap = step, dual, gap
+        return step - self.step >= (STALLED // 10 if is_rounding else STALLED)
 
 
 def relative_gap(primal: float, dual: float) -> float:
