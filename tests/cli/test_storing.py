@@ -189,7 +189,7 @@ def test_all_of_the_training_stays_within_the_limit(tmp_path):
     rng = np.random.default_rng(0)  # labels that cannot be learned: every row is a support vector
     np.savez(tmp_path / "d.npz", X=rng.normal(size=(7000, 5)), y=rng.integers(0, 2, 7000))
     peaks = []
-    for memory in ("--cache-size=1000", "--memory-limit=300MB"):
+    for memory in ("--cache-size=1000", "--memory-limit=320MB"):
         command = ["train", "d.npz", "m", "-t", "rbf", "-g", "5", memory]
         run = subprocess.run(
             [sys.executable, "-c", PEAK, *command],
@@ -197,7 +197,7 @@ def test_all_of_the_training_stays_within_the_limit(tmp_path):
         )  # fmt: skip
         peaks.append(int(run.stdout.split()[-1]) * 1024)
     assert peaks[0] > 350e6
-    assert peaks[1] < 300e6
+    assert peaks[1] < 320e6
 
 
 def test_columns_of_a_store_are_remembered(tmp_path):
