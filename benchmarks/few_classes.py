@@ -60,7 +60,7 @@ def main(most: str = "") -> None:
         "",
         "Bars: 1.6 times on two threads, both; on 16 cores 3 (chi2) and 5 (intersection).",
     ]
-    write("few_classes", "One batch of classes on several cores", lines, most)
+    write("few_classes", f"One batch of classes on {most or 2} cores", lines, most)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def main(part: str) -> None:
                 alike = [f"{slope(n[k::2], s[k::2]):.2f}" for k in range(2)]
                 lines.append(f"  Where clusters are alike (see below): {' and '.join(alike)}.")
     lines += [] if part else [EARLY.rstrip()]
-    write("growth", "Time against rows, covtype", lines, part)
+    write("growth", f"Time against rows, covtype {part}".strip(), lines, part)
 
 
 def deeper() -> None:

@@ -114,7 +114,7 @@ def mnist() -> list[str]:
 def main() -> None:
     parts = {"covtype": covtype, "ijcnn1": ijcnn1, "mnist": mnist}
     for name in sys.argv[1:] or parts:
-        write("kernel_fit", "Exact RBF SVMs: fit", parts[name](), part=name)
+        write("kernel_fit", f"Exact RBF SVMs: fit of {name}", parts[name](), part=name)
 
 
 if __name__ == "__main__":

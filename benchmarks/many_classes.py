@@ -136,7 +136,7 @@ def main() -> None:
     for name in sys.argv[1:] or PARTS:
         rows = [row for each in PARTS.get(name, [name]) for row in compare(each)]
         if name in PARTS:
-            title = "Kernel machines on many classes"
+            title = f"Kernel machines on many classes: {name}"
             write("many_classes", title, table(columns, rows), part=name)
 
 

@@ -45,7 +45,7 @@ html_theme_options = {
         "text": f"widemargin {version}",
     },
     "navbar_align": "left",
-    "header_links_before_dropdown": 9,
+    "header_links_before_dropdown": 6,
     "show_toc_level": 2,
     "footer_start": ["copyright"],
     "footer_end": [],
@@ -53,7 +53,8 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_context = {"default_mode": "auto"}
-html_sidebars = {"start": [], "changelog": []}
+# A list of pages beside the text, where there are any.
+html_sidebars = {page: [] for page in ("index", "start", "how-it-works", "changelog")}
 sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples"),
     "gallery_dirs": "gallery",
@@ -64,6 +65,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "abort_on_example_error": True,
     "plot_gallery": True,
+    "thumbnail_size": (480, 340),
     "min_reported_time": 1e6,
     "write_computation_times": False,
     "doc_module": ("widemargin",),

@@ -87,6 +87,7 @@ def test_prose_is_no_wider_than_usual(document):
     text = re.sub(r"<!-- drawn .*?<!-- end", "", text, flags=re.DOTALL)
     prose = [line for line in text.splitlines() if not line.startswith(("|", "    ", "!["))]
     assert [line for line in prose if len(line) > 110] == []
+    assert [line for line in prose if line.startswith("%")] == []  # a comment, to the site
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)

@@ -21,11 +21,11 @@ import numpy as np
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from sklearn.datasets import load_breast_cancer, load_digits, make_moons
 
-from widemargin import AdditiveSVC, KernelSVC
+from widemargin import AdditiveSVC, KernelSVC, OneClassSVM
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
-BLUE, RED, GREY, INK, PALE = "#1b5e9e", "#c0392b", "#8a8f98", "#1c2127", "#e8f0f8"
+BLUE, RED, GREY, INK, PALE = "#1b5e9e", "#c0392b", "#6b7280", "#1c2127", "#e8f0f8"
 PALETTE = ["#1b5e9e", "#e08214", "#2e8b57", "#8e44ad", "#c0392b", "#5d8aa8", "#b8860b", "#6b7280"]
 plt.rcParams.update({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False})
 
@@ -34,8 +34,8 @@ plt.rcParams.update({"font.size": 11, "axes.spines.top": False, "axes.spines.rig
 
 
 def scheme(width: float, height: float):
-    """A figure without axes, measured in units of a quarter of an inch."""
-    figure, ax = plt.subplots(figsize=(width / 4, height / 4), layout="constrained")
+    """A figure without axes, measured in units of a fifth of an inch."""
+    figure, ax = plt.subplots(figsize=(width / 5, height / 5), layout="constrained")
     ax.set(xlim=(0, width), ylim=(0, height), aspect="equal")
     ax.axis("off")
     return figure, ax
@@ -94,7 +94,7 @@ def lookups():
     words(ax, 19.8, 17, "table L", bold=True)
     cells(ax, 18, 14.2, table, size=1.8, show="{:.2f}", marked=(0, 2, 5))
     words(ax, 19.8, 3.9, "2 numbers\nfor each bin", size=9, colour=GREY)
-    words(ax, 23.2, 9.7, "·", size=28)
+    words(ax, 23.2, 11.5, "·", size=28)
     words(ax, 26.2, 17, "weights w", bold=True)
     cells(ax, 24.5, 14, np.array([[0.3, 0.7], [0.6, 0.2], [0.5, 0.9]]), size=1.8, cmap="Oranges")
     words(ax, 26.2, 7.8, "2 numbers\nfor each feature", size=9, colour=GREY)
@@ -103,11 +103,11 @@ def lookups():
     box(ax, 24.2, 0.8, 20.8, 4.6, "", fill="white", edge=GREY)
     words(ax, 34.6, 4.2, "the same tables, during training", size=9, colour=GREY)
     words(ax, 34.6, 2.3, "a step on one row adds  Δα y · R[code]  to w", size=10)
-    words(ax, 10.5, 5.6, "min(x, y) on 6 bins is a 6 by 6 matrix K.", size=10)
-    words(ax, 10.5, 3.9, "Its best factor of rank 2:  K ≈ L Rᵀ", size=10)
+    words(ax, 9, 5.6, "min(x, y) on 6 bins is a 6 by 6 matrix K.", size=10)
+    words(ax, 9, 3.9, "Its best factor of rank 2:  K ≈ L Rᵀ", size=10)
     words(
         ax,
-        10.5,
+        9,
         2.2,
         "Smooth kernels need 3 or 4 numbers\nfor an error of 0.1 %, min up to 16.",
         size=9,
@@ -175,6 +175,48 @@ def certificate():
 
 
 # ------------------------------------------------------------------ guides
+
+
+def auto():
+    """The stages of a search: fewer and fewer candidates on more and more rows."""
+    figure, ax = scheme(46, 13)
+    for k, (name, tried, rows) in enumerate(
+        [
+            ("a first look", "4 kernels", "1,000 rows"),
+            ("grids", "paths of C,\nwidths of RBF", "5,000 rows"),
+            ("rounds", "the best 12,\nthen 6, then 3", "20,000 rows"),
+            ("the choice", "one machine,\ncalibrated", "all rows"),
+        ]
+    ):
+        x = 0.6 + 11.8 * k
+        box(ax, x, 4.2, 9.4, 4.4, tried, bold=k == 3)
+        words(ax, x + 4.7, 10.2, name, bold=True, size=13)
+        ax.add_patch(Rectangle((x, 2.4), 9.4 * (0.18, 0.35, 0.6, 1)[k], 0.8, fc="#e08214"))
+        words(ax, x + 4.7, 1.2, rows if k == 3 else f"up to {rows}", size=10, colour=GREY)
+        if k < 3:
+            arrow(ax, (x + 9.6, 6.4), (x + 11.6, 6.4))
+    return figure
+
+
+def one_class():
+    """Rows of two groups, and the border of three machines that leave more and more outside."""
+    rng = np.random.default_rng(2)
+    X = np.vstack(
+        [rng.normal(m, 0.5, (150, 2)) for m in (-1.2, 1.2)] + [rng.uniform(-4, 4, (20, 2))]
+    )
+    a, b = np.meshgrid(np.linspace(-4.2, 4.2, 160), np.linspace(-4.2, 4.2, 160))
+    figure, axes = plt.subplots(1, 3, figsize=(9.2, 3.3), layout="constrained")
+    for ax, nu in zip(axes, [0.02, 0.1, 0.3], strict=True):
+        model = OneClassSVM(nu=nu, gamma=0.5).fit(X)
+        scores = model.decision_function(np.c_[a.ravel(), b.ravel()]).reshape(a.shape)
+        out = model.predict(X) < 0
+        ax.contourf(a, b, scores, [0, np.inf], colors=[PALE])
+        ax.contour(a, b, scores, [0], colors=[BLUE])
+        ax.scatter(*X[~out].T, s=9, color=BLUE, alpha=0.6, linewidths=0)
+        ax.scatter(*X[out].T, s=22, color=RED, marker="x", linewidths=1.3)
+        ax.set_title(f"nu = {nu}: {out.mean():.0%} outside", fontsize=12)
+        ax.set(xticks=[], yticks=[])
+    return figure
 
 
 def additive():
@@ -388,7 +430,7 @@ def measured():
         for machine, what, peer, times in rows
     ]
     plain.sort(key=lambda row: row[3])
-    figure, ax = plt.subplots(figsize=(10, 4), layout="constrained")
+    figure, ax = plt.subplots(figsize=(7.8, 4), layout="constrained")
     names = [f"{machine}, {what}\nagainst {peer}" for machine, what, peer, _ in plain]
     colours = [BLUE if machine == "AdditiveSVC" else "#2e8b57" for machine, *_ in plain]
     bars = ax.barh(names, [row[3] for row in plain], color=colours)
@@ -436,13 +478,15 @@ DRAWN = {
     "four-papers": four_papers,
     "vision": vision,
     "regression": regression,
+    "auto": auto,
+    "one-class": one_class,
 }
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or DRAWN:
         figure = DRAWN[name]()
         figure.savefig(
-            PICTURES / f"{name}.png", dpi=100, bbox_inches="tight", facecolor=figure.get_facecolor()
+            PICTURES / f"{name}.png", dpi=130, bbox_inches="tight", facecolor=figure.get_facecolor()
         )
         plt.close("all")
         print(PICTURES / f"{name}.png")

@@ -110,6 +110,7 @@ def api() -> str:
                 "",
                 ".. autosummary::",
                 "   :toctree: api",
+                "   :nosignatures:",
                 "",
             ]
             lines += [f"   {name}" for name in found] + [""]

@@ -15,7 +15,7 @@ from widemargin.validation import check_choice, check_X, sample_weights
 
 
 class AdditiveMap(TransformerMixin, BaseEstimator):
-    """Explicit feature map of an additive kernel: z(x) . z(y) ~= sum_j k(x_j, y_j).
+    """Explicit feature map of an additive kernel, z(x)'z(y) ~= sum_j k(x_j, y_j).
 
     Each feature becomes ``rank_`` columns, next to each other.  Sparse input gives sparse output.
 
