@@ -159,7 +159,7 @@ def main() -> None:
     one_thread()
     seconds, (per_row, n_bytes) = cluster_seconds(), part_of_a_round()
     a = Accidents()
-    heads = ["workers", "clusters, min", "again", "rounds", "s a round", "rounds, min"]
+    heads = ["workers", "clusters, min", "repeated", "rounds", "s per round", "all rounds, min"]
     lines = [
         f"Measured: a cluster of {ROWS_PER_CLUSTER:,} rows takes {seconds:.2f} s, a sweep "
         f"{1e9 * per_row:.0f} ns a row, a round {n_bytes / 1e3:.0f} kB to a part and back.",
