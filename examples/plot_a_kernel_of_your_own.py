@@ -2,8 +2,8 @@
 A kernel of your own: words and their languages
 ===============================================
 
-A kernel is a function of two lists of rows, and a row may be anything. Here rows are words,
-compared by the pieces that they share, and the machine tells in which language a word is.
+A kernel is a function of two lists of rows, and a row may be anything. Here rows are words, and
+the kernel compares the pieces that two words share. The machine tells the language of a word.
 """
 
 import matplotlib.pyplot as plt
@@ -46,8 +46,8 @@ for word, said in zip(unseen, model.predict(unseen), strict=True):
     print(f"{word:14} {said}")
 
 # %%
-# Left the kernel of all training words: blocks of a language are darker. Right what the machine
-# says about new words; the vote is the darkest blue of a row.
+# Left, the kernel of all training words: words of one language form darker blocks. Right, what
+# the machine says about new words: the darkest blue in a row is its decision.
 kernel, said = shared_pieces(words, words), model.decision_function(unseen)
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 6), layout="constrained")
 left.imshow(np.sqrt(kernel), cmap="Blues", vmax=0.6)

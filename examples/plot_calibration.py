@@ -2,9 +2,9 @@
 Probabilities: do they mean what they say?
 ==========================================
 
-A decision value is a distance, not a probability. :class:`~widemargin.CalibratedSVC` makes
-probabilities of it, and so does scikit-learn's ``CalibratedClassifierCV``.
-:func:`widemargin.plots.plot_reliability` checks them on rows that neither has seen.
+A decision value is a distance, not a probability. :class:`~widemargin.CalibratedSVC` turns it
+into a probability, and so does scikit-learn's ``CalibratedClassifierCV``.
+:func:`widemargin.plots.plot_reliability` checks both on rows that neither has seen.
 """
 
 import matplotlib.pyplot as plt
@@ -29,8 +29,8 @@ isotonic = CalibratedClassifierCV(plain, method="isotonic", ensemble=False, cv=5
 models["isotonic, by scikit-learn"] = isotonic.fit(X_train, y_train)
 
 # %%
-# On the diagonal, of all rows that are given 70 %, seven in ten are indeed of the class. Decision
-# values need only rise. The bars are 95 % intervals.
+# Good probabilities lie on the diagonal: of all rows with a probability of 70 %, seven in ten
+# belong to the class. A curve of decision values only has to rise. The bars are 95 % intervals.
 figure, axes = plt.subplots(1, 3, figsize=(13, 4.6), layout="constrained")
 for ax, (name, model) in zip(axes, models.items(), strict=True):
     plots.plot_reliability(reliability(model, X_test, y_test), ax=ax)

@@ -2,9 +2,9 @@
 A Dask cluster on this machine
 ==============================
 
-The work of a fit is a list of tasks: clusters of rows, pairs of classes. Threads do them by
-default, and the workers of a Dask cluster where you have one. The model has the same bits. Here a
-cluster of two workers runs on this machine, and reports who did what.
+A fit is a list of tasks: clusters of rows and pairs of classes. By default threads work on them;
+with a Dask cluster its workers do, and the model has the same bits. Here a cluster of two workers
+runs on this machine, and we draw which worker did which task.
 """
 
 import time
@@ -48,8 +48,8 @@ here = KernelSVC(**settings).fit(X, y)
 assert np.array_equal(model.decision_function(X[:500]), here.decision_function(X[:500]))
 
 # %%
-# Each bar is a task. The rows were divided before the first one; clusters went to whichever
-# worker was free.
+# Each bar is a task. The rows were divided into clusters before the first task, and each cluster
+# went to the next free worker.
 figure, ax = plt.subplots(figsize=(10, 3), layout="constrained")
 colours = plt.get_cmap("tab20").colors
 for row, tasks in enumerate(diaries.values()):

@@ -17,7 +17,7 @@ import numpy as np
 from widemargin import AdditiveSVC, BlockStore
 
 # %%
-# A stream of rows: waves in twenty columns. Nobody holds all of them at the same time.
+# A stream of rows with waves in twenty columns. They are never all in memory at the same time.
 rng = np.random.default_rng(0)
 CHUNK, COLUMNS = 10_000, 20
 phase, weight = rng.uniform(0, 6, COLUMNS), rng.normal(size=COLUMNS)
@@ -32,8 +32,8 @@ def rows(chunks):
 X_test, y_test = next(rows(1))
 
 # %%
-# Five stores, the largest with 160,000 rows. Their codes take a quarter of the bytes that the
-# rows had as single-precision numbers, and an eighth of what they take in double precision.
+# Five stores, the largest of 160,000 rows. Codes take a quarter of the bytes of single-precision
+# numbers, and an eighth of those of double precision.
 counts, seconds, scores, sizes = [1, 2, 4, 8, 16], [], [], []
 with tempfile.TemporaryDirectory() as folder:
     for chunks in counts:
@@ -47,7 +47,7 @@ with tempfile.TemporaryDirectory() as folder:
         print(f"{chunks * CHUNK:7} rows: gap {model.duality_gap_:.1e}, {sizes[-1]:.1f} MB on disk")
 
 # %%
-# Time and disk grow with the rows; memory does not, since one block at a time is read.
+# Time and disk space grow with the rows. Memory does not, because blocks are read in turn.
 n = np.array(counts) * CHUNK
 figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
 axes[0].plot(n, scores, "o-", color="#1b5e9e")

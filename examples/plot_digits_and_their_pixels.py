@@ -2,9 +2,8 @@
 Digits, and which pixels speak
 ==============================
 
-Ten classes, 64 pixels. An additive machine has a curve for each pixel and class, and so a picture
-of every digit in its own mind: which pixels, if they are dark, speak for it (blue) or against it
-(red).
+Ten classes, 64 pixels. An additive machine has a curve for each pixel and class. So we can draw
+its idea of every digit: dark ink in a blue pixel speaks for the digit, in a red pixel against it.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +19,8 @@ model = AdditiveSVC("chi2", C=3, random_state=0).fit(X_train, y_train)
 print(f"accuracy {model.score(X_test, y_test):.3f}")
 
 # %%
-# What ink adds: the curve at full ink less the curve at no ink. Pixels that are always white say
-# nothing.
+# What ink adds: the curve at full ink minus the curve at no ink. It is zero for pixels that are
+# always white.
 speaks = np.zeros((10, 64))
 for digit in range(10):
     for pixel in range(64):
@@ -29,8 +28,8 @@ for digit in range(10):
         speaks[digit, pixel] = values[-1] - values[0] if len(values) > 1 else 0.0
 
 # %%
-# Above the mean of each digit, in the middle what its pixels say, below the mistake that comes
-# nearest to it: a row of the test data that the machine took for it.
+# Top, the mean of each digit. Middle, what its pixels say. Bottom, the worst mistake: the image
+# of another digit in the test data that the machine took for this one with the highest score.
 predicted = model.predict(X_test)
 figure, axes = plt.subplots(3, 10, figsize=(13, 4.4), layout="constrained")
 for digit in range(10):

@@ -13,7 +13,7 @@ import numpy as np
 from widemargin import KernelSVC
 
 # %%
-# Two spirals, which no small number of straight pieces can separate.
+# Two spirals, which take many straight pieces to separate.
 rng = np.random.default_rng(0)
 turn = np.sqrt(rng.uniform(0.05, 1, 4000)) * 3 * np.pi
 side = rng.integers(2, size=4000)
@@ -24,8 +24,8 @@ exact = KernelSVC(levels=2, **settings).fit(X, side)
 early = KernelSVC(early=2, **settings).fit(X, side)
 
 # %%
-# ``levels_`` says what each level did. From 16 clusters to the whole, the rows that the levels
-# take for support vectors become those of the final solution.
+# ``levels_`` records each level. From 16 clusters to the whole, the support vectors become those
+# of the final solution.
 for level in exact.levels_:
     print(
         f"{level.n_clusters:3} clusters: {level.n_support} support vectors, "
@@ -33,8 +33,8 @@ for level in exact.levels_:
     )
 
 # %%
-# Above, the levels: a colour is a cluster, a dark ring is a support vector. Below, the decisions
-# of the early model, with its seams between clusters, beside those of the exact one.
+# Top, the levels: each colour is a cluster, and a dark ring marks a support vector. Bottom, the
+# decisions of the early model, with seams between clusters, beside those of the exact one.
 a, b = np.meshgrid(np.linspace(-1.2, 1.2, 240), np.linspace(-1.2, 1.2, 240))
 figure, axes = plt.subplots(2, 3, figsize=(12, 8), layout="constrained")
 for ax, level in zip(axes[0], exact.levels_, strict=True):

@@ -2,8 +2,8 @@
 From LIBSVM's files and back
 ============================
 
-A text file in LIBSVM's format goes in, a model file in LIBSVM's format comes out, and old models
-load as they are. So a program that calls svm-predict need not know who trained.
+We read a text file in LIBSVM's format and write a model in LIBSVM's format, so a program that
+calls svm-predict works as before. Models that LIBSVM trained can be loaded as they are.
 """
 
 import tempfile
@@ -35,9 +35,9 @@ text = (folder / "wine.model").read_text().splitlines()
 print(*text[:9], sep="\n")
 
 # %%
-# ``load`` reads LIBSVM's models, those that svm-train wrote years ago too. It votes as LIBSVM
-# does. Where each class has one vote, LIBSVM takes the first, and ours the one with the clearest
-# margins: that is all that differs.
+# ``load`` reads models of LIBSVM, also old ones, and predicts as LIBSVM does. The two predictions
+# can differ in one case only: if each class has one vote, LIBSVM takes the first class, and our
+# model the one with the larger margins.
 again = load(folder / "wine.model")
 a, b = np.meshgrid(np.linspace(-2.6, 2.8, 250), np.linspace(-2, 3.2, 250))
 grid = np.c_[a.ravel(), b.ravel()]
@@ -45,8 +45,8 @@ ours, theirs = (machine.predict(grid).reshape(a.shape) for machine in (model, ag
 print(f"equal on {np.mean(ours == theirs):.2%} of {grid.shape[0]:,} points")
 
 # %%
-# The file on the left, the machine that it is on the right. Rings are support vectors: a line of
-# the file each.
+# Left, the model file. Right, the machine that it describes. Rings are support vectors; each is a
+# line of the file.
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(11, 5), layout="constrained", width_ratios=[2, 3]
 )

@@ -2,10 +2,9 @@
 Linear, additive and RBF in two dimensions
 ==========================================
 
-Three machines look at three problems. A linear machine draws a line. An additive machine adds a
-curve of one column to a curve of the other, so it bends, but it cannot see that two columns
-matter *together*. An RBF machine can, and pays for it: it takes longer, and it has no curves to
-show.
+Three machines, three problems. A linear machine draws a straight line. An additive machine adds a
+curve of one column to a curve of the other: its border can bend, but it cannot see that two
+columns matter *together*. An RBF machine can, but takes longer and has no curves that explain it.
 """
 
 import matplotlib.pyplot as plt
@@ -33,8 +32,8 @@ machines = {
 }
 
 # %%
-# The colours are decision values: the deeper, the surer. The black line is where a machine
-# changes its mind.
+# Colours are decision values: the deeper the colour, the surer the machine. The black line is its
+# border between the classes.
 figure, rows = plt.subplots(3, 3, figsize=(9, 9), layout="constrained")
 for axes, (problem, (X, y)) in zip(rows, problems.items(), strict=True):
     low, high = X.min(axis=0) - 0.2, X.max(axis=0) + 0.2
@@ -50,6 +49,6 @@ for axes, (problem, (X, y)) in zip(rows, problems.items(), strict=True):
     axes[0].set_ylabel(problem, fontsize=12)
 
 # %%
-# The ring is round, yet the additive machine draws it: a circle is a sum, x² + y². The chessboard
-# is a product, and there it guesses. :func:`widemargin.missed_pairs` tells from data whether a
-# product is missing.
+# The additive machine can draw the ring, because the equation of a circle is a sum, x² + y². The
+# chessboard is a product, and there it can only guess. :func:`widemargin.missed_pairs` tells
+# whether some data has such a product.

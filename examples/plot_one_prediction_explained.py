@@ -2,8 +2,8 @@
 Why did it say that? One prediction explained
 =============================================
 
-An additive model's decision is a sum, so an explanation is exact: it is the sum, written out.
-Here is one patient of the breast-cancer data, the one that the model is least sure about.
+The decision of an additive model is a sum, so writing out this sum explains the decision exactly.
+Here we explain the patient of the breast-cancer data about whom the model is least sure.
 """
 
 import matplotlib.pyplot as plt
@@ -21,16 +21,16 @@ model = AdditiveSVC("intersection", random_state=0).fit(X, y)
 print(f"accuracy {model.score(X_test, y_test):.3f}")
 
 # %%
-# Contributions have one number for each row and column, and the intercept last. They add up to
-# the decision value, which speaks for the second class, "malignant", where it is positive.
+# There is one contribution for each row and column, and the intercept comes last. They add up to
+# the decision value. If it is positive, it speaks for the second class, "malignant".
 parts = model.contributions(X_test)
 values = model.decision_function(X_test)
 assert np.allclose(parts.reshape(len(X_test), -1).sum(axis=1), values, atol=1e-4)
 patient = int(np.abs(values).argmin())
 
 # %%
-# The ten columns that matter most for this patient, and the sum of the others. A bar begins where
-# the one above it ended.
+# The ten columns that matter most for this patient, and the sum of the others. Each bar begins
+# where the one above it ends.
 own = parts.reshape(len(X_test), -1)[patient]
 names = [term.name for term in explain(model).terms]
 order = np.argsort(-np.abs(own[:-1]))

@@ -2,10 +2,10 @@
 ONNX: the model in another program
 ==================================
 
-A model that is trained here may have to answer elsewhere: in a web server, on a phone, in C#.
-ONNX is the file for it. ``export_onnx`` writes plain operators, so every ONNX runtime can run
-them, with categories and missing values too. Here a second process answers that knows nothing of
-widemargin.
+A model may have to predict elsewhere: in a web server, on a phone, in C#. ONNX is a file format
+for this. ``export_onnx`` writes plain operators, which every ONNX runtime can run, also for
+categories and missing values. Here a second process predicts, in which widemargin is not
+imported.
 """
 
 import subprocess
@@ -57,8 +57,8 @@ with tempfile.TemporaryDirectory() as folder:
 operators = pd.Series([node.op_type for node in graph.node]).value_counts()
 
 # %%
-# Left what is in the file; right the answers of the other program as lines, and ours as points on
-# them.
+# Left, the operators in the file. Right, the predictions of the other program as lines, and ours
+# as points on them.
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(11, 4.5), layout="constrained", width_ratios=[2, 3]
 )

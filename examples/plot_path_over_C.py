@@ -2,8 +2,8 @@
 A path over C
 =============
 
-How strongly should errors be punished? ``fit_path`` fits a list of values of C, and every fit
-starts where the one before it ended.
+How strongly should errors be punished? ``fit_path`` fits the model for a list of values of C.
+Each fit starts from the solution of the one before.
 """
 
 import time
@@ -21,7 +21,7 @@ Cs = np.logspace(-1.5, 4, 12)
 machine = KernelSVC(gamma=10, random_state=0)
 
 # %%
-# The same models twice: each on its own, and along the path.
+# The same models twice: first each on its own, then along the path.
 start = time.perf_counter()
 for C in Cs:
     clone(machine).set_params(C=C).fit(X, y)
@@ -32,8 +32,8 @@ path = time.perf_counter() - start
 print(f"one by one {alone:.2f} s, along the path {path:.2f} s")
 
 # %%
-# With a small C the border is smooth. With a large one the machine learns the noise by heart: it
-# gets better on its own rows and worse on new ones.
+# With a small C the border is smooth. With a large C the machine learns the noise by heart: it
+# gets better on the training rows and worse on new ones.
 train = 100 * np.array([model.score(X, y) for model in models])
 test = 100 * np.array([model.score(X_test, y_test) for model in models])
 best = int(np.argmax(test))
@@ -44,7 +44,7 @@ ax.semilogx(Cs, test, "o-", color="#1b5e9e", label="new rows")
 ax.plot(Cs[best], test[best], "o", ms=15, mfc="none", mec="#c0392b", mew=2)
 ax.set(xlabel="C", ylabel="accuracy, %")
 ax.legend(frameon=False)
-a, b = np.meshgrid(np.linspace(-2, 3, 200), np.linspace(-1.6, 2.1, 200))
+a, b = np.meshgrid(np.linspace(-2.2, 3.2, 200), np.linspace(-2, 2.3, 200))
 for k, own in enumerate([0, best, len(Cs) - 1]):
     values = models[own].decision_function(np.c_[a.ravel(), b.ravel()]).reshape(a.shape)
     panel = panels[str(k)]

@@ -2,10 +2,10 @@
 Photographs by their visual words
 =================================
 
-Two photographs come with scikit-learn: a temple and a flower. We cut each into tiles, learn from
-the left half of both, and let the machine tell of every tile on the right which photograph it is
-from. :mod:`widemargin.vision` counts visual words in each tile, and the intersection kernel
-compares the counts.
+scikit-learn comes with two photographs, a temple and a flower. We cut both into tiles and train a
+machine on the tiles of their left halves. It then tells, for each tile of the right halves, which
+photograph the tile is from. :mod:`widemargin.vision` counts visual words in each tile, and the
+intersection kernel compares the counts.
 """
 
 import matplotlib.pyplot as plt
@@ -35,7 +35,8 @@ y = np.repeat(["temple", "flower"], rows * columns)
 left = np.tile(np.arange(columns) < columns // 2, 2 * rows)
 
 # %%
-# A tile becomes counts of 60 words: which of 60 typical patches its patches resemble.
+# A tile becomes the counts of 60 words: how many of its patches resemble each of 60 typical
+# patches.
 bag = BagOfVisualWords(
     DenseSIFT(step=6, sides=(16,)),
     Codebook(60, method="kmeans", random_state=0),
@@ -48,8 +49,8 @@ score = np.mean((values > 0) == (y == "temple"), where=~left)
 print(f"accuracy on the right halves: {score:.1%}")
 
 # %%
-# Blue tiles are taken for the temple, red ones for the flower. The halves on the left of the line
-# were learned from.
+# The machine takes blue tiles for the temple and red tiles for the flower. It was trained on the
+# tiles to the left of the line.
 figure, axes = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained")
 for ax, photo, own in zip(axes, photographs, np.split(values, 2), strict=True):
     ax.imshow(photo.mean(axis=2), cmap="Greys_r")

@@ -2,10 +2,10 @@
 Regression that outliers do not move
 ====================================
 
-A support vector machine for numbers ignores errors up to ``epsilon``, and counts larger ones by
-their size, not by its square. So a broken sensor moves it little. Left, one column and
-:class:`~widemargin.KernelSVR`; right, what :class:`~widemargin.AdditiveSVR` learned from the ten
-columns of the diabetes data.
+A support vector machine for numbers ignores errors up to ``epsilon``. The cost of a larger error
+is proportional to its size, not to its square, so a broken sensor hardly moves the model. Left,
+:class:`~widemargin.KernelSVR` on one column; right, what :class:`~widemargin.AdditiveSVR` learned
+from the ten columns of the diabetes data.
 """
 
 import matplotlib.pyplot as plt

@@ -2,10 +2,10 @@
 Resume after a kill
 ===================
 
-Long fits get killed: by a scheduler, a power cut, a tired laptop. With ``checkpoint=`` a folder
-keeps every cluster that is solved, and the same call goes on from there, to the same model. Here
-a fit runs in a second process, and is killed without warning when half of its clusters are
-solved.
+Long fits get killed by schedulers, power cuts and empty batteries. With ``checkpoint=`` every
+solved cluster is kept in a folder. The same call then goes on from there and ends at the same
+model. Here a fit runs in a second process and is killed without warning when half of its clusters
+are solved.
 """
 
 import subprocess
@@ -33,14 +33,14 @@ KernelSVC(checkpoint=folder + "/checkpoint", **eval(sys.argv[2])).fit(data["X"],
 """
 
 # %%
-# The fit that nothing disturbs, for comparison: an early model of 16 clusters.
+# For comparison, a fit that is not disturbed: an early model of 16 clusters.
 start = time.perf_counter()
 whole = KernelSVC(**settings).fit(X, y)
 undisturbed = time.perf_counter() - start
 
 # %%
-# The one that is killed. ``kill`` is SIGKILL, which a program can neither see nor delay.
-# ``solved`` has the moment at which each part of the checkpoint was written.
+# The fit that is killed. ``kill`` sends SIGKILL, which a program can neither see nor delay.
+# ``solved`` holds the moments at which the parts of the checkpoint were written.
 with tempfile.TemporaryDirectory() as folder:
     np.savez(f"{folder}/data.npz", X=X, y=y)
     checkpoint, solved = Path(folder) / "checkpoint", []
@@ -58,8 +58,8 @@ print(f"{len(solved)} clusters were solved, undisturbed {undisturbed:.2f} s, res
 assert np.array_equal(model.dual_coef_, whole.dual_coef_)  # the same, bit by bit
 
 # %%
-# Above, the fit as it would have been. Below, a dot for each cluster that was on disk before the
-# kill, and the fit that went on: it only solves what is missing.
+# Top, the fit that was not disturbed. Bottom, a dot for each cluster that was on disk before the
+# kill, and the fit that went on: it solves only the missing clusters.
 moments = np.array(solved) - solved[0]
 killed = moments[-1]
 figure, ax = plt.subplots(figsize=(10, 3), layout="constrained")

@@ -2,9 +2,10 @@
 Curves of a table with categories and gaps
 ==========================================
 
-A bank has a table: age, income, job, and how long a customer has been known, which is missing for
-some. :class:`~widemargin.AdditiveSVC` learns from it as it is. What it learned is one curve per
-column, and since we made the table ourselves, we can compare the curves with the truth.
+A bank has a table of its customers: age, income, job, and for some of them how long they have
+been customers. :class:`~widemargin.AdditiveSVC` learns from this table without any preparation.
+It learns one curve per column. We made the table ourselves, so we can compare the curves with the
+truth.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +15,8 @@ import pandas as pd
 from widemargin import AdditiveSVC, plots
 
 # %%
-# The truth: people in mid-life pay back, income helps up to a point, some jobs are safer, and
-# that a customer is new (so that nothing is known) is a bad sign by itself.
+# The truth: people in mid-life pay back, income helps up to a point, and some jobs are safer than
+# others. A missing value means that the customer is new, which is a bad sign.
 rng = np.random.default_rng(0)
 n = 6000
 jobs = np.array(["clerk", "doctor", "driver", "farmer", "smith", "writer"])
@@ -43,8 +44,8 @@ model = AdditiveSVC("intersection", missing="learn", C=0.05, random_state=0).fit
 print(f"accuracy {model.score(table, pays):.3f}, gap {model.duality_gap_:.1e}")
 
 # %%
-# The grey bars below each curve say how frequent its values are: where they end, so does what the
-# model can know. The dashed line is the truth, up to a factor and a constant.
+# The grey bars below each curve show how frequent its values are: without data, the model cannot
+# know the curve. The dashed line is the truth, up to a factor and a constant.
 figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
 for ax, name in zip(axes.flat, table, strict=True):
     plots.plot_shape(model, name, ax=ax)

@@ -2,9 +2,9 @@
 Text with twenty classes
 ========================
 
-Which library is a sentence about? The texts are the docstrings of twenty subpackages of NumPy,
-SciPy and scikit-learn, paragraph by paragraph, so nothing has to be downloaded. Counts of words
-are histograms, for which the chi-square kernel is made.
+Which package is a text about? The texts are the paragraphs of the docstrings of twenty
+subpackages of NumPy, SciPy and scikit-learn, so nothing has to be downloaded. Counts of words are
+histograms, and the chi-square kernel is made for histograms.
 """
 
 import inspect
@@ -64,7 +64,7 @@ for package in PACKAGES:
 print(len(texts), "paragraphs")
 
 # %%
-# A word must occur three times. The rows are sparse, and stay so.
+# Only words that occur at least three times are counted. The rows are sparse and stay sparse.
 X = CountVectorizer(min_df=3, token_pattern=r"[a-zA-Z]{3,}").fit_transform(texts).astype(float)
 X_train, X_test, y_train, y_test = train_test_split(
     X, np.array(labels), random_state=0, stratify=labels, test_size=0.3
@@ -80,7 +80,7 @@ for name, machine in {
     print(f"{name}: {scores[name]:.1%} in {time.perf_counter() - start:.2f} s")
 
 # %%
-# Where the additive machine errs, it errs among neighbours: the two packages for Fourier
+# The additive machine mostly confuses packages that are alike: the two packages for Fourier
 # transforms share most of their docstrings.
 matrix = confusion_matrix(y_test, machine.predict(X_test), labels=PACKAGES, normalize="true")
 figure, ax = plt.subplots(figsize=(8.5, 7.5), layout="constrained")

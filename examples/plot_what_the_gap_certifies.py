@@ -3,8 +3,8 @@ What the duality gap certifies
 ==============================
 
 A fit ends when its duality gap is below ``tol``. The gap is an upper bound: the true distance
-from the optimum is never larger. To see it, we fit the same problem to ever smaller tolerances,
-and once to a billionth, which stands for the truth.
+from the optimum is never larger. To show this, we fit the same problem to smaller and smaller
+tolerances. A fit to a tolerance of a billionth stands for the optimum.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ machine = KernelSVC(C=10, gamma=5, levels=0, random_state=0)
 optimum = machine.set_params(tol=1e-9).fit(X, y).objective_
 
 # %%
-# ``objective_`` is what the model costs, ``duality_gap_`` is relative to it.
+# ``objective_`` is the value that training minimises; ``duality_gap_`` is relative to it.
 tolerances = 10.0 ** np.arange(0, -7.5, -0.5)
 gaps, distances, scores = [], [], []
 for tol in tolerances:
@@ -29,8 +29,8 @@ for tol in tolerances:
     scores.append(model.score(X_test, y_test))
 
 # %%
-# The truth stays below the certificate, which stays below the tolerance. And accuracy is settled
-# long before: a gap of a per cent is enough for it, which is why early stops are worth having.
+# The true distance stays below the gap, and the gap below the tolerance. The accuracy is settled
+# much earlier, at a gap of about one per cent, so a fit may as well stop there.
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 left.loglog(tolerances, tolerances, color="grey", ls="--", label="asked for: tol")
 left.fill_between(tolerances, 1e-12, gaps, color="#e8f0f8")
