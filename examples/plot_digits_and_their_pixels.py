@@ -28,8 +28,8 @@ for digit in range(10):
         speaks[digit, pixel] = values[-1] - values[0] if len(values) > 1 else 0.0
 
 # %%
-# Top, the mean of each digit. Middle, what its pixels say. Bottom, the worst mistake: the image
-# of another digit in the test data that the machine took for this one with the highest score.
+# Top, the mean of each digit. Middle, what its pixels say. Bottom, a mistake: an image of another
+# digit in the test data that the machine took for this one.
 predicted = model.predict(X_test)
 figure, axes = plt.subplots(3, 10, figsize=(13, 4.4), layout="constrained")
 for digit in range(10):
