@@ -98,7 +98,7 @@ def write(name: str, title: str, lines: list[str], part: str = "") -> None:
         f"widemargin {version('widemargin')}.",
         "",
     ]
-    text = "\n".join(head + lines) + "\n"
+    text = "\n".join(head + lines).rstrip() + "\n"
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{'_'.join([name, *part.split()])}.md").write_text(text)
     print(text)

@@ -50,9 +50,10 @@ class Browser:
     """
 
     def __init__(self, profile: Path):
-        program = shutil.which("chromium")
+        names = ("chromium", "chromium-browser", "google-chrome")
+        program = next(filter(None, map(shutil.which, names)), None)
         if program is None:
-            pytest.skip("Debian's package chromium is not installed")
+            pytest.skip(f"there is none of {', '.join(names)}")
         reads, self._out = os.pipe()
         self._in, writes = os.pipe()
         ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (reads, writes)]
