@@ -294,7 +294,7 @@ def phrases() -> list[str]:
         f"[{_times(threads.number('16', column=2))}](../{threads.link})",
         f"is worth {_worth_of_tuning('letter', 'covtype_classes', 'ijcnn1')}",
         f"of the best tuned kernel method on {_near_the_tuned(*OURS)}",
-        f"It is so near on {_near_the_tuned(EASY)}, in {_seconds_of_easy()}",
+        f"of the best kernel method on {_near_the_tuned(EASY)}, in {_seconds_of_easy()}",
         _against_ebm(),
         f"[{slowest / 1000:.1f} GB/s](../{load.link})",
         f"[{start.number('`widemargin --help`', column=1):.2f} s](../{start.link})",
