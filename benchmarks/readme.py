@@ -1,4 +1,4 @@
-"""``python -m benchmarks.readme``: write the tables of README and docs/measured.md.
+"""``python -m benchmarks.readme``: write the tables of README, docs/measured.md and the paper.
 
 Figures in sentences are edited by hand.  Tests compare both tables and sentences with the results,
 so a new measurement changes the results first and the documents after them.
@@ -17,6 +17,7 @@ from benchmarks.report import RESULTS, rows_of, table
 
 ROOT = Path(__file__).parents[1]
 README, MEASURED = ROOT / "README.md", ROOT / "docs/measured.md"
+PAPER = ROOT / "docs/paper/paper.md"
 MARK = "<!-- {name}: python -m benchmarks.readme -->"
 END = "<!-- end -->"
 OURS = ("AdditiveSVC", "KernelSVC")  # with their defaults
@@ -261,6 +262,7 @@ def today_table() -> list[str]:
 
 TABLES = {
     README: {"headline": headline_table},
+    PAPER: {"headline": headline_table},
     MEASURED: {"additive": additive_table, "kernel": kernel_table, "today": today_table},
 }
 
@@ -301,6 +303,21 @@ def phrases() -> list[str]:
     ]
 
 
+def paper_phrases() -> list[str]:
+    """Return the figures in sentences of docs/paper/paper.md, with the words around them."""
+    whole = Result("kernel_whole")
+    early = [_number(row[1]) for row in whole.rows if row[0].startswith("early")]
+    exact = [_number(row[1]) for row in whole.rows if row[0].startswith("exact")]
+    worth = _worth_of_tuning("letter", "covtype_classes", "ijcnn1")
+    return [
+        f"an early model takes {median(early):.0f} s",
+        f"the exact one {min(exact):.0f} to {max(exact):.0f} s",
+        f"the choice of C and gamma is worth {worth}",
+        f"of the best tuned kernel method on {_near_the_tuned(EASY)}",
+        _against_ebm().replace("`AdditiveSVC()`", "`AdditiveSVC`"),
+    ]
+
+
 def rewritten(document: Path) -> str:
     """Return the document's text with its tables made from the results."""
     text = document.read_text(encoding="utf-8")
@@ -309,6 +326,8 @@ def rewritten(document: Path) -> str:
         lines = "\n".join(make())
         if document == MEASURED:
             lines = lines.replace("](benchmarks/", "](../benchmarks/")
+        if document == PAPER:
+            lines = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", lines)
         text = f"{text[:begin]}\n{lines}\n{text[text.index(END, begin) :]}"
     return text
 

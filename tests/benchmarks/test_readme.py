@@ -6,7 +6,17 @@ from dataclasses import replace
 import pytest
 from benchmarks import readme
 from benchmarks.experiments import plan
-from benchmarks.readme import MEASURED, README, TABLES, Result, notes, phrases, rewritten
+from benchmarks.readme import (
+    MEASURED,
+    PAPER,
+    README,
+    TABLES,
+    Result,
+    notes,
+    paper_phrases,
+    phrases,
+    rewritten,
+)
 from benchmarks.report import RESULTS
 
 if not RESULTS.exists():
@@ -31,6 +41,11 @@ def test_the_first_page_is_short_and_has_one_small_table():
 @pytest.mark.parametrize("phrase", phrases())
 def test_sentences_are_what_the_results_say(phrase):
     assert " ".join(phrase.split()) in " ".join(TEXT.split())
+
+
+@pytest.mark.parametrize("phrase", paper_phrases())
+def test_sentences_of_the_paper_are_what_the_results_say(phrase):
+    assert phrase in " ".join(PAPER.read_text(encoding="utf-8").split())
 
 
 @pytest.mark.parametrize("said", notes())

@@ -9,7 +9,6 @@ ROWS = 1000  # of the kernel matrix at a time
 
 class Objective(BaseObjective):
     name = "SVM with an RBF kernel"
-    url = "https://github.com/widemargin/widemargin"
     min_benchopt_version = "1.5"
     requirements = ["pip::scikit-learn"]
     parameters = {"C": [1.0, 32.0], "gamma": ["scale"]}

@@ -1,6 +1,7 @@
 """KernelSVC("linear") for benchopt's benchmark of linear SVMs without intercept."""
 
 from benchopt import BaseSolver
+
 from widemargin import KernelSVC
 
 
