@@ -39,6 +39,21 @@ def test_the_warning_says_that_rounding_is_the_limit():
     assert not model.converged_
 
 
+@pytest.mark.parametrize("most_rows", [2048], indirect=True)
+def test_what_rounding_may_hide_is_in_the_gap_and_not_in_the_objective(most_rows):
+    """Differences of 1e-13 between values of 1e-6, whose kernel values have ten digits."""
+    X = 2.5e-13 * np.array([[1, 1e6], [3, 0], [2, 1e6], [5, 4e6], [3, 5e6], [2, 0]])
+    y = np.array([1, 1, 0, 1, 0, 0])
+    model = KernelSVC("laplacian", C=1e8, fit_intercept=False)
+    with pytest.warns(ConvergenceWarning, match="Rounding may hide"):
+        model.fit(X, y)
+    K = np.exp(-model.gamma_ * np.abs(X[:, None] - X).sum(axis=2))
+    alpha = np.linalg.solve(K * np.multiply.outer(2 * y - 1, 2 * y - 1), np.ones(6))
+    assert 0 < alpha.min() < alpha.max() < model.C  # so that no row has a loss
+    assert model.objective_ == pytest.approx(alpha.sum() / 2, rel=1e-6)
+    assert model.duality_gap_ > 1e-3
+
+
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e6])
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
 @pytest.mark.parametrize("load", [load_iris, load_breast_cancer])

@@ -323,9 +323,11 @@ def _extended(problem: Problem, alpha: np.ndarray, offset: float) -> tuple[float
     gradient = linear + problem.sign * sums
     cost = turned_cost(wide, problem.turn).sum()
     dual = -(linear @ wide + 0.5 * wide @ (gradient - linear)) - cost - np.abs(wide) @ error
-    primal = dual + _widest(wide, gradient, (problem.upper, problem.turn), error).sum()
-    lost = problem.slack(wide, float(primal), offset) + 4 * UNIT * float(abs(dual))
-    hidden = 4 * UNIT * abs(float(primal))
+    bounds = (problem.upper, problem.turn)
+    primal = dual + _widest(wide, gradient, bounds, 0 * error).sum()
+    widest = dual + _widest(wide, gradient, bounds, error).sum()
+    lost = problem.slack(wide, float(widest), offset) + 4 * UNIT * float(abs(dual))
+    hidden = float(widest - primal) + 4 * UNIT * abs(float(widest))
     return float(primal), float(_outward(float(primal), float(dual), hidden, lost))
 
 
