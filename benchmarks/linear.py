@@ -1,9 +1,12 @@
-"""Linear SVMs on benchopt's problem: the hinge loss, no intercept, C = 1.
+"""Linear SVMs on benchopt's problem, and `LinearSVC` as it is beside scikit-learn's.
+
+benchopt's problem has the hinge loss, no intercept and C = 1.
 
 Seconds until the primal objective is within 1e-4 and within 1e-8 of its least value, relatively.
 As in benchopt, a solver that does not know how near it is gets twice as many iterations until it is
 there, and only its last run counts; ours ends by its own duality gap.  L-BFGS-B on the dual is
-benchopt's.  Seconds are those that the process computes, in turns, after a warm-up.
+benchopt's.  `LinearSVC` is `widemargin.sklearn`'s, with all defaults: the squared hinge loss and an
+intercept.  Seconds are those that the process computes, in turns, after a warm-up.
 """
 
 from __future__ import annotations
@@ -22,9 +25,11 @@ from sklearn.svm import LinearSVC
 from benchmarks import data
 from benchmarks.report import SEED, alternate, one_thread, table, write
 from widemargin import KernelSVC
+from widemargin.sklearn import LinearSVC as Ours
 
 BARS = (1e-4, 1e-8)
 REPEATS = 1
+CS = (0.01, 1.0, 100.0)  # of the drop-in
 LIMIT = 1.0  # seconds of a run, after which a solver is given up
 SETS = {
     "a9a": data.a9a,
@@ -101,18 +106,44 @@ def rows(name: str, X, y) -> list[str]:
     return cells
 
 
+def drop_in(name: str, X, y, C: float) -> list[str]:
+    """The cells of `LinearSVC`: seconds, and objectives divided by ours."""
+    models = {"ours": Ours(C=C), "theirs": LinearSVC(C=C, random_state=SEED)}
+    seconds = alternate(
+        {key: lambda m=m: m.fit(X, y) for key, m in models.items()}, REPEATS, time.process_time
+    )
+    objectives = [_squared(X, y, models[key], C) for key in models]
+    cells = [f"{seconds[key]:.3f}" for key in models]
+    return [name, f"{C:g}", *cells, f"{objectives[1] / objectives[0]:.6f}"]
+
+
+def _squared(X, y, model, C: float) -> float:
+    short = np.maximum(0, 1 - y * model.decision_function(X))
+    squares = np.sum(model.coef_**2) + np.sum(model.intercept_**2)
+    return float(0.5 * squares + C * np.sum(short**2))
+
+
 def main() -> None:
     one_thread()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    lines = []
+    lines, others = [], []
     for name, read in SETS.items():
         X, labels, *_ = read()
         classes = np.unique(labels)
         y = np.where(labels == classes[-1 if len(classes) == 2 else 0], 1.0, -1.0)
-        lines.append(rows(name, sp.csr_array(X, dtype=np.float64), y))
+        X = sp.csr_array(X, dtype=np.float64)
+        lines.append(rows(name, X, y))
+        others += [drop_in(name, X, y, C) for C in CS]
     heads = [f"{solver}, {bar:g}" for bar in BARS for solver in ("ours", "LIBLINEAR", "L-BFGS-B")]
     text = ["Seconds to a relative suboptimality of 1e-4 and of 1e-8.", ""]
-    write("linear", "Linear SVMs: benchopt's problem", text + table(["data", *heads], lines))
+    text += table(["data", *heads], lines)
+    text += [
+        "",
+        "`LinearSVC` with all defaults but C, of `widemargin.sklearn` and of `sklearn.svm`:",
+        "",
+    ]
+    heads = ["data", "C", "ours, s", "scikit-learn's, s", "its objective / ours"]
+    write("linear", "Linear SVMs", text + table(heads, others))
 
 
 if __name__ == "__main__":

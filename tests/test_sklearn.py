@@ -206,6 +206,14 @@ def test_the_weights_are_liblinears(layout, loss, scaling):
     assert isinstance(ours.n_iter_, int)
 
 
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("C", [0.1, 1e4])
+def test_the_squared_hinge_of_few_features_takes_few_sweeps(C, layout):
+    data, labels = make_classification(400, 30, n_informative=9, flip_y=0.1, random_state=0)
+    model = LinearSVC(C=C).fit(layout(data * (abs(data) > 1.5)), labels)
+    assert model.n_iter_ <= 5
+
+
 def test_linear_parameters_are_theirs():
     assert LinearSVC().get_params() == THEIR_LINEAR().get_params()
     two = LinearSVC().fit(X[:100], Y[:100])
