@@ -29,7 +29,7 @@ for digit in range(10):
 
 # %%
 # Top, the mean of each digit. Middle, what its pixels say. Bottom, a mistake: an image of another
-# digit in the test data that the machine took for this one.
+# digit in the test data that the machine took for this one, if there is one.
 predicted = model.predict(X_test)
 figure, axes = plt.subplots(3, 10, figsize=(13, 4.4), layout="constrained")
 for digit in range(10):
