@@ -28,8 +28,8 @@ def main(path: str) -> None:
             rows.append([data, problem, solver, *found, f"{points.objective_value.min():.8g}"])
     columns = ["data", "problem", "solver", *(f"s to a gap of {gap:g}" for gap in GAPS), "primal"]
     lines = [
-        "A run of benchopt tries smaller and smaller tolerances. Seconds are of the first fit whose",
-        "relative gap, computed from its dual coefficients, is below the bound; blank: not reached.",
+        "A run of benchopt tries smaller and smaller tolerances. Seconds are of the first fit",
+        "whose relative gap, computed from its dual coefficients, is below the bound.",
         "",
         *table(columns, rows),
     ]
