@@ -14,10 +14,13 @@ mkdir "$work/bare"
 for program in env uname; do ln -s "$(command -v $program)" "$work/bare/$program"; done
 
 use() { # use KIND FILE PATH: installed with that PATH, used outside the source tree with a bare one
+  began=$(date +%s)
   "$python" -m venv "$work/$1"
-  (PATH=$3 && "$work/$1/bin/python" -m pip install -q "$2[cli,tables]" pandas)
+  (PATH=$3 && "$work/$1/bin/python" -m pip install -q "$2[cli,tables]")
+  installed=$(date +%s)
   (cd "$work" && PATH=$work/bare && "$work/$1/bin/python" smoke.py &&
     "$work/$1/bin/widemargin" --help > help.txt && echo "  widemargin --help works")
+  echo "  installed in $((installed - began)) s, used in $(($(date +%s) - installed)) s"
 }
 
 echo "the sdist's files ..."
@@ -32,10 +35,7 @@ size=$(wc -c < "$wheel")
 echo "the wheel $(basename "$wheel"), $((size / 1000)) kB ..."
 [ "$size" -lt 4000000 ] || { echo "  it is larger than 4 MB" >&2; exit 1; }
 (PATH=$work/bare && ! command -v c++ && ! command -v g++ && ! command -v cc) > "$work/compilers"
-begin=$(date +%s)
-use wheel "$wheel" "$work/bare"
-seconds=$(($(date +%s) - begin))
-echo "  from nothing to a saved model of an own table, without a compiler: $seconds s"
+use wheel "$wheel" "$work/bare" # from nothing to a saved model of an own table, without a compiler
 times > "$work/times"
 echo "  of which the processor worked $(tail -1 "$work/times") (user, system)"
 echo "the sdist, compiled by pip ..."

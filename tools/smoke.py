@@ -41,9 +41,9 @@ def in_threads(X, y) -> None:
 
 
 def own_table() -> None:
-    data = load_breast_cancer(as_frame=True)
+    data = load_breast_cancer()
     lines = [",".join([*map(str, data.feature_names), "diagnosis"])]
-    for row, label in zip(data.data.to_numpy(), data.target_names[data.target], strict=True):
+    for row, label in zip(data.data, data.target_names[data.target], strict=True):
         lines.append(",".join([*map(str, row), label]))
     Path("own.csv").write_text("\n".join(lines) + "\n")
     for words in (
