@@ -25,8 +25,6 @@ from widemargin.cli.options import (
     Data,
     Drawing,
     Json,
-    MaxBytes,
-    MemoryLimit,
     Model,
     NewModel,
     Out,
@@ -37,8 +35,8 @@ from widemargin.cli.options import (
     ThreadedSource,
     TrainingSource,
     grouped,
+    max_bytes_option,
     option,
-    output_option,
 )
 from widemargin.cli.output import exit_status_on_error
 from widemargin.cli.words import UsageError, begin, read_config, with_long_options
@@ -72,21 +70,22 @@ def _print_version(wanted: bool) -> None:
 
 
 @app.callback()
+@grouped
 def common(
     context: typer.Context,
-    config: Annotated[
-        Path | None,
-        option(
-            "--config",
-            "TOML file with defaults, a table per command (default: ./widemargin.toml, if any)",
-            envvar="WIDEMARGIN_CONFIG",
-        ),
-    ] = None,
-    traceback: Annotated[bool, option("--traceback", "Show where an error came from")] = False,
-    version: Annotated[
-        bool,
-        option("--version", "Print the version and exit", callback=_print_version, is_eager=True),
-    ] = False,
+    config: Path | None = option(
+        "--config",
+        "TOML file with defaults, a table per command (default: ./widemargin.toml, if any)",
+        envvar="WIDEMARGIN_CONFIG",
+    ),
+    traceback: bool = option("--traceback", "Show where an error came from", default=False),
+    version: bool = option(
+        "--version",
+        "Print the version and exit",
+        callback=_print_version,
+        is_eager=True,
+        default=False,
+    ),
 ) -> None:
     output.show_traceback = traceback
     commands = _options_of(context.command)
@@ -125,7 +124,12 @@ def train(
     validation: Validation,
     libsvm: LibsvmOptions,
     source: TrainingSource,
-    memory_limit: MemoryLimit = None,
+    memory_limit: str | None = option(
+        "--memory-limit",
+        "Train larger data from disk (2GB, 500MB, or a share of the free memory; default 50%); "
+        "for general kernels, the limit of the whole training",
+        panel="Data",
+    ),
     output: Output,
 ) -> None:
     """Train a model on DATA (a file, or a folder made by store) and write it to MODEL."""
@@ -140,10 +144,8 @@ def store(
     *,
     data: Data,
     folder: Annotated[Path, typer.Argument(help="Where to keep the blocks")],
-    append: Annotated[bool, option("--append", "Add rows to an existing store")] = False,
-    keep: Annotated[
-        str | None, option("--keep", "codes (default; additive kernels) or values (the others)")
-    ] = None,
+    append: bool = option("--append", "Add rows to an existing store", default=False),
+    keep: str | None = option("--keep", "codes (default; additive kernels) or values (the others)"),
     source: TrainingSource,
     output: Output,
 ) -> None:
@@ -162,17 +164,16 @@ def predict(
     data: Data,
     model: Model,
     out: Out = None,
-    what: Annotated[str, output_option("--output", "labels, decision or contributions")] = "labels",
-    probability: Annotated[
-        bool,
-        output_option(
-            "--probability/--no-probability",
-            "Labels and probabilities, as svm-predict -b 1 writes them",
-        ),
-    ] = False,
-    class_label: Annotated[
-        str | None, output_option("--class", "Class of the contributions")
-    ] = None,
+    what: str = option(
+        "--output", "labels, decision or contributions", panel="Output", default="labels"
+    ),
+    probability: bool = option(
+        "--probability/--no-probability",
+        "Labels and probabilities, as svm-predict -b 1 writes them",
+        panel="Output",
+        default=False,
+    ),
+    class_label: str | None = option("--class", "Class of the contributions", panel="Output"),
     source: ThreadedSource,
     output: Output,
 ) -> None:
@@ -188,11 +189,11 @@ def predict(
 
 
 @command
-def evaluate(data: Data, model: Model, source: ThreadedSource, as_json: Json = False) -> None:
+def evaluate(*, data: Data, model: Model, source: ThreadedSource, output: Json) -> None:
     """Compare predictions with the labels of DATA: accuracy, per class, confusion, time per row."""
     from widemargin.cli import predict as commands
 
-    commands.evaluate_model(data, model, source, as_json)
+    commands.evaluate_model(data, model, source, output.as_json)
 
 
 @command
@@ -210,9 +211,7 @@ def easy(
     *,
     train: Annotated[Path, typer.Argument(help="Training data")],
     test: Annotated[Path | None, typer.Argument(help="Test data")] = None,
-    model: Annotated[
-        Path | None, option("--model", "Where to write the model (default: TRAIN's name)")
-    ] = None,
+    model: Path | None = option("--model", "Where to write the model (default: TRAIN's name)"),
     wanted: Wanted,
     source: TrainingSource,
     output: Output,
@@ -241,11 +240,11 @@ def scale(
 
 
 @command
-def info(model: Model, as_json: Json = False, max_bytes: MaxBytes = None) -> None:
+def info(*, model: Model, output: Json, max_bytes: int | None = max_bytes_option()) -> None:
     """Check a model file and print its contents."""
     from widemargin.cli import inspect as commands
 
-    commands.info(model, as_json, max_bytes)
+    commands.info(model, output.as_json, max_bytes)
 
 
 @command
@@ -269,13 +268,10 @@ def report(
     *,
     model: Model,
     data: Data,
-    out: Annotated[
-        Path | None, option("-o", "--out", "Page to write (default: MODEL's name, .html)")
-    ] = None,
-    training: Annotated[
-        Path | None,
-        option("--training", "Training data of MODEL: draw bands of 20 refits (up to 3 classes)"),
-    ] = None,
+    out: Path | None = option("-o", "--out", "Page to write (default: MODEL's name, .html)"),
+    training: Path | None = option(
+        "--training", "Training data of MODEL: draw bands of 20 refits (up to 3 classes)"
+    ),
     source: ThreadedSource,
 ) -> None:
     """Write one page of HTML about MODEL, measured on DATA."""
@@ -286,13 +282,13 @@ def report(
 
 @command
 def export(
+    *,
     model: Model,
     out: Annotated[Path, typer.Argument(help="Where to write")],
-    to: Annotated[
-        str | None,
-        option("--to", "libsvm, onnx or shapes (default: by OUT's ending: .onnx, .json)"),
-    ] = None,
-    max_bytes: MaxBytes = None,
+    to: str | None = option(
+        "--to", "libsvm, onnx or shapes (default: by OUT's ending: .onnx, .json)"
+    ),
+    max_bytes: int | None = max_bytes_option(),
 ) -> None:
     """Write a model as ONNX, as LIBSVM text, or its shape functions as JSON."""
     from widemargin.cli import inspect as commands
@@ -353,7 +349,7 @@ def predict_images(
     data: ImageData,
     model: Model,
     out: Out = None,
-    what: Annotated[str, output_option("--output", "labels or decision")] = "labels",
+    what: str = option("--output", "labels or decision", panel="Output", default="labels"),
     source: ImageSource,
     output: Output,
 ) -> None:
@@ -381,9 +377,7 @@ def explain_images(
     out: Annotated[
         Path | None, typer.Argument(help="Picture, .png, .svg or .pdf (default: DATA's name, .png)")
     ] = None,
-    class_label: Annotated[
-        str | None, option("--class", "Class to explain (default: the predicted one)")
-    ] = None,
+    class_label: str | None = option("--class", "Class to explain (default: the predicted one)"),
     source: ImageSource,
     output: Output,
 ) -> None:

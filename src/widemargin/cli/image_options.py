@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from widemargin.cli.options import MaxBytes, data_option, option
+from widemargin.cli.options import data_option, max_bytes_option, option
 from widemargin.cli.words import UsageError, numbers
 
 feature_option = partial(option, panel="Features")
@@ -28,18 +28,15 @@ FEATURES = ("words", "icd-words", "pmsvm-words", "centrist")
 class ImageSource:
     """How to read images, and with how many threads."""
 
-    inside: Annotated[
-        str | None, data_option("--inside", "Read this folder of DATA instead of all of it")
-    ] = None
-    on_error: Annotated[
-        str, data_option("--on-error", "raise (default) or skip: images that cannot be read")
-    ] = "raise"
-    max_pixels: Annotated[
-        int | None,
-        data_option("--max-pixels", "Refuse images of more pixels (default: 33554432)", min=1),
-    ] = None
-    max_bytes: MaxBytes = None
-    jobs: Annotated[int, option("-j", "--jobs", "Threads; -1 is all")] = -1
+    inside: str | None = data_option("--inside", "Read this folder of DATA instead of all of it")
+    on_error: str = data_option(
+        "--on-error", "raise (default) or skip: images that cannot be read", default="raise"
+    )
+    max_pixels: int | None = data_option(
+        "--max-pixels", "Refuse images of more pixels (default: 33554432)", min=1
+    )
+    max_bytes: int | None = max_bytes_option()
+    jobs: int = option("-j", "--jobs", "Threads; -1 is all", default=-1)
 
     def __post_init__(self) -> None:
         if self.on_error not in ("raise", "skip"):
@@ -66,48 +63,32 @@ class ImageSource:
 class Features:
     """What to count in images; None is the default of the features."""
 
-    features: Annotated[
-        str,
-        feature_option(
-            "--features",
-            "words (default: 200 of k-means on patches of 16 pixels, every 8), icd-words, "
-            "pmsvm-words (the papers' settings), or centrist (no codebook)",
-        ),
-    ] = "words"
-    words: Annotated[int | None, feature_option("--words", "Words of the codebook", min=1)] = None
-    codebook: Annotated[
-        str | None, feature_option("--codebook", "kmeans (default) or intersection")
-    ] = None
-    neighbours: Annotated[
-        int | None, feature_option("--neighbours", "Words that share a patch (default: 1)", min=1)
-    ] = None
-    step: Annotated[
-        int | None, feature_option("--step", "Pixels between patches (default: 8)", min=1)
-    ] = None
-    sides: Annotated[
-        str | None,
-        feature_option("--sides", "Sides of patches, separated by commas (default: 16)"),
-    ] = None
-    levels: Annotated[
-        str | None, feature_option("--levels", "Levels of the pyramid (default: 1,2,4)")
-    ] = None
-    overlap: Annotated[
-        bool | None,
-        feature_option("--overlap/--no-overlap", "Windows between blocks too (default)"),
-    ] = None
-    shares: Annotated[
-        bool | None, feature_option("--shares/--counts", "Shares of windows instead of counts")
-    ] = None
-    longest_side: Annotated[
-        int | None,
-        feature_option(
-            "--longest-side", "Reduce larger images (default: 300; centrist: as they are)", min=1
-        ),
-    ] = None
-    sample_size: Annotated[
-        int | None,
-        feature_option("--sample-size", "Patches for the codebook (default: 100000)", min=1),
-    ] = None
+    features: str = feature_option(
+        "--features",
+        "words (default: 200 of k-means on patches of 16 pixels, every 8), icd-words, "
+        "pmsvm-words (the papers' settings), or centrist (no codebook)",
+        default="words",
+    )
+    words: int | None = feature_option("--words", "Words of the codebook", min=1)
+    codebook: str | None = feature_option("--codebook", "kmeans (default) or intersection")
+    neighbours: int | None = feature_option(
+        "--neighbours", "Words that share a patch (default: 1)", min=1
+    )
+    step: int | None = feature_option("--step", "Pixels between patches (default: 8)", min=1)
+    sides: str | None = feature_option(
+        "--sides", "Sides of patches, separated by commas (default: 16)"
+    )
+    levels: str | None = feature_option("--levels", "Levels of the pyramid (default: 1,2,4)")
+    overlap: bool | None = feature_option(
+        "--overlap/--no-overlap", "Windows between blocks too (default)"
+    )
+    shares: bool | None = feature_option("--shares/--counts", "Shares of windows instead of counts")
+    longest_side: int | None = feature_option(
+        "--longest-side", "Reduce larger images (default: 300; centrist: as they are)", min=1
+    )
+    sample_size: int | None = feature_option(
+        "--sample-size", "Patches for the codebook (default: 100000)", min=1
+    )
 
     def make(self, seed: int | None, jobs: int) -> Any:
         """Return unfitted features."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import partial
 from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -26,10 +26,11 @@ def grouped(command: Callable) -> Callable:
     """Replace a command's dataclass parameters by their fields, as typer needs them."""
     signature = inspect.signature(command, eval_str=True)
     given = signature.parameters.values()
-    groups: dict[str, Any] = {p.name: p.annotation for p in given if is_dataclass(p.annotation)}
+    groups: dict[str, type] = {p.name: p.annotation for p in given if is_dataclass(p.annotation)}
     options: list[Parameter] = []
-    for parameter in given:
-        options += _options(groups[parameter.name]) if parameter.name in groups else [parameter]
+    for p in given:
+        group = groups.get(p.name)
+        options += _options(group) if group else [_declared(p.name, p.annotation, p.default)]
 
     @functools.wraps(command)
     def spread(**values):
@@ -37,27 +38,36 @@ def grouped(command: Callable) -> Callable:
             values[name] = group(**{o.name: values.pop(o.name) for o in _options(group)})
         command(**values)
 
-    # Keyword only, because an option with a default may precede an argument without one.
-    options = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in options]
     spread.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]
     spread.__annotations__ = {option.name: option.annotation for option in options}
     return spread
 
 
 def _options(group: type) -> list[Parameter]:
-    """Return the fields with an option; other fields keep their default."""
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
-        for f in fields(group)
-        if get_origin(hints[f.name]) is Annotated
-    ]
+    """Return the fields that are options, the group's own before inherited ones."""
+    hints = get_type_hints(group)
+    options = [f for f in fields(group) if "option" in f.metadata]
+    options.sort(key=lambda f: f.name not in group.__annotations__)
+    return [_declared(f.name, hints[f.name], f) for f in options]
 
 
-def option(*words: str, panel: str | None = None, **more):
-    """Declare an option: its names and, last, its help."""
+def _declared(name: str, annotation: Any, default: Any) -> Parameter:
+    """Return a parameter for typer; the default of an option is a field that describes it."""
+    if isinstance(default, Field):
+        annotation = Annotated[annotation, default.metadata["option"]]
+        default = default.default
+    # Keyword only, because an option with a default may precede an argument without one.
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def option(*words: str, default: Any = None, panel: str | None = None, **more) -> Any:
+    """Declare a field of a group, or a parameter of a command, as an option.
+
+    ``words`` are its names and, last, its help.
+    """
     *names, said = words
-    return typer.Option(*names, help=said, rich_help_panel=panel, **more)
+    declared = typer.Option(*names, help=said, rich_help_panel=panel, **more)
+    return field(default=default, metadata={"option": declared})
 
 
 data_option, output_option = partial(option, panel="Data"), partial(option, panel="Output")
@@ -86,42 +96,25 @@ Out = Annotated[Path | None, typer.Argument(help="Where to write (default: stand
 
 # ------------------------------------------------------------------ reading data
 
-MaxBytes = Annotated[
-    int | None,
-    data_option(
-        "--max-bytes",
-        "Memory limit for the contents of a file (default: by the free memory)",
-        min=1,
-    ),
-]
-MemoryLimit = Annotated[
-    str | None,
-    data_option(
-        "--memory-limit",
-        "Train larger data from disk (2GB, 500MB, or a share of the free memory; default 50%); "
-        "for general kernels, the limit of the whole training",
-    ),
-]
+
+max_bytes_option = partial(
+    data_option,
+    "--max-bytes",
+    "Memory limit for the contents of a file (default: by the free memory)",
+    min=1,
+)
 
 
 @dataclass(frozen=True)
 class Source:
     """How to read data, and with how many threads."""
 
-    format: Annotated[
-        str | None,
-        data_option(
-            "--format", "svmlight, csv, tsv, parquet, arrow, npz or npy (default: by the content)"
-        ),
-    ] = None
-    label: Annotated[
-        str | None,
-        data_option("--label", "Label column of a table: name, position, or none"),
-    ] = None
-    split: Annotated[str | None, data_option("--split", ".npz: train reads X_train, y_train")] = (
-        None
+    format: str | None = data_option(
+        "--format", "svmlight, csv, tsv, parquet, arrow, npz or npy (default: by the content)"
     )
-    max_bytes: MaxBytes = None
+    label: str | None = data_option("--label", "Label column of a table: name, position, or none")
+    split: str | None = data_option("--split", ".npz: train reads X_train, y_train")
+    max_bytes: int | None = max_bytes_option()
     jobs: int | None = None
 
     def __post_init__(self) -> None:
@@ -154,24 +147,19 @@ class Source:
 class ThreadedSource(Source):
     """A source with an option for the number of threads."""
 
-    jobs: Annotated[int, option("-j", "--jobs", "Threads; -1 is all")] = -1
+    jobs: int = option("-j", "--jobs", "Threads; -1 is all", default=-1)
 
 
 @dataclass(frozen=True)
 class TableSource(Source):
     """A source of training data, with options for the columns of a table."""
 
-    numeric: Annotated[
-        str | None,
-        data_option("--numeric", "Numeric columns of a table, separated by commas"),
-    ] = None
-    categorical: Annotated[
-        str | None, data_option("--categorical", "Categorical columns of a table")
-    ] = None
-    drop: Annotated[str | None, data_option("--drop", "Columns of a table to leave out")] = None
-    na: Annotated[str | None, data_option("--na", "Values that count as missing, such as '?'")] = (
-        None
+    numeric: str | None = data_option(
+        "--numeric", "Numeric columns of a table, separated by commas"
     )
+    categorical: str | None = data_option("--categorical", "Categorical columns of a table")
+    drop: str | None = data_option("--drop", "Columns of a table to leave out")
+    na: str | None = data_option("--na", "Values that count as missing, such as '?'")
 
     def rule(self) -> dict[str, list[str]]:
         given = {name: getattr(self, name) for name in ("numeric", "categorical", "drop", "na")}
@@ -179,23 +167,27 @@ class TableSource(Source):
 
 
 @dataclass(frozen=True)
-class TrainingSource(TableSource, ThreadedSource):
+class TrainingSource(TableSource):
     """A `TableSource` with an option for the number of threads."""
+
+    jobs: int | None = option("-j", "--jobs", "Threads; -1 is all")
 
 
 # ------------------------------------------------------------------ what is printed
 
-Json = Annotated[bool, output_option("--json", "Print the result as JSON")]
+
+@dataclass(frozen=True)
+class Json:
+    """Whether to print the result as JSON."""
+
+    as_json: bool = output_option("--json", "Print the result as JSON", default=False)
 
 
 @dataclass(frozen=True)
-class Output:
+class Output(Json):
     """What a command prints beside its result."""
 
-    quiet: Annotated[bool, output_option("-q", "--quiet", "Print no progress and no summary")] = (
-        False
-    )
-    as_json: Json = False
+    quiet: bool = output_option("-q", "--quiet", "Print no progress and no summary", default=False)
 
 
 # ------------------------------------------------------------------ plot and scale
@@ -207,14 +199,10 @@ PICTURES = ("shapes", "importance", "pairs", "convergence")
 class Drawing:
     """What to draw, and from which data."""
 
-    what: Annotated[str | None, option("--what", "shapes, importance, pairs or convergence")] = None
-    data: Annotated[
-        Path | None, option("--data", "Data for importance, shapes and (required) pairs")
-    ] = None
-    features: Annotated[
-        str | None, option("--features", "shapes: names or numbers, separated by commas")
-    ] = None
-    class_label: Annotated[str | None, option("--class", "shapes, pairs: of one class")] = None
+    what: str | None = option("--what", "shapes, importance, pairs or convergence")
+    data: Path | None = option("--data", "Data for importance, shapes and (required) pairs")
+    features: str | None = option("--features", "shapes: names or numbers, separated by commas")
+    class_label: str | None = option("--class", "shapes, pairs: of one class")
 
     def __post_init__(self) -> None:
         if self.what not in (None, *PICTURES):
@@ -225,23 +213,13 @@ class Drawing:
 class Scaling:
     """Which factors to learn and where to save them, or where to restore them from."""
 
-    method: Annotated[
-        str | None, option("--method", "minmax, maxabs or standard (default: minmax)")
-    ] = None
-    lower: Annotated[
-        float | None, option("-l", "--lower", "minmax: smallest value (default: -1)")
-    ] = None
-    upper: Annotated[
-        float | None, option("-u", "--upper", "minmax: largest value (default: 1)")
-    ] = None
-    labels: Annotated[
-        tuple[float, float] | None,
-        option("-y", "--labels", "Scale labels to these bounds", metavar="LOW HIGH"),
-    ] = None
-    save: Annotated[
-        Path | None,
-        option("-s", "--save", "Write the factors (minmax of svmlight text: LIBSVM's range file)"),
-    ] = None
-    restore: Annotated[
-        Path | None, option("-r", "--restore", "Use factors written by --save or svm-scale")
-    ] = None
+    method: str | None = option("--method", "minmax, maxabs or standard (default: minmax)")
+    lower: float | None = option("-l", "--lower", "minmax: smallest value (default: -1)")
+    upper: float | None = option("-u", "--upper", "minmax: largest value (default: 1)")
+    labels: tuple[float, float] | None = option(
+        "-y", "--labels", "Scale labels to these bounds", metavar="LOW HIGH"
+    )
+    save: Path | None = option(
+        "-s", "--save", "Write the factors (minmax of svmlight text: LIBSVM's range file)"
+    )
+    restore: Path | None = option("-r", "--restore", "Use factors written by --save or svm-scale")
