@@ -90,8 +90,8 @@ class CalibratedSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Probabilities of ``classes_``, of shape (n_samples, n_classes)."""
         check_is_fitted(self, "estimator_")
         parts = [self._logarithms(values) for values in _pair_values(self.estimator_, X)]
-        found = np.exp(self.exponent_ * np.concatenate(parts))
-        return found / found.sum(axis=1, keepdims=True)
+        powers = np.exp(self.exponent_ * np.concatenate(parts))
+        return powers / powers.sum(axis=1, keepdims=True)
 
     @property
     def classes_(self) -> np.ndarray:
@@ -118,15 +118,15 @@ class CalibratedSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimator_, y = fitted, column_or_1d(y)
         label, weight, rows = _numbered(fitted.classes_, y, sample_weight)
         models = list(self._left_out(X, y, sample_weight, label, rows))
-        own = np.empty((len(label), len(fitted.classes_) - 1))  # values of pairs with a row's class
+        in_pairs = np.empty((len(label), len(fitted.classes_) - 1))  # of each row's class
         for model, part, test in models:
             begin = 0
             for values in _pair_values(model, part):
                 these = test[begin : begin + len(values)]
                 pairs = np.stack([pairs_of(k, len(fitted.classes_)) for k in label[these]])
-                own[these] = np.take_along_axis(values, pairs, axis=1)
+                in_pairs[these] = np.take_along_axis(values, pairs, axis=1)
                 begin += len(values)
-        self._fit_sigmoids(own, label, weight)
+        self._fit_sigmoids(in_pairs, label, weight)
         self.exponent_ = 1.0
         if len(fitted.classes_) > 2:
             logs = np.empty((len(label), len(fitted.classes_)))
@@ -138,7 +138,7 @@ class CalibratedSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _left_out(self, X, y, sample_weight, label, rows) -> Iterator[tuple[Any, Any, np.ndarray]]:
-        """Models of the folds, the rows that each was fitted without, and their numbers."""
+        """Yield the model of each fold, the rows left out of its fit, and their indices."""
         unfitted = clone(self.estimator)
         if "checkpoint" in machine_within(unfitted).get_params():
             machine_within(unfitted).set_params(checkpoint=None)  # it is of the fit on all rows
@@ -146,22 +146,22 @@ class CalibratedSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         folds = StratifiedKFold(n, shuffle=True, random_state=self.random_state)
         for train, test in folds.split(label, label):
             part, labels = safe_split(unfitted, X, y, rows[train])
-            own = None if sample_weight is None else np.asarray(sample_weight)[rows[train]]
-            model = _fitted(unfitted, part, labels, own)
+            weight = None if sample_weight is None else np.asarray(sample_weight)[rows[train]]
+            model = _fitted(unfitted, part, labels, weight)
             yield model, safe_split(unfitted, X, y, rows[test], rows[train])[0], test
 
-    def _fit_sigmoids(self, own: np.ndarray, label: np.ndarray, weight: np.ndarray) -> None:
-        found = []
-        for first, second in zip(*every_pair(own.shape[1] + 1), strict=True):
+    def _fit_sigmoids(self, in_pairs: np.ndarray, label: np.ndarray, weight: np.ndarray) -> None:
+        sigmoids = []
+        for first, second in zip(*every_pair(in_pairs.shape[1] + 1), strict=True):
             is_first, is_second = label == first, label == second
-            values = np.concatenate([own[is_first, second - 1], own[is_second, first]])
+            values = np.concatenate([in_pairs[is_first, second - 1], in_pairs[is_second, first]])
             truth = np.repeat([1, 0], [is_first.sum(), is_second.sum()])
             weights = np.concatenate([weight[is_first], weight[is_second]])
-            found.append(sigmoid_of(values, truth, weights))
-        self.slope_, self.offset_ = np.array(found, dtype=np.float64).T
+            sigmoids.append(sigmoid_of(values, truth, weights))
+        self.slope_, self.offset_ = np.array(sigmoids, dtype=np.float64).T
 
     def _logarithms(self, values: np.ndarray) -> np.ndarray:
-        """Of the probabilities of all classes, but for a common factor and the exponent."""
+        """Return logarithms of the probabilities, before the exponent and up to a common factor."""
         first = np.clip(expit(-(values * self.slope_ + self.offset_)), LEAST, 1 - LEAST)
         n_classes, begin = len(self.classes_), 0
         total = np.full((len(values), n_classes), 2.0 - n_classes)
@@ -198,7 +198,7 @@ def _fitted(unfitted, X, y, sample_weight):
 
 
 def _numbered(classes: np.ndarray, y, sample_weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Numbers of classes, weights, and numbers of the rows that have a positive one."""
+    """Return class index, weight and row index of the rows with a positive weight."""
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     rows = np.flatnonzero(weight > 0)
     label = np.searchsorted(classes, y[rows])
@@ -211,7 +211,7 @@ def _numbered(classes: np.ndarray, y, sample_weight) -> tuple[np.ndarray, np.nda
 
 
 def _pair_values(model, X) -> Iterator[np.ndarray]:
-    """Values of all pairs of classes, positive for the earlier, of a part of the rows at a time."""
+    """Yield the values of all pairs of classes, positive for the earlier, block by block."""
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     machine, n_classes = machine_within(model), len(model.classes_)
     size = max(1, 2 * _AT_ONCE // (n_classes * (n_classes - 1)))
@@ -221,12 +221,12 @@ def _pair_values(model, X) -> Iterator[np.ndarray]:
 
 
 def _exponent(logs: np.ndarray, label: np.ndarray, weight: np.ndarray) -> float:
-    """The most likely one.  Of all rows together, as much as one is thought to be of any class."""
+    """Return the exponent of maximum likelihood; labels are smoothed by one row in all."""
     n_rows, n_classes = logs.shape
     logs = logs - logs.max(axis=1, keepdims=True)
-    own, others = logs[np.arange(n_rows), label], logs.sum(axis=1)
+    of_label, total = logs[np.arange(n_rows), label], logs.sum(axis=1)
     doubt = 1 / (n_rows + 2)
-    expected = (1 - doubt) * own + doubt * (others - own) / (n_classes - 1)
+    expected = (1 - doubt) * of_label + doubt * (total - of_label) / (n_classes - 1)
 
     def loss(exponent: float) -> float:
         return float(weight @ (logsumexp(exponent * logs, axis=1) - exponent * expected))

@@ -272,8 +272,8 @@ class Targets:
     @property
     def place(self) -> np.ndarray:
         """Row of ``by_output`` for each row."""
-        own = self.value is not None
-        return np.arange(len(self.label), dtype=np.int32) if own else self.label
+        continuous = self.value is not None
+        return np.arange(len(self.label), dtype=np.int32) if continuous else self.label
 
     @property
     def unit(self) -> float:

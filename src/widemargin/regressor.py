@@ -56,11 +56,11 @@ class MarginRegressor(RegressorMixin):
     def _scaled_targets(self, X, y, weight, present) -> Targets:
         several, y = y.ndim == 2, y.reshape(len(y), -1)
         centre, typical = np.zeros(y.shape[1]), np.zeros(y.shape[1])
-        for k, own in enumerate(y.T):
-            self._check_spread(own, k if several else None)
+        for k, target in enumerate(y.T):
+            self._check_spread(target, k if several else None)
             if self._is_centred():
-                centre[k] = weighted_quantile(own, weight, 0.5)
-            typical[k] = _typical(np.abs(own - centre[k]), weight)
+                centre[k] = weighted_quantile(target, weight, 0.5)
+            typical[k] = _typical(np.abs(target - centre[k]), weight)
         coding = Numbers(centre, self._scale(typical), several)
         label = np.zeros(len(y), dtype=np.int32)
         value = (y - centre) / coding.scale
@@ -72,20 +72,20 @@ class MarginRegressor(RegressorMixin):
 
     def _check_spread(self, y: np.ndarray, column: int | None) -> None:
         """Warn of targets that have no spread, or less than epsilon lets pass."""
-        low, high, own = y.min(), y.max(), "" if column is None else f" in column {column}"
+        low, high, where = y.min(), y.max(), "" if column is None else f" in column {column}"
         if max(-low, high) > LARGEST:
             row = int(np.argmax(np.abs(y)))
-            raise ValueError(f"y is too large{own}: {y[row]:g} in row {row}. Scale the targets.")
+            raise ValueError(f"y is too large{where}: {y[row]:g} in row {row}. Scale the targets.")
         if low == high:
-            warn_user(f"y is {low:g} in every row{own}, and so is every prediction.")
+            warn_user(f"y is {low:g} in every row{where}, and so is every prediction.")
         middle = low / 2 + high / 2 if self._is_centred() else 0.0
         if low < high and max(high - middle, middle - low) <= self.epsilon:
             warn_user(
                 Message(
-                    "{epsilon} lets every error pass: all targets{own} are that near to "
+                    "{epsilon} lets every error pass: all targets{where} are that near to "
                     "{middle:g}, and every prediction is the same. Decrease it.",
                     epsilon=Parameter("epsilon", self.epsilon),
-                    own=own,
+                    where=where,
                     middle=middle,
                 )
             )
@@ -101,13 +101,13 @@ def numeric_targets(y) -> np.ndarray:
     if values.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers.")
     if values.dtype.kind in "biuf":
-        found = values.astype(np.float64)
+        targets = values.astype(np.float64)
     else:  # one by one, because NumPy's error does not say where
-        found = np.full(values.shape, np.nan)
-        for place, value in np.ndenumerate(values):
+        targets = np.full(values.shape, np.nan)
+        for index, value in np.ndenumerate(values):
             if isinstance(value, numbers.Real):
-                found[place] = value
-    bad = np.argwhere(~np.isfinite(found))
+                targets[index] = value
+    bad = np.argwhere(~np.isfinite(targets))
     if len(bad):
         at = tuple(bad[0])
         more = f" (and in {len(bad) - 1} more places)" if len(bad) > 1 else ""
@@ -115,7 +115,7 @@ def numeric_targets(y) -> np.ndarray:
             f"y must hold finite numbers, but has {_shown(values[at])} in row "
             f"{at[0]}{more}. Correct such rows, or leave them out."
         )
-    return found
+    return targets
 
 
 def _shown(value) -> str:

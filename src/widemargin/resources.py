@@ -40,7 +40,7 @@ def _least(*known: list[int]) -> float:
 
 
 def _meminfo(name: str) -> list[int]:
-    """Return a line of /proc/meminfo in bytes; None on other systems."""
+    """Return a line of /proc/meminfo in bytes, if there is one."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return [1024 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:")]
@@ -49,7 +49,7 @@ def _meminfo(name: str) -> list[int]:
 
 
 def _container(*, less_used: bool) -> list[int]:
-    """Return a container's limit minus its use; None without a limit."""
+    """Return a container's limit, perhaps minus its use, if there is one."""
     try:
         group = Path("/sys/fs/cgroup")
         limit = int((group / "memory.max").read_text())

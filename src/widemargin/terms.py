@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive import AdditiveSVC, AdditiveSVR
-from widemargin.additive.explanation import column_shape, labels_of
+from widemargin.additive.explanation import Shape, column_shape, labels_of
 from widemargin.machine import feature_names
 from widemargin.table_encoder import MISSING, TableEncoder
 
@@ -44,36 +44,6 @@ class Term:
     column: int
     features: tuple[int, ...]
     categories: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A term's contribution to each score at the values of its column.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_values,)
-        Numbers in the data's units, ascending; or categories.
-    scores : ndarray of shape (n_values, n_scores)
-    share : ndarray of shape (n_values,)
-        Frequency of each value in the training data.
-    missing : ndarray of shape (n_scores,) or None
-        Contribution of a missing number, if the model learned one.
-    """
-
-    values: np.ndarray
-    scores: np.ndarray
-    share: np.ndarray
-    missing: np.ndarray | None = None
-
-    @property
-    def seen(self) -> Shape:
-        """Return the shape from the first to the last value that occurs in the training data."""
-        if not self.share.any():
-            return self
-        occurring = np.flatnonzero(self.share)
-        part = slice(occurring[0], occurring[-1] + 1)
-        return Shape(self.values[part], self.scores[part], self.share[part], self.missing)
 
 
 def explain(model, names: Sequence[str] | None = None) -> Explanation:
@@ -258,25 +228,17 @@ class Explanation:
             return distance.reshape(len(self.terms), -1).mean(axis=1)
         if self.encoder is None:
             return self.machine.feature_importances_
-        return np.array([self._importance(term) for term in self.terms])
-
-    def _importance(self, term: Term) -> float:
-        shape = self.shape(term)
-        total = shape.share @ np.abs(shape.scores)
-        if shape.missing is not None:
-            total = total + (1 - shape.share.sum()) * np.abs(shape.missing)
-        return float(total.mean())
+        return np.array([self.shape(term).importance for term in self.terms])
 
     def _column(self, j: int, categories: Sequence[str] = ()) -> Shape:
         """Return the shape of one feature: numbers in the data's units, or categories."""
-        shape = column_shape(self.machine.model_, self.machine.columns_, j)
-        scores = shape.scores @ self.machine.coding_.readout
-        missing = None if shape.missing is None else shape.missing @ self.machine.coding_.readout
+        machine = self.machine
+        shape = column_shape(machine.model_, machine.columns_, j, machine.coding_.readout)
         if shape.values.dtype != object:
-            return Shape(self.units.raw(j, shape.values), scores, shape.share, missing)
-        share = shape.share
-        if missing is not None:
-            scores = np.vstack([scores, missing])
+            return replace(shape, values=self.units.raw(j, shape.values))
+        scores, share = shape.scores, shape.share
+        if shape.missing is not None:
+            scores = np.vstack([scores, shape.missing])
             share = np.append(share, shape.missing_share)
         return Shape(np.array(categories, dtype=object), scores, share)
 
@@ -337,8 +299,8 @@ class Units:
         for _, step in steps[:-1]:
             if step in (None, "passthrough"):
                 continue
-            own_factor, own_offset = _affine(step)
-            factor, offset = factor * own_factor, offset * own_factor + own_offset
+            of_step, shift = _affine(step)
+            factor, offset = factor * of_step, offset * of_step + shift
         return cls(factor, offset)
 
     def raw(self, feature: int, scaled):

@@ -122,8 +122,9 @@ class ExplanationMixin:
         check_is_fitted(self, "model_")
         model, readout = self.model_, self.coding_.readout
         if not self.columns_.are_features:
-            shapes = (column_shape(model, self.columns_, j) for j in range(self.n_features_in_))
-            return np.array([shape.importance(readout) for shape in shapes])
+            every = range(self.n_features_in_)
+            shapes = (column_shape(model, self.columns_, j, readout) for j in every)
+            return np.array([shape.importance for shape in shapes])
         cells = model.at_cells(model.shares.feature, model.shares.code) @ readout
         return model.shares.mean_distance(cells, model.centre @ readout).mean(axis=1)
 
@@ -194,30 +195,60 @@ class ExplanationMixin:
 
 def labels_of(machine) -> np.ndarray:
     """Return the classes of a machine, or the numbers of a regressor's targets."""
-    own = getattr(machine, "classes_", None)
-    return np.arange(machine.model_.n_outputs) if own is None else own
+    classes = getattr(machine, "classes_", None)
+    return np.arange(machine.model_.n_outputs) if classes is None else classes
 
 
 @dataclass(frozen=True)
-class ColumnShape:
-    """Contributions of a column, centred over the training data."""
+class Shape:
+    """A term's contribution to each score at the values of its column.
 
-    values: np.ndarray  # numbers, ascending, as the model sees them; or categories
-    scores: np.ndarray  # (n_values, n_outputs)
-    share: np.ndarray  # of each value in the training data
-    missing: np.ndarray | None = None  # contribution of a missing value, if training had any
-    missing_share: float = 0.0
+    Attributes
+    ----------
+    values : ndarray of shape (n_values,)
+        Numbers in the data's units, ascending; or categories.
+    scores : ndarray of shape (n_values, n_scores)
+    share : ndarray of shape (n_values,)
+        Frequency of each value in the training data.
+    missing : ndarray of shape (n_scores,) or None
+        Contribution of a missing number, if the model learned one.
+    """
 
-    def importance(self, readout: np.ndarray) -> float:
+    values: np.ndarray
+    scores: np.ndarray
+    share: np.ndarray
+    missing: np.ndarray | None = None
+
+    @property
+    def seen(self) -> Shape:
+        """Return the shape from the first to the last value that occurs in the training data."""
+        if not self.share.any():
+            return self
+        occurring = np.flatnonzero(self.share)
+        part = slice(occurring[0], occurring[-1] + 1)
+        return Shape(self.values[part], self.scores[part], self.share[part], self.missing)
+
+    @property
+    def missing_share(self) -> float:
+        """Share of missing values in the training data."""
+        return max(1.0 - float(self.share.sum()), 0.0)
+
+    @property
+    def importance(self) -> float:
         """Mean absolute contribution over the training data and the scores."""
-        total = self.share @ np.abs(self.scores @ readout)
+        total = self.share @ np.abs(self.scores)
         if self.missing is not None:
-            total = total + self.missing_share * np.abs(self.missing @ readout)
+            total = total + self.missing_share * np.abs(self.missing)
         return float(total.mean())
 
 
-def column_shape(model: AdditiveModel, columns: Columns, column: int) -> ColumnShape:
-    """Return the shape of a column; the coding's ``readout`` turns outputs into scores."""
+def column_shape(
+    model: AdditiveModel, columns: Columns, column: int, readout: np.ndarray | None = None
+) -> Shape:
+    """Return the shape of a column, as the model sees its numbers, centred over the training data.
+
+    The coding's ``readout`` turns outputs into scores; without one, scores are outputs.
+    """
     features = columns.features(column)
     present = [
         j for j in (features.number, features.missing, *features.categories) if j is not None
@@ -233,13 +264,16 @@ def column_shape(model: AdditiveModel, columns: Columns, column: int) -> ColumnS
         scores = np.array(on).reshape(-1, model.n_outputs) - centre
         share = np.array([_shares(model, j)[-1] for j in features.categories])
         values = np.array(columns.categories[column], dtype=object)
-        return ColumnShape(values, scores, share, missing, missing_share)
-    codes, scores = model.shape(features.number)
-    share = _shares(model, features.number)
-    share[0] = max(share[0] - missing_share, 0.0)  # missing numbers are absent
-    scores = scores + model.centre[features.number] - centre
-    values = model.encoder.grid(features.number)[codes]
-    return ColumnShape(values, scores, share[codes], missing, missing_share)
+    else:
+        codes, scores = model.shape(features.number)
+        share = _shares(model, features.number)
+        share[0] = max(share[0] - missing_share, 0.0)  # missing numbers are absent
+        share = share[codes]
+        scores = scores + model.centre[features.number] - centre
+        values = model.encoder.grid(features.number)[codes]
+    if readout is not None:
+        scores, missing = scores @ readout, None if missing is None else missing @ readout
+    return Shape(values, scores, share, missing)
 
 
 def _shares(model: AdditiveModel, feature: int) -> np.ndarray:

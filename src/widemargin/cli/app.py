@@ -95,15 +95,14 @@ def common(
 
 def _options_of(group, before: str = "") -> dict[str, dict]:
     """Return the options of each command by their long names; a group's have its name before."""
-    found: dict[str, dict] = {}
+    options: dict[str, dict] = {}
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
-            found |= _options_of(command, f"{name} ")
+            options |= _options_of(command, f"{name} ")
         else:
             words = ((word, option) for option in command.params for word in option.opts)
-            own = {word[2:]: option for word, option in words if word.startswith("--")}
-            found[before + name] = own
-    return found
+            options[before + name] = {word[2:]: option for word, option in words if word.startswith("--")}
+    return options
 
 
 def _set_defaults(context: typer.Context, config: Path | None, commands: dict) -> None:

@@ -98,9 +98,9 @@ class Features:
             raise UsageError(f"--features {self.features}: not one of {', '.join(FEATURES)}.")
         if self.features != "centrist":
             return self._make_words(seed, jobs)
-        own = ("features", "levels", "overlap", "shares", "longest_side")
+        applicable = ("features", "levels", "overlap", "shares", "longest_side")
         for name, value in vars(self).items():
-            if value is not None and name not in own:
+            if value is not None and name not in applicable:
                 raise UsageError(
                     f"--{name.replace('_', '-')} cannot be combined with --features centrist."
                 )
@@ -146,7 +146,7 @@ class Features:
         words = getattr(self, name)
         if words is None:
             return None
-        found = numbers(words, f"--{name}")
-        if any(value != int(value) for value in found):
+        values = numbers(words, f"--{name}")
+        if any(value != int(value) for value in values):
             raise UsageError(f"--{name} {words}: write whole numbers.")
-        return tuple(int(value) for value in found)
+        return tuple(int(value) for value in values)

@@ -26,7 +26,7 @@ def grouped(command: Callable) -> Callable:
     """Replace a command's dataclass parameters by their fields, as typer needs them."""
     signature = inspect.signature(command, eval_str=True)
     given = signature.parameters.values()
-    groups: dict[str, type] = {p.name: p.annotation for p in given if is_dataclass(p.annotation)}
+    groups: dict[str, Any] = {p.name: p.annotation for p in given if is_dataclass(p.annotation)}
     options: list[Parameter] = []
     for p in given:
         group = groups.get(p.name)

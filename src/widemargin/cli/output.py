@@ -125,9 +125,9 @@ def _only_once(*repeated: type[Warning]) -> Callable:
     """Show warnings; ``repeated`` ones, which every fold of a search raises, once."""
     said: set[type[Warning]] = set()
 
-    def tell(message, category, *place) -> None:
+    def tell(message, category, *where) -> None:
         if category not in said:
-            _warn(message, category, *place)
+            _warn(message, category, *where)
         said.update({category} & set(repeated))
 
     return tell
@@ -147,7 +147,7 @@ def printable(text: str) -> str:
     >>> printable("\x1b[2Jage\n")
     '\\x1b[2Jage\\n'
     """
-    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def print_json(content: dict) -> None:

@@ -132,15 +132,15 @@ def read_config(path: Path | None, commands: Mapping[str, Mapping[str, Any]]) ->
                 f"{path}: {command!r} is not a command. Write a table such as [train] for one of "
                 f"{', '.join(sorted(commands))}."
             )
-        place = defaults
+        of_command = defaults
         for part in command.split():
-            place = place.setdefault(part, {})
+            of_command = of_command.setdefault(part, {})
         options = {word.lower(): option for word, option in commands[command].items()}
         for name, value in table.items():
             option = options.get(name.replace("_", "-").lower())
             if option is None:
                 raise UsageError(f"{path}: {command} has no option {name!r}.")
-            place[option.name] = _as_words(value, option)
+            of_command[option.name] = _as_words(value, option)
     return defaults
 
 
@@ -149,7 +149,7 @@ def _tables(content: dict[str, Any], commands: Mapping) -> Iterator[tuple[str, A
     groups = {command.partition(" ")[0] for command in commands if " " in command}
     for name, table in content.items():
         if name in groups and isinstance(table, dict):
-            yield from ((f"{name} {inner}", own) for inner, own in table.items())
+            yield from ((f"{name} {inner}", options) for inner, options in table.items())
         else:
             yield name, table
 

@@ -293,7 +293,7 @@ def label_column(label, names: list[str], layout: Layout) -> str | None:
 
 
 def _at_position(position, names: list[str]) -> list[str]:
-    """Return the name at a position, which may be text; None if there is no such position."""
+    """Return the name at a position, which may be text, if it exists."""
     try:
         return [names[int(position)]]
     except (ValueError, IndexError):

@@ -236,9 +236,9 @@ def _chunks(
                 file.seek(0)
                 return decompressed(file, budget)
 
-            own_rule = Rule.of(**rule)
+            columns = Rule.of(**rule)
             reopen = None if chunk_bytes is None else again
-            yield from stream_table(text, kind, reopen, label, like, own_rule, chunk_bytes, budget)
+            yield from stream_table(text, kind, reopen, label, like, columns, chunk_bytes, budget)
 
 
 @contextmanager

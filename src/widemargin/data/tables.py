@@ -218,13 +218,13 @@ class _Column:
     """Type and categories of a column in the rows so far."""
 
     types: set[pa.DataType] = field(default_factory=set)
-    found: Tally | None = None  # counts of categories
+    counts: Tally | None = None  # counts of categories
     n_missing: int = 0
 
     @property
     def n_bytes(self) -> int:
         """Memory for its categories."""
-        return 0 if self.found is None else sum(_CATEGORY + len(text) for text in self.found.rows)
+        return 0 if self.counts is None else sum(_CATEGORY + len(text) for text in self.counts.rows)
 
 
 @dataclass
@@ -271,11 +271,11 @@ class _Survey:
         if not self.inputs:
             return None
         rule, inputs = self.rows.rule, {name: self.seen[name] for name in self.inputs}
-        texts = {name: column.found for name, column in inputs.items() if column.found}
+        texts = {name: column.counts for name, column in inputs.items() if column.counts}
         raise_together(unlikely(texts, rule, self.declared))
         return Columns(
-            [name for name, c in inputs.items() if c.found is None],
-            {name: len(c.found.rows) for name, c in inputs.items() if c.found is not None},
+            [name for name, c in inputs.items() if c.counts is None],
+            {name: len(c.counts.rows) for name, c in inputs.items() if c.counts is not None},
             list(rule.drop),
             {name: c.n_missing for name, c in inputs.items() if c.n_missing},
         )
@@ -287,8 +287,8 @@ def _count(column: _Column, values: pa.ChunkedArray, begin: int) -> None:
 
     if types.is_dictionary(values.type):
         text = text_of_arrow(values)
-        column.found = column.found or Tally({}, {})
-        column.found.add(tally(text, begin))
+        column.counts = column.counts or Tally({}, {})
+        column.counts.add(tally(text, begin))
         column.n_missing += int(np.count_nonzero(text.codes < 0))
     else:
         column.n_missing += int(np.isnan(values.to_numpy()).sum())

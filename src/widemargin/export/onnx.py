@@ -96,8 +96,8 @@ def _classified(graph: Graph, inputs: Inputs, machine, model) -> dict[str, tuple
         declared["scores"] = (np.float32, wide[:1])
     if isinstance(model, CalibratedSVC):
         values = outputs if machine.coding_.votes else scores
-        found = probabilities(graph, values, model, votes=machine.coding_.votes)
-        graph("Identity", graph.cast(found, np.float32), output="probabilities")
+        chances = probabilities(graph, values, model, votes=machine.coding_.votes)
+        graph("Identity", graph.cast(chances, np.float32), output="probabilities")
         declared["probabilities"] = (np.float32, wide)
     return declared
 
@@ -105,10 +105,10 @@ def _classified(graph: Graph, inputs: Inputs, machine, model) -> dict[str, tuple
 def _predicted(graph: Graph, inputs: Inputs, machine: AdditiveSVR) -> dict[str, tuple]:
     """Compute numbers; return their type and shape."""
     shape: list = ["N", machine.model_.n_outputs]
-    found = additive_scores(graph, inputs, machine.model_, machine.columns_)
+    values = additive_scores(graph, inputs, machine.model_, machine.columns_)
     if not machine.coding_.several:
-        found, shape = graph("MatMul", found, np.ones(1)), ["N"]
-    graph("Identity", graph.cast(found, np.float32), output="prediction")
+        values, shape = graph("MatMul", values, np.ones(1)), ["N"]
+    graph("Identity", graph.cast(values, np.float32), output="prediction")
     return {"prediction": (np.float32, shape)}
 
 

@@ -26,5 +26,5 @@ def probabilities(graph: Graph, values: str, model: CalibratedSVC, *, votes: boo
         graph("MatMul", graph("Reciprocal", p), m) for p, m in ((earlier, first), (later, second))
     )
     total = graph("Add", graph("Add", *sums), 2.0 - n_classes)
-    found = graph("Pow", total, -float(model.exponent_))
-    return graph("Div", found, graph("ReduceSum", found, [1]))
+    powers = graph("Pow", total, -float(model.exponent_))
+    return graph("Div", powers, graph("ReduceSum", powers, [1]))

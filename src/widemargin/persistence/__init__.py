@@ -158,8 +158,8 @@ def _restored(fields: Fields, arrays: Arrays, kernel: Callable | None):
     with arrays.budget:
         model = _unpack(fields, arrays, kernel)
         if fields.has("calibration"):
-            own = (fields.inner("calibration"), arrays.inner("calibration/"))
-            model = unpack_calibration(model, *own)
+            inner = fields.inner("calibration"), arrays.inner("calibration/")
+            model = unpack_calibration(model, *inner)
     arrays.finish()
     return model
 
@@ -259,11 +259,11 @@ def _unpack_machine(kind: str, fields: Fields, arrays: Arrays, kernel: Callable 
     return model
 
 
-def _unpack_numbers(own: Fields, arrays: Arrays) -> Numbers:
+def _unpack_numbers(fields: Fields, arrays: Arrays) -> Numbers:
     """Parse centre and scale of each output."""
     centre = arrays.take("target_centre", np.float64, (None,))
     scale = arrays.take("target_scale", np.float64, (len(centre),))
-    several = own.flag("several")
+    several = fields.flag("several")
     if len(centre) == 0 or (len(centre) > 1 and not several):
         raise arrays.fault("target_centre", "must have a number for each output")
     if not np.all(scale > 0):
