@@ -126,7 +126,9 @@ def roc_auc(y: np.ndarray, scores: np.ndarray, classes: np.ndarray, sample_weigh
     ]
     if not tested:
         return float("nan")
-    aucs = [roc_auc_score(of_class, column, sample_weight=sample_weight) for of_class, column in tested]
+    aucs = [
+        roc_auc_score(of_class, column, sample_weight=sample_weight) for of_class, column in tested
+    ]
     return float(np.mean(aucs))
 
 

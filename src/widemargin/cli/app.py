@@ -101,7 +101,9 @@ def _options_of(group, before: str = "") -> dict[str, dict]:
             options |= _options_of(command, f"{name} ")
         else:
             words = ((word, option) for option in command.params for word in option.opts)
-            options[before + name] = {word[2:]: option for word, option in words if word.startswith("--")}
+            options[before + name] = {
+                word[2:]: option for word, option in words if word.startswith("--")
+            }
     return options
 
 

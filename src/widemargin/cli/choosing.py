@@ -15,12 +15,13 @@ import typer
 from widemargin.auto import AutoSVC
 from widemargin.cli.datasets import (
     check_folder,
+    default_model,
     densified_for,
     labels_of,
     read_training,
+    save_model,
 )
 from widemargin.cli.machine_options import Search, Wanted
-from widemargin.cli.memory import default_model, save_model
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import INTERRUPTED, print_json, save_figure
 from widemargin.cli.predict import evaluate_on, evaluation, print_evaluation

@@ -15,10 +15,16 @@ from sklearn.pipeline import Pipeline
 
 from widemargin import AdditiveSVC, load, save
 from widemargin.cli import output as run
-from widemargin.cli.datasets import cell, check_folder, class_named, machine_of
+from widemargin.cli.datasets import (
+    cell,
+    check_folder,
+    class_named,
+    default_model,
+    existing_model,
+    machine_of,
+)
 from widemargin.cli.image_options import Features, ImageSource
 from widemargin.cli.machine_options import Machine
-from widemargin.cli.memory import default_model, existing_model
 from widemargin.cli.options import Output
 from widemargin.cli.output import or_stdout, print_json, print_result, printable, save_figure
 from widemargin.cli.predict import evaluation, print_evaluation

@@ -7,15 +7,16 @@ from typing import Any
 
 from widemargin import AdditiveSVC, AdditiveSVR, load
 from widemargin.cli.datasets import (
+    Memory,
     check_folder,
     class_named,
     densified_for,
+    existing_model,
     labels_for,
     load_model,
     machine_of,
     read_like_training,
 )
-from widemargin.cli.memory import Memory, existing_model
 from widemargin.cli.options import Drawing, Source
 from widemargin.cli.output import print_facts, print_json, print_table, save_figure
 from widemargin.cli.words import UsageError, joined, names

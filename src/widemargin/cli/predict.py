@@ -12,6 +12,7 @@ import numpy as np
 from widemargin import AdditiveSVC
 from widemargin.calibration import CalibratedSVC, uncalibrated
 from widemargin.cli.datasets import (
+    Memory,
     cell,
     class_named,
     densified_for,
@@ -22,7 +23,6 @@ from widemargin.cli.datasets import (
     no_labels,
     stream_like_training,
 )
-from widemargin.cli.memory import Memory
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import (
     or_stdout,
@@ -164,8 +164,8 @@ def _n_unlikely(model, values: np.ndarray) -> int:
 
 def _tell_unlikely(n: int, of: int) -> None:
     print(
-        f"note: {n} of {of} labels are not the most probable class. Labels are those of decision "
-        "values, as without --probability; class weights move them, and no probabilities.",
+        f"note: {n} of {of} labels are not the most probable class. Labels follow decision values, "
+        "as without --probability; class weights shift these, but not probabilities.",
         file=sys.stderr,
     )
 

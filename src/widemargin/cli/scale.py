@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from widemargin import load
-from widemargin.cli.datasets import densified_for, labels_of, read_like_training
-from widemargin.cli.memory import Memory, save_model
+from widemargin.cli.datasets import Memory, densified_for, labels_of, read_like_training, save_model
 from widemargin.cli.options import Scaling, Source
 from widemargin.cli.output import or_stdout
 from widemargin.cli.train import make_scaler

@@ -21,13 +21,13 @@ from widemargin import BlockStore, TableEncoder, save
 from widemargin.additive.frames import is_frame
 from widemargin.cli.datasets import (
     ENCODER,
+    Memory,
     encoder_of,
     is_store,
     labels_of,
     no_labels,
     stream_of,
 )
-from widemargin.cli.memory import Memory
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import print_result, printable
 from widemargin.cli.words import UsageError, call_features

@@ -21,14 +21,16 @@ from widemargin import AdditiveSVC, BlockStore, KernelSVR, PowerMean, papers
 from widemargin.additive import kernels as additive_kernels
 from widemargin.calibration import FOLDS, with_probabilities
 from widemargin.cli.datasets import (
+    Memory,
     check_folder,
+    default_model,
     densified_for,
     encoder_of,
     labels_of,
     read_training,
+    save_model,
 )
 from widemargin.cli.machine_options import Machine, Validation
-from widemargin.cli.memory import Memory, default_model, save_model
 from widemargin.cli.options import Output, Source
 from widemargin.cli.output import (
     INTERRUPTED,

@@ -13,14 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.additive import AdditiveSVC, AdditiveSVR
 from widemargin.additive.columns import Columns
-from widemargin.calibration import CalibratedSVC, uncalibrated
+from widemargin.calibration import LEAST, CalibratedSVC, uncalibrated
 from widemargin.export.onnx_additive import additive_scores
 from widemargin.export.onnx_graph import Graph, Inputs, encoded_input, model_input
 from widemargin.export.onnx_kernel import kernel_scores, votes
-from widemargin.export.onnx_probabilities import probabilities
 from widemargin.files import replacing
 from widemargin.kernel import KernelSVC
-from widemargin.multiclass import Coding, plain_labels
+from widemargin.multiclass import Coding, every_pair, plain_labels
 from widemargin.table_encoder import TableEncoder
 
 
@@ -96,10 +95,31 @@ def _classified(graph: Graph, inputs: Inputs, machine, model) -> dict[str, tuple
         declared["scores"] = (np.float32, wide[:1])
     if isinstance(model, CalibratedSVC):
         values = outputs if machine.coding_.votes else scores
-        chances = probabilities(graph, values, model, votes=machine.coding_.votes)
+        chances = _probabilities(graph, values, model, votes=machine.coding_.votes)
         graph("Identity", graph.cast(chances, np.float32), output="probabilities")
         declared["probabilities"] = (np.float32, wide)
     return declared
+
+
+def _probabilities(graph: Graph, values: str, model: CalibratedSVC, *, votes: bool) -> str:
+    """Compute probabilities, (N, n_classes), from the values of pairs or of classes."""
+    n_classes = len(model.classes_)
+    first, second = (np.eye(n_classes)[numbers] for numbers in every_pair(n_classes))
+    if votes:
+        pairs = graph("Neg", values)  # of which the later class is positive
+    elif n_classes == 2:
+        pairs = graph("Neg", graph("Unsqueeze", values, [1]))
+    else:
+        pairs = graph("MatMul", values, np.ascontiguousarray((first - second).T))
+    exponent = graph("Add", graph("Mul", pairs, model.slope_), model.offset_)
+    earlier = graph("Clip", graph("Sigmoid", graph("Neg", exponent)), LEAST, 1 - LEAST)
+    later = graph("Sub", 1.0, earlier)
+    sums = (
+        graph("MatMul", graph("Reciprocal", p), m) for p, m in ((earlier, first), (later, second))
+    )
+    total = graph("Add", graph("Add", *sums), 2.0 - n_classes)
+    powers = graph("Pow", total, -float(model.exponent_))
+    return graph("Div", powers, graph("ReduceSum", powers, [1]))
 
 
 def _predicted(graph: Graph, inputs: Inputs, machine: AdditiveSVR) -> dict[str, tuple]:
