@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from widemargin import AdditiveMap, AdditiveSVC, KernelSVC, explain, read, save
-from widemargin.data.svmlight_writing import write_svmlight
+from widemargin.data import write_svmlight
 from widemargin.export import export_libsvm, export_onnx, export_shapes
 from widemargin.report import evaluate
 from widemargin.search import Search

@@ -1,13 +1,12 @@
 """Two writers on one store: the second is refused, and a lock ends with its process."""
 
+import re
 import subprocess
 import sys
 import time
 
 import numpy as np
 import pytest
-
-from widemargin.files import Folder
 
 from .store_helpers import BUILD, build, chunks, content
 
@@ -20,15 +19,23 @@ def store(tmp_path):
 
 
 def test_a_second_writer_is_refused(store, tmp_path):
-    with Folder(store.folder) as claimed:
-        claimed.claim("The store", "writer")
-        with pytest.raises(BlockingIOError, match=r"The store .* is in use by process \d+"):
-            store.append(chunks())
-    with Folder(tmp_path / "new", make=True) as claimed:
-        claimed.claim("The store", "writer")
-        with pytest.raises(BlockingIOError, match="Wait until that writer ends"):
-            build(tmp_path / "new")
-    build(tmp_path / "new")
+    refusals = []
+
+    def while_writing(second):
+        for k, chunk in enumerate(chunks()):
+            if k == 1:
+                with pytest.raises(BlockingIOError) as refusal:
+                    second()
+                refusals.append(str(refusal.value))
+            yield chunk
+
+    store.append(while_writing(lambda: store.append(chunks())))
+    new = tmp_path / "new"
+    build(new, while_writing(lambda: build(new)))
+    of_append, of_build = refusals
+    assert re.search(r"The store .* is in use by process \d+", of_append)
+    assert "Wait until that writer ends" in of_build
+    assert content(new) == content(build(tmp_path / "other").folder)
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path):

@@ -9,9 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils import get_tags
 
-from widemargin import AdditiveSVC, KernelSVC
-from widemargin.additive.frames import text_column
-from widemargin.categories import text_of
+from widemargin import AdditiveSVC, KernelSVC, TableEncoder
 
 svc = partial(AdditiveSVC, "intersection", missing="learn", random_state=0)
 
@@ -124,7 +122,12 @@ def arrow_columns():
 @pytest.mark.parametrize("name", ["text", "large", "dictionary", "twice", "numbers", "nothing"])
 def test_texts_of_arrow_are_those_of_their_values_one_by_one(name):
     column = arrow_columns()[name]
-    expected = text_of(column.to_pylist())
-    found = text_column(pa.table({"a": column}), 0)
-    assert found.categories == expected.categories
-    assert found.codes.tolist() == expected.codes.tolist()
+    values = np.array(column.to_pylist(), dtype=object)[:, None]
+    of_arrow, of_values = (
+        TableEncoder(categorical_features=[0], sparse_output=False).fit(X)
+        for X in (pa.table({"a": column}), values)
+    )
+    assert of_arrow.columns_.categories == of_values.columns_.categories
+    np.testing.assert_array_equal(
+        of_arrow.transform(pa.table({"a": column})), of_values.transform(values)
+    )

