@@ -12,8 +12,7 @@ from sklearn.preprocessing import MinMaxScaler
 import widemargin.cli
 from widemargin import AdditiveSVC, AutoSVC, KernelSVC, load
 from widemargin.cli import choosing
-from widemargin.cli.machine_options import Wanted
-from widemargin.cli.options import Output, Source
+from widemargin.cli.options import Output, Source, Wanted
 from widemargin.cli.progress import FitBar
 
 from .helpers import (

@@ -20,20 +20,24 @@ except ImportError:  # pragma: no cover
 
 from widemargin.cli import output
 from widemargin.cli.image_options import Features, ImageData, ImageSource
-from widemargin.cli.machine_options import LibsvmOptions, Machine, Search, Validation, Wanted
 from widemargin.cli.options import (
     Data,
     Drawing,
     Json,
+    LibsvmOptions,
+    Machine,
     Model,
     NewModel,
     Out,
     Output,
     Scaling,
+    Search,
     Source,
     TableSource,
     ThreadedSource,
     TrainingSource,
+    Validation,
+    Wanted,
     grouped,
     max_bytes_option,
     option,

@@ -21,8 +21,7 @@ from widemargin.cli.datasets import (
     read_training,
     save_model,
 )
-from widemargin.cli.machine_options import Search, Wanted
-from widemargin.cli.options import Output, Source
+from widemargin.cli.options import Output, Search, Source, Wanted
 from widemargin.cli.output import INTERRUPTED, print_json, save_figure
 from widemargin.cli.predict import evaluate_on, evaluation, print_evaluation
 from widemargin.cli.progress import (

@@ -24,8 +24,7 @@ from widemargin.cli.datasets import (
     machine_of,
 )
 from widemargin.cli.image_options import Features, ImageSource
-from widemargin.cli.machine_options import Machine
-from widemargin.cli.options import Output
+from widemargin.cli.options import Machine, Output
 from widemargin.cli.output import or_stdout, print_json, print_result, printable, save_figure
 from widemargin.cli.predict import evaluation, print_evaluation
 from widemargin.cli.progress import Line, NoLine, SearchBar, line, stopping_on_ctrl_c

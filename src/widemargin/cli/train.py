@@ -30,8 +30,7 @@ from widemargin.cli.datasets import (
     read_training,
     save_model,
 )
-from widemargin.cli.machine_options import Machine, Validation
-from widemargin.cli.options import Output, Source
+from widemargin.cli.options import Machine, Output, Source, Validation
 from widemargin.cli.output import (
     INTERRUPTED,
     print_json,
