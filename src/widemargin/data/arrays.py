@@ -30,8 +30,7 @@ def stream_npz(
     *,
     split: str | None,
     like: Layout | None,
-    name: str,
-    max_bytes: int | Budget | None,
+    budget: Budget,
     chunk_bytes: int | None,
 ) -> Iterator[Dataset]:
     """Yield chunks of X and y, or of X_train and y_train (``split``), from an .npz file.
@@ -39,31 +38,31 @@ def stream_npz(
     X may be sparse, in the arrays of `scipy.sparse.save_npz`, with or without y.  Other arrays are
     ignored.  Without ``split`` and X, X_train is read, with a warning if the file also has X_test
     and a model reads it (``like``).  Without ``chunk_bytes`` there is one chunk; y and a sparse X
-    are always read whole.  ``max_bytes`` is checked before an array is unpacked.
+    are always read whole.  The budget is checked before an array is unpacked.
     """
-    with Budget.of(max_bytes, name) as budget:
-        with _unreadable(name, "npz"):
-            archive = _Archive(file, budget)
-        suffix = _npz_split(archive.members, split, None if like is None else name)
-        sparse = suffix == "" and all(key in archive.members for key in _SPARSE)
-        if not sparse and f"X{suffix}" not in archive.members:
-            listed = one_line(", ".join(archive.members)) or "nothing"
-            way_out = "Save with numpy.savez(path, X=X, y=y)."
-            if split is not None and "X" in archive.members:
-                way_out = Message("Leave {split} out to read X.", split=Parameter("split"))
-            fields = {"name": name, "array": f"X{suffix}", "found": listed, "way_out": way_out}
-            raise ValueError(Message("{name}: no array {array}, only {found}. {way_out}", fields))
-        y = archive.optional(f"y{suffix}")
-        if sparse:
-            parts = [archive.array(key) for key in _SPARSE]
-            X = _sparse(parts, archive.optional("format"), budget)
-            yield from slices(_check_matrix(X, y, name), chunk_bytes)
-            return
-        at = 0
-        for n_rows, rows in archive.rows(f"X{suffix}", chunk_bytes):
-            _check_labels(y, n_rows, name)
-            yield _check_matrix(rows, None if y is None else y[at : at + len(rows)], name)
-            at += len(rows)
+    name = budget.name
+    with _unreadable(name, "npz"):
+        archive = _Archive(file, budget)
+    suffix = _npz_split(archive.members, split, None if like is None else name)
+    sparse = suffix == "" and all(key in archive.members for key in _SPARSE)
+    if not sparse and f"X{suffix}" not in archive.members:
+        listed = one_line(", ".join(archive.members)) or "nothing"
+        way_out = "Save with numpy.savez(path, X=X, y=y)."
+        if split is not None and "X" in archive.members:
+            way_out = Message("Leave {split} out to read X.", split=Parameter("split"))
+        fields = {"name": name, "array": f"X{suffix}", "found": listed, "way_out": way_out}
+        raise ValueError(Message("{name}: no array {array}, only {found}. {way_out}", fields))
+    y = archive.optional(f"y{suffix}")
+    if sparse:
+        parts = [archive.array(key) for key in _SPARSE]
+        X = _sparse(parts, archive.optional("format"), budget)
+        yield from slices(_check_matrix(X, y, name), chunk_bytes)
+        return
+    at = 0
+    for n_rows, rows in archive.rows(f"X{suffix}", chunk_bytes):
+        _check_labels(y, n_rows, name)
+        yield _check_matrix(rows, None if y is None else y[at : at + len(rows)], name)
+        at += len(rows)
 
 
 def _npz_split(members: Collection[str], split: str | None, new: str | None) -> str:
@@ -84,8 +83,7 @@ def stream_npy(
     *,
     label,
     like: Layout | None,
-    name: str,
-    max_bytes: int | Budget | None,
+    budget: Budget,
     chunk_bytes: int | None,
 ) -> Iterator[Dataset]:
     """Yield chunks of the matrix in an .npy file; ``label`` is the position of the label's column.
@@ -93,9 +91,8 @@ def stream_npy(
     By default that of ``like``, if there is one column more than it has features.  Without
     ``chunk_bytes`` there is one chunk.
     """
-    with Budget.of(max_bytes, name) as budget:
-        for _, rows in _chunks(file, budget, "npy", "its array takes", chunk_bytes):
-            yield _with_label(rows, label, like, budget)
+    for _, rows in _chunks(file, budget, "npy", "its array takes", chunk_bytes):
+        yield _with_label(rows, label, like, budget)
 
 
 def _with_label(table: np.ndarray, label, like: Layout | None, budget: Budget) -> Dataset:

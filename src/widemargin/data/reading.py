@@ -212,7 +212,6 @@ def _chunks(
         rule = {key: more.get(key) for key in RULE}
         n_features = more.get("n_features")
         _check_options(kind, name, label=label, split=split, n_features=n_features, **rule)
-        known: dict[str, Any] = {"like": like, "name": name, "max_bytes": budget}
         if kind == "svmlight":
             options: dict[str, Any] = {key: value for key, value in more.items() if key not in RULE}
             base = None if like is None else like.zero_based
@@ -222,22 +221,26 @@ def _chunks(
                 text, whole=whole_file, name=name, max_bytes=budget, **options
             )
         elif kind == "npy":
-            yield from stream_npy(text, label=label, chunk_bytes=chunk_bytes, **known)
+            yield from stream_npy(
+                text, label=label, like=like, budget=budget, chunk_bytes=chunk_bytes
+            )
         else:
             if chunk_bytes is not None and not file.seekable():
                 file = text = copies.enter_context(_copied(text))
             if kind not in ("csv", "tsv") and not (text is file and file.seekable()):
                 text = whole(text, budget)
             if kind == "npz":
-                yield from stream_npz(text, split=split, chunk_bytes=chunk_bytes, **known)
+                yield from stream_npz(
+                    text, split=split, like=like, budget=budget, chunk_bytes=chunk_bytes
+                )
                 return
 
             def again() -> BinaryIO:
                 file.seek(0)
                 return decompressed(file, budget)
 
-            columns = Rule.of(**rule)
             reopen = None if chunk_bytes is None else again
+            columns = Rule.of(**rule)
             yield from stream_table(text, kind, reopen, label, like, columns, chunk_bytes, budget)
 
 
