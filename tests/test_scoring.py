@@ -80,6 +80,6 @@ def test_scores_that_there_are_not(name, said):
 
 @pytest.mark.parametrize("name", OF_TWO)
 def test_scores_of_two_classes_are_refused_for_three(machine, name):
-    with pytest.raises(ValueError, match=f"'{name}': it is for two classes, and there are 3. Use "):
+    with pytest.raises(ValueError, match=f"'{name}': it is for two classes, but there are 3. Use "):
         get_scorer(name)(machine.fit(X, Y), X, Y)
     check_scoring(name, np.array([0, 1]))

@@ -203,6 +203,6 @@ def check_likely_tally(name: str, counts: Tally, ways: WaysOut) -> None:
     if n > max(_MANY_CATEGORIES, n_present / 2):
         template = (
             "column {name!r}: {n} different texts in {rows} rows, too many to be categories. Leave "
-            "it out with {drop}, or take it as it is with {categorical}"
+            "it out with {drop}, or keep it with {categorical}"
         )
         raise ValueError(Message(template, ways._asdict(), name=name, n=n, rows=n_present))

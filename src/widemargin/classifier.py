@@ -108,7 +108,7 @@ def check_one_kind(y) -> None:
     if without:
         raise ValueError(
             f"y has no label in {len(without)} of {len(labels)} rows, the first of them row "
-            f"{without[0]}. Leave these rows out."
+            f"{without[0]}. Drop these rows."
         )
     kinds = {type(label).__name__ for label in labels if not isinstance(label, str)}
     if kinds and any(isinstance(label, str) for label in labels):

@@ -82,8 +82,8 @@ class MarginRegressor(RegressorMixin):
         if low < high and max(high - middle, middle - low) <= self.epsilon:
             warn_user(
                 Message(
-                    "{epsilon} lets every error pass: all targets{where} are that near to "
-                    "{middle:g}, and every prediction is the same. Decrease it.",
+                    "{epsilon} lets every error pass: all targets{where} are within it of "
+                    "{middle:g}, so every prediction is the same. Decrease it.",
                     epsilon=Parameter("epsilon", self.epsilon),
                     where=where,
                     middle=middle,

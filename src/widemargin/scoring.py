@@ -57,7 +57,7 @@ def check_scoring(
         raise ParameterError("scoring", name, f": not one of {', '.join(SCORINGS)}.")
     if classes is not None and name in OF_TWO and len(classes) != 2:
         other = "roc_auc" if name == "average_precision" else f"{name}_macro"
-        reason = f": it is for two classes, and there are {len(classes)}. Use {other}."
+        reason = f": it is for two classes, but there are {len(classes)}. Use {other}."
         raise ParameterError("scoring", name, reason)
 
 

@@ -331,5 +331,5 @@ def test_the_true_shape_functions_are_those_of_numbers():
     model = svc(warm_start=True, tol=1e-6, approximation="unary").fit(frame, y)
     assert len(model.approximation_error(frame)) == 2
     assert max(error.max for error in model.approximation_error(frame)) < 1e-3
-    with pytest.raises(ValueError, match="column 'job' has categories, and no grid"):
+    with pytest.raises(ValueError, match="column 'job' has categories and no grid"):
         model.approximation_error(frame, features=[1])

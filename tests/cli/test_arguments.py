@@ -3,17 +3,15 @@
 import inspect
 import re
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 import pytest
-import typer
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from widemargin import AdditiveSVC, KernelSVC, PowerMean, load, papers
 from widemargin.additive.kernels import KERNELS as ADDITIVE_KERNELS
 from widemargin.cli import app
-from widemargin.cli.options import grouped
+from widemargin.cli.options import grouped, option
 from widemargin.cli.train import _KERNELS_OF, ADDITIVE, GENERAL, kernel_name
 from widemargin.cli.words import UsageError, number_or_text, numbers, with_long_options
 from widemargin.data.reading import FORMATS
@@ -60,7 +58,7 @@ def test_help_says_the_defaults_of_the_machines_and_every_format():
 
 @dataclass(frozen=True)
 class Group:
-    a: Annotated[int, typer.Option("-a")] = 1
+    a: int = option("-a", "What it is", default=1)
     hidden: str = "as it is"
 
     def __post_init__(self):

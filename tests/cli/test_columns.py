@@ -35,7 +35,7 @@ def test_all_columns_that_are_refused_are_named_at_once(people):
     said = refused("train", path, "-t", "chi2", status=1)
     assert said.startswith("a.csv: column 'id': 300 different texts")
     drop = "--drop 'id,day,a note'"
-    assert said.endswith(f". Besides, 'day', 'a note' are refused; {drop} leaves all of them out")
+    assert said.endswith(f". Also, 'day', 'a note' are refused; {drop} drops all of them")
     run("train", path, "-t", "chi2", "--drop", "id,day,a note")
 
 
@@ -46,8 +46,7 @@ def test_dates_are_numbers_where_they_are_asked_for(kernel, people):
     path = table("a.csv", people)
     said = refused("train", path, "-t", kernel, status=1)
     assert said.endswith(
-        "column 'day' holds dates. Use --numeric day if they are to count as days since 1970, or "
-        "--drop day"
+        "column 'day' holds dates. Use --numeric day to read them as days since 1970, or --drop day"
     )
     run("train", path, "m", "-t", kernel, "--numeric", "day", "--scale", "minmax")
     assert run_json("evaluate", path, "m")["accuracy"] > 0.8
@@ -73,7 +72,7 @@ def test_suspicious_columns_are_refused_with_options(people):
     said = refused("train", table("a.csv", people), status=1)
     assert said == (
         "a.csv: column 'id': 300 different texts in 300 rows, too many to be categories. Leave it "
-        "out with --drop id, or take it as it is with --categorical id"
+        "out with --drop id, or keep it with --categorical id"
     )
     people["age"] = [*people["age"][:-1], "?"]
     said = refused("train", table("b.csv", people), "--drop", "id", status=1)

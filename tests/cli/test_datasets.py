@@ -94,7 +94,7 @@ def test_sparse_data_too_large_to_fill_in_is_refused():
     write_lines("a.txt", "1 1:1", "-1 2000000000:1")
     for words in (["--scale", "minmax"], ["-t", "laplacian"]):
         message = refused("train", "a.txt", *words, status=1)
-        assert "2 x 2000000000 values are too many to fill in" in message
+        assert "2 x 2000000000 values are too many for a dense" in message
 
 
 # ------------------------------------------------------------------ tables

@@ -61,7 +61,7 @@ def test_easy_takes_a_score_and_weights(rare):
     [
         ("log_loss", "--scoring log_loss: it needs probabilities"),
         ("r2", "--scoring r2: not one of accuracy"),
-        ("f1", "--scoring f1: it is for two classes, and there are 3. Use f1_macro."),
+        ("f1", "--scoring f1: it is for two classes, but there are 3. Use f1_macro."),
     ],
 )
 def test_scores_that_make_no_sense_are_refused(iris, command, scoring, said):

@@ -59,7 +59,7 @@ def test_a_store_that_a_model_cannot_take_says_what_to_do():
     said = refused("evaluate", "some", "whole", status=1)
     assert "the model's columns 'job' are missing; the file has 'a', 'b'" in said
     said = refused("report", "kernel", "values", status=2)
-    assert "values: a store; this command takes a file." in said
+    assert "values: a store, but this command needs a file." in said
     Path("other.csv").write_text("a,b,job,y\n0,3,clerk,yes\n5,1,smith,no\n")
     run("store", "other.csv", "other", "-q")
     assert "has other bins than the model" in refused("evaluate", "other", "whole", status=1)

@@ -69,7 +69,7 @@ def test_what_cannot_be_trained_from_disk_says_so(options, iris, tmp_path):
     assert said == f"--memory-limit is for training {without}"
     run("store", iris, tmp_path / "s")
     said = refused("train", tmp_path / "s", *options)
-    assert said.endswith(f"a store can be trained {without}")
+    assert said.endswith(f"a store can only be trained {without}")
 
 
 def test_features_of_a_store_are_scaled_before_it_is_built():

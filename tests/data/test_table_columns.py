@@ -77,8 +77,8 @@ def test_dates_are_days_where_they_are_called_numbers():
     with pytest.raises(ValueError) as caught:
         read_arrow(table)
     assert str(caught.value).endswith(
-        "column 'day' holds dates. Use numeric=['day'] if they are to count as days since 1970, or "
-        "drop=['day']. Besides, 'time' is refused; drop=['day', 'time'] leaves all of them out"
+        "column 'day' holds dates. Use numeric=['day'] to read them as days since 1970, or "
+        "drop=['day']. Also, 'time' is refused; drop=['day', 'time'] drops all of them"
     )
     data = read_arrow(table, numeric=["day", "time"])
     assert columns(data) == {"day": [20775, None, -1], "time": [20775.5, None, 0]}

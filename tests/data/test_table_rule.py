@@ -122,7 +122,7 @@ def test_a_column_of_texts_that_hardly_repeat_is_refused_with_the_ways_out():
         read(text(ids).replace("age", "id", 1))
     assert str(caught.value) == (
         "the file: column 'id': 200 different texts in 200 rows, too many to be categories. Leave "
-        "it out with drop=['id'], or take it as it is with categorical=['id']"
+        "it out with drop=['id'], or keep it with categorical=['id']"
     )
 
 
@@ -218,7 +218,7 @@ def test_a_model_s_columns_are_settled():
     with pytest.raises(ValueError, match=r"row 1, column 'a': '\?' is not a number\. The model"):
         read("a,b\n?,1\n", columns=["a", "b"])
     assert columns(read("a,b\n?,1\n", columns=["a", "b"], na=["?"])) == {"a": [None], "b": [1]}
-    with pytest.raises(ValueError, match=r"drop=\['b'\] has no meaning where the columns are tho"):
+    with pytest.raises(ValueError, match=r"drop=\['b'\] has no effect, because the model deter"):
         read("a,b\n2,1\n", columns=["a", "b"], drop=["b"])
 
 

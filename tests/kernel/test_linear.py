@@ -118,7 +118,7 @@ def test_a_file_brings_it_back(layout, tmp_path):
 
 
 def test_what_libsvms_format_cannot_say(tmp_path):
-    with pytest.raises(ValueError, match="keeps weights, and LIBSVM's format has support vectors"):
+    with pytest.raises(ValueError, match="keeps weights, but LIBSVM's format needs support"):
         export.export_libsvm(KernelSVC("linear").fit(X, Y), tmp_path / "m")
 
 

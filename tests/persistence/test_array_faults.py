@@ -194,7 +194,7 @@ def test_ranks_that_the_core_has_no_loop_for(rank, path, folder):
         "shift": np.zeros(1),
         "factor": np.ones(1),
     }
-    refused(path, Parts(header, arrays).content(), X, "'table' is not one that predicts")
+    refused(path, Parts(header, arrays).content(), X, "'table' cannot be used to predict")
 
 
 @pytest.mark.parametrize("kind", ["unary", "scaled"])

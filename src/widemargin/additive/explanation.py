@@ -179,7 +179,7 @@ class ExplanationMixin:
         if X is None:
             return self.model_.tables.error(self.model_.frequency)
         if not hasattr(self, "_dual"):
-            raise ValueError("The true g_j needs the dual variables: fit with warm_start=True.")
+            raise ValueError("The exact g_j needs the dual variables: fit with warm_start=True.")
         X = read_new(self, X, self.columns_)
         dual = self._dual
         if X.shape[0] <= dual.present.max():
@@ -188,7 +188,7 @@ class ExplanationMixin:
         numbers = [self.columns_.features(int(j)).number for j in columns]
         if None in numbers:
             name = column_name(self, int(columns[numbers.index(None)]))
-            raise ValueError(f"features: column {name} has categories, and no grid.")
+            raise ValueError(f"features: column {name} has categories and no grid.")
         values = self.columns_.parts(X[dual.present]).values
         return shape_errors(self.model_, values, dual.coef, numbers)
 

@@ -154,7 +154,7 @@ def _checked(content: Fields) -> Manifest:
     if manifest.names is not None and len(manifest.names) != d:
         raise content.fault("names", f"{d} texts")
     if manifest.holds_values and (manifest.categories or manifest.missing):
-        raise content.fault("settings", "of codes, where there are categories or missing values")
+        raise content.fault("settings", "of codes, because of categories or missing values")
     if content.has("encoder"):
         manifest = manifest.with_(
             encoder=_encoder(content.inner("encoder"), manifest.columns.n_numbers)
@@ -171,7 +171,7 @@ def _with_blocks(manifest: Manifest, content: Fields) -> Manifest:
         kinds, whole = _CODES, manifest.encoder is not None and manifest.kernel != ""
     blocks = [_block(item, width, kinds) for item in content.inners("blocks")]
     if not manifest.n_finished <= len(blocks) or (blocks and not whole):
-        raise content.fault("blocks", f"{manifest.n_finished} blocks or more, and whole")
+        raise content.fault("blocks", f"{manifest.n_finished} blocks or more, with bins and kernel")
     types = {tuple(e.arrays[n][0] for n in _ROWS if n in e.arrays) for e in blocks}
     if not manifest.holds_values and len(types) > 1:
         raise content.fault("blocks", "of codes of one type")
@@ -192,10 +192,10 @@ def _block(content: Fields, width: int | None, kinds: str) -> Entry:
         expected["weight"] = (n,)
     may_be = {"data": kinds, "index": "iu", "start": "iu", "label": ("<i4",), "weight": ("<f8",)}
     if n < 1 or shapes != expected:
-        raise content.fault("arrays", "rows, each with a label, in the layout of the store")
+        raise content.fault("arrays", "labelled rows in the layout of the store")
     for name, (kind, _) in entry.arrays.items():
         if kind not in may_be[name] and kind[1] not in may_be[name]:
-            raise content.fault("arrays", f"rows whose {name} is of its type")
+            raise content.fault("arrays", f"rows with a valid type of {name}")
     return entry
 
 
@@ -234,7 +234,7 @@ def _notes(content: Fields) -> dict[str, Any]:
 def _classes(content: Fields, kind: type) -> list:
     labels = content.items("classes")
     if not all(type(label) is kind for label in labels) or len(set(labels)) < len(labels):
-        raise content.fault("classes", f"different labels, each of type {kind.__name__}")
+        raise content.fault("classes", f"distinct labels of type {kind.__name__}")
     if kind in (int, float) and not all(abs(label) < _LARGEST[kind] for label in labels):
         raise content.fault("classes", "finite numbers of 64 bits")
     return labels
@@ -244,7 +244,7 @@ def _categories(content: Fields, n_features: int) -> list[tuple[int, list[str]]]
     items = content.items("categories")
     pairs = all(isinstance(item, list) and len(item) == 2 for item in items)
     if not pairs or not all(_are_names(names) for _, names in items):
-        raise content.fault("categories", "columns and the different categories of each")
+        raise content.fault("categories", "pairs of a column and its distinct categories")
     _columns(content, "categories", [column for column, _ in items], n_features)
     return [(column, names) for column, names in items]
 

@@ -60,7 +60,7 @@ def read_training(path: Path, source: Source, output: Output, *, kernel_values=F
 def read_like_training(path: Path, source: Source, header: Header) -> Dataset:
     """Read new data; return the model's features in the model's order."""
     if is_store(path):
-        raise UsageError(f"{path}: a store; this command takes a file.")
+        raise UsageError(f"{path}: a store, but this command needs a file.")
     memory = Memory.recalled(header)
     call_features(memory.called)
     (data,) = _like_training(iter([source.read(path, like=memory.layout)]), path, memory, header)
@@ -98,8 +98,8 @@ def _stored(path: Path, memory: Memory, header: Header) -> Iterator[Dataset]:
     if store.settings.get("keep") != "values":
         if header.kinds != ("AdditiveSVC",):
             raise UsageError(
-                f"{path}: a store of codes, which only an additive model without a scaling takes. "
-                "Give the file that it was built from, or one that store --keep values has made."
+                f"{path}: a store of codes, which only an additive model without a scaler can "
+                "read. Use the file that it was built from, or a store written with --keep values."
             )
         yield Dataset(store, label)  # type: ignore[arg-type]
         return
@@ -130,7 +130,7 @@ def _order_in(store: BlockStore, layout: Layout) -> list[int] | None:
     if names is None or not isinstance(wanted, list) or names == wanted:
         return None
     if sorted(names) != sorted(wanted):
-        raise UsageError(f"{store.folder}: its features are not those of the model. {way_out}")
+        raise UsageError(f"{store.folder}: its features differ from the model's. {way_out}")
     position = {name: j for j, name in enumerate(names)}
     return [position[name] for name in wanted]
 
@@ -145,8 +145,8 @@ def _like_training(
         if sp.issparse(X) and header.categorical:
             names = ", ".join(memory.called(j) for j in header.categorical)
             raise ValueError(
-                f"{path}: rows of numbers, but the model takes a table: it has categories in the "
-                f"columns {names}."
+                f"{path}: rows of numbers, but the model needs a table, because its columns "
+                f"{names} are categorical."
             )
         if sp.issparse(X) and not header.any_width:
             X = X[:, 1:] if memory.serial_numbers else X
@@ -191,8 +191,8 @@ def densified_for(model, X):
         return X
     if X.shape[0] * X.shape[1] * 8 > min(_MOST_DENSE, free_memory()):
         raise ValueError(
-            f"{X.shape[0]} x {X.shape[1]} values are too many to fill in the zeros, as this "
-            "scaling or kernel requires. Scale with maxabs; among the general kernels, rbf, poly "
+            f"{X.shape[0]} x {X.shape[1]} values are too many for a dense matrix, which this "
+            "scaling or kernel needs. Scale with maxabs; among the general kernels, rbf, poly "
             "and sigmoid accept sparse data."
         )
     return X.toarray()

@@ -92,7 +92,7 @@ def train(
 def _machine(counted: Features, options: Machine, jobs: int):
     """Return machine and scaler; ICD by default, on counts as they are."""
     if options.probability:
-        raise UsageError("--probability is not there for images: their model has no probabilities.")
+        raise UsageError("--probability is not supported for images.")
     if options.preset is None and options.kernel is None:
         whole = not counted.shares and counted.neighbours in (None, 1)
         whole &= counted.features != "pmsvm-words" or counted.shares is False

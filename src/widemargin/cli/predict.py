@@ -104,7 +104,7 @@ def _predict_values(
     source, output, header = given
     numbers = predicts_numbers(model)
     if what not in ("labels", *(() if numbers else ("decision",))):
-        raise UsageError(f"--output {what} needs a model of classes.")
+        raise UsageError(f"--output {what} needs a classifier.")
     errors, n_rows, n_right, known, seconds = SquaredErrors(), 0, 0, False, 0.0
     with text_output(or_stdout(out)) as file:
         for chunk in stream_like_training(data, source, header):
@@ -224,7 +224,7 @@ def _evaluate_numbers(
 ) -> None:
     """Print errors of predicted numbers, and the share that epsilon lets pass."""
     if not predicts_numbers(model):
-        raise UsageError(f"{path}: a model of one class has nothing to compare with: use predict.")
+        raise UsageError(f"{path}: evaluate does not support models of one class. Use predict.")
     errors, within, seconds = SquaredErrors(), 0, 0.0
     epsilon = getattr(machine_of(model), "epsilon", None)
     for chunk in stream_like_training(data, source, header):

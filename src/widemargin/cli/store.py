@@ -55,7 +55,7 @@ def store(
 ) -> None:
     started = time.perf_counter()
     if append and keep is not None:
-        raise UsageError("--keep cannot be combined with --append, which keeps what the store has.")
+        raise UsageError("--keep cannot be combined with --append: the store determines it.")
     with _told(output) as progress:
         if append:
             there = BlockStore(folder)
@@ -145,7 +145,7 @@ def goes_to_disk(data: Path, limit: str | None, machine, *, possible: bool) -> b
     """Whether to train from disk: DATA is a store or exceeds the limit, and ``possible``."""
     without = "without --scale, --folds and --probability."
     if is_store(data) and not possible:
-        raise UsageError(f"{data}: a store can be trained {without}")
+        raise UsageError(f"{data}: a store can only be trained {without}")
     if limit is not None and not possible:
         raise UsageError(f"--memory-limit is for training {without}")
     copies, most = _COPIES if isinstance(machine, KernelMachine) else 1.0, bytes_of(limit)

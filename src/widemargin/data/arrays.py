@@ -214,9 +214,7 @@ def _sparse(parts: list[np.ndarray], layout: np.ndarray | None, budget: Budget) 
     except TooLargeError:
         raise
     except (ValueError, TypeError, OverflowError) as e:
-        raise ValueError(
-            f"{budget.name}: its sparse matrix is not in order ({one_line(e)})."
-        ) from None
+        raise ValueError(f"{budget.name}: its sparse matrix is invalid ({one_line(e)}).") from None
 
 
 def _check_matrix(X, y, name: str) -> Dataset:

@@ -65,7 +65,7 @@ class Rule:
         """Refuse options that a model's columns already determine."""
         for kind in ("numeric", "categorical", "drop"):
             if getattr(self, kind):
-                reason = "has no meaning where the columns are those of a model"
+                reason = "has no effect, because the model determines the columns"
                 raise ParameterError(kind, list(getattr(self, kind)), reason)
 
     def check(self, names: list[str], label: str | None) -> None:
@@ -144,8 +144,7 @@ def _ruled(name: str, column: pa.ChunkedArray, rule: Rule) -> pa.ChunkedArray:
         return categories(name, column, rule.na)
     if is_date(column.type) and name not in rule.numeric:
         template = (
-            "column {name!r} holds dates. Use {numeric} if they are to count as days since 1970, "
-            "or {drop}"
+            "column {name!r} holds dates. Use {numeric} to read them as days since 1970, or {drop}"
         )
         raise ValueError(Message(template, ways_out(name)._asdict(), name=name))
     way_out = "Use {na} if it stands for a missing value, or correct it"
@@ -174,7 +173,7 @@ def raise_together(faults: dict[str, ValueError]) -> None:
     if not others:
         raise first
     also = f"{quoted([c for c, _ in others], _MOST_NAMED)} {'is' if len(others) == 1 else 'are'}"
-    template = "{first}. Besides, {also} refused; {drop} leaves all of them out"
+    template = "{first}. Also, {also} refused; {drop} drops all of them"
     drop = Parameter("drop", [*faults])
     raise ValueError(Message(template, first=first, also=also, drop=drop))
 
@@ -285,7 +284,7 @@ def label_column(label, names: list[str], layout: Layout) -> str | None:
     if isinstance(model, list) and not candidates:
         return None
     template = (
-        "{problem}; name one with {label}, by name or position, or use {none} where there are no "
+        "{problem}; name one with {label}, by name or position, or use {none} if there are no "
         "labels. The columns are {names}"
     )
     fields = {"label": Parameter("label"), "none": Parameter("label", False)}

@@ -101,8 +101,8 @@ def _single(model, units: Units | None) -> SvmText:
     fitted = model.model_
     if fitted.coef.n_outputs > 1:
         raise ValueError(
-            f"LIBSVM's format has one target, and the model {fitted.coef.n_outputs}. Fit a model "
-            "for each."
+            f"LIBSVM's format has one target, but the model has {fitted.coef.n_outputs}. Fit a "
+            "model for each."
         )
     parameters, vectors = _in_units(fitted, units)
     return SvmText(
@@ -206,7 +206,7 @@ def _check_machine(model) -> None:
         raise ParameterError(
             "kernel",
             model.kernel,
-            "keeps weights, and LIBSVM's format has support vectors. The same kernel is {poly} "
+            "keeps weights, but LIBSVM's format needs support vectors. The same kernel is {poly} "
             "with {degree} and {gamma}: fit with that, or export to ONNX.",
             poly=Parameter("kernel", "poly"),
             degree=Parameter("degree", 1),

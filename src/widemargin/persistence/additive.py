@@ -89,7 +89,7 @@ def _unpack_model(
     try:
         _core.Tables(None if unary else table, table, offset, lanes)
     except ValueError as error:
-        raise arrays.fault("table", f"is not one that predicts ({error})") from None
+        raise arrays.fault("table", f"cannot be used to predict ({error})") from None
     return AdditiveModel(
         lookup=_unpack_lookup(fields, encoder, table, tables),
         tables=tables,

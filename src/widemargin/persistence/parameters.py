@@ -109,7 +109,7 @@ def unpack_parameters(cls: type, fields: Fields, kernel: Callable | None):
 def _unpack(fields: Fields, name: str):
     value = fields.content[name]
     if name == "checkpoint" and value is not None:
-        raise fields.fault(name, "null: no file says where to write")
+        raise fields.fault(name, "null, because a file cannot choose where to write")
     if type(value) is int and not _moderate(name, value):
         raise fields.fault(name, "of moderate size")
     if value is None or isinstance(value, (bool, int, float)):
@@ -130,7 +130,7 @@ def _unpack(fields: Fields, name: str):
         return dict(_pair(inner, item) for item in inner.items("weights"))
     if kind in (("categorical_features", "columns"), ("date_features", "columns")):
         return _columns(inner)
-    raise fields.fault(name, "a value that parameters can have")
+    raise fields.fault(name, "a valid value of a parameter")
 
 
 def _columns(fields: Fields) -> list:

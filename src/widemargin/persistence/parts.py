@@ -117,7 +117,8 @@ def put_in_line(steps: list[tuple[str, Any]], fields: Fields) -> Pipeline:
     )
     if not steps or not fit or len({name for name, _ in steps}) != len(steps):
         raise fields.fault(
-            "steps", "steps of different names that take the same number of features as come"
+            "steps",
+            "steps with distinct names, each for as many features as the step before returns",
         )
     try:
         pipeline = Pipeline(steps)
