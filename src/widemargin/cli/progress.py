@@ -33,25 +33,6 @@ def way(gap: float, first: float, tol: float) -> float:
 
 
 @dataclass
-class Share:
-    """Progress of one task: a batch, a cluster or a problem."""
-
-    first: float | None = None
-    gap: float | None = None
-    done: bool = False
-
-    def tell(self, gap: float | None) -> None:
-        if gap is not None and math.isfinite(gap):
-            self.first = gap if self.first is None else self.first
-            self.gap = gap
-
-    def way(self, tol: float) -> float:
-        if self.done or self.gap is None or self.first is None:
-            return float(self.done)
-        return way(self.gap, self.first, tol)
-
-
-@dataclass
 class Part:
     """The tasks of one level, which run at the same time."""
 
@@ -60,35 +41,38 @@ class Part:
     n: int
     tol: float
     started: float = field(default_factory=time.monotonic)
-    _shares: dict[int, Share] = field(default_factory=dict)
+    _gaps: dict[int, list[float]] = field(default_factory=dict)  # of each task: first and last
+    _done: set[int] = field(default_factory=set)
     _furthest: float = 0.0
 
     def begin(self, task: int) -> None:
-        self._shares = {**self._shares, task: Share()}  # another thread may be reading
+        self._gaps = {**self._gaps, task: []}  # another thread may be reading
 
     def tell(self, task: int, gap: float | None) -> None:
-        self._shares[task].tell(gap)
+        if gap is not None and math.isfinite(gap):
+            self._gaps[task] = [*self._gaps[task][:1], gap]
 
     def end(self, task: int) -> None:
-        if task in self._shares:
-            self._shares[task].done = True
+        if task in self._gaps:
+            self._done.add(task)
 
     @property
     def n_done(self) -> int:
-        return sum(share.done for share in self._shares.values())
+        return len(self._done)
 
     @property
     def way(self) -> float:
         """Return the progress of all tasks; never decreases, though gaps may grow."""
-        now = sum(share.way(self.tol) for share in self._shares.values()) / max(self.n, 1)
-        self._furthest = max(self._furthest, now)
+        running = (gaps for task, gaps in self._gaps.items() if gaps and task not in self._done)
+        ways = sum(way(gaps[-1], gaps[0], self.tol) for gaps in running)
+        self._furthest = max(self._furthest, (self.n_done + ways) / max(self.n, 1))
         return self._furthest
 
     def said(self, now: float) -> str:
         """Return tasks, gap, and the time left or, if unknown, spent."""
         several = "batches" if self.kind == "batch" else f"{self.kind}s"
         words = [f"{self.n_done} of {self.n} {several}"] if self.n > 1 else []
-        gaps = [s.gap for s in self._shares.values() if s.gap is not None and not s.done]
+        gaps = [g[-1] for task, g in self._gaps.items() if g and task not in self._done]
         if gaps:
             words.append(f"gap {max(gaps):.2g}, to reach {self.tol:g}")
         return ", ".join([*words, spent_or_left(now - self.started, self.n_done, self.n)])
