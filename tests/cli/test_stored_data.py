@@ -51,7 +51,7 @@ def test_a_store_that_a_model_cannot_take_says_what_to_do():
     run("train", "t.csv", "whole", "-t", "chi2", "-q")  # of categories as they are
     said = refused("predict", "codes", "kernel", status=2)
     assert "codes: a store of codes, which only an additive model" in said
-    assert "or one that store --keep values has made." in said
+    assert "or a store of values (store --keep values)." in said
     assert run_json("evaluate", "values", "whole") | {"seconds": 0, "microseconds_per_row": 0} == (
         run_json("evaluate", "t.csv", "whole") | {"seconds": 0, "microseconds_per_row": 0}
     )

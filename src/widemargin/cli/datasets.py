@@ -99,7 +99,8 @@ def _stored(path: Path, memory: Memory, header: Header) -> Iterator[Dataset]:
         if header.kinds != ("AdditiveSVC",):
             raise UsageError(
                 f"{path}: a store of codes, which only an additive model without a scaler can "
-                "read. Use the file that it was built from, or a store of values (store --keep values)."
+                "read. Use the file that it was built from, or a store of values "
+                "(store --keep values)."
             )
         yield Dataset(store, label)  # type: ignore[arg-type]
         return
