@@ -47,10 +47,10 @@ class CalibratedSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator_ : the estimator, fitted to all rows
     classes_ : ndarray of shape (n_classes,)
     slope_, offset_ : ndarray of shape (n_classes * (n_classes - 1) // 2,)
-        With the value v of a pair of classes, that of the earlier class has the probability
-        1 / (1 + exp(slope v + offset)) among the two.
+        For a pair of classes with decision value v, the earlier class has the probability
+        1 / (1 + exp(slope v + offset)).
     exponent_ : float
-        Of coupled probabilities; 1 for two classes.
+        Exponent of the coupled probabilities; 1 for two classes.
 
     References
     ----------

@@ -18,12 +18,12 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from widemargin.engine import ClusterExecutor, Threads
 from widemargin.multiclass import Targets
 
-FARTHEST = 1e6  # largest ratio of C to that of the start
+FARTHEST = 1e6  # largest ratio of C to the C of the start
 
 
 @dataclass(frozen=True)
 class FitRecord:
-    """Facts about a fit, beside its model.
+    """Facts about a fit that are not part of its model.
 
     ``gap`` is the largest relative duality gap of its problems, the objectives are sums over
     them, ``violation`` is the largest projected gradient; NaN if undefined.

@@ -66,7 +66,7 @@ def write_report(
     Parameters
     ----------
     model : AdditiveSVC, KernelSVC, a Pipeline that ends in one, or calibrated ones of these
-        Importance, shapes and pairs are those of additive models behind nothing but scalers.
+        Importance, shapes and pairs are for additive models, alone or after scalers.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Rows to measure the model on, preferably unseen ones.
     y : array-like of shape (n_samples,)

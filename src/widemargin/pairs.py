@@ -75,7 +75,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class PairsSummary:
-    """A verdict on pairs for people, and a table of those that explain anything."""
+    """A verdict on pairs in words, and a table of the pairs that explain anything."""
 
     verdict: str
     header: tuple[str, ...]

@@ -33,7 +33,7 @@ class Evaluation:
 
     ``balanced_accuracy`` is the mean recall of the classes in the data, ``roc_auc`` the area under
     the ROC curve (for several classes the mean of each against the rest; NaN if only one occurs),
-    ``log_loss`` that of the probabilities, NaN for a model without.
+    ``log_loss`` the log loss of the probabilities, NaN for models without them.
     """
 
     accuracy: float

@@ -347,8 +347,8 @@ def encoding(X, scaler, machine):
     """
     if not is_frame(X) or (scaler is None and isinstance(machine, AdditiveSVC)):
         return scaler
-    behind = [step for step in (scaler, machine) if step is not None]
-    sparse = all(get_tags(step).input_tags.sparse for step in behind)
+    after = [step for step in (scaler, machine) if step is not None]
+    sparse = all(get_tags(step).input_tags.sparse for step in after)
     encoder = TableEncoder(scaling=None, sparse_output="auto" if sparse else False)
     steps = [("table", encoder), ("scale", scaler)]
     return Pipeline([step for step in steps if step[1] is not None])

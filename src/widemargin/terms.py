@@ -35,7 +35,7 @@ class Term:
     column : int
         Its index in the data.
     features : tuple of int
-        Its features in the machine: several behind a `TableEncoder`.
+        Its features in the machine: several after a `TableEncoder`.
     categories : tuple of str
         Empty for a column of numbers; includes missing.
     """
@@ -89,7 +89,7 @@ def explain(model, names: Sequence[str] | None = None) -> Explanation:
     units = Units.of(model)  # first, because it refuses steps without units
     encoder = model[0] if isinstance(model, Pipeline) else None
     encoder = encoder if isinstance(encoder, TableEncoder) else None
-    if names is None:  # a machine behind scalers has no names
+    if names is None:  # a machine after scalers has no names
         names = getattr(model, "feature_names_in_", None)
     known = feature_names(encoder or machine, names)
     if len(set(known)) < len(known):  # terms are selected by name

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from widemargin.additive.codes import Indicators, beside
+from widemargin.additive.codes import Indicators, with_indicators
 from widemargin.additive.encoder import exact_encoder, fit_encoder
 from widemargin.additive.learn import choose_kernel
 from widemargin.additive.source import Values, ranges
@@ -113,7 +113,7 @@ def test_indicators_stand_beside_numbers_in_every_layout(container, n_bins, n_fe
     X = counts(zeros=0.1, shape=(400, 7))
     encoder, codes = fit(container(X), n_bins=n_bins)
     own, dense = marks(400, n_features, 2)
-    joined = beside(codes, own, encoder.n_codes - 1)
+    joined = with_indicators(codes, own, encoder.n_codes - 1)
     expected = np.hstack([codes.toarray(), dense * (encoder.n_codes - 1)])
     assert_array_equal(joined.toarray(), expected)
     assert (joined.index is None) == (container is np.asarray and n_features == 4)

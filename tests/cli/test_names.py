@@ -167,7 +167,7 @@ def test_a_model_without_names_takes_a_table_by_position():
     write("fewer.csv", [*NAMES[:3], "income"])
     said = refused("predict", "fewer.csv", "m", "--label", "income", status=1)
     assert "the model has 5 features without names" in said
-    assert "3 columns beside the label: 'age', 'pay', 'height'" in said
+    assert "3 columns besides the label: 'age', 'pay', 'height'" in said
 
 
 def test_scaling_factors_know_their_columns_and_label():

@@ -242,7 +242,7 @@ def test_the_only_file_of_a_zip_archive_is_read_file(tmp_path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (zipped("a", "b"), r"2 files in a zip archive, of .* a spreadsheet, .* as CSV\.$"),
+        (zipped("a", "b"), r"2 files in a zip archive, but .* a spreadsheet, .* as CSV\.$"),
         (zipped("a")[:80], "damaged"),
         (zipped("a", content=ROWS * 99).replace(b"PK\x01\x02", b"PK\x01\x03"), "damaged"),
     ],

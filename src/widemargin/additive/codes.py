@@ -208,7 +208,9 @@ class Indicators:
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
 
-def beside(codes: Codes, marks: Indicators, code: int, *, compressed: bool | None = None) -> Codes:
+def with_indicators(
+    codes: Codes, marks: Indicators, code: int, *, compressed: bool | None = None
+) -> Codes:
     """Append codes of indicators (``code`` or 0) to the codes of numbers.
 
     ``compressed=None`` chooses the layout by the number of zeros.

@@ -165,7 +165,7 @@ class ExplanationMixin:
         ----------
         X : array-like or sparse matrix, default=None
             The training data of a model fitted with ``warm_start=True`` (which keeps the dual
-            variables).  Without it, the error is that of the tables on all pairs of bins.
+            variables).  Without it, the tables are compared on all pairs of bins.
         features : sequence of int, default=None
             With X: the features j whose g_j(t) = sum_i a_i y_i k(t, x_ij) is compared with the
             table's, on the bins' grid (PmSVM-LUT, Tables 1 and 2).  All by default, except

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin.additive.codes import CodedRows, Indicators, beside, encode
+from widemargin.additive.codes import CodedRows, Indicators, encode, with_indicators
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
 from widemargin.additive.kernels import resolve_kernel, vanishes_at_zero
 from widemargin.additive.lookup import BinnedLookup, PolynomialLookup
@@ -85,7 +85,7 @@ def learn(
     )
     codes = encode(values, encoder)
     if marks is not None:
-        codes = beside(codes, marks, encoder.n_codes - 1)
+        codes = with_indicators(codes, marks, encoder.n_codes - 1)
     return approximate(chosen, encoder, codes, weight, settings, sparse=values.sparse)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from widemargin.additive.codes import Codes, Indicators, beside, encode
+from widemargin.additive.codes import Codes, Indicators, encode, with_indicators
 from widemargin.additive.encoder import Encoder, exact_encoder
 from widemargin.additive.source import Values
 from widemargin.additive.tables import evenly_picked, log_polynomials
@@ -47,7 +47,7 @@ class BinnedLookup:
         """Return codes of new data (numbers, then indicators) and the table they index."""
         codes = encode(values, self.encoder)
         if marks is not None:
-            codes = beside(codes, marks, self.encoder.n_codes - 1)
+            codes = with_indicators(codes, marks, self.encoder.n_codes - 1)
         return codes, self.table
 
 
@@ -79,7 +79,7 @@ class PolynomialLookup(BinnedLookup):
         codes, t = encode(values, encoder), np.minimum(encoder.representatives, top)
         if marks is not None:  # the new data may lack the indicators' value
             t = np.append(t, top)
-            codes = beside(codes.widened(len(t)), marks, len(t) - 1)
+            codes = with_indicators(codes.widened(len(t)), marks, len(t) - 1)
         table = np.zeros((len(t), self.table.shape[1]), dtype=self.table.dtype)
         table[1:, : self.rank] = log_polynomials(t[1:], self.rank - 1)
         return codes, table

@@ -25,7 +25,7 @@ from widemargin.additive.block_files import (
     read_arrays,
     write_arrays,
 )
-from widemargin.additive.codes import Codes, beside, encode
+from widemargin.additive.codes import Codes, encode, with_indicators
 from widemargin.additive.encoder import BINNINGS, MAX_BINS, SCALINGS, Encoder, fit_encoder
 from widemargin.additive.growing_columns import in_order
 from widemargin.additive.learn import SAMPLE, choose_kernel
@@ -317,4 +317,4 @@ def _encoded(
     codes = encode(values, encoder, compressed=compressed)
     if marks is None:
         return codes
-    return beside(codes, marks, encoder.n_codes - 1, compressed=compressed)
+    return with_indicators(codes, marks, encoder.n_codes - 1, compressed=compressed)

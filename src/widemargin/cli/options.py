@@ -185,7 +185,7 @@ class Json:
 
 @dataclass(frozen=True)
 class Output(Json):
-    """What a command prints beside its result."""
+    """What a command prints besides its result."""
 
     quiet: bool = output_option("-q", "--quiet", "Print no progress and no summary", default=False)
 

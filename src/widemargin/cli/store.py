@@ -114,7 +114,7 @@ def _folder_beside(model: Path) -> Iterator[Path]:
 
 
 def _built(folder: Path, data: Path, keep: str, source: Source, progress) -> BlockStore:
-    """Build a store, and save the encoder of its values beside it."""
+    """Build a store, and save the encoder of its values with it."""
     with _chunks(data, source, keep) as (chunks, encoder):
         made = BlockStore.build(folder, chunks, keep=keep, n_jobs=source.jobs, told=progress)
     if encoder is not None:

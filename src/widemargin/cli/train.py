@@ -219,7 +219,7 @@ def _cross_validate_numbers(
 
 
 def fit_with_progress(scaler, machine, X, y, *also, quiet: bool):
-    """Fit a machine, behind a scaler if any, with a progress line and other callbacks."""
+    """Fit a machine, after a scaler if any, with a progress line and other callbacks."""
     rows = X if scaler is None else scaler.fit_transform(X)
     if isinstance(scaler, Pipeline):
         names = scaler[0].get_feature_names_out()

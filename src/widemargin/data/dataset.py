@@ -95,7 +95,7 @@ class Dataset:
     Attributes
     ----------
     X : ndarray, csr_array or pyarrow Table of shape (n_samples, n_features)
-        A Table for tables, which `AdditiveSVC` takes directly and other machines behind a
+        A Table for tables, which `AdditiveSVC` takes directly and other machines after a
         `TableEncoder`.
     y : ndarray of shape (n_samples,), or None
         Numbers if every label is one, otherwise strings.

@@ -116,7 +116,7 @@ def read(
     Dataset
         With ``X``, ``y`` and, if the file has them, ``feature_names``, ``qid``, ``zero_based``.
         ``X`` of a table is a pyarrow Table of numbers and categories, which `AdditiveSVC` takes
-        directly, and other machines behind a `TableEncoder`.
+        directly, and other machines after a `TableEncoder`.
 
     Examples
     --------

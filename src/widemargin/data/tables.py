@@ -205,7 +205,7 @@ class _Rows:
         if n is not None and len(names) != n:
             raise ValueError(
                 f"the model has {n} features without names, which are taken by position, but "
-                f"the table has {len(names)} columns beside the label: {quoted(names)}"
+                f"the table has {len(names)} columns besides the label: {quoted(names)}"
             )
         return matrix(of_model(inputs, names, layout, self.budget.name))
 

@@ -199,7 +199,7 @@ def _check_machine(model) -> None:
     if not isinstance(model, KernelMachine):
         raise ValueError(
             f"LIBSVM's format has no {type(model).__name__}, only kernel machines: export a "
-            f"KernelSVC, perhaps behind scalers, or export to ONNX."
+            f"KernelSVC, perhaps after scalers, or export to ONNX."
         )
     check_is_fitted(model, "model_")
     if isinstance(model.model_, LinearModel):

@@ -86,7 +86,7 @@ def save(model, path, *, notes: dict | None = None) -> None:
     Parameters
     ----------
     model : any of our classifiers, regressors and `OneClassSVM`, or a Pipeline that ends in one
-        Or a `CalibratedSVC` of it, or a search, such as `AutoSVC`, of which the
+        Or a `CalibratedSVC` of it, or a search, such as `AutoSVC`, whose
         ``best_estimator_`` is written.  The steps before are `TableEncoder`, scikit-learn's
         MinMaxScaler, MaxAbsScaler and StandardScaler, and the features of images in
         `widemargin.vision`; they can be saved without a machine too.

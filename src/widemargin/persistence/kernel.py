@@ -127,7 +127,7 @@ def unpack_kernel(estimator: KernelMachine, fields: Fields, arrays: Arrays) -> N
 
 
 def _unpack_fit(estimator: KernelMachine, fields: Fields, arrays: Arrays, coding: Any) -> None:
-    """Set the fit's record and other attributes beside the model."""
+    """Set the fit's record and other attributes outside the model."""
     n_classes = coding.n_classes
     estimator._sparse = fields.flag("sparse")
     estimator.shape_fit_ = (fields.integer("rows_given", low=1), estimator.n_features_in_)

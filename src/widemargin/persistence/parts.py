@@ -1,4 +1,4 @@
-"""Pack and unpack what stands beside a machine: encoder, scalers, curves of probabilities."""
+"""Pack and unpack the parts around a machine: encoder, scalers, probabilities."""
 
 from __future__ import annotations
 
