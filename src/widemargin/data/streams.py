@@ -242,8 +242,8 @@ class _ZipMember:
             names = [member.filename for member in archive.infolist() if not member.is_dir()]
         if len(names) != 1:
             raise ValueError(
-                f"{budget.name}: {len(names)} files in a zip archive, but only archives of one file "
-                "can be read. Extract it; save a spreadsheet, which is such an archive, as CSV."
+                f"{budget.name}: {len(names)} files in a zip archive, but only archives of one "
+                "file can be read. Extract it; save a spreadsheet, an archive too, as CSV."
             )
         with _naming_zip_faults():
             self._member = archive.open(names[0])
