@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
-from sklearn.calibration import CalibratedClassifierCV
+from sklearn.calibration import CalibratedClassifierCV, _sigmoid_calibration
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
@@ -18,7 +18,6 @@ from sklearn.svm import SVC
 from widemargin import AdditiveSVC, CalibratedSVC, KernelSVC, load, save
 from widemargin.calibration import uncalibrated, with_probabilities
 from widemargin.persistence.container import read_container, write_container
-from widemargin.sklearn_private import sigmoid_of
 
 MACHINES = {
     "additive": lambda: AdditiveSVC("chi2", random_state=0),
@@ -57,7 +56,7 @@ def test_several_classes_are_pairs_coupled_by_the_textbook(machine):
     for k, (i, j) in enumerate(combinations(range(3), 2)):
         own = (y == classes[i]) | (y == classes[j])
         sigmoids.append(
-            sigmoid_of(left_out[own, k], (y[own] == classes[i]) * 1, np.ones(own.sum()))
+            _sigmoid_calibration(left_out[own, k], (y[own] == classes[i]) * 1, np.ones(own.sum()))
         )
 
     def coupled(values, exponent):

@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from widemargin import _core
-from widemargin.losses import GAP, LOSS, LOSSES, N_SUMS, PG_MAX, PG_MIN, QUADRATIC, TUBES
+from widemargin.losses import (
+    GAP,
+    LOSS,
+    LOSSES,
+    N_SUMS,
+    PG_MAX,
+    PG_MIN,
+    QUADRATIC,
+    TUBES,
+    Certificate,
+)
 
 LANES, RANK = _core.LANES, 4  # double precision has loops for multiples of 4
 NEVER = np.stack([np.full(LANES, np.inf), np.full(LANES, -np.inf)])
@@ -231,3 +241,26 @@ def test_a_target_that_is_no_number_is_refused_by_the_core(loss):
     s.target[3] = np.nan
     with pytest.raises(ValueError, match="finite"):
         s.dual()
+
+
+# ------------------------------------------------------------------ certificates from sums
+
+
+@pytest.mark.parametrize(
+    ("pg_max", "pg_min", "violation"),
+    [(0.05, -0.08, 0.13), (0.3, 0.25, 0.3), (-0.25, -0.3, 0.3), (0.0, 0.0, 0.0)],
+)
+def test_liblinear_rule_has_three_parts(pg_max, pg_min, violation):
+    account = np.zeros((N_SUMS, 16))
+    account[PG_MAX], account[PG_MIN] = pg_max, pg_min
+    assert Certificate.from_account(account, 1).violation == pytest.approx(violation)
+
+
+def test_certificate_reads_only_the_lanes_that_hold_a_problem():
+    account = np.full((N_SUMS, 16), np.nan)
+    account[:, :2] = 0
+    account[LOSS, :2], account[QUADRATIC, :2], account[GAP, :2] = [3, 5], [4, 2], [1, 3]
+    certificate = Certificate.from_account(account, 2)
+    assert_array_equal(certificate.primal, [5, 6])
+    assert_array_equal(certificate.dual, [4, 3])
+    assert_array_equal(certificate.relative_gap, [0.2, 0.5])

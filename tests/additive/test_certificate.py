@@ -5,8 +5,6 @@ import pytest
 import reference
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin.losses import GAP, LOSS, N_SUMS, PG_MAX, PG_MIN, QUADRATIC, Certificate
-
 from .problems import LOSSES, MULTI_CLASS, c_of, exact, histograms, squared, svc, unconverged
 
 
@@ -77,26 +75,6 @@ def test_violation_is_the_spread_of_the_projected_gradient(loss, n_sweeps):
     pg = reference.projected_gradient(K, model._dual.coef, sign, c, squared(model))
     spread = max(pg.max(), 0) - min(pg.min(), 0)
     assert model.violation_ == pytest.approx(spread, abs=1e-12, rel=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("pg_max", "pg_min", "violation"),
-    [(0.05, -0.08, 0.13), (0.3, 0.25, 0.3), (-0.25, -0.3, 0.3), (0.0, 0.0, 0.0)],
-)
-def test_liblinear_rule_has_three_parts(pg_max, pg_min, violation):
-    account = np.zeros((N_SUMS, 16))
-    account[PG_MAX], account[PG_MIN] = pg_max, pg_min
-    assert Certificate.from_account(account, 1).violation == pytest.approx(violation)
-
-
-def test_certificate_reads_only_the_lanes_that_hold_a_problem():
-    account = np.full((N_SUMS, 16), np.nan)
-    account[:, :2] = 0
-    account[LOSS, :2], account[QUADRATIC, :2], account[GAP, :2] = [3, 5], [4, 2], [1, 3]
-    certificate = Certificate.from_account(account, 2)
-    np.testing.assert_array_equal(certificate.primal, [5, 6])
-    np.testing.assert_array_equal(certificate.dual, [4, 3])
-    np.testing.assert_array_equal(certificate.relative_gap, [0.2, 0.5])
 
 
 @pytest.mark.parametrize("approximation", ["chebyshev", "pmsvm"])
