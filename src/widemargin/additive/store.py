@@ -317,10 +317,10 @@ class BlockStore(Store):
                 raise ParameterError(
                     name,
                     value,
-                    ": the store {folder!r} was built with {own}. Build another one, or leave it "
+                    ": the store {folder!r} was built with {built}. Build another one, or leave it "
                     "at 'auto'.",
                     folder=str(self.folder),
-                    own=Parameter(name, setting),
+                    built=Parameter(name, setting),
                 )
 
 
