@@ -298,7 +298,7 @@ def sample_weights(sample_weight, X, y=None, class_weight=None) -> np.ndarray:
 def _weights_by_name(class_weight: dict, classes: np.ndarray) -> np.ndarray:
     """Return weights by class, 1 by default; refuse unknown keys if a class has no weight."""
     if not isinstance(class_weight, dict):
-        raise ValueError(f'class_weight={class_weight!r} must be a dict, "balanced" or None.')
+        raise ParameterError("class_weight", class_weight, 'must be a dict, "balanced" or None.')
     labels = classes.tolist()
     missing = [c for c in labels if c not in class_weight]
     unknown = [c for c in class_weight if c not in labels]

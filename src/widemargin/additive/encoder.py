@@ -24,6 +24,7 @@ from widemargin.additive.source import (
     histogram,
     ranges,
 )
+from widemargin.errors import ParameterError
 
 SCALINGS = ("auto", "global", "minmax", "percentile", None)
 BINNINGS = ("auto", "uniform", "floor", "exact")
@@ -102,9 +103,9 @@ def fit_encoder(
     at zero, so that zeros need no code.
     """
     if scaling == "percentile" and binning != "auto":
-        raise ValueError(f'binning={binning!r} has no effect with scaling="percentile".')
+        raise ParameterError("binning", binning, 'has no effect with scaling="percentile".')
     if binning == "exact" and n_bins != "auto":
-        raise ValueError(f'n_bins={n_bins!r} has no effect with binning="exact".')
+        raise ParameterError("n_bins", n_bins, 'has no effect with binning="exact".')
     if source.n_features == 0:  # indicators only
         return _exact(Scale(np.zeros(1), np.ones(1)), np.ones(1), zero_is_absent=True)
     low, high = ranges(source)

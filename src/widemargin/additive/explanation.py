@@ -16,6 +16,7 @@ from widemargin.additive.frames import read_new
 from widemargin.additive.model import AdditiveModel
 from widemargin.additive.source import Values
 from widemargin.additive.tables import ApproximationError, compare
+from widemargin.errors import ParameterError
 from widemargin.validation import check_number, column_name
 
 
@@ -140,7 +141,7 @@ class ExplanationMixin:
         label = labels[-1] if class_label is None else class_label
         numbers = np.flatnonzero(labels == label)
         if len(numbers) != 1:
-            raise ValueError(f"class_label={class_label!r} is not in {labels.tolist()}.")
+            raise ParameterError("class_label", class_label, f"is not in {labels.tolist()}.")
         return self.coding_.score_of(values, int(numbers[0]))
 
     def _feature_number(self, feature) -> int:

@@ -29,6 +29,7 @@ from widemargin.errors import (
     IdentifierWarning,
     Message,
     Parameter,
+    ParameterError,
     UnseenWarning,
     listed,
     warn_user,
@@ -48,10 +49,8 @@ def check_chosen(parameter: str, value) -> None:
         return
     kinds = {type(item) for item in _listed(value)} if not isinstance(value, str) else {None}
     if len(kinds) > 1 or not kinds <= {str, int, bool}:
-        raise ValueError(
-            f"{parameter}={value!r} must be {FROM_DTYPE!r}, None, a list of names or of positions "
-            "of columns, or a mask."
-        )
+        must = "must be 'from_dtype', None, a list of names or of positions of columns, or a mask."
+        raise ParameterError(parameter, value, must)
 
 
 def _listed(value) -> list:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from widemargin.errors import ParameterError
 from widemargin.pairs import Pair
 from widemargin.plots.canvas import NAME, axes_or_new, new_figure, short
 
@@ -73,7 +74,7 @@ def _effect_of(pair: Pair, classes, class_label) -> tuple[object, np.ndarray]:
         furthest = int(np.abs(pair.effect).max(axis=(0, 1)).argmax())
         class_label = labels[1] if len(labels) == 2 else labels[furthest]
     if class_label not in labels:
-        raise ValueError(f"class_label={class_label!r} is not in {labels}.")
+        raise ParameterError("class_label", class_label, f"is not in {labels}.")
     number = labels.index(class_label)
     if len(labels) == 2:
         return class_label, pair.effect[..., 0] * (1 if number else -1)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from widemargin.errors import ParameterError
 from widemargin.plots.canvas import GREY, NAME, axes_or_new, literal, new_figure, short
 from widemargin.terms import Explanation, Shape, Term, explain
 
@@ -136,7 +137,7 @@ def _chosen(explained: Explanation, class_label) -> tuple[np.ndarray, np.ndarray
         drawn = known[:_MOST_CLASSES]
         return drawn, np.eye(len(known))[:, : len(drawn)]
     if class_label not in every.tolist():
-        raise ValueError(f"class_label={class_label!r} is not in {every.tolist()}.")
+        raise ParameterError("class_label", class_label, f"is not in {every.tolist()}.")
     chosen = (every == class_label).astype(np.float64)
     several = len(known) == len(every)  # else the second of two classes
     readout = chosen[:, None] if several else np.array([[chosen[1] - chosen[0]]])
