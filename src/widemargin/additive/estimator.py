@@ -37,13 +37,13 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         intersection); 3 for the published methods.  Training time grows with the rank.
     n_bins : int or "auto", default="auto"
         Number of bins, at most 65,535.  "auto": 255; 100 with ``scaling="percentile"``; with
-        ``scaling=None`` and whole numbers, in floats or not, one for each up to the largest (if
-        that is above 4,095, for each that occurs).
+        ``scaling=None`` and whole numbers of any type, one for each number up to the largest or, if
+        that exceeds 4,095, for each number that occurs.
     binning : {"auto", "uniform", "floor", "exact"}, default="auto"
         Placement of bins.  "auto": at the distinct values if there are at most ``n_bins``, else
-        half by quantiles and half evenly in sqrt(t); "uniform": even steps up to the largest value,
-        values to the nearest; "floor": likewise, values to the one below (PmSVM-LUT, eq. 18), those
-        below the first lost; "exact": one bin per distinct value, however many.
+        half by quantiles and half evenly in sqrt(t); "uniform": equal steps up to the largest value,
+        values rounded to the nearest; "floor": the same, values rounded down (PmSVM-LUT, eq. 18),
+        so that those below the first step are lost; "exact": one bin per distinct value.
     scaling : {"auto", "global", "minmax", "percentile", None}, default="auto"
         Scaling of raw values: "global" divides all features by one number, "minmax"
         maps each feature to [0, 1], "percentile" is ICD's rule (eq. 13; zeros count only if
@@ -65,8 +65,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
     class_weight : dict, "balanced" or None, default=None
         Multiplies the sample weights by class.
     C_unit : {"diagonal", "raw"}, default="diagonal"
-        "diagonal" divides C by the mean of k(x, x), so that C = 1 is a sensible start whatever
-        the number of features; "raw" is the papers' C.
+        "diagonal" divides C by the mean of k(x, x), so that C = 1 is a sensible start for any
+        number of features; "raw" is the papers' C.
     tol : float, default=1e-2
         Relative duality gap at which every binary problem stops.  The tables "chebyshev" and
         "pmsvm" are not symmetric, so the iteration minimises no objective and has no gap: there
@@ -76,8 +76,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         What ``tol`` bounds: the relative duality gap, or LIBLINEAR's violation of the optimality
         conditions (the papers' stop).
     visits : int, default=4
-        Samples that a sweep moved are visited again before the next one, until they have had this
-        many visits.  1 sweeps plainly, as the papers do; stores of several blocks always do.
+        Samples that a sweep moved are visited again before the next one, up to this many visits in
+        all.  1 means plain sweeps, as in the papers; stores of several blocks always have these.
     max_iter : int, default=1000
         Most sweeps over the data.
     max_seconds : float or None, default=None

@@ -15,8 +15,8 @@ from widemargin.validation import check_choice, check_number
 class AdditiveSVR(ExplanationMixin, MarginRegressor, AdditiveMachine):
     """Support vector regression with additive kernels, at the cost of a linear SVM.
 
-    The machine of `AdditiveSVC` for targets that are numbers: a sum of one learned function per
-    feature, in the target's unit.  Several targets (columns of y) are learned 16 at a time.
+    Predicts a sum of one learned function per feature, in the target's unit, with the machine of
+    `AdditiveSVC`.  Several targets (columns of y) are learned 16 at a time.
 
     Parameters
     ----------
@@ -25,11 +25,11 @@ class AdditiveSVR(ExplanationMixin, MarginRegressor, AdditiveMachine):
     C : float, default=1.0
         Weight of the losses, see ``C_unit``.
     epsilon : float, default=0.0
-        Half the width of the tube, in the target's unit: smaller errors cost nothing.
+        Half the width of the tube, in the target's unit; smaller errors have no loss.
     loss : {"squared_epsilon_insensitive", "epsilon_insensitive"}, \
 default="squared_epsilon_insensitive"
-        The square of what an error exceeds epsilon by, which is best where the mean of the target
-        is wanted, or the excess itself, which outliers move less.
+        The squared excess of an error over epsilon, which estimates the mean of the target, or the
+        excess itself, which is less sensitive to outliers.
     approximation, rank, n_bins, binning, scaling, missing, categorical_features
         As in `AdditiveSVC`.
     fit_intercept : bool, default=True
@@ -38,19 +38,18 @@ default="squared_epsilon_insensitive"
     C_unit : {"diagonal", "raw"}, default="diagonal"
         "diagonal" divides C by the mean of k(x, x) and, with "epsilon_insensitive", multiplies it
         by the target's spread (its median distance from its median), so that C = 1 is a sensible
-        start whatever the number of features and the target's unit.  "raw" is LIBLINEAR's C, with
+        start for any number of features and any unit of the target.  "raw" is LIBLINEAR's C, with
         its intercept (``-B 1``) and without the median.
     tol : float, default=1e-2
-        Relative duality gap at which every target stops.  Targets are divided by their spread
-        inside, so that the same data in dollars and in cents has the same fit.  See `AdditiveSVC`
-        for the tables without a gap.
+        Relative duality gap at which every target stops.  The fit scales targets by their
+        spread, so it does not depend on their unit.  See `AdditiveSVC` for tables without a gap.
     stopping, visits, max_iter, max_seconds, warm_start, n_jobs, random_state, verbose
         As in `AdditiveSVC`.
 
     Attributes
     ----------
     coding_ : Numbers
-        Centre and scale of each target inside the machine.
+        Centre and scale that the fit uses for each target.
     n_iter_, converged_, kernel_, rank_, model_, columns_, history_, n_features_in_, \
 feature_names_in_, label_name_
         As in `AdditiveSVC`.
@@ -68,7 +67,7 @@ feature_names_in_, label_name_
 
     See Also
     --------
-    AdditiveSVC : The same for classes.
+    AdditiveSVC : Classification with the same machine.
 
     References
     ----------
