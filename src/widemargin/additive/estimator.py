@@ -41,9 +41,9 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         that exceeds 4,095, for each number that occurs.
     binning : {"auto", "uniform", "floor", "exact"}, default="auto"
         Placement of bins.  "auto": at the distinct values if there are at most ``n_bins``, else
-        half by quantiles and half evenly in sqrt(t); "uniform": equal steps up to the largest value,
-        values rounded to the nearest; "floor": the same, values rounded down (PmSVM-LUT, eq. 18),
-        so that those below the first step are lost; "exact": one bin per distinct value.
+        half by quantiles and half evenly in sqrt(t); "uniform": equal steps up to the largest
+        value, values rounded to the nearest; "floor": the same, values rounded down (PmSVM-LUT,
+        eq. 18), so that those below the first step are lost; "exact": one bin per distinct value.
     scaling : {"auto", "global", "minmax", "percentile", None}, default="auto"
         Scaling of raw values: "global" divides all features by one number, "minmax"
         maps each feature to [0, 1], "percentile" is ICD's rule (eq. 13; zeros count only if
