@@ -79,7 +79,7 @@ def test_one_class(numbers):
     np.testing.assert_allclose(
         np.array(read_lines("out"), dtype=float), model.decision_function(X), rtol=1e-5, atol=1e-6
     )
-    assert "use predict" in refused("evaluate", numbers, "m")
+    assert "Use predict" in refused("evaluate", numbers, "m")
     signs = write("signs.txt", X, model.predict(X))
     assert run("predict", signs, "m", "out").stdout.startswith("Accuracy = 100% (200/200)")
 
