@@ -285,10 +285,10 @@ class Machine(Shared):
     )
     C: float | None = machine_option("-c", "--C", "Cost of errors (default: 1)")
     epsilon: float | None = general_option(
-        "--epsilon", "Errors of numbers that cost nothing (default: 0.1)"
+        "--epsilon", "Errors up to this size have no loss (default: 0.1)"
     )
     nu: float | None = general_option(
-        "-n", "--nu", "Share of rows outside of one class (default: 0.5)"
+        "-n", "--nu", "Largest share of training rows outside one class (default: 0.5)"
     )
     gamma: float | None = general_option(
         "-g",
@@ -356,7 +356,7 @@ class Validation:
     """Options of cross-validation."""
 
     folds: int | None = folds_option(
-        "-v", "--folds", "Cross-validate and print the accuracy, write no model", min=2
+        "-v", "--folds", "Cross-validate and print the accuracy instead of writing a model", min=2
     )
     scoring: str | None = folds_option("--scoring", "With --folds: another score, as in tune")
 
