@@ -76,6 +76,12 @@ def test_names_that_are_no_text(two, tmp_path):
     assert done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.parametrize("command", ["info", "train"])
+def test_a_name_of_two_lines_is_told_in_one(command, two):
+    Path("a\nb").write_bytes(b"\x80")
+    one_line(shell('"$@"', command, "a\nb"), "a\\nb")
+
+
 def test_a_model_with_categories_names_the_columns_that_text_without_names_lacks(two):
     pytest.importorskip("pyarrow")
     rows = "".join(f"{k},{'abc'[k % 3]},{k % 2}\n" for k in range(30))

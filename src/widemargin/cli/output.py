@@ -65,7 +65,7 @@ def exit_status_on_error(command: Callable) -> Callable:
             except _EXPECTED as e:
                 if show_traceback:
                     traceback.print_exc()
-                _say(f"error: {_message(e)}")
+                _say(printable(f"error: {_message(e)}"))  # one line, whatever a file's name is
                 if isinstance(e, OSError) and e.errno in _LOST and e.filename is None:
                     _give_up_output()
                 raise typer.Exit(MISUSED if isinstance(e, UsageError) else FAILED) from None
