@@ -85,6 +85,16 @@ def test_the_seed_decides_the_clusters(two):
     assert sizes(0) != sizes(1)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_centres_beyond_single_precision_are_compared_in_double():
+    X, y = points(20)
+    model = KernelSVC("poly", gamma=10.0, early=1, max_iter=9, random_state=0)
+    model.fit(1e6 + 100 * X, y)
+    assert (10.0 * 3 * 1e12) ** 3 > float(np.finfo(np.float32).max)
+    assert model.levels_[-1].n_clusters > 1
+
+
 def test_laplacian_clusters_of_integers_are_those_of_the_same_floats():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 200, (120, 4)).astype(np.uint8)

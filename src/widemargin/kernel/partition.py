@@ -148,9 +148,15 @@ class KernelRouter:
 
     def scores(self, rows: Any, centres: slice, *, double: bool) -> Scores | None:
         """Return scores from a few sampled rows at a time; they are sorted by centre, so that most
-        centres have none of them."""
+        centres have none of them.  None too where single precision cannot hold the centres."""
         kernel = self.kernel.in_double() if double else in_single(self.kernel)
         if kernel is None:
+            return None
+        # A common offset does not change comparisons, and small scores are more precise.
+        same = 1.0 if kernel.traits.by_distance else 0.0
+        half_squares = (self.constants[centres] - same) / 2
+        largest = float(np.abs(half_squares).max(initial=0.0))
+        if largest > float(np.finfo(kernel.dtype).max):
             return None
         used = np.flatnonzero(self.members[:, centres].any(axis=1))
         sample = self.sample[used].in_double() if double else self.sample[used].in_single()
@@ -161,11 +167,7 @@ class KernelRouter:
             own = np.flatnonzero(members[part].any(axis=0))
             weights = np.ascontiguousarray(members[part, own].T)
             parts.append((kernel.as_left(sample[part]), own, weights))
-        # A common offset does not change comparisons, and small scores are more precise.
-        same = 1.0 if kernel.traits.by_distance else 0.0
-        half_squares = (self.constants[centres] - same) / 2
         known = in_single(self.kernel)
-        largest = float(np.abs(half_squares).max(initial=0.0))
         total = float(members.sum(axis=0, dtype=np.float64).max(initial=0.0))
 
         def bound(part: Any, highest: np.ndarray) -> np.ndarray:
