@@ -166,6 +166,15 @@ def test_hostile_files(hostile, memory_file, monkeypatch):
     assert {kind for kind, result in results if result == "refused"} == set(hostile.KINDS)
 
 
+@pytest.mark.slow
+def test_hostile_commands(hostile, tmp_path):
+    commands = importlib.import_module("fuzz.hostile_commands")
+    commands.prepare(tmp_path)
+    outcomes = [commands.attempt(7, number, tmp_path) for number in range(40)]
+    assert [(k, *found) for k, found in enumerate(outcomes) if found[1] == "failed"] == []
+    assert {result for _, result, _ in outcomes} >= {"done", "refused"}
+
+
 def test_the_same_numbers_make_the_same_file(hostile):
     for number in range(100):
         assert hostile.hostile_file(3, number)[:2] == hostile.hostile_file(3, number)[:2]
