@@ -86,6 +86,8 @@ def run(words: list[bytes]) -> int:
 
     for number, name in ((1, "said"), (2, "errors")):
         os.dup2(os.open(name, os.O_CREAT | os.O_WRONLY), number)
+    sys.stdout = sys.__stdout__ = open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.__stderr__ = open(2, "w", closefd=False)  # noqa: SIM115
     with open("/proc/self/statm") as file:
         limit = int(file.read().split()[0]) * resource.getpagesize() + ADDRESSES
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

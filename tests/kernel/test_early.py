@@ -91,7 +91,6 @@ def test_centres_beyond_single_precision_are_compared_in_double():
     X, y = points(20)
     model = KernelSVC("poly", gamma=10.0, early=1, max_iter=9, random_state=0)
     model.fit(1e6 + 100 * X, y)
-    assert (10.0 * 3 * 1e12) ** 3 > float(np.finfo(np.float32).max)
     assert model.levels_[-1].n_clusters > 1
 
 
