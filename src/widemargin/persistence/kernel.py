@@ -33,58 +33,35 @@ _MEASURES = tuple(f.name for f in fields_of(Level) if f.name not in _NO_MEASURES
 
 def pack_kernel(estimator: KernelMachine) -> tuple[dict, dict[str, np.ndarray]]:
     model = estimator.model_
+    header: dict = {"sparse": bool(estimator._sparse), "rows_given": estimator.shape_fit_[0]}
+    arrays = {
+        "coef": model.coef.values,
+        "intercept": model.intercept,
+        "support": estimator.support_,
+        "support_sizes": estimator.n_support_,
+        "n_iter": estimator.n_iter_,
+    }
+    if model.coef.owner is not None:
+        arrays["owner"] = model.coef.owner
+    if _has_classes(estimator):
+        arrays["class_weight"] = estimator.class_weight_
     if isinstance(model, LinearModel):
-        return _pack_linear(estimator, model)
+        return header, arrays | {"weights": model.weights}
     kernel = model.kernel
-    header: dict = {
+    header |= {
         "gamma": float(estimator.gamma_),
         "dtype": np.dtype(kernel.dtype).name,
         "noise": float(model.noise),
         "levels": [_pack_level(level) for level in estimator.levels_],
         "compressed": isinstance(kernel, DotKernel) and bool(kernel.compressed),
-        **_fit_fields(estimator),
     }
-    arrays = {
-        "coef": model.coef.values,
-        "intercept": model.intercept,
-        **_fit_arrays(estimator),
-        **_named("vectors.", model.vectors.pack()),
-    }
-    if model.coef.owner is not None:
-        arrays["owner"] = model.coef.owner
+    arrays |= _named("vectors.", model.vectors.pack())
     if isinstance(kernel, DotKernel | FunctionKernel) and kernel.centre is not None:
         arrays["centre"] = kernel.centre
     if model.router is not None and model.cluster is not None:
         arrays["cluster"] = model.cluster
         arrays |= _named("router.", model.router.pack())
     return header, arrays
-
-
-def _pack_linear(
-    estimator: KernelMachine, model: LinearModel
-) -> tuple[dict, dict[str, np.ndarray]]:
-    arrays = {
-        "coef": model.coef.values,
-        "intercept": model.intercept,
-        "weights": model.weights,
-        **_fit_arrays(estimator),
-    }
-    if model.coef.owner is not None:
-        arrays["owner"] = model.coef.owner
-    return _fit_fields(estimator), arrays
-
-
-def _fit_fields(estimator: KernelMachine) -> dict:
-    return {"sparse": bool(estimator._sparse), "rows_given": estimator.shape_fit_[0]}
-
-
-def _fit_arrays(estimator: KernelMachine) -> dict[str, np.ndarray]:
-    return {
-        "support": estimator.support_,
-        "support_sizes": estimator.n_support_,
-        "n_iter": estimator.n_iter_,
-        **({"class_weight": estimator.class_weight_} if _has_classes(estimator) else {}),
-    }
 
 
 def _has_classes(estimator: KernelMachine) -> bool:
