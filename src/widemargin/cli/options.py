@@ -43,6 +43,7 @@ def grouped(command: Callable) -> Callable:
     return spread
 
 
+@functools.cache
 def _options(group: type) -> list[Parameter]:
     """Return the fields that are options, the group's own before inherited ones."""
     hints = get_type_hints(group)
