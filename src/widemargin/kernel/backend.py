@@ -246,7 +246,7 @@ class Host(Tiles):
         cache = RowCache(problem.kernel, rows, len(problem), cache_bytes, self, self.memory)
         active = HostActiveSet(problem, ids, alpha, cache, offset)
         support = np.flatnonzero(active.alpha)
-        if len(support) <= cache.n_slots:
+        if cache.keeps(len(support)):
             if len(support):
                 active.start_from_rows(support)
         else:

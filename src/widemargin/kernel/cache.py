@@ -21,6 +21,8 @@ LEAST_SLOTS = 128  # least rows in the cache, whatever its memory limit
 CACHE_SHARES = 4  # tasks that the cache serves at once, however large they are
 SHARED_MEMORY = 0.5  # of the cache for rows that several problems share
 SHARED_FROM = 4.0  # kernel cost from which caching a row pays
+CHEAP = 10.0  # kernel cost up to which fresh memory takes longer than computing a row again
+FIRST_SLOTS = 2048  # of a cheap kernel, until evicted rows come back
 
 
 class RowCache:
@@ -29,8 +31,9 @@ class RowCache:
     Rows and columns have the same local indices.  All rows are in one flat buffer, of which only
     the used part is touched: slot s begins at ``s * stride``.  ``_row_in[s]`` is the row in slot s
     (-1: none), ``_slot_of[i]`` the slot of row i (-1: none).  When the active set shrinks, rows are
-    compacted in place.  The least recently used rows make room for new ones, unless the whole
-    matrix fits.
+    compacted in place.  The least recently used rows make room for new ones, unless all fit.  With
+    a cheap kernel, the cache grows only by as many rows as were computed again after they had been
+    evicted, because touching new memory takes longer than computing such a row.
     """
 
     def __init__(
@@ -46,6 +49,8 @@ class RowCache:
         wanted = min(int(max_bytes // np.dtype(kernel.dtype).itemsize), most * longest)
         self._memory = memory
         self._buffer = memory.take(max(wanted, least), least, kernel.dtype)
+        self._limit = FIRST_SLOTS if kernel.cost <= CHEAP else most  # slots in use, for now
+        self._seen = np.zeros(len(rows), dtype=bool)  # rows that were computed before
         self._take_over(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), len(rows))
 
     def _roomy(self, n: int) -> int:
@@ -67,6 +72,10 @@ class RowCache:
         """Number of rows that fit at once."""
         return len(self._row_in)
 
+    def keeps(self, n: int) -> bool:
+        """Whether so many rows would be kept now."""
+        return n <= min(self._limit, self.n_slots)
+
     def slots(self, wanted: np.ndarray) -> np.ndarray:
         """Return the slots of the given rows; compute missing rows together."""
         self._clock += 1
@@ -75,22 +84,26 @@ class RowCache:
         self._last_use[held[held >= 0]] = self._clock
         missing = wanted[held < 0]
         if len(missing):
+            returned = int(np.count_nonzero(self._seen[missing]))
+            self._limit = max(self._limit + returned, 2 * len(wanted))
             slots = self._make_room(len(missing))
             evicted = self._row_in[slots]
             self._slot_of[evicted[evicted >= 0]] = -1
             self._compute(missing, slots)
             self._row_in[slots], self._slot_of[missing] = missing, slots
             self._last_use[slots] = self._clock
+            self._seen[missing] = True
         return self._slot_of[wanted]
 
     def _make_room(self, n: int) -> np.ndarray:
         """Return contiguous free slots while there are any, then the least recently used."""
-        if self._n_used + n <= len(self._row_in):
+        limit = min(self._limit, self.n_slots)
+        if self._n_used + n <= limit:
             self._n_used += n
             return np.arange(self._n_used - n, self._n_used)
-        # From now on the buffer counts as full: free slots have last use 0 and go first.
-        self._n_used = len(self._row_in)
-        return np.sort(np.argpartition(self._last_use, n - 1)[:n])
+        # From now on these slots count as used: free ones have last use 0 and go first.
+        self._n_used = max(limit, self._n_used)
+        return np.sort(np.argpartition(self._last_use[: self._n_used], n - 1)[:n])
 
     def _compute(self, missing: np.ndarray, slots: np.ndarray) -> None:
         """Compute directly into the buffer, by the core or if the slots are contiguous."""
@@ -136,7 +149,7 @@ class RowCache:
         self._stride = stride
         numbers = (np.cumsum(kept) - 1)[self._row_in[slots]]
         self._take_over(numbers, self._last_use[slots], len(keep))
-        self.rows = self.rows[keep]
+        self.rows, self._seen = self.rows[keep], self._seen[keep]
 
     def extend(self, all_rows: Any, new: Any) -> None:
         """Append variables: ``all_rows`` are the current rows followed by the ``new`` ones."""
@@ -154,6 +167,7 @@ class RowCache:
         self._take_over(self._row_in[used], self._last_use[used], len(all_rows))
         self._compute_columns(new, old, len(used))
         self.rows = all_rows
+        self._seen = np.concatenate([self._seen, np.zeros(len(new), dtype=bool)])
 
     def _compute_columns(self, new: Any, first: int, n_used: int) -> None:
         """Compute the rows in the first slots at new columns, from index ``first`` on."""
