@@ -22,7 +22,7 @@ CACHE_SHARES = 4  # tasks that the cache serves at once, however large they are
 SHARED_MEMORY = 0.5  # of the cache for rows that several problems share
 SHARED_FROM = 4.0  # kernel cost from which caching a row pays
 CHEAP = 10.0  # kernel cost up to which fresh memory takes longer than computing a row again
-FIRST_SLOTS = 2048  # of a cheap kernel, until evicted rows come back
+FIRST_SLOTS = 1024  # of a cheap kernel, until evicted rows come back
 
 
 class RowCache:
@@ -85,7 +85,7 @@ class RowCache:
         missing = wanted[held < 0]
         if len(missing):
             returned = int(np.count_nonzero(self._seen[missing]))
-            self._limit = max(self._limit + returned, 2 * len(wanted))
+            self._limit = max(self._limit + returned, len(wanted))
             slots = self._make_room(len(missing))
             evicted = self._row_in[slots]
             self._slot_of[evicted[evicted >= 0]] = -1
