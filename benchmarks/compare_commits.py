@@ -26,9 +26,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks import data
+from benchmarks.model_load import kernel_model
 from benchmarks.parse import long_decimals, sector
 from benchmarks.report import SEED, write
-from widemargin import AdditiveSVC, KernelSVC, read
+from widemargin import AdditiveSVC, BlockStore, KernelSVC, load, read, save
 
 HERE = Path(__file__).parents[1]
 QUICK_ROWS = 2000
@@ -66,6 +67,30 @@ def read_in(folder: tempfile.TemporaryDirectory, n_jobs: int) -> None:
     read(Path(folder.name, "data.txt"), n_jobs=n_jobs)
 
 
+def store(quick: bool) -> Task:
+    """Fashion-MNIST as blocks of codes, in a folder of its own each time."""
+    X, y, *_ = data.fashion()
+    chunks = [(X[a : a + 5000], y[a : a + 5000]) for a in range(0, 5000 if quick else len(X), 5000)]
+
+    def build() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            BlockStore.build(Path(folder, "store"), chunks)
+
+    return build
+
+
+def loading(model: Callable, quick: bool) -> Task:
+    """A model of model_load.py; each tree loads what it has saved."""
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name, "model.safetensors")
+    save(model(), path)
+    return partial(_load, folder)
+
+
+def _load(folder: tempfile.TemporaryDirectory) -> None:
+    load(Path(folder.name, "model.safetensors"))
+
+
 WORKLOADS: dict[str, Callable[[bool], Task]] = {
     "fashion_fit": partial(fit, additive("chi2", 4.0), data.fashion),
     "news20, counts": partial(fit, additive("chi2", 1.0), data.news20),
@@ -78,6 +103,8 @@ WORKLOADS: dict[str, Callable[[bool], Task]] = {
     "parse sector, two threads": partial(parse, sector, 2),
     "parse 17 digits, one thread": partial(parse, long_decimals, 1),
     "parse 17 digits, two threads": partial(parse, long_decimals, 2),
+    "store of fashion": store,
+    "load a model of 107 MB": partial(loading, kernel_model),
 }
 MEMORY = "memory"
 

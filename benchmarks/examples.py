@@ -3,16 +3,18 @@
     python -m benchmarks.examples FOLDER      (examples/ of scikit-learn's source)
 
 Every example runs twice, each time as a program of its own without a display, and its figures are
-compared: the share of pixels that differ by more than a tenth.  Examples that need the network, or
-another package, end both ways in the same error and are named below the table.
+compared: the share of pixels that differ by more than a tenth.  build/examples keeps them to be
+looked at, and what ended there is not run again.  Examples that need the network, or another
+package, end both ways in the same error and are named below the table.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,18 +22,21 @@ import numpy as np
 
 from benchmarks.report import table, write
 
-USES = re.compile(r"\b(Linear)?SVC\(|\bsvm\.SVC\b")
+USES = re.compile(r"\b(SVC|LinearSVC|SVR|OneClassSVM)\(|\bsvm\.SVC\b")
 SECONDS = 300
+KEPT = Path("build/examples").resolve()
 CLEAR = 0.1  # of the range of a pixel
 RUN = """
 import runpy, sys, time, warnings
 import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import numpy as np
 if sys.argv[1] == "ours":
     from widemargin.sklearn import patch
     patch()
 folder, script = sys.argv[2:]
+np.random.seed(0)  # for those that set none
 show = plt.show
 plt.show = lambda *args, **how: None
 sys.argv = [script]
@@ -51,20 +56,29 @@ class Run:
 
 
 def run(script: Path, whose: str) -> Run:
+    folder = KEPT / script.stem / whose
+    kept = folder / "run.json"
+    if kept.exists():
+        return Run(**json.loads(kept.read_text()), figures=pictures(folder))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    words = [sys.executable, "-c", RUN, whose, str(folder), str(script)]
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=SECONDS, check=False, cwd=folder
+        )
+        last = done.stdout.rsplit("seconds", 1)[-1].strip()
+        found = {"seconds": float(last) if done.returncode == 0 else None, "said": done.stderr}
+    except subprocess.TimeoutExpired:
+        found = {"seconds": None, "said": f"more than {SECONDS} s"}
+    kept.write_text(json.dumps(found))
+    return Run(**found, figures=pictures(folder))
+
+
+def pictures(folder: Path) -> list[np.ndarray]:
     import matplotlib.image
 
-    with tempfile.TemporaryDirectory() as folder:
-        words = [sys.executable, "-c", RUN, whose, folder, str(script)]
-        try:
-            done = subprocess.run(
-                words, capture_output=True, text=True, timeout=SECONDS, check=False, cwd=folder
-            )
-        except subprocess.TimeoutExpired:
-            return Run(None, f"more than {SECONDS} s", [])
-        figures = [matplotlib.image.imread(f) for f in sorted(Path(folder).glob("*.png"))]
-    last = done.stdout.rsplit("seconds", 1)[-1].strip()
-    seconds = float(last) if done.returncode == 0 else None
-    return Run(seconds, done.stderr, figures)
+    return [matplotlib.image.imread(f) for f in sorted(folder.glob("*.png"))]
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> float:
