@@ -17,7 +17,7 @@ constexpr std::int64_t kStepsBetweenLooks = 16;
 // objective gain a share of it.  kernel/problem.py has the same for a single problem.
 class Patience {
  public:
-  static constexpr std::int64_t kStalled = 1000;
+  static constexpr std::int64_t kStalled = 500;
   static constexpr double kHalf = 0.5, kShare = 0.05;
 
   bool is_over(std::int64_t step, double dual, double gap) {

@@ -12,7 +12,7 @@ from widemargin.kernel.kernels import Kernel
 from widemargin.progress import continued
 
 TINY = float(np.finfo(np.float64).tiny)
-STALLED = 1000  # working sets without progress that end a fit
+STALLED = 500  # working sets without progress that end a fit
 ROUNDED = 16 * float(np.finfo(np.float64).eps)  # of an objective
 GAINED = 0.05  # share of the gap that counts as progress of the dual objective
 
