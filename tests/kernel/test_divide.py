@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import reference
+from sklearn.datasets import make_moons
 
+from widemargin import KernelSVC
 from widemargin.engine import Threads
 from widemargin.kernel import divide, tasks
 from widemargin.kernel.backend import Host
@@ -17,8 +19,8 @@ from widemargin.kernel.divide import (
     Services,
     TrainingRows,
     across_mass,
-    auto_levels,
     divide_and_conquer,
+    with_levels,
 )
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.kernels import make_kernel
@@ -338,7 +340,7 @@ def corners(gamma=1.0, cost=1.0):
 def depth(kernel, rows, monkeypatch, rows_per_cluster):
     monkeypatch.setattr(divide, "AUTO_ROWS", rows_per_cluster)
     one = Variables(np.arange(len(rows)), *np.ones((3, len(rows))))
-    return auto_levels(kernel, rows, [one], PLAN, ONE)
+    return with_levels(PLAN, kernel, rows, [one], ONE).levels
 
 
 def test_small_data_is_not_divided(monkeypatch):
@@ -404,3 +406,12 @@ def test_a_cluster_that_fails_stops_the_others_and_its_error_is_raised(monkeypat
     with pytest.raises(ZeroDivisionError, match="this cluster fails"):
         task().run(n_jobs=2)
     assert ended.wait(5)
+
+
+def test_levels_chosen_by_rule_give_the_same_model_as_levels_by_number(monkeypatch):
+    monkeypatch.setattr(divide, "AUTO_ROWS", 100)
+    X, y = make_moons(400, noise=0.3, random_state=0)
+    chosen = KernelSVC(random_state=0).fit(X, y)
+    given = KernelSVC(levels=1, random_state=0).fit(X, y)
+    assert [level.level for level in chosen.levels_] == [1, 0]
+    np.testing.assert_array_equal(chosen.dual_coef_, given.dual_coef_)

@@ -58,6 +58,7 @@ class Plan:
     record: bool | str = False  # keep each level's variables and clusters; "exact": and all pairs
     clustering: str = "auto"
     stride: int = 1  # from one solved level to the next above it
+    lowest: tuple[Router | None, np.ndarray] | None = None  # its clusters, if known
 
     @property
     def solved_levels(self) -> list[int]:
@@ -226,14 +227,23 @@ def _clusters(
 ) -> tuple[Router | None, np.ndarray, float]:
     """Cluster around the current support vectors, if there are enough; estimate D(pi)."""
     plan, kernel, rows = division.plan, division.data.levels.kernel, division.data.levels.rows
-    rng = np.random.default_rng([plan.seed, level])
-    k = plan.branching**level
     support = support_of(state, division.problems, len(rows))
-    candidates = support if len(support) >= 2 * k else np.arange(len(rows))
     with division.services.backend as backend:
-        how = (plan.sample_size, rng, backend, plan.clustering)
-        router, label = partition(kernel, rows, k, candidates, *how)
+        if plan.lowest is not None and level == plan.levels:
+            router, label = plan.lowest
+        else:
+            router, label = _partition(kernel, rows, level, plan, backend, support)
+        rng = np.random.default_rng([plan.seed, level, 2])
         return router, label, across_mass(kernel, rows, label, rng, backend)
+
+
+def _partition(
+    kernel: Kernel, rows: Any, level: int, plan: Plan, backend: Backend, support: Any = ()
+) -> tuple[Router | None, np.ndarray]:
+    """Cluster the rows of a level around the support vectors, or all rows if these are few."""
+    k, rng = plan.branching**level, np.random.default_rng([plan.seed, level])
+    candidates = support if len(support) >= 2 * k else np.arange(len(rows))
+    return partition(kernel, rows, k, candidates, plan.sample_size, rng, backend, plan.clustering)
 
 
 @dataclass(frozen=True)
@@ -305,34 +315,33 @@ def support_of(state: FitState, problems: list[Variables], n: int) -> np.ndarray
     return used.nonzero()[0]
 
 
-def auto_levels(
-    kernel: Kernel, rows: Any, problems: list[Variables], plan: Plan, backend: Backend
-) -> int:
-    """Return the number of levels: about `AUTO_ROWS` of the largest problem's rows per cluster.
+def with_levels(
+    plan: Plan, kernel: Kernel, rows: Any, problems: list[Variables], backend: Backend
+) -> Plan:
+    """Choose the number of levels: about `AUTO_ROWS` of the largest problem's rows per cluster.
 
     Clusters ignore the kernel values between them.  If those have a large share of the off-diagonal
     kernel mass (D(pi) over its total on a sample; small gamma), the clusters' variables are a poor
-    start.  The start costs kernel values, so it is skipped if these are expensive too.
+    start.  The start costs kernel values, so it is skipped if these are expensive too.  The
+    clusters that pass are kept for the lowest level.
     """
     largest = max(variables.largest for variables in problems)
     levels = round(np.log(max(largest / AUTO_ROWS, 1)) / np.log(plan.branching))
-    if levels == 0:
-        return 0
+    if levels > 0:
+        with backend:
+            for level in range(levels, 0, -1):
+                clusters = _partition(kernel, rows, level, plan, backend)
+                if (
+                    kernel.cost * _coupling(kernel, rows, clusters[1], plan, backend)
+                    <= AUTO_COUPLING
+                ):
+                    return replace(plan, levels=level, lowest=clusters)
+    return replace(plan, levels=0)
+
+
+def _coupling(kernel, rows, label: np.ndarray, plan: Plan, backend) -> float:
+    """Return the share of the off-diagonal kernel mass between clusters."""
     rng = np.random.default_rng([plan.seed, 0])
-    with backend:
-        while levels > 0:
-            if kernel.cost * _coupling(kernel, rows, levels, plan, rng, backend) <= AUTO_COUPLING:
-                break
-            levels -= 1
-    return levels
-
-
-def _coupling(kernel, rows, level: int, plan: Plan, rng, backend) -> float:
-    """Return the share of the off-diagonal kernel mass between clusters of a level."""
-    k = plan.branching**level
-    everything = np.arange(len(rows))
-    how = (plan.sample_size, rng, backend, plan.clustering)
-    _, label = partition(kernel, rows, k, everything, *how)
     sample, gram = sampled_gram(kernel, rows, rng, backend, COUPLING_SAMPLE)
     np.fill_diagonal(gram, 0.0)
     across = label[sample][:, None] != label[sample][None, :]

@@ -31,10 +31,10 @@ from widemargin.kernel.divide import (
     Plan,
     Services,
     TrainingRows,
-    auto_levels,
     certify_level,
     divide_and_conquer,
     support_of,
+    with_levels,
 )
 from widemargin.kernel.exact import KernelRows
 from widemargin.kernel.input import choose_gamma, read_data
@@ -256,7 +256,7 @@ class KernelMachine(Machine):
         elif warm:
             levels = 0  # the variables of the last fit are a better start than clusters
         elif self.levels == "auto":
-            levels = auto_levels(data.kernel, data.rows, problems, plan, training.host)
+            return with_levels(plan, data.kernel, data.rows, problems, training.host)
         else:
             levels = int(self.levels)
         return replace(plan, levels=levels) if levels else plan
