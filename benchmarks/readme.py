@@ -146,6 +146,8 @@ def kernel_table() -> list[str]:
         _kernel_row("kernel_fit_covtype", "[covtype, 30,000 rows]({}), fit"),
         _kernel_row("kernel_fit_ijcnn1", "[ijcnn1]({}), 49,990 rows, fit with intercept", biased),
         _kernel_row("kernel_fit_mnist", "[MNIST, round digits]({}), 60,000 rows, fit"),
+        _class_row("many_classes_two", "a9a:", "[a9a]({}), 32,561 rows, defaults"),
+        _class_row("many_classes_two", "moons:", "[two moons]({}), 50,000 rows, defaults"),
         _class_row(small, "letter:", "[letter]({}), 26 classes, 15,000 rows, defaults"),
         _class_row(hundreds, "sector:", "[sector]({}), 105 classes, 6,412 texts, defaults"),
         _class_row(large, "mnist:", "[MNIST]({}), 10 classes, 60,000 rows, C = 8, gamma = .04"),
