@@ -270,7 +270,7 @@ class Targets:
         return np.append(self.coding.objective_unit, max(np.abs(self.value).max(), 1.0) ** 2)
 
     @property
-    def place(self) -> np.ndarray:
+    def target_row(self) -> np.ndarray:
         """Row of ``by_output`` for each row."""
         continuous = self.value is not None
         return np.arange(len(self.label), dtype=np.int32) if continuous else self.label

@@ -268,7 +268,7 @@ class AdditiveMachine(Machine):
         return C, SharedProblem.of(
             training.learned,
             layout,
-            label=targets.place,
+            label=targets.target_row,
             c=c,
             kernel_diagonal=training.diagonal,
             bias_value=bias_value,

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
@@ -186,7 +187,8 @@ class LibsvmSVC(ForeignClassifier, LibsvmModel):
     def predict_proba(self, X) -> np.ndarray:
         """Return the probabilities of ``classes_`` that svm-predict -b 1 writes."""
         assert self.sigmoids_ is not None
-        pairs = sigmoid(self.pair_values(X), *self.sigmoids_)
+        slope, offset = self.sigmoids_
+        pairs = expit(-(slope * self.pair_values(X) + offset))
         return self._in_order(coupled(pairs, len(self.labels_)))
 
 
@@ -228,8 +230,7 @@ class LiblinearClassifier(ForeignClassifier):
     @available_if(lambda model: model.is_logistic_)
     def predict_proba(self, X) -> np.ndarray:
         """Return the probabilities of ``classes_`` that LIBLINEAR's predict -b 1 writes."""
-        one = np.ones(1)
-        odds = sigmoid(self._of_labels(X), -one, 0 * one)
+        odds = expit(self._of_labels(X))
         return self._in_order(odds / odds.sum(axis=1, keepdims=True))
 
 
@@ -255,13 +256,6 @@ _LEAST = 1e-7  # least probability of a pair
 _MOST_SWEEPS = 100
 _CLOSE = 0.005  # stopping tolerance times the number of classes
 _AT_ONCE = 1 << 20  # numbers in a block's matrices
-
-
-def sigmoid(values: np.ndarray, slope: np.ndarray, offset: np.ndarray) -> np.ndarray:
-    """Return Platt's 1 / (1 + exp(slope * value + offset)) without overflow."""
-    z = slope * values + offset
-    small = np.exp(-np.abs(z))
-    return np.where(z >= 0, small, 1.0) / (1 + small)
 
 
 def coupled(pairs: np.ndarray, n_classes: int) -> np.ndarray:
