@@ -109,7 +109,7 @@ def test_the_range_of_other_data_is_used_and_new_features_are_named():
     result = run("scale", "-r", "range", "test")
     assert result.stdout == "1 3:1\n1 3:1\n"
     assert (
-        result.stderr == "warning: test: the features 2, 4, 5 are not in range and are left out.\n"
+        result.stderr == "warning: test: the features 2, 4, 5 are not in range and are ignored.\n"
     )
 
 

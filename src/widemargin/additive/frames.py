@@ -142,8 +142,7 @@ def _rows(n: int) -> str:
 
 def _by_column(estimator, notes: dict[int, str]) -> str:
     named = [f"{column_name(estimator, j)} {what}" for j, what in notes.items()]
-    more = f" and {len(named) - _MOST_NAMED} more columns" if len(named) > _MOST_NAMED else ""
-    return "; ".join(named[:_MOST_NAMED]) + more + "."
+    return listed(named, _MOST_NAMED, "; ") + "."
 
 
 # ------------------------------------------------------------------ which columns

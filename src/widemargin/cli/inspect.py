@@ -22,6 +22,7 @@ from widemargin.cli.output import print_facts, print_json, print_table, save_fig
 from widemargin.cli.words import UsageError, joined, names
 from widemargin.data import Dataset
 from widemargin.data.ranges import is_range_file, read_range
+from widemargin.errors import listed
 from widemargin.kernel.machine import KernelMachine
 from widemargin.libsvm.predictors import ForeignModel
 from widemargin.machine import changed_and_default_parameters
@@ -70,9 +71,7 @@ def _of_training(header: Header) -> dict[str, Any]:
     if header.record is None:
         return {}
     record, labels = header.record, header.classes or []
-    classes = {
-        "classes": ", ".join(map(str, labels[:10])) + ", ..." * (len(labels) > 10),
-    }
+    classes = {"classes": listed([*map(str, labels)], 10)}
     return (classes if labels else {}) | {
         "rows": record.n_rows,
         "seconds": record.seconds,

@@ -15,7 +15,7 @@ from widemargin.cli.train import make_scaler
 from widemargin.cli.words import UsageError
 from widemargin.data import Dataset, write_svmlight
 from widemargin.data.ranges import Range, Span, is_range_file, read_range
-from widemargin.errors import warn_user
+from widemargin.errors import listed, warn_user
 from widemargin.files import text_output
 from widemargin.persistence import read_header
 from widemargin.table_encoder import encoding
@@ -91,8 +91,8 @@ def _restore_range(data: Path, out: Path | None, path: Path, source: Source) -> 
     dataset = source.read(data)
     new = factors.not_seen(dataset.X, _first(dataset))
     if len(new):
-        some = ", ".join(map(str, new[:5])) + ", ..." * (len(new) > 5)
-        warn_user(f"{data}: the features {some} are not in {path} and are left out.")
+        some = listed([*map(str, new)], 5)
+        warn_user(f"{data}: the features {some} are not in {path} and are ignored.")
     _write_scaled(out, dataset, factors)
 
 

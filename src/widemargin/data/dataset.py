@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
+from widemargin.errors import listed
+
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_MOST = 8  # columns of a kind in a summary
 
 
 @dataclass(frozen=True)
@@ -71,21 +75,19 @@ class Columns:
     def __str__(self) -> str:
         counts = [f"{_quoted(column)} {n}" for column, n in self.categorical.items()]
         parts = [f"{len(self.numeric)} numeric"]
-        parts += [f"{len(counts)} categorical ({_some(counts)})"] if counts else []
+        parts += [f"{len(counts)} categorical ({listed(counts, _MOST)})"] if counts else []
         dropped = [*map(_quoted, self.dropped)]
-        parts += [f"{len(dropped)} dropped ({_some(dropped)})"] if dropped else []
+        parts += [f"{len(dropped)} dropped ({listed(dropped, _MOST)})"] if dropped else []
         gaps = [f"{_quoted(column)} {n}" for column, n in self.missing.items()]
-        parts += [f"{sum(self.missing.values())} values missing ({_some(gaps)})"] if gaps else []
+        parts += (
+            [f"{sum(self.missing.values())} values missing ({listed(gaps, _MOST)})"] if gaps else []
+        )
         return ", ".join(parts)
 
 
 def _quoted(name: str) -> str:
     """Quote a name for the command line, where a comma ends a name."""
     return f'"{name}"' if "," in name else name
-
-
-def _some(words: list[str], most: int = 8) -> str:
-    return ", ".join([*words[:most], "..."] if len(words) > most else words)
 
 
 @dataclass(frozen=True)
