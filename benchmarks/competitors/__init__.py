@@ -29,6 +29,7 @@ from benchmarks.competitors.libhik import libhik
 from benchmarks.competitors.liblinear import liblinear
 from benchmarks.competitors.libsvm import (
     LibsvmHIK,
+    LibsvmUnbiased,
     intelex_rbf,
     libsvm_linear,
     libsvm_poly,
@@ -55,6 +56,7 @@ COMPETITORS: dict[str, Callable[..., Any]] = {
     "LIBLINEAR": liblinear,
     "LIBSVM linear": libsvm_linear,
     "LIBSVM RBF": libsvm_rbf,
+    "LIBSVM RBF, no bias": _one_vs_rest(LibsvmUnbiased),
     "LIBSVM polynomial": libsvm_poly,
     "LIBSVM HIK": LibsvmHIK,
     "intelex RBF": intelex_rbf,

@@ -9,7 +9,7 @@ from competitor_references import GAMMA, intersection, signs
 from reference import codes_of
 from sklearn.svm import SVC
 
-from widemargin import papers
+from widemargin import KernelSVC, papers
 
 
 def test_liblinear_solves_the_squared_hinge_without_a_bias(problem):
@@ -49,6 +49,15 @@ def test_libsvm_hik_is_libsvm_with_that_kernel(problem, matrix_rows, monkeypatch
     reference = SVC(kernel=intersection, C=1e-2, tol=1e-6).fit(v, y)
     np.testing.assert_allclose(
         model.decision_function(X), reference.decision_function(v), atol=1e-4
+    )
+
+
+def test_libsvm_without_a_bias_solves_the_problem_without_one(problem):
+    X, y = problem
+    model = COMPETITORS["LIBSVM RBF, no bias"](C=2.0, gamma=0.5, tol=1e-7).fit(X, y)
+    reference = KernelSVC(C=2.0, gamma=0.5, tol=1e-9, fit_intercept=False).fit(X, y)
+    np.testing.assert_allclose(
+        model.decision_function(X), reference.decision_function(X), atol=1e-4
     )
 
 
