@@ -105,6 +105,11 @@ class Codes(CodedRows):
         data, index = self.data[stored], self.index[stored]
         return replace(self, data=data, index=index, start=start - start[0], n_rows=end - begin)
 
+    def of_features(self, begin: int, end: int) -> Codes:
+        """Return a copy of some features of dense rows."""
+        data = np.ascontiguousarray(self.data[:, begin:end])
+        return replace(self, data=data, n_features=data.shape[1])
+
     def __getstate__(self) -> dict:
         """Omit the core's view, which belongs to this process."""
         return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -23,6 +23,7 @@ MOST_ROWS = 8192  # whose matrix is made
 SWEEPS = 20  # that a fit is expected to take
 ONE_LANE = 1 / 8  # cost of a visit for one output, in units of that for 16
 GAIN = 2.0  # least ratio of costs
+CACHED = 1 << 19  # bytes of weights
 
 
 def is_cheaper(shared: SharedProblem, n_outputs: int) -> bool:
@@ -61,10 +62,24 @@ def kernel_matrix(codes: Codes, tables: Tables, dtype: type, threads: Threads) -
     """Return the kernel that the tables represent on all pairs of rows.
 
     Sixteen rows at a time are the weights of 16 lanes, whose decision values are their columns.
+    Features come in slices whose weights fit in a core's cache.
     """
-    n, layout = codes.n_rows, Layout(LANES, dtype)
-    pair = CoreTables.of(tables, codes, layout)
-    out: np.ndarray = np.empty((n, n), dtype)
+    n = codes.n_rows
+    out: np.ndarray = np.zeros((n, n), dtype)
+    per_feature = LANES * np.dtype(dtype).itemsize * (tables.rank or codes.n_codes)
+    step = max(CACHED // per_feature, 1)
+    if codes.index is not None:  # compressed rows are not cut
+        _add_features(out, codes, tables, threads)
+        return out
+    for begin in range(0, codes.n_features, step):
+        _add_features(out, codes.of_features(begin, begin + step), tables, threads)
+    return out
+
+
+def _add_features(out: np.ndarray, codes: Codes, tables: Tables, threads: Threads) -> None:
+    """Add the kernel of some features to the matrix."""
+    n, dtype = codes.n_rows, out.dtype.type
+    pair = CoreTables.of(tables, codes, Layout(LANES, dtype))
     targets = aligned((1, LANES), dtype)
 
     def columns(begin: int, control) -> None:
@@ -81,8 +96,7 @@ def kernel_matrix(codes: Codes, tables: Tables, dtype: type, threads: Threads) -
         values = aligned((n, LANES), dtype)
         _core.decide(codes.core, pair.core, weights, begin, n, values)
         own = values[begin:, : end - begin]
-        out[begin:, begin:end] = own
-        out[begin:end, begin:] = own.T
+        out[begin:, begin:end] += own
+        out[begin:end, end:] += own[end - begin :].T
 
     run_tasks(columns, list(range(0, n, LANES)), threads)
-    return out

@@ -64,6 +64,7 @@ def minimise(
     rng: np.random.Generator,
     control: Control,
     judge: Callable[[], Certificate] | None = None,
+    own_first: bool = False,
 ) -> Outcome:
     """Sweep until every problem of the batch is within ``tol`` of its optimum.
 
@@ -72,7 +73,8 @@ def minimise(
     a sweep and then measured at fixed weights over all samples, shrunk ones included.
 
     A ``judge`` measures in double precision what the problem measures in single precision.  If
-    only the problem's measure is within ``tol``, the outcome says `needs_double`.
+    only the problem's measure is within ``tol``, the outcome says `needs_double`.  ``own_first``
+    tells that the judge's costs far more, so that it is for what the problem takes for solved.
     """
     samples, tol, started = ActiveSamples(problem), stopping.tol, time.perf_counter()
     by_gap = problem.symmetric and stopping.by_gap
@@ -97,8 +99,11 @@ def minimise(
         record = {"epoch": epoch, "active": n_active, "estimate": estimate, "seconds": seconds}
         history.append(record)
         halted = control.epoch(problem, estimate)
-        if estimate <= worthwhile or halted or epoch == stopping.max_iter:
-            certificate = judge() if judge else measure(problem, control)
+        ends = halted or epoch == stopping.max_iter
+        if estimate <= worthwhile or ends:
+            certificate = None if judge and not own_first else measure(problem, control)
+            if judge and (certificate is None or ends or _distance(certificate, by_gap) <= tol):
+                certificate = judge()
             measured = _distance(certificate, by_gap)
             primal, dual = float(certificate.primal.sum()), float(certificate.dual.sum())
             history[-1].update(measured=measured, primal=primal, dual=dual)
@@ -115,8 +120,9 @@ def minimise(
             samples.shrink(account)
         if problem.symmetric and stopping.visits > 1 and epoch < stopping.max_iter:
             # The next sweep may be the last if the estimate keeps falling at this rate.
-            ends = estimate * min(estimate, last) <= worthwhile * last
-            record["again"] = samples.visit_again(1 if ends else stopping.visits - 1, rng, control)
+            nearly = estimate * min(estimate, last) <= worthwhile * last
+            times = 1 if nearly else stopping.visits - 1
+            record["again"] = samples.visit_again(times, rng, control)
         last = estimate
     assert certificate is not None
     return Outcome(certificate, stopping.max_iter, False, history)
