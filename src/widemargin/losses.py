@@ -20,8 +20,8 @@ At a feasible b with w = sum_i b_i phi(x_i) one has |w|^2 = sum_i b_i g_i, so th
     P(w) - D(b) = sum_i [ C_i loss + epsilon |b_i| + rho_i b_i^2 / 2 - b_i (t_i - g_i) ],
 
 where no term is negative (the core adds them in forms without cancellation).  The gap bounds the
-distance of either objective to the optimum.  It needs a symmetric kernel: the published polynomial
-tables are asymmetric, so they have no primal and no gap.
+distance of either objective to the optimum.  It needs a symmetric kernel: variables that were found
+with the published polynomial tables, which are asymmetric, are judged with symmetric ones.
 """
 
 from __future__ import annotations

@@ -68,6 +68,10 @@ class Machine(CallbackSupportMixin, BaseEstimator):
     objective_ = recorded("objective")
     history_ = recorded("history")
 
+    def _by_gap(self) -> bool:
+        """Whether fits end by the relative duality gap."""
+        return not np.isnan(self.duality_gap_)
+
     _check_params: Callable[[], None]
     _targets: Callable[..., Targets]
     _prepare: Callable[..., Any]

@@ -331,8 +331,7 @@ def _convergence(subject: Subject) -> tuple[str, Html]:
     except ValueError as error:  # an early model has no steps
         drawn = tag("p", error)
     warning = tag("p", "The fit stopped above its tolerance.", class_="warn")
-    converged = np.isnan(record.gap) or record.gap <= machine.tol
-    return section("Convergence", "" if converged else warning, drawn, facts(values))
+    return section("Convergence", "" if machine.converged_ else warning, drawn, facts(values))
 
 
 def _data(subject: Subject) -> tuple[str, Html]:

@@ -149,11 +149,13 @@ def solve_batch(
     problem, rng = task.problem(swept), np.random.default_rng(task.seed)
     if task.start is not None:
         problem.start(task.start, control)
-    if not task.shared.symmetric:  # no objective, so no certificate
-        outcome = minimise(problem, task.stopping, rng, control)
-        return BatchSolution(weights, problem.bias, problem.coef, outcome)
     judge = Judge(task.in_double(), problem, control)
-    outcome, coef = minimise(problem, task.stopping, rng, control, judge), problem.coef
+    if not task.shared.symmetric:  # no objective: that of symmetric tables judges the variables
+        outcome = minimise(problem, task.stopping, rng, control)
+        outcome = _judged(outcome, judge())
+        return BatchSolution(weights, problem.bias, problem.coef, outcome)
+    outcome = minimise(problem, task.stopping, rng, control, judge, own_first=on_matrix)
+    coef = problem.coef
     if outcome.needs_double:
         exact = judge.problem()
         outcome, coef = _go_on(outcome, exact, task.stopping, rng, control), exact.coef
@@ -199,6 +201,14 @@ class Judge:
         for rows, problem in self._slices():
             problem.assign(self._single.coef[rows])
             yield problem
+
+
+def _judged(outcome: Outcome, certificate: Certificate) -> Outcome:
+    """Return the outcome with another certificate's objectives and its own violation."""
+    certificate = replace(certificate, violation=outcome.certificate.violation)
+    objectives = {"primal": certificate.primal.sum(), "dual": certificate.dual.sum()}
+    last = [{**record, **objectives} for record in outcome.history[-1:]]
+    return replace(outcome, certificate=certificate, history=outcome.history[:-1] + last)
 
 
 def _go_on(
@@ -247,8 +257,8 @@ def fit_record(
         n_rows=shared.codes.n_rows,
         seconds=seconds,
         n_iter=max(outcome.n_iter for outcome in outcomes),
-        gap=gap if shared.symmetric else float("nan"),
-        objective=float((unit * objectives).sum()) if shared.symmetric else float("nan"),
+        gap=gap,
+        objective=float((unit * objectives).sum()),
         violation=max(float(c.violation.max()) for c in certificates),
         history=[outcome.history for outcome in outcomes],
     )

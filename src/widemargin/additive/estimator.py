@@ -69,9 +69,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         number of features; "raw" is the papers' C.
     tol : float, default=1e-2
         Relative duality gap at which every binary problem stops.  The tables "chebyshev" and
-        "pmsvm" are not symmetric, so the iteration minimises no objective and has no gap: there
-        ``tol`` is LIBLINEAR's bound on the projected gradient.  Below 1e-4 the arithmetic is
-        double precision.
+        "pmsvm" are not symmetric, so the iteration minimises no objective: there ``tol`` is
+        LIBLINEAR's bound on the projected gradient.  Below 1e-4 the arithmetic is double precision.
     stopping : {"gap", "violation"}, default="gap"
         What ``tol`` bounds: the relative duality gap, or LIBLINEAR's violation of the optimality
         conditions (the papers' stop).
@@ -105,11 +104,14 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         Sweeps of the slowest batch (0 where a warm start was within ``tol`` already); visits to
         samples that moved, between two sweeps, are not counted.
     duality_gap_ : float
-        Largest relative duality gap among the binary problems (NaN without symmetric tables).
+        Largest relative duality gap among the binary problems.  That of "chebyshev" and "pmsvm" is
+        the gap of the fit's dual variables in the problem that "spectral" solves on the same bins:
+        a bound for the machine with these variables and symmetric tables, which differs from the
+        learned one by the error of the tables (`approximation_error`).
     converged_ : bool
         Whether the fit is within ``tol``.
     objective_ : float
-        Sum of the primal objectives (NaN without symmetric tables).
+        Sum of the primal objectives, of the problems whose gap is ``duality_gap_``.
     violation_ : float
         Largest violation of the optimality conditions (LIBLINEAR's projected gradient).
     intercept_ : ndarray of shape (n_outputs,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,7 @@ class Approximation:
     codes: CodedRows
     frequency: np.ndarray  # weight of each code
     tables: Tables
+    symmetric: Tables  # the same, or spectral ones beside tables that are not: for certificates
     lookup: type[BinnedLookup]  # maps new data to codes
 
     def diagonal(self) -> np.ndarray:
@@ -108,15 +110,12 @@ def approximate(
 ) -> Approximation:
     """Approximate the kernel on the bins of coded data."""
     frequency = codes.frequency(weight)
-    tables = make_tables(
-        resolve_kernel(kernel),
-        encoder.representatives,
-        frequency,
-        approximation=settings.approximation,
-        rank=settings.rank,
-        sparse=sparse,
+    make = partial(
+        make_tables, resolve_kernel(kernel), encoder.representatives, frequency, sparse=sparse
     )
-    return Approximation(kernel, encoder, codes, frequency, tables, settings.lookup)
+    tables = make(approximation=settings.approximation, rank=settings.rank)
+    symmetric = tables if tables.symmetric else make()
+    return Approximation(kernel, encoder, codes, frequency, tables, symmetric, settings.lookup)
 
 
 MANY = 128  # features

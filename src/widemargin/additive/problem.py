@@ -152,7 +152,7 @@ class SharedProblem:
     bias_value: float
     loss: Loss
     symmetric: bool
-    exact: SharedProblem | None = None  # this in double precision, for certificates and models
+    exact: SharedProblem | None = None  # in double precision, of symmetric tables: certificates
     of_features: CoreTables | None = None  # the model's tables, if ``tables`` are of a matrix
 
     @classmethod
@@ -168,17 +168,20 @@ class SharedProblem:
         loss: Loss,
     ) -> SharedProblem:
         tables = CoreTables.of(learned.tables, learned.codes, layout)
+        symmetric = tables
+        if not learned.tables.symmetric:
+            symmetric = CoreTables.of(learned.symmetric, learned.codes, layout)
         exact = cls(
             learned.codes,
-            tables.in_double(),
+            symmetric.in_double(),
             label.astype(np.int32, copy=False),
             c,
             kernel_diagonal + bias_value**2,
             float(bias_value),
             loss,
-            learned.tables.symmetric,
+            symmetric=True,
         )
-        return exact.rounded(tables)
+        return replace(exact.rounded(tables), symmetric=learned.tables.symmetric)
 
     def rounded(self, tables: CoreTables) -> SharedProblem:
         """Return the problem in the tables' precision, with this one for its certificate."""

@@ -54,7 +54,7 @@ default="squared_epsilon_insensitive"
 feature_names_in_, label_name_
         As in `AdditiveSVC`.
     duality_gap_ : float
-        Largest relative duality gap among the targets (NaN without symmetric tables).
+        Largest relative duality gap among the targets; see `AdditiveSVC`.
     objective_ : float
         Sum of the primal objectives, in the square of the target's unit.
     violation_ : float

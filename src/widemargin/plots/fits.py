@@ -52,7 +52,7 @@ def plot_convergence(model, *, ax: Axes | None = None) -> Axes:
     axis.annotate(
         "tol", (0.01, model.tol), xycoords=("axes fraction", "data"), **above_line, fontsize=8
     )
-    measured = "projected gradient" if np.isnan(model.duality_gap_) else "relative duality gap"
+    measured = "relative duality gap" if model._by_gap() else "projected gradient"
     axis.set(yscale="log", xlabel="step", ylabel=measured)
     # A gap of mere rounding would flatten the others.
     low, high = max(min(drawn), 1e-3 * model.tol), max(drawn)
