@@ -11,7 +11,8 @@ SCRIPTS = [
     "kernel_rows", "kernel_threads", "parse", "command_line", "startup", "model_load", "easy",
     "autosvc", "census", "out_of_core", "cluster", "dask_workers", "kills", "kernel_memory",
     "growth", "eight_million", "dyadic", "additive_defaults", "kernel_defaults", "many_classes",
-    "parts", "primal", "few_rows", "fewer_visits", "adaptive_clustering", "regression_additive",
+    "parts", "primal", "approximate_gradient", "few_rows", "fewer_visits", "adaptive_clustering",
+    "regression_additive",
     "working_sets", "scene15", "regression", "one_class",
 ]  # fmt: skip
 
