@@ -158,7 +158,7 @@ class Subject:
 
 
 def _sections(subject: Subject, evaluation: Evaluation, bands, about) -> list[tuple[str, Html]]:
-    parts = [_scores(evaluation), _confusion(evaluation), _calibration(subject)]
+    parts = [scores_section(evaluation), confusion_section(evaluation), _calibration(subject)]
     if subject.explained is not None:
         parts += [_importance(subject), _shapes(subject, bands), _pairs(subject)]
     return [
@@ -170,7 +170,8 @@ def _sections(subject: Subject, evaluation: Evaluation, bands, about) -> list[tu
     ]
 
 
-def _scores(evaluation: Evaluation) -> tuple[str, Html]:
+def scores_section(evaluation: Evaluation) -> tuple[str, Html]:
+    """Return accuracy and other scores, of all rows and of each class."""
     large = {
         "accuracy": f"{100 * evaluation.accuracy:.2f} %",
         "balanced accuracy": f"{100 * evaluation.balanced_accuracy:.2f} %",
@@ -187,7 +188,7 @@ def _scores(evaluation: Evaluation) -> tuple[str, Html]:
     return section("Scores", tiles(large), folded("by class", per_class) if many else per_class)
 
 
-def _confusion(evaluation: Evaluation) -> tuple[str, Html]:
+def confusion_section(evaluation: Evaluation) -> tuple[str, Html]:
     """Return the confusion matrix, or its largest errors if there are many classes."""
     labels = [str(c.label) for c in evaluation.classes]
     counts = evaluation.confusion

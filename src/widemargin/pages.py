@@ -198,6 +198,7 @@ def _themed(svg: str, alt: str, size) -> Html:
     svg = svg[svg.index(">", svg.index("<svg")) + 1 :]
     svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'<(g|defs) id="[^"]*"', r"<\1", svg)
+    svg = re.sub(r' id="image[0-9a-f]{10}"', "", svg)
     svg = re.sub(r'(id="|#)([mp][0-9a-f]{10})(?=["\)])', rf"\1{prefix}\2", svg)
     svg = svg.replace(_INK, "currentColor")
     width, height = (72 * inches for inches in size)

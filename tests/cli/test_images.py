@@ -1,4 +1,4 @@
-"""The commands images train, predict, evaluate and explain."""
+"""The commands images train, predict, evaluate, explain and report."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
+from tests.html_outline import Outline
 from tests.vision.helpers import encoded, striped, write_folder, write_tar
 
 from widemargin import AdditiveSVC, KernelSVC, load, papers
@@ -131,6 +132,7 @@ def test_archives_and_a_part_of_them():
         (("train", "scenes", "-j", "0"), "--jobs 0"),
         (("train", "scenes/coast"), "no label"),
         (("evaluate", "scenes/coast", "m"), "no label"),
+        (("report", "scenes/coast", "m"), "no label"),
         (("evaluate", "scenes", "rows"), "not a model of images"),
         (("predict", "scenes", "m", "--json"), "--json prints a summary"),
         (("predict", "scenes", "m", "--output", "shapes"), "--output shapes"),
@@ -178,3 +180,32 @@ def test_help_names_every_command():
     commands = set(PROGRAM.commands["images"].commands)
     assert commands == {"train", "predict", "evaluate", "explain"}
     assert "--codebook" in run("images", "train", "--help").stdout
+
+
+def test_a_page_with_scores_and_heat_over_mistakes(scenes, model):
+    swapped = {"coast/f.jpg": "forest/00.jpg", "forest/c.jpg": "coast/01.jpg"}
+    write_folder(Path("new"), {name: FILES[of] for name, of in swapped.items()})
+    (Path("new") / "coast" / "zero.jpg").write_bytes(b"")
+    found = run_json("images", "report", "new", model, "page.html", "--on-error", "skip")
+    assert (found["report"], found["images"], found["skipped"]) == ("page.html", 2, 1)
+    text = Path("page.html").read_text(encoding="utf-8")
+    page = Outline(text)
+    assert page.headings[1:] == ["Scores", "Confusion", "Worst mistakes", "Model"]
+    assert len(page.ids) == len(set(page.ids))
+    assert "coast/f.jpg: predicted forest, true class coast" in text
+    pictures = [svg["aria-label"] for svg in page.found["svg"]]
+    assert len(pictures) == 4  # of either class for each of the two mistakes
+    assert sum("What spoke for forest" in said for said in pictures) == 2
+    assert text.count("data:image/png;base64") >= 4
+    assert "coast/zero.jpg" in text
+    run("images", "report", scenes, model)
+    assert "There are none on these images" in Path("m.html").read_text(encoding="utf-8")
+
+
+def test_a_page_about_a_machine_that_is_not_additive(scenes):
+    run("images", "train", scenes, "rbf", "-t", "rbf", *SMALL, "-q")
+    write_folder(Path("new"), {"coast/f.jpg": FILES["forest/00.jpg"]})
+    run("images", "report", "new", "rbf", "page.html", "-q")
+    text = Path("page.html").read_text(encoding="utf-8")
+    assert "coast/f.jpg: predicted forest" in text
+    assert "svg" not in Outline(text).found

@@ -392,6 +392,23 @@ def explain_images(
     commands.explain(data, model, out, class_label, source, output)
 
 
+@image_command("report")
+def report_images(
+    *,
+    data: ImageData,
+    model: Model,
+    out: Annotated[
+        Path | None, typer.Argument(help="Page to write (default: MODEL's name, .html)")
+    ] = None,
+    source: ImageSource,
+    output: Output,
+) -> None:
+    """Write a page with scores, confusion, and heat maps of the worst mistakes."""
+    from widemargin.cli import images as commands
+
+    commands.report(data, model, out, source, output)
+
+
 def main() -> None:
     output.open_standard_streams()
     try:

@@ -1,4 +1,4 @@
-"""The commands images train, predict, evaluate and explain."""
+"""The commands images train, predict, evaluate, explain and report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from widemargin.cli.train import (
 from widemargin.cli.words import UsageError
 from widemargin.files import text_output
 from widemargin.report import evaluate_chunks
-from widemargin.vision import Images, explain_image, plot_heat
+from widemargin.vision import Images, explain_image, plot_heat, write_image_report
 from widemargin.vision.counting import WordCounter
 
 _AT_ONCE = 256  # images whose counts are in memory at prediction
@@ -110,6 +110,13 @@ def _read(data: Path, source: ImageSource, output: Output) -> Images:
     if not output.quiet:
         for fault in images.faults:
             print(printable(f"skipped: {fault.reason}"), file=sys.stderr)
+    return images
+
+
+def _labelled(data: Path, source: ImageSource, output: Output) -> Images:
+    images = _read(data, source, output)
+    if images.labels is None:
+        raise UsageError(f"{data}: some images have no label to compare predictions with.")
     return images
 
 
@@ -185,9 +192,7 @@ def _parts(images: Images) -> Iterator[Images]:
 
 def evaluate(data: Path, model: Path, source: ImageSource, output: Output) -> None:
     fitted = _load(model, source)
-    images = _read(data, source, output)
-    if images.labels is None:
-        raise UsageError(f"{data}: some images have no label to compare predictions with.")
+    images = _labelled(data, source, output)
     found = evaluate_chunks(fitted, ((part, part.labels) for part in _parts(images)))
     rate = found.rows / max(found.seconds, 1e-9)
     if output.as_json:
@@ -224,6 +229,15 @@ def explain(
         tables = ("windows", "by_window", "by_word")
         facts |= {name: getattr(found, name).tolist() for name in tables}
     print_result(facts, output)
+
+
+def report(data: Path, model: Path, out: Path | None, source: ImageSource, output: Output) -> None:
+    path = check_folder(out or Path(model.name).with_suffix(".html"))
+    fitted = _load(model, source)
+    images = _labelled(data, source, output)
+    about = {"model file": str(model), "data": str(data)}
+    write_image_report(fitted, images, path, title=f"Report of {model.name}", about=about)
+    print_result({"report": str(path), **_of_reading(images)}, output)
 
 
 def _load(model: Path, source: ImageSource) -> Pipeline:

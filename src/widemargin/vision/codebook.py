@@ -25,7 +25,8 @@ from widemargin.vision.sift import Patches
 METHODS = ("kmeans", "intersection")
 LEVELS = 32  # of a quantised element of a descriptor
 _QUANTILE = 0.999  # of the elements, which is the highest level
-AT_ONCE = 8192  # descriptors compared with all words at a time
+AT_ONCE = 512  # descriptors compared with all words at a time: their scores stay in the cache
+_BATCH = 8192  # descriptors of a step of k-means
 
 
 class Codebook(TransformerMixin, BaseEstimator):
@@ -129,7 +130,7 @@ class Codebook(TransformerMixin, BaseEstimator):
             self.n_words,
             init="random",
             n_init=1,
-            batch_size=AT_ONCE,
+            batch_size=_BATCH,
             max_iter=self.max_iter,
             random_state=rng,
         ).fit(X)

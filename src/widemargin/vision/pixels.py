@@ -123,5 +123,10 @@ def reduced(image: np.ndarray, longest_side: int | None) -> np.ndarray:
     if longest_side is None or max(height, width) <= longest_side:
         return image
     factor = longest_side / max(height, width)
-    size = (max(1, round(width * factor)), max(1, round(height * factor)))
+    return resized(image, (max(1, round(height * factor)), max(1, round(width * factor))))
+
+
+def resized(image: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Return grey pixels of another height and width."""
+    size = (shape[1], shape[0])
     return np.asarray(Image.fromarray(image).resize(size, Image.Resampling.BICUBIC))

@@ -171,7 +171,10 @@ def _differences(pixels: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _normalised(flat: np.ndarray, faint: float) -> np.ndarray:
-    """Scale to norm 1, clip at 0.2 and scale again, as Lowe: light matters less."""
+    """Scale to norm 1, clip at 0.2 and scale again, as Lowe: light matters less.
+
+    Differences of sums can be a rounding below 0.
+    """
     norms = np.linalg.norm(flat, axis=1, keepdims=True)
-    flat = np.minimum(flat / np.maximum(norms, faint), 0.2)
+    flat = np.clip(flat / np.maximum(norms, faint), 0, 0.2)
     return flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-6)
