@@ -26,6 +26,7 @@ FEATURES = {
     "several": BagOfVisualWords(
         DenseSIFT(5, sides=(16, 24)), Codebook(9, "intersection", neighbours=3)
     ),
+    "edges": BagOfVisualWords(DenseSIFT(6, root=True), Codebook(7), edges=True),
     "shares": BagOfVisualWords(codebook=Codebook(8), pyramid=SpatialPyramid((2,), shares=True)),
 }
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.ndimage
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -120,6 +121,13 @@ def test_descriptors_are_those_of_their_patches():
     assert len(found.descriptors) == k
 
 
+def test_roots_of_descriptors_compare_shares():
+    plain, root = (DenseSIFT(6, root=root).describe(pixels(40, 40)) for root in (False, True))
+    shares = plain.descriptors / plain.descriptors.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(root.descriptors**2, shares, atol=1e-6)
+    assert (DenseSIFT(root=True).describe(np.zeros((20, 20), np.uint8)).descriptors == 0).all()
+
+
 def test_light_does_not_matter_and_a_flat_patch_is_nothing():
     image, sift = pixels(20, 20) // 3, DenseSIFT()
     np.testing.assert_allclose(
@@ -225,6 +233,20 @@ def test_a_bag_is_its_parts_in_order():
     assert (by_hand.transform(IMAGES) != bag.transform(IMAGES)).nnz == 0
 
 
+def test_words_of_edges_stand_beside_those_of_the_photograph():
+    bag = clone(small()).set_params(edges=True, pyramid=WHOLE).fit(IMAGES)
+    found = bag.transform(IMAGES).toarray()
+    assert found.shape == (16, 2 * 12)
+    assert (found[:, :12].sum(axis=1) == found[:, 12:].sum(axis=1)).all()
+    image = IMAGES[0].astype(float)
+    inner = np.pad(image, 1, mode="edge")
+    strength = np.hypot(scipy.ndimage.sobel(inner, 0), scipy.ndimage.sobel(inner, 1))[1:-1, 1:-1]
+    layers = [IMAGES[0], np.minimum(strength / 4, 255).astype(np.uint8)]
+    words = [bag.codebook_.words_of(bag.features_.describe(layer)) for layer in layers]
+    expected = [bag.pyramid_.count(own).toarray()[0] for own in words]
+    np.testing.assert_array_equal(found[0], np.concatenate(expected))
+
+
 def test_files_and_arrays_are_the_same(tmp_path):
     files = {f"{k % 2}/{k:02}.png": encoded(image) for k, image in enumerate(IMAGES)}
     images = read_images(write_folder(tmp_path, files))
@@ -291,6 +313,8 @@ def test_what_is_no_sequence_of_images(images, error):
         BagOfVisualWords(DenseSIFT(sides=(18,))),
         BagOfVisualWords(DenseSIFT(sides=16)),
         BagOfVisualWords(sample_size=0),
+        BagOfVisualWords(edges=1),
+        BagOfVisualWords(DenseSIFT(root="yes")),
     ],
 )
 def test_parameters_are_checked(features):

@@ -16,9 +16,10 @@ FEATURES = {
     "centrist": lambda: Centrist(SpatialPyramid((1, 2)), longest_side=30),
     "default": lambda: BagOfVisualWords(codebook=Codebook(5)),
     "tables": lambda: BagOfVisualWords(
-        DenseSIFT(6, sides=[16, 24], longest_side=None),
+        DenseSIFT(6, sides=[16, 24], root=True, longest_side=None),
         Codebook(6, "intersection", neighbours=2, random_state=None),
         SpatialPyramid([2], overlap=False, shares=True),
+        edges=True,
         sample_size=500,
     ),
 }

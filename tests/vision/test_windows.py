@@ -9,6 +9,7 @@ from widemargin.vision import BagOfVisualWords, Codebook, DenseSIFT, SpatialPyra
 from widemargin.vision.pyramid import Words
 
 BAG = BagOfVisualWords(DenseSIFT(4, sides=(8, 16)), Codebook(12), SpatialPyramid((1, 2)))
+EDGES = clone(BAG).set_params(edges=True)
 SIZE = (32, 24)
 BOXES = [np.array([[20, 30, 52, 54]]), np.array([[8, 60, 40, 84]]), np.zeros((0, 4)),
          np.array([[40, 8, 72, 32]])]  # fmt: skip
@@ -35,9 +36,11 @@ def finder():
     return WindowDetector(SIZE, BAG).fit(IMAGES, BOXES)
 
 
-@pytest.mark.parametrize("machine", [None, AdditiveSVC("chi2", random_state=0)])
-def test_scores_are_those_of_each_windows_counts(machine):
-    finder = WindowDetector(SIZE, BAG, machine, overlap=1.0, rounds=1).fit(IMAGES, BOXES)
+@pytest.mark.parametrize(
+    ("bag", "machine"), [(BAG, None), (BAG, AdditiveSVC("chi2", random_state=0)), (EDGES, None)]
+)
+def test_scores_are_those_of_each_windows_counts(bag, machine):
+    finder = WindowDetector(SIZE, bag, machine, overlap=1.0, rounds=1).fit(IMAGES, BOXES)
     bag, image = finder.bag_, IMAGES[0]
     words = bag.words(image)
     expected = {}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from widemargin.validation import check_n_jobs, check_number
+from widemargin.validation import check_bool, check_n_jobs, check_number
 from widemargin.vision.counting import in_threads
 from widemargin.vision.pixels import LONGEST, reduced
 
@@ -46,6 +46,9 @@ class DenseSIFT(TransformerMixin, BaseEstimator):
         Pixels between the patches of a size.
     sides : sequence of int, default=(16,)
         Heights and widths of patches, each a multiple of 4: one or several scales.
+    root : bool, default=False
+        Whether descriptors are the square roots of their shares, so that distances are Hellinger's
+        (Arandjelović and Zisserman 2012).
     longest_side : int, default=300
         Larger images are reduced to this height or width first; None for as they are.
     n_jobs : int, default=None
@@ -58,9 +61,10 @@ class DenseSIFT(TransformerMixin, BaseEstimator):
     ((9, 128), [8.0, 8.0])
     """
 
-    def __init__(self, step=8, *, sides=(16,), longest_side=300, n_jobs=None):
+    def __init__(self, step=8, *, sides=(16,), root=False, longest_side=300, n_jobs=None):
         self.step = step
         self.sides = sides
+        self.root = root
         self.longest_side = longest_side
         self.n_jobs = n_jobs
 
@@ -76,6 +80,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator):
             check_number("sides", side, low=CELLS, high=1 << 12, integer=True)
             if side % CELLS:
                 raise ValueError(f"sides={self.sides!r} must be multiples of {CELLS}.")
+        check_bool("root", self.root)
         if self.longest_side is not None:
             check_number("longest_side", self.longest_side, low=1, high=LONGEST, integer=True)
         check_n_jobs(self.n_jobs)
@@ -135,6 +140,9 @@ class DenseSIFT(TransformerMixin, BaseEstimator):
                 flat[:, :, i, j] = squares[rows, columns]
         corners = np.stack(np.meshgrid(tops, lefts, indexing="ij"), axis=-1).reshape(-1, 2)
         descriptors = _normalised(flat.reshape(-1, LENGTH), FAINT * side)
+        if self.root:
+            descriptors /= np.maximum(descriptors.sum(axis=1, keepdims=True), 1e-6)
+            np.sqrt(descriptors, out=descriptors)
         return descriptors, (corners + side / 2).astype(np.float32)
 
 
@@ -164,6 +172,14 @@ def _sums_of_directions(image: np.ndarray) -> np.ndarray:
     for j in range(1, width):
         inner[:, j] += inner[:, j - 1]
     return sums
+
+
+def edges(image: np.ndarray) -> np.ndarray:
+    """Return the strength of edges in grey pixels, as grey pixels (Sobel)."""
+    x = np.pad(image.astype(np.int32), 1, mode="edge")
+    down, right = x[:-2] + 2 * x[1:-1] + x[2:], x[:, :-2] + 2 * x[:, 1:-1] + x[:, 2:]
+    strength = np.hypot(down[:, 2:] - down[:, :-2], right[2:] - right[:-2])
+    return np.minimum(strength / 4, 255).astype(np.uint8)
 
 
 def _differences(pixels: np.ndarray, axis: int) -> np.ndarray:

@@ -31,6 +31,7 @@ def pack_images(features: WordCounter) -> tuple[dict, dict[str, np.ndarray]]:
     own |= {
         "features": _settings(features.features_),
         "codebook": _settings(book) | {"spread": book.spread_},
+        "edges": bool(features.edges),
         "sample_size": int(features.sample_size),
     }
     if book.method == "kmeans":
@@ -76,12 +77,14 @@ def _unpack_bag(fields: Fields, arrays: Arrays, pyramid: SpatialPyramid) -> BagO
     _take_words(book, own, arrays)
     sift = _restored(DenseSIFT, fields.inner("features"))
     side = min(_LONGEST, sift.longest_side or _LONGEST)
-    n_patches = len(sift.sides) * (side // sift.step + 1) ** 2
+    edges = fields.flag("edges")
+    n_patches = (1 + edges) * len(sift.sides) * (side // sift.step + 1) ** 2
     n_bytes = 16 * n_patches * LENGTH + 8 * min(n_patches, AT_ONCE) * book.n_words
     arrays.budget.check(n_bytes, f"{n_patches} patches of an image take")
     sample_size = fields.integer("sample_size", low=1)
-    bag = BagOfVisualWords(sift, Codebook(**book.get_params()), pyramid, sample_size=sample_size)
-    bag.features_, bag.codebook_, bag.n_words_ = sift, book, book.n_words
+    given = {"edges": edges, "sample_size": sample_size}
+    bag = BagOfVisualWords(sift, Codebook(**book.get_params()), pyramid, **given)
+    bag.features_, bag.codebook_, bag.n_words_ = sift, book, book.n_words * (1 + edges)
     return bag
 
 

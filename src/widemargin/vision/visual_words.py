@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from widemargin.validation import check_number
+from widemargin.validation import check_bool, check_number
 from widemargin.vision.codebook import Codebook
 from widemargin.vision.counting import WordCounter, in_threads
 from widemargin.vision.pyramid import SpatialPyramid, Words
-from widemargin.vision.sift import DenseSIFT
+from widemargin.vision.sift import DenseSIFT, Patches, edges
 
 
 class BagOfVisualWords(WordCounter):
@@ -28,6 +30,9 @@ class BagOfVisualWords(WordCounter):
         By default 200 words of k-means.
     pyramid : SpatialPyramid, default=None
         By default ICD's 31 windows.
+    edges : bool, default=False
+        Whether the words of the image of edges are counted too, beside those of the photograph, as
+        libHIK does ("use both").
     sample_size : int, default=100,000
         Patches that the codebook learns from, the same number of each image.
     n_jobs : int, default=None
@@ -53,11 +58,19 @@ class BagOfVisualWords(WordCounter):
     """
 
     def __init__(
-        self, features=None, codebook=None, pyramid=None, *, sample_size=100_000, n_jobs=None
+        self,
+        features=None,
+        codebook=None,
+        pyramid=None,
+        *,
+        edges=False,
+        sample_size=100_000,
+        n_jobs=None,
     ):
         self.features = features
         self.codebook = codebook
         self.pyramid = pyramid
+        self.edges = edges
         self.sample_size = sample_size
         self.n_jobs = n_jobs
 
@@ -81,6 +94,7 @@ class BagOfVisualWords(WordCounter):
         self : BagOfVisualWords
         """
         check_number("sample_size", self.sample_size, low=1, integer=True)
+        check_bool("edges", self.edges)
         features = DenseSIFT() if self.features is None else self.features
         codebook = Codebook() if self.codebook is None else self.codebook
         features.check()
@@ -89,7 +103,7 @@ class BagOfVisualWords(WordCounter):
         self.features_ = clone(features)
         self.codebook_ = clone(codebook).set_params(n_jobs=self.n_jobs)
         self.codebook_.fit(self._sample(images))
-        self.n_words_ = self.codebook_.n_words
+        self.n_words_ = self.codebook_.n_words * (1 + self.edges)
         return self
 
     def _sample(self, images) -> np.ndarray:
@@ -98,14 +112,29 @@ class BagOfVisualWords(WordCounter):
         seed = check_random_state(self.codebook_.random_state).randint(2**31)
 
         def some(k: int, image: np.ndarray) -> np.ndarray:
-            found = self.features_.describe(self.prepared(image)).descriptors
+            described = self.described(self.prepared(image))
+            found = np.concatenate([patches.descriptors for patches in described])
             return found[np.random.default_rng([seed, k]).permutation(len(found))[:each]]
 
         return np.concatenate(in_threads(some, images, self.n_jobs))
 
+    def described(self, image: np.ndarray) -> list[Patches]:
+        """Return the patches of grey pixels, and those of their edges if these count."""
+        layers = [image, edges(image)] if self.edges else [image]
+        return [self.features_.describe(layer) for layer in layers]
+
     def words(self, image: np.ndarray) -> Words:
         """Return the words of the patches of grey pixels."""
-        return self.codebook_.words_of(self.features_.describe(image))
+        return self.words_of(self.described(image))
+
+    def words_of(self, described: list[Patches]) -> Words:
+        """Return the words of patches; those of edges have numbers of their own."""
+        first, *others = (self.codebook_.words_of(patches) for patches in described)
+        for own in others:  # of the same patches, so that each has one word more
+            word = np.hstack([first.word, own.word + first.n_words])
+            share = None if own.share is None else np.hstack([first.share, own.share])
+            first = replace(first, word=word, share=share, n_words=self.n_words_)
+        return first
 
 
 def icd_words(**changes) -> BagOfVisualWords:

@@ -225,7 +225,7 @@ class WindowDetector(BaseEstimator):
         for side in self.bag_.features_.sides:
             rows, columns = (max(0, (length - side) // step + 1) for length in image.shape)
             sums = np.zeros((rows + 1, columns + 1, words.n_words), dtype=np.int32)
-            word = words.word[words.side == side, 0].reshape(rows, columns, 1)
+            word = words.word[words.side == side].reshape(rows, columns, -1)
             np.put_along_axis(sums[1:, 1:], word, 1, axis=2)
             found.append(sums.cumsum(axis=0, out=sums).cumsum(axis=1, out=sums))
         return found
