@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
 
-from widemargin import papers
+from widemargin import load, papers, save
 from widemargin.vision import BagOfVisualWords, Images
 
 AT_ONCE = 250  # images of a part
@@ -82,6 +82,14 @@ def best_C(name: str, X, y: np.ndarray) -> float:
     folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(y, y))
     scores = {C: np.mean([make(C).fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds]) for C in Cs}
     return max(Cs, key=lambda C: scores[C])
+
+
+def kept(path: Path, bag: BagOfVisualWords, images: Images) -> BagOfVisualWords:
+    """Return features fitted to images, from their file if it is there."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save(bag.fit(images), path)
+    return load(path)
 
 
 def fitted(name: str, C: float, X, y: np.ndarray):
