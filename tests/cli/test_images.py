@@ -92,14 +92,15 @@ def test_other_features_and_machines(words, features, machine, scenes):
 def test_every_option_of_features_arrives(scenes):
     run("images", "train", scenes, "m", "--words", "7", "--codebook", "intersection",
         "--neighbours", "2", "--step", "9", "--sides", "16,24", "--levels", "1,3", "--no-overlap",
-        "--shares", "--longest-side", "44", "--sample-size", "600", "--seed", "5")  # fmt: skip
+        "--shares", "--root", "--edges", "--longest-side", "44", "--sample-size", "600",
+        "--seed", "5")  # fmt: skip
     bag = load("m")[0]
     book, sift, pyramid = bag.codebook, bag.features, bag.pyramid
     assert (book.n_words, book.method, book.neighbours) == (7, "intersection", 2)
     assert book.random_state == 5
     assert (sift.step, sift.sides, sift.longest_side) == (9, (16, 24), 44)
     assert (pyramid.levels, pyramid.overlap, pyramid.shares) == ((1, 3), False, True)
-    assert bag.sample_size == 600
+    assert (bag.sample_size, bag.edges, sift.root) == (600, True, True)
 
 
 def test_images_that_cannot_be_read_are_refused_or_named(scenes, model):

@@ -78,6 +78,8 @@ class Features:
     sides: str | None = feature_option(
         "--sides", "Sides of patches, separated by commas (default: 16)"
     )
+    root: bool | None = feature_option("--root/--plain", "Square roots of descriptors, or plain ones")
+    edges: bool | None = feature_option("--edges/--no-edges", "Words of the image of edges too")
     levels: str | None = feature_option("--levels", "Levels of the pyramid (default: 1,2,4)")
     overlap: bool | None = feature_option(
         "--overlap/--no-overlap", "Windows between blocks too (default)"
@@ -125,7 +127,9 @@ class Features:
             "codebook__neighbours": self.neighbours,
             "features__step": self.step,
             "features__sides": self._whole("sides"),
+            "features__root": self.root,
             "features__longest_side": self.longest_side,
+            "edges": self.edges,
             "sample_size": self.sample_size,
             **{f"pyramid__{name}": value for name, value in self._pyramid().items()},
         }
