@@ -179,7 +179,7 @@ def test_an_explanation_is_drawn(scenes, model):
 
 def test_help_names_every_command():
     commands = set(PROGRAM.commands["images"].commands)
-    assert commands == {"train", "predict", "evaluate", "explain"}
+    assert commands == {"train", "predict", "evaluate", "explain", "report"}
     assert "--codebook" in run("images", "train", "--help").stdout
 
 

@@ -102,6 +102,7 @@ def test_images_smaller_than_a_window_have_none(finder):
     [
         ({}, BOXES[:2], "4 images, but boxes of 2"),
         ({}, [[]] * 4, "no object"),
+        ({"overlap": 0}, [[[0, 0, 80, 96]]] * 4, "free of objects"),
         ({"size": (10, 2)}, BOXES, "size"),
         ({"size": (8, 8), "bag": BagOfVisualWords()}, BOXES, "no room for a patch"),
         ({"scales": (2.0,)}, BOXES, "scales"),

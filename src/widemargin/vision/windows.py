@@ -119,7 +119,7 @@ class WindowDetector(BaseEstimator):
         found = [np.asarray(own, dtype=float).reshape(-1, 4) for own in boxes]
         objects = in_threads(lambda k, image: self._objects(image, found[k]), images, self.n_jobs)
         rows = [row for own in objects for row in own]
-        n_objects, known = len(rows), [set() for _ in found]
+        n_objects, known = len(rows), [dict[tuple, np.ndarray]() for _ in found]
         if n_objects == 0:
             raise ValueError("boxes has no object to learn from.")
         for _ in range(self.rounds + 1):
@@ -138,6 +138,8 @@ class WindowDetector(BaseEstimator):
             self.machine_ = machine.fit(X, np.arange(len(X)) < n_objects)
             self.n_negatives_.append(len(X) - n_objects)
             self._take_tables(X.shape[1])
+        if not self.n_negatives_:
+            raise ValueError("No window of the images is free of objects: add images without.")
         return self
 
     def _begin(self, images, boxes) -> None:
@@ -151,7 +153,7 @@ class WindowDetector(BaseEstimator):
         if len(images) != len(boxes):
             raise ValueError(f"There are {len(images)} images, but boxes of {len(boxes)}.")
         self.n_negatives_: list[int] = []
-        self._tables = np.zeros(0)
+        self._tables = np.zeros((0, 0, 0))
         bag = BagOfVisualWords(DenseSIFT(4), Codebook(100), SpatialPyramid(overlap=False))
         bag = bag if self.bag is None else clone(self.bag)
         sift = DenseSIFT() if bag.features is None else bag.features
@@ -187,7 +189,7 @@ class WindowDetector(BaseEstimator):
         return [self.bag_.pyramid_.count(own).toarray()[0] for own in words]
 
     def _negatives(
-        self, k: int, image: np.ndarray, boxes: np.ndarray, known: set
+        self, k: int, image: np.ndarray, boxes: np.ndarray, known: dict
     ) -> Iterator[tuple[tuple, np.ndarray]]:
         """Yield places and counts of windows that are no objects: random ones, then hard ones."""
         rng = np.random.default_rng(k)
@@ -225,7 +227,8 @@ class WindowDetector(BaseEstimator):
         for side in self.bag_.features_.sides:
             rows, columns = (max(0, (length - side) // step + 1) for length in image.shape)
             sums = np.zeros((rows + 1, columns + 1, words.n_words), dtype=np.int32)
-            word = words.word[words.side == side].reshape(rows, columns, -1)
+            own = words.word[words.side == side]
+            word = own.reshape(rows, columns, own.shape[1])
             np.put_along_axis(sums[1:, 1:], word, 1, axis=2)
             found.append(sums.cumsum(axis=0, out=sums).cumsum(axis=1, out=sums))
         return found
@@ -245,7 +248,7 @@ class WindowDetector(BaseEstimator):
         most = int(((down - top) * (right - left)).sum(axis=1).max())
         counts = np.repeat(np.arange(most + 1, dtype=np.float32), n_features)
         parts = self.machine_.contributions(counts.reshape(most + 1, -1))
-        self._intercept = parts[0, -1]
+        self._intercept = float(parts[0, -1])
         self._tables = parts[:, :-1].reshape(most + 1, len(self._blocks), -1).swapaxes(0, 1).copy()
 
     def _scores(self, sums: list[np.ndarray], places: np.ndarray) -> np.ndarray:
