@@ -177,7 +177,7 @@ def scores_section(evaluation: Evaluation) -> tuple[str, Html]:
         "balanced accuracy": f"{100 * evaluation.balanced_accuracy:.2f} %",
         "AUC": f"{evaluation.roc_auc:.4f}",
         "rows": evaluation.rows,
-        "per row": f"{evaluation.microseconds_per_row:.3g} \N{MICRO SIGN}s",
+        "per row": _duration(evaluation.microseconds_per_row),
     }
     rows = [
         [str(c.label), c.rows, f"{c.precision:.4f}", f"{c.recall:.4f}", f"{c.f1:.4f}"]
@@ -186,6 +186,12 @@ def scores_section(evaluation: Evaluation) -> tuple[str, Html]:
     per_class = table(["class", "rows", "precision", "recall", "F1"], rows, "Scores by class")
     many = len(rows) > MOST_IN_MATRIX
     return section("Scores", tiles(large), folded("by class", per_class) if many else per_class)
+
+
+def _duration(microseconds: float) -> str:
+    if microseconds < 1000:
+        return f"{microseconds:.3g} \N{MICRO SIGN}s"
+    return f"{microseconds / 1000:.3g} ms"
 
 
 def confusion_section(evaluation: Evaluation) -> tuple[str, Html]:
