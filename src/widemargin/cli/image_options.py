@@ -78,7 +78,9 @@ class Features:
     sides: str | None = feature_option(
         "--sides", "Sides of patches, separated by commas (default: 16)"
     )
-    root: bool | None = feature_option("--root/--plain", "Square roots of descriptors, or plain ones")
+    root: bool | None = feature_option(
+        "--root/--plain", "Square roots of descriptors, or plain ones"
+    )
     edges: bool | None = feature_option("--edges/--no-edges", "Words of the image of edges too")
     levels: str | None = feature_option("--levels", "Levels of the pyramid (default: 1,2,4)")
     overlap: bool | None = feature_option(
