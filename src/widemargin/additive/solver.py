@@ -101,8 +101,8 @@ def minimise(
         halted = control.epoch(problem, estimate)
         ends = halted or epoch == stopping.max_iter
         if estimate <= worthwhile or ends:
-            certificate = None if judge and not own_first else measure(problem, control)
-            if judge and (certificate is None or ends or _distance(certificate, by_gap) <= tol):
+            certificate = judge() if judge and not own_first else measure(problem, control)
+            if judge and own_first and (ends or _distance(certificate, by_gap) <= tol):
                 certificate = judge()
             measured = _distance(certificate, by_gap)
             primal, dual = float(certificate.primal.sum()), float(certificate.dual.sum())
