@@ -8,12 +8,12 @@ process reads with `read_images`, so that a crash, a hang or too much memory is 
 
 import argparse
 import io
-import json
 import resource
-import subprocess
 import sys
 import tarfile
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,7 @@ from widemargin.vision import read_images
 FORMATS = {"JPEG": "jpg", "PNG": "png", "TIFF": "tif", "GIF": "gif", "BMP": "bmp", "WEBP": "webp",
            "PPM": "ppm"}  # fmt: skip
 GOOD = [f"good/{k}.png" for k in range(6)]
-LONGEST = 120  # seconds for the files of an attack
+LONGEST = 120  # seconds of a processor for the files of an attack
 MEMORY = 400 << 20  # bytes that reading may take beyond what the process had
 LINK = "a link to "  # files that begin so become links
 OUTCOMES = ("files", "read", "named", "failed")
@@ -147,23 +147,24 @@ def write(files: dict[str, bytes], folder: Path) -> None:
             archive.add(path, name, recursive=False)
 
 
-def read(path: str) -> None:
-    """Print what becomes of the images of a path, and the memory that it takes."""
+def read(path: Path) -> dict:
+    """Return what becomes of the images of a path, and the memory that it takes."""
+    resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
     start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     images = read_images(path, on_error="skip", n_jobs=2)
     shapes = {name: image.shape for name, image in zip(images.names, images, strict=True)}
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start
-    print(json.dumps({"read": shapes, "named": dict(images.faults), "bytes": 1024 * grown}))
+    return {"read": shapes, "named": dict(images.faults), "bytes": 1024 * grown}
 
 
 def failures(path: Path, names: list[str], may_be_read) -> tuple[dict[str, str], dict]:
     """Return what went wrong with which file, and what was read and named."""
-    command = [sys.executable, "-m", "fuzz.hostile_images", "--read", str(path)]
-    try:
-        ended = subprocess.run(command, capture_output=True, timeout=LONGEST, check=True)
-    except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
-        return dict.fromkeys(names, repr(error)), {"read": {}, "named": {}}
-    found = json.loads(ended.stdout)
+    with ProcessPoolExecutor(1, get_context("fork")) as pool:
+        try:
+            found = pool.submit(read, path).result()
+        except Exception as error:  # also a process that ended
+            said = f"{type(error).__name__}: {error}"
+            return dict.fromkeys(names, said), {"read": {}, "named": {}}
     wrong = {name: "lost" for name in GOOD if name not in found["read"]}
     for name in names:
         if name in found["read"]:
@@ -202,11 +203,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=500, help="mutated files")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--write", type=Path, help="a document whose table to replace")
-    parser.add_argument("--read", help="read the images of this path and print them")
     options = parser.parse_args()
-    if options.read is not None:
-        read(options.read)
-        return
     lines = run(options.seed, options.count)
     if options.write is not None:
         from stress.report import write_between
