@@ -26,6 +26,7 @@ from widemargin.kernel.tiles import Memory
 AT_ONCE = 320  # up to this many rows, compute the whole matrix at the start
 WORKING_SET = 128  # smaller than elsewhere, because only kernel rows are expensive here
 START_ROWS, START_TOL = 192, 1e-2  # on which a problem begins
+MOST = 0.7  # share of support vectors among these from which all kernel rows are computed at once
 _STEPS = 16  # between two checks for a stop
 _SLICE = 0.1  # seconds, likewise for many problems
 _TILE = 128
@@ -148,6 +149,8 @@ class FewRows:
         if self._kept.has_all or alpha.any() or variables.total:  # which some rows cannot add up to
             return self._solve(self._kept, variables, alpha, settings, on_step)
         start = self._start(variables, settings, on_step)
+        if np.count_nonzero(start.alpha) > MOST * START_ROWS:  # half of a symmetric matrix is enough
+            self._kept.compute_all()
         left = replace(settings, max_iter=settings.max_iter - start.n_iter)
         begin = (variables, start.alpha, left, on_step, float(start.offset[0]))
         return self._solve(self._kept, *begin).after(start)
