@@ -149,7 +149,7 @@ class FewRows:
         if self._kept.has_all or alpha.any() or variables.total:  # which some rows cannot add up to
             return self._solve(self._kept, variables, alpha, settings, on_step)
         start = self._start(variables, settings, on_step)
-        if np.count_nonzero(start.alpha) > MOST * START_ROWS:  # half of a symmetric matrix is enough
+        if np.count_nonzero(start.alpha) > MOST * START_ROWS:  # half of a matrix will do
             self._kept.compute_all()
         left = replace(settings, max_iter=settings.max_iter - start.n_iter)
         begin = (variables, start.alpha, left, on_step, float(start.offset[0]))
