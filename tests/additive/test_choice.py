@@ -30,6 +30,7 @@ CASES = {
     "negative values": (lambda: RNG.normal(size=(300, 200)), "intersection"),
     "categories": (one_hot, "intersection"),
     "images": (images, "chi2"),
+    "few images": (lambda: images(n=150), "intersection"),
     "counts": (counts, "chi2"),
     "dense counts": (lambda: counts().toarray(), "chi2"),
     "tf-idf": (lambda: normalize(counts()), "linear"),

@@ -22,7 +22,8 @@ class AdditiveSVC(ExplanationMixin, MarginClassifier, AdditiveMachine):
         "intersection", "chi2", "hellinger", "jensen_shannon", "linear", ``PowerMean(p)`` with p
         in [-inf, 0], or a vectorised function of two arrays (symmetric, and zero at k(0, y) for
         sparse data).  "auto" is the intersection kernel up to 127 features and on mixed columns,
-        "linear" on normalised texts, and "chi2" on counts, histograms and images.
+        "linear" on normalised texts, and "chi2" on counts, histograms and images (of fewer
+        features than rows).
     C : float, default=1.0
         Weight of the losses, per unit of the mean kernel diagonal (see ``C_unit``).
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"

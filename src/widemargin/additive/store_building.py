@@ -234,7 +234,8 @@ class _Building:
 
     def learn_bins(self) -> None:
         source = RawSource(self.folder, self.manifest, self._ranges, self.steps.n_threads)
-        encoder = fit_encoder(source, self._weights(), **self.manifest.settings)
+        weights = self._weights()
+        encoder = fit_encoder(source, weights, **self.manifest.settings)
         arrays = {
             name: np.ascontiguousarray(getattr(encoder, name))
             for name in ("shift", "factor", "thresholds", "representatives")
@@ -244,7 +245,8 @@ class _Building:
         with checking(self.folder / self.manifest.raw[0].file):
             some = _encoded(self._some_rows(), encoder, self.manifest, None)
         compressed = some.index is not None
-        self.update(encoder=entry, kernel=choose_kernel(source.block(0)), compressed=compressed)
+        kernel = choose_kernel(source.block(0), len(weights))
+        self.update(encoder=entry, kernel=kernel, compressed=compressed)
 
     def _some_rows(self) -> Values:
         arrays = read_arrays(self.folder, self.manifest.raw[0], check=False)
