@@ -60,9 +60,6 @@ class Browser:
         command = [
             sys.executable, "-c", _AT_3_AND_4, *map(str, ends), program,
             "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
-            # Nothing but the pages is asked for, and no time is lost where there is no network.
-            "--no-first-run", "--disable-quic", "--disable-background-networking",
-            "--disable-component-update", "--disable-sync",
             f"--user-data-dir={profile}", "about:blank",
         ]  # fmt: skip
         self._process = subprocess.Popen(

@@ -16,6 +16,8 @@ from widemargin import (
     CalibratedSVC,
     KernelSVC,
     KernelSVR,
+    NuSVC,
+    NuSVR,
     OneClassSVM,
     PowerMean,
 )
@@ -50,6 +52,8 @@ EXPECTED = [
         KernelSVC("laplacian", tol=1e-13),
         KernelSVR(tol=1e-13),
         KernelSVR("linear", fit_intercept=False, tol=1e-13),
+        NuSVC(nu=0.3, tol=1e-13),
+        NuSVR(tol=1e-13),
         OneClassSVM(tol=1e-15),
         KernelSVC("linear", tol=1e-13),
         KernelSVC("sigmoid", tol=1e-13),

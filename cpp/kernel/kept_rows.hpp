@@ -95,6 +95,7 @@ class Descent {
   // row is missing.
   Descended run(double dual, const Limits& limits) {
     for (std::int64_t step = 0;; ++step) {
+      const bool kept = offset_.is_kept();  // a block that was chosen before may gain nothing
       Selection chosen = select(limits.size);
       if (offset_.is_due(chosen.gap)) {
         dual += offset_.move(v_);
@@ -119,7 +120,7 @@ class Descent {
         if (found.missing.empty()) {
           last_ = std::move(chosen.block);
           gain = minimise(limits.inner_tol * chosen.violation);
-          if (!(gain > 0) && (!offset_.present() || offset_.is_kept())) return found;
+          if (!(gain > 0) && (!offset_.present() || kept)) return found;
           if (!(gain > 0)) offset_.keep();
         }
       }

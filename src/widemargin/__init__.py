@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from widemargin.auto import AutoSVC
     from widemargin.calibration import CalibratedSVC
     from widemargin.data import read, stream
-    from widemargin.kernel import KernelSVC, KernelSVR, OneClassSVM
+    from widemargin.kernel import KernelSVC, KernelSVR, NuSVC, NuSVR, OneClassSVM
     from widemargin.model_report import write_report
     from widemargin.pairs import missed_pairs
     from widemargin.persistence import load, save
@@ -29,6 +29,8 @@ _HOMES = {
     "CalibratedSVC": "widemargin.calibration",
     "KernelSVC": "widemargin.kernel",
     "KernelSVR": "widemargin.kernel",
+    "NuSVC": "widemargin.kernel",
+    "NuSVR": "widemargin.kernel",
     "OneClassSVM": "widemargin.kernel",
     "PowerMean": "widemargin.additive",
     "TableEncoder": "widemargin.table_encoder",
@@ -52,6 +54,8 @@ __all__ = [
     "CalibratedSVC",
     "KernelSVC",
     "KernelSVR",
+    "NuSVC",
+    "NuSVR",
     "OneClassSVM",
     "PowerMean",
     "TableEncoder",

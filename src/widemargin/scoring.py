@@ -11,9 +11,13 @@ from sklearn.metrics import (
     f1_score,
     log_loss,
     matthews_corrcoef,
+    mean_absolute_error,
+    mean_squared_error,
     precision_score,
+    r2_score,
     recall_score,
     roc_auc_score,
+    root_mean_squared_error,
 )
 
 from widemargin.calibration import uncalibrated
@@ -35,6 +39,12 @@ SCORINGS = (
     *OF_TWO,
     *(f"{name}_{average}" for name in _PER_CLASS for average in _AVERAGES),
 )
+OF_NUMBERS = {
+    "r2": r2_score,
+    "neg_mean_squared_error": mean_squared_error,
+    "neg_root_mean_squared_error": root_mean_squared_error,
+    "neg_mean_absolute_error": mean_absolute_error,
+}
 
 
 def check_scoring(
@@ -42,8 +52,15 @@ def check_scoring(
     classes: np.ndarray | None = None,
     *,
     probabilities: bool = False,
+    numbers: bool = False,
 ) -> None:
-    """Raise ParameterError for a score that is unknown or unsuitable for these classes."""
+    """Raise ParameterError for a score that is unknown or unsuitable for these targets."""
+    if numbers or name in OF_NUMBERS:
+        if numbers and name not in OF_NUMBERS:
+            raise ParameterError("scoring", name, f": of numbers, use {', '.join(OF_NUMBERS)}.")
+        if classes is not None:
+            raise ParameterError("scoring", name, f": of classes, use {', '.join(SCORINGS)}.")
+        return
     if name in _OTHER_NAMES or (name in OF_PROBABILITIES and not probabilities):
         raise ParameterError(
             "scoring",
@@ -66,7 +83,8 @@ def get_scorer(scoring: str | Scorer) -> Scorer:
 
     Scores of one class ("f1", "precision", "recall", "average_precision") are those of
     ``classes_[1]``, whose decision values are positive.  "roc_auc" of several classes is the mean
-    of each against the rest.
+    of each against the rest.  Scores of numbers are "r2", "neg_mean_squared_error",
+    "neg_root_mean_squared_error" and "neg_mean_absolute_error".
 
     Examples
     --------
@@ -82,6 +100,9 @@ def get_scorer(scoring: str | Scorer) -> Scorer:
     check_scoring(scoring, probabilities=True)
     if scoring in OF_PROBABILITIES:
         return _neg_log_loss
+    if scoring in OF_NUMBERS:
+        sign = -1.0 if scoring.startswith("neg_") else 1.0
+        return lambda model, X, y, **w: sign * float(OF_NUMBERS[scoring](y, model.predict(X), **w))
     plain = _plain_scorer(scoring)
     return lambda model, X, y, **weights: plain(uncalibrated(model), X, y, **weights)
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
@@ -174,7 +174,7 @@ def tune(
     *,
     folds: int = 5,
     random_state: int | None = 0,
-    scoring: str | Scorer = "accuracy",
+    scoring: str | Scorer | None = None,
     on_fold: Callable[[], object] = lambda: None,
 ) -> list[Trial]:
     """Cross-validate every candidate along a path of C; return trials, the choice first.
@@ -182,14 +182,15 @@ def tune(
     Parameters
     ----------
     candidates : sequence of Candidate
+        All classifiers, or all regressors.
     X, y : training data
     Cs : sequence of float
     folds : int
-        Stratified and shuffled; the same for all candidates.
+        Stratified by class and shuffled; the same for all candidates.
     random_state : int or None
-    scoring : str or callable
+    scoring : str, callable or None, default=None
         A name for `get_scorer`, such as "balanced_accuracy", "roc_auc" or "f1", or a
-        function of model, X and y; larger is better.
+        function of model, X and y; larger is better.  None is "accuracy", or "r2" of regressors.
     on_fold : callable
         Called after every fold of a candidate, for all C.
 
@@ -204,11 +205,17 @@ def tune(
     True
     """
     y = np.asarray(y)
+    numbers = any(is_regressor(candidate.estimator) for candidate in candidates)
+    scoring = scoring or ("r2" if numbers else "accuracy")
     if isinstance(scoring, str):
         probable = all(candidate.probability for candidate in candidates)
-        check_scoring(scoring, np.unique(y), probabilities=probable)
-    check_folds(y, folds)
-    parts = stratified(X, y, folds, random_state)
+        classes = None if numbers else np.unique(y)
+        check_scoring(scoring, classes, probabilities=probable, numbers=numbers)
+    check_folds(y, folds, numbers=numbers)
+    if numbers:
+        parts = list(KFold(folds, shuffle=True, random_state=random_state).split(y))
+    else:
+        parts = stratified(X, y, folds, random_state)
     trials: list[Trial] = []
     for candidate in candidates:
         trials += cross_validated(candidate, Sample(X, y), Cs, parts, scoring, on_fold)
@@ -246,8 +253,12 @@ def cross_validated(
     ]
 
 
-def check_folds(y: np.ndarray, folds: int) -> None:
-    """Raise ValueError if no class has a row for each fold."""
+def check_folds(y: np.ndarray, folds: int, *, numbers: bool = False) -> None:
+    """Raise ValueError if no class has a row for each fold, or there are too few numbers."""
+    if numbers:
+        if len(y) < folds:
+            raise ParameterError("folds", folds, f"are too many: there are {len(y)} rows.")
+        return
     largest = int(np.unique(y, return_counts=True)[1].max())
     if largest < folds:
         rows = f"{largest} row{'s' * (largest != 1)}"

@@ -11,8 +11,8 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from widemargin import AdditiveSVC, KernelSVC, PowerMean, load, papers
 from widemargin.additive.kernels import KERNELS as ADDITIVE_KERNELS
 from widemargin.cli import app
+from widemargin.cli.making import _KERNELS_OF, ADDITIVE, GENERAL, kernel_name
 from widemargin.cli.options import grouped, option
-from widemargin.cli.train import _KERNELS_OF, ADDITIVE, GENERAL, kernel_name
 from widemargin.cli.words import UsageError, number_or_text, numbers, with_long_options
 from widemargin.data.reading import FORMATS
 from widemargin.kernel.kernels import KERNELS as GENERAL_KERNELS

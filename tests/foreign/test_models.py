@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin import KernelSVC, KernelSVR, OneClassSVM, load
+from widemargin import KernelSVC, KernelSVR, NuSVC, NuSVR, OneClassSVM, load
 from widemargin.export import export_libsvm
 from widemargin.libsvm import LiblinearClassifier, LibsvmOneClass, LibsvmSVC, LibsvmSVR
 
@@ -205,7 +205,8 @@ def test_one_class_is_libsvm_s(name, tmp_path):
 def test_numbers_that_we_export_are_what_libsvm_and_we_load(name, kernel, tmp_path):
     X, _ = data(name)
     y = 100 + np.asarray(X @ np.arange(1.0, X.shape[1] + 1)).ravel()
-    for model in (KernelSVR(kernel, gamma=0.5, tol=1e-6), OneClassSVM(kernel, nu=0.2, gamma=0.5)):
+    how = {"kernel": kernel, "gamma": 0.5, "nu": 0.2}
+    for model in (KernelSVR(kernel, gamma=0.5, tol=1e-6), NuSVR(**how), OneClassSVM(**how)):
         model.fit(X, y)
         export_libsvm(model, tmp_path / "model")
         theirs = svmutil.svm_load_model(str(tmp_path / "model"))
@@ -214,6 +215,17 @@ def test_numbers_that_we_export_are_what_libsvm_and_we_load(name, kernel, tmp_pa
         np.testing.assert_allclose(np.ravel(values), expected, rtol=1e-5, atol=1e-5)
         again = load(tmp_path / "model").pair_values(X)[:, 0]
         np.testing.assert_allclose(again, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_classes_by_nu_that_we_export_are_what_libsvm_and_we_load(tmp_path):
+    X, y = data("iris")
+    model = NuSVC(nu=0.2, gamma=0.5, break_ties=False).fit(X, y)
+    export_libsvm(model, tmp_path / "model")
+    assert (tmp_path / "model").read_text().startswith("svm_type nu_svc")
+    theirs = svmutil.svm_load_model(str(tmp_path / "model"))
+    label, _, _ = svmutil.svm_predict([], sp.csr_matrix(X), theirs, "-q")
+    np.testing.assert_array_equal(label, model.predict(X))
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), label)
 
 
 def test_several_targets_are_refused(tmp_path):

@@ -16,6 +16,8 @@ from widemargin import (
     AdditiveSVC,
     KernelSVC,
     KernelSVR,
+    NuSVC,
+    NuSVR,
     OneClassSVM,
     PowerMean,
     TableEncoder,
@@ -225,6 +227,8 @@ REGRESSION: dict[str, Callable[[], Case]] = {
         rows(),
         None,
     ),
+    "nu, classes": lambda: Case(NuSVC(nu=0.3, gamma=1.5), rows(), rows()[:, 0] > 0),
+    "nu, numbers": lambda: Case(NuSVR(nu=0.3, gamma=1.5), rows(), rows()[:, 0]),
     "numbers, a function": lambda: _numbers(matrix_kernel, fit_intercept=False),
 }
 

@@ -21,6 +21,14 @@ from widemargin.cli.datasets import (
     read_training,
     save_model,
 )
+from widemargin.cli.making import (
+    WITH_GAMMA,
+    class_weights,
+    kernel_name,
+    make_estimator,
+    make_scaler,
+    match_weights,
+)
 from widemargin.cli.options import Output, Search, Source, Wanted
 from widemargin.cli.output import INTERRUPTED, print_json, save_figure
 from widemargin.cli.predict import evaluate_on, evaluation, print_evaluation
@@ -33,16 +41,8 @@ from widemargin.cli.progress import (
     line,
     noticing_ctrl_c,
 )
-from widemargin.cli.train import (
-    WITH_GAMMA,
-    calibrated,
-    class_weights,
-    fit_with_progress,
-    kernel_name,
-    make_estimator,
-    make_scaler,
-    match_weights,
-)
+from widemargin.cli.tasks import check_task, task_of
+from widemargin.cli.train import calibrated, fit_with_progress
 from widemargin.cli.trials import (
     STAR,
     as_fields,
@@ -84,20 +84,32 @@ def tune_models(
     data: Path, model: Path | None, search: Search, source: Source, output: Output
 ) -> None:
     Cs = numbers(search.Cs, "--Cs")
-    compared = _Comparison(search.scoring, Cs, search.folds, search.random_state)
-    check_score(search.scoring, probabilities=search.probability)
+    check_task(search.task)
+    if search.task == "one-class":
+        raise UsageError("--task one-class has no labels to tune on. Use train.")
+    if search.scoring is not None:
+        check_score(search.scoring, probabilities=search.probability)
     names = [kernel_name(word.strip()) for word in search.kernels.split(",")]
-    candidates = list(_candidates(names, search, compared.Cs, source.jobs))
+    task = search.task or "classes"
+    candidates = list(_candidates(names, search, Cs, source.jobs, task))
     path = check_folder(model or default_model(data))
     given = names == ["precomputed"]
     dataset, memory = read_training(data, source, output, kernel_values=given)
     X, y = dataset.X, labels_of(dataset)
+    if search.task is None and task_of(y) == "numbers":
+        task = "numbers"
+        candidates = list(_candidates(names, search, Cs, source.jobs, task))
+    numbers_wanted = task == "numbers"
+    if numbers_wanted and search.probability:
+        raise UsageError("--probability cannot be combined with --task numbers.")
+    scoring = search.scoring or ("r2" if numbers_wanted else "accuracy")
+    check_score(scoring, y, probabilities=search.probability, numbers=numbers_wanted)
+    compared = _Comparison(scoring, Cs, search.folds, search.random_state)
     candidates = [replace(c, scaler=encoding(X, c.scaler, c.estimator)) for c in candidates]
-    check_score(search.scoring, np.unique(y), probabilities=search.probability)
     for candidate in candidates:
         match_weights(candidate.estimator, y)
     rows = sample_rows(X, y, search.rows or X.shape[0], compared.seed)
-    check_folds(y[rows], search.folds)
+    check_folds(y[rows], search.folds, numbers=numbers_wanted)
     quiet = output.quiet or output.as_json
     with noticing_ctrl_c() as interrupt:
         found = _search(candidates, X, y, rows, compared, interrupt, quiet=quiet)
@@ -124,7 +136,7 @@ def _end(found: _Found) -> None:
 
 
 def _candidates(
-    kernels: list[str], search: Search, Cs: Sequence[float], jobs: int | None
+    kernels: list[str], search: Search, Cs: Sequence[float], jobs: int | None, task: str
 ) -> Iterator[Candidate]:
     """Combine every kernel with every value of its parameter."""
     listed = ",".join(kernels)
@@ -147,7 +159,7 @@ def _candidates(
         scaler = make_scaler(search.scale, kernel)
         for value in values:
             own = {name: value} if name else {}
-            machine, *_ = [make_estimator(kernel, {**common, **own, "C": C}) for C in Cs]
+            machine, *_ = [make_estimator(kernel, {**common, **own, "C": C}, task=task) for C in Cs]
             yield Candidate({"kernel": kernel, **own}, machine, scaler, search.probability)
 
 
@@ -322,7 +334,7 @@ def easy(
     )
     match_weights(auto, y)
     if wanted.scoring is not None:
-        check_score(wanted.scoring, np.unique(y))
+        check_score(wanted.scoring, y)
     quiet = output.quiet or output.as_json
     if not quiet:
         print(_planned(len(y), wanted.minutes), file=sys.stderr)

@@ -96,7 +96,7 @@ def _stored(path: Path, memory: Memory, header: Header) -> Iterator[Dataset]:
     store = BlockStore(path)
     label = store.classes[store.labels()]
     if store.settings.get("keep") != "values":
-        if header.kinds != ("AdditiveSVC",):
+        if header.kinds not in (("AdditiveSVC",), ("AdditiveSVR",)):
             raise UsageError(
                 f"{path}: a store of codes, which only an additive model without a scaler can "
                 "read. Use the file that it was built from, or a store of values "

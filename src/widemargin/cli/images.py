@@ -24,18 +24,12 @@ from widemargin.cli.datasets import (
     machine_of,
 )
 from widemargin.cli.image_options import Features, ImageSource
+from widemargin.cli.making import chosen_kernel, make_estimator, make_scaler, match_weights
 from widemargin.cli.options import Machine, Output
 from widemargin.cli.output import or_stdout, print_json, print_result, printable, save_figure
 from widemargin.cli.predict import evaluation, print_evaluation
 from widemargin.cli.progress import Line, NoLine, SearchBar, line, stopping_on_ctrl_c
-from widemargin.cli.train import (
-    chosen_kernel,
-    end_interrupted,
-    fit_with_progress,
-    make_estimator,
-    make_scaler,
-    match_weights,
-)
+from widemargin.cli.train import end_interrupted, fit_with_progress
 from widemargin.cli.words import UsageError
 from widemargin.files import text_output
 from widemargin.report import evaluate_chunks

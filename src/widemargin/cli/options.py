@@ -246,6 +246,9 @@ class Shared:
     tol: float | None = machine_option(
         "-e", "--tol", "Relative duality gap to stop at (default: 0.001; additive: 0.01)"
     )
+    epsilon: float | None = machine_option(
+        "--epsilon", "Errors of numbers up to this size have no loss (default: 0.1; additive: 0)"
+    )
     max_iter: int | None = machine_option("--max-iter", "Maximum number of sweeps or blocks")
     weight: list[str] | None = weight_option()
     multi_class: str | None = machine_option(
@@ -274,7 +277,7 @@ class Machine(Shared):
     )
     task: str | None = machine_option(
         "--task",
-        "classes, numbers (general kernels) or one-class (default: numbers if some labels are "
+        "classes, numbers or one-class (general kernels) (default: numbers if some labels are "
         "not whole, else classes)",
     )
     kernel: str | None = machine_option(
@@ -285,11 +288,11 @@ class Machine(Shared):
         "or LIBSVM's 0 to 4 (default: rbf)",
     )
     C: float | None = machine_option("-c", "--C", "Cost of errors (default: 1)")
-    epsilon: float | None = general_option(
-        "--epsilon", "Errors up to this size have no loss (default: 0.1)"
-    )
     nu: float | None = general_option(
-        "-n", "--nu", "Largest share of training rows outside one class (default: 0.5)"
+        "-n",
+        "--nu",
+        "Largest share of training rows outside one class (default: 0.5); of classes the least "
+        "share of support vectors, instead of C; of numbers likewise, instead of epsilon",
     )
     gamma: float | None = general_option(
         "-g",
@@ -307,8 +310,12 @@ class Machine(Shared):
     early: str | None = general_option(
         "--early", "Early model: stop at the clusters of this level, or auto"
     )
-    loss: str | None = additive_option("--loss", "squared_hinge or hinge")
+    loss: str | None = additive_option(
+        "--loss",
+        "squared_hinge or hinge; of numbers squared_epsilon_insensitive or epsilon_insensitive",
+    )
     rank: int | None = additive_option("--rank", "Numbers per bin")
+    as_liblinear: bool | None = None  # features and C as they are
 
     def parameters(self) -> dict:
         others = ("preset", "task", "kernel", "scale", "probability", "minutes")
@@ -316,37 +323,56 @@ class Machine(Shared):
         return {k: v for k, v in vars(self).items() if k not in others} | limit
 
 
-_LIBSVM_TASKS = {0: "classes", 2: "one-class", 3: "numbers"}
-_LIBSVM_OTHERS = {1: "nu-SVC", 4: "nu-SVR"}
+_LIBSVM_TASKS = {0: "classes", 1: "classes", 2: "one-class", 3: "numbers", 4: "numbers"}
+_OF_NU = (1, 4)
+_LIBLINEAR_LOSSES = {
+    11: "squared_epsilon_insensitive",
+    12: "squared_epsilon_insensitive",
+    13: "epsilon_insensitive",
+}
 
 
 @dataclass(frozen=True)
 class LibsvmOptions:
-    """LIBSVM's -s and -h: accepted at supported values, otherwise refused."""
+    """LIBSVM's -s and -h, LIBLINEAR's -s: accepted at supported values, otherwise refused."""
 
     svm_type: int | None = option("-s", "--svm-type", "LIBSVM's", hidden=True)
     shrinking: bool = option("--shrinking/--no-shrinking", "LIBSVM's -h", hidden=True, default=True)
 
     def __post_init__(self) -> None:
-        if self.svm_type is not None and self.svm_type not in _LIBSVM_TASKS:
-            asked = _LIBSVM_OTHERS.get(self.svm_type, "unknown to LIBSVM")
+        if self.svm_type not in (None, *_LIBSVM_TASKS, *_LIBLINEAR_LOSSES):
             raise UsageError(
-                f"-s {self.svm_type} ({asked}): only -s 0 (C-SVC), 2 (one-class SVM) and 3 "
-                "(epsilon-SVR) are supported."
+                f"-s {self.svm_type}: write one of LIBSVM's (0 C-SVC, 1 nu-SVC, 2 one-class SVM, "
+                "3 epsilon-SVR, 4 nu-SVR) or LIBLINEAR's 11 to 13 (linear regression)."
             )
         if not self.shrinking:
             raise UsageError("-h 0: shrinking cannot be switched off. Leave -h out.")
 
     def applied(self, machine: Machine) -> Machine:
-        """Return the options with the task that -s names; -p is then LIBSVM's epsilon."""
+        """Return the options with the machine that -s names; -p is then LIBSVM's epsilon."""
         if self.svm_type is None:
             return machine
-        task = _LIBSVM_TASKS[self.svm_type]
+        task = _LIBSVM_TASKS.get(self.svm_type, "numbers")
         if machine.task not in (None, task):
             raise UsageError(f"-s {self.svm_type} is --task {task}, not {machine.task}.")
         if task == "numbers" and machine.epsilon is None:
             machine = replace(machine, power=None, epsilon=machine.power)
-        return replace(machine, task=task)
+        machine = replace(machine, task=task)
+        if self.svm_type in _OF_NU and machine.nu is None:
+            machine = replace(machine, nu=0.5)
+        if self.svm_type not in (2, *_OF_NU) and machine.nu is not None:
+            raise UsageError(f"--nu cannot be combined with -s {self.svm_type}.")
+        loss = _LIBLINEAR_LOSSES.get(self.svm_type)
+        return machine if loss is None else _as_liblinear(machine, loss)
+
+
+def _as_liblinear(machine: Machine, loss: str) -> Machine:
+    """Return the options of linear regression with LIBLINEAR's C and defaults."""
+    if machine.kernel not in (None, "linear"):
+        raise UsageError(f"LIBLINEAR's -s is --kernel linear, not {machine.kernel}.")
+    defaults: dict[str, Any] = {"epsilon": 0.1, "fit_intercept": False, "tol": 1e-3}
+    left = {name: value for name, value in defaults.items() if getattr(machine, name) is None}
+    return replace(machine, kernel="linear", loss=loss, as_liblinear=True, **left)
 
 
 # ------------------------------------------------------------------ comparisons of models
@@ -378,10 +404,13 @@ class Search(Shared):
         "-g", "--gammas", "Numbers, or low:high:count (default: 1 / (features * variance))"
     )
     powers: str | None = machine_option("-p", "--powers", "Exponents of power_mean")
-    scoring: str = option(
+    scoring: str | None = option(
         "--scoring",
-        "Score to maximise: accuracy, balanced_accuracy, roc_auc, f1, ...",
-        default="accuracy",
+        "Score to maximise: accuracy (default), balanced_accuracy, roc_auc, f1, ...; of numbers "
+        "r2 (default), neg_mean_absolute_error, ...",
+    )
+    task: str | None = machine_option(
+        "--task", "classes or numbers (default: numbers if some labels are not whole)"
     )
     folds: int = option("-v", "--folds", "Folds of cross-validation", min=2, default=5)
     rows: int | None = option("--rows", "Rows to search on (default: all)", min=10)
@@ -390,7 +419,7 @@ class Search(Shared):
     def common(self) -> dict:
         """Return the parameters that every machine shares."""
         names = ("tol", "max_iter", "weight", "multi_class", "fit_intercept", "random_state")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in (*names, "epsilon")}
 
 
 @dataclass(frozen=True)

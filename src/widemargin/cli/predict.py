@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from widemargin import AdditiveSVC
+from widemargin import AdditiveSVC, AdditiveSVR
 from widemargin.calibration import CalibratedSVC, uncalibrated
 from widemargin.cli.datasets import (
     Memory,
@@ -37,7 +37,7 @@ from widemargin.files import text_output
 from widemargin.persistence import Header
 from widemargin.regressor import numeric_targets
 from widemargin.report import MOST_IN_MATRIX, Evaluation, evaluate_chunks
-from widemargin.terms import explain
+from widemargin.terms import Explanation, explain
 
 _CHUNK = 10_000  # rows of output formatted at once
 
@@ -103,17 +103,23 @@ def _predict_values(
     """Predict numbers, or 1 and -1 of one class, and print svm-predict's lines about them."""
     source, output, header = given
     numbers = predicts_numbers(model)
-    if what not in ("labels", *(() if numbers else ("decision",))):
-        raise UsageError(f"--output {what} needs a classifier.")
+    if what == "decision" and numbers:
+        raise UsageError("--output decision needs a classifier.")
+    explained = _explained(model, header) if what == "contributions" else None
     errors, n_rows, n_right, known, seconds = SquaredErrors(), 0, 0, False, 0.0
     with text_output(or_stdout(out)) as file:
         for chunk in stream_like_training(data, source, header):
             X, started = densified_for(model, chunk.X), time.perf_counter()
-            values = (model.decision_function if what == "decision" else model.predict)(X)
+            if explained is not None:
+                if n_rows == 0:
+                    file.write("\t".join(map(printable, _columns(explained))) + "\n")
+                values = explained.contributions(X)
+            else:
+                values = (model.decision_function if what == "decision" else model.predict)(X)
             seconds += time.perf_counter() - started
             _write_rows(file, values, "\t")
             n_rows += len(values)
-            y = None if chunk.y is None else np.asarray(chunk.y)
+            y = None if chunk.y is None or explained is not None else np.asarray(chunk.y)
             if y is None or y.dtype.kind not in "biuf":
                 continue
             if numbers:
@@ -196,15 +202,24 @@ def _predicted(model, X, what: str, class_label: str | None, header: Header):
     if what == "decision":
         scores = model.decision_function(X)
         return (classes[1:] if scores.ndim == 1 else classes), scores
-    if not isinstance(machine, AdditiveSVC):
-        kind = type(machine).__name__
-        raise UsageError(f"--output contributions needs an additive model; this one is {kind}.")
+    explained = _explained(model, header)
     label = None if class_label is None else class_named(machine, class_label)
     if label is None and len(classes) > 2:
         raise UsageError(f"--output contributions needs --class, one of {', '.join(classes)}.")
-    explained = explain(model, Memory.recalled(header).names)
-    names = [term.name for term in explained.terms]
-    return [*names, "intercept"], explained.contributions(X, label)
+    return _columns(explained), explained.contributions(X, label)
+
+
+def _explained(model, header: Header) -> Explanation:
+    """Return the terms of an additive model."""
+    machine = machine_of(model)
+    if not isinstance(machine, AdditiveSVC | AdditiveSVR):
+        kind = type(machine).__name__
+        raise UsageError(f"--output contributions needs an additive model; this one is {kind}.")
+    return explain(model, Memory.recalled(header).names)
+
+
+def _columns(explained: Explanation) -> list[str]:
+    return [*(term.name for term in explained.terms), "intercept"]
 
 
 def evaluate_model(data: Path, model: Path, source: Source, as_json: bool) -> None:
@@ -226,7 +241,8 @@ def _evaluate_numbers(
     if not predicts_numbers(model):
         raise UsageError(f"{path}: evaluate does not support models of one class. Use predict.")
     errors, within, seconds = SquaredErrors(), 0, 0.0
-    epsilon = getattr(machine_of(model), "epsilon", None)
+    machine = machine_of(model)
+    epsilon = getattr(machine, "epsilon_", [getattr(machine, "epsilon", None)])[0]
     for chunk in stream_like_training(data, source, header):
         if chunk.y is None:
             raise no_labels(data)

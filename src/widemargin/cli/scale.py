@@ -9,9 +9,9 @@ import numpy as np
 
 from widemargin import load
 from widemargin.cli.datasets import Memory, densified_for, labels_of, read_like_training, save_model
+from widemargin.cli.making import make_scaler
 from widemargin.cli.options import Scaling, Source
 from widemargin.cli.output import or_stdout
-from widemargin.cli.train import make_scaler
 from widemargin.cli.words import UsageError
 from widemargin.data import Dataset, write_svmlight
 from widemargin.data.ranges import Range, Span, is_range_file, read_range

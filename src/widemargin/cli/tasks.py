@@ -7,11 +7,21 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, cross_val_predict
 
-from widemargin import KernelSVC, KernelSVR, OneClassSVM
+from widemargin import (
+    AdditiveSVC,
+    AdditiveSVR,
+    KernelSVC,
+    KernelSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+)
 from widemargin.cli.words import UsageError
 
 LIBSVM_SCORES = ("mean squared error", "squared correlation coefficient")
 MACHINES = {"classes": KernelSVC, "numbers": KernelSVR, "one-class": OneClassSVM}
+MACHINES_OF_NU = {"classes": NuSVC, "numbers": NuSVR, "one-class": OneClassSVM}
+ADDITIVE_MACHINES = {"classes": AdditiveSVC, "numbers": AdditiveSVR}
 
 
 def check_task(task: str | None) -> None:

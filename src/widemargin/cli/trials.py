@@ -16,11 +16,16 @@ STAR = "* in some folds the fit did not converge: the score is unreliable."
 
 
 def check_score(
-    name: str, classes: np.ndarray | None = None, *, probabilities: bool = False
+    name: str,
+    labels: np.ndarray | None = None,
+    *,
+    probabilities: bool = False,
+    numbers: bool = False,
 ) -> None:
-    """Refuse a score that is unknown or does not fit the classes."""
+    """Refuse a score that is unknown or does not fit the labels."""
+    classes = None if numbers or labels is None else np.unique(labels)
     try:
-        check_scoring(name, classes, probabilities=probabilities)
+        check_scoring(name, classes, probabilities=probabilities, numbers=numbers)
     except ParameterError as error:
         raise UsageError(said(error)) from None
 

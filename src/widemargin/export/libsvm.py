@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.calibration import CalibratedSVC, uncalibrated
 from widemargin.errors import Message, Parameter, ParameterError
-from widemargin.kernel import KernelSVC, OneClassSVM
+from widemargin.kernel import KernelSVC, NuSVC, NuSVR, OneClassSVM
 from widemargin.kernel.kernels import DotKernel
 from widemargin.kernel.linear import LinearModel
 from widemargin.kernel.machine import KernelMachine
@@ -22,6 +22,7 @@ from widemargin.multiclass import every_pair, pair_numbers, plain_labels
 from widemargin.table_encoder import TableEncoder
 from widemargin.terms import SCALERS, Units
 
+_TYPES = {OneClassSVM: "one_class", NuSVR: "nu_svr", KernelMachine: "epsilon_svr"}
 _INEXACT = "which LIBSVM's format cannot express with this kernel."
 
 
@@ -34,13 +35,14 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
 
     Parameters
     ----------
-    model : KernelSVC, KernelSVR, OneClassSVM, or a Pipeline of scalers and one of these
-        Scalers include a `TableEncoder` of numbers.  Exact (``early=False``), with the kernel
-        "rbf", "poly" or "sigmoid" (or "linear", but for `KernelSVC`); of classes, whole numbers as
-        labels, and two classes or ``multi_class="ovo"``; of numbers, one target.  Behind scalers
-        the file takes unscaled data, if the format can express that: "rbf" with one factor for all
-        features, "poly" and "sigmoid" with scalers that keep zeros (MaxAbsScaler).  For two
-        classes, the sigmoid of a `CalibratedSVC` becomes probA and probB.
+    model : KernelSVC, KernelSVR, NuSVC, NuSVR or OneClassSVM
+        Or a Pipeline of scalers and one of these.  Scalers include a `TableEncoder` of numbers.
+        Exact (``early=False``), with the kernel "rbf", "poly" or "sigmoid" (or "linear", but for
+        `KernelSVC`); of classes, whole numbers as labels, and two classes or
+        ``multi_class="ovo"``; of numbers, one target.  Behind scalers the file takes unscaled
+        data, if the format can express that: "rbf" with one factor for all features, "poly" and
+        "sigmoid" with scalers that keep zeros (MaxAbsScaler).  For two classes, the sigmoid of a
+        `CalibratedSVC` becomes probA and probB.
     path : path
         Written whole or not at all.
 
@@ -93,6 +95,7 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
         coef=coef[grouped],
         vectors=vectors[grouped],
         sigmoids=_sigmoids(given),
+        svm_type="nu_svc" if isinstance(model, NuSVC) else "c_svc",
     ).write(path)
 
 
@@ -113,7 +116,7 @@ def _single(model, units: Units | None) -> SvmText:
         n_support=np.array([len(fitted.coef)]),
         coef=fitted.coef.values,
         vectors=vectors,
-        svm_type="one_class" if isinstance(model, OneClassSVM) else "epsilon_svr",
+        svm_type=next(name for kind, name in _TYPES.items() if isinstance(model, kind)),
     )
 
 

@@ -256,7 +256,8 @@ class KernelSVC(SvcAttributes, MarginClassifier, KernelParameters, LinearFit):
         targets, coding = training.targets, training.targets.coding
         place = np.searchsorted(targets.present, self.support_)
         largest = np.abs(self.model_.coef.values).max(axis=1, initial=0.0)
-        wrong = place[largest >= (1 - 1e-9) * self.C * targets.weight[place]]
+        least_C = float(np.min(getattr(self, "C_", self.C)))
+        wrong = place[largest >= (1 - 1e-9) * least_C * targets.weight[place]]
         n_rows, n_wrong = (
             np.bincount(label, minlength=coding.n_classes)
             for label in (targets.label, targets.label[wrong])

@@ -191,7 +191,7 @@ class KernelMachine(Machine):
         services = Services(training.host, training.executor, checkpoint, progress)
         division = Division(training.data, problems, plan, services)
         try:
-            divide_and_conquer(state, division)
+            self._divide(state, division, training)
         except KeyboardInterrupt:
             if self.on_interrupt == "raise" or state.router is None:
                 raise
@@ -211,6 +211,10 @@ class KernelMachine(Machine):
         )
         self._report(stopped=state.stopped, rounding=state.rounding)
         return dual
+
+    def _divide(self, state: FitState, division: Division, training: TrainingSet) -> None:
+        """Solve the problems of the division, or those that a subclass makes of them."""
+        divide_and_conquer(state, division)
 
     def _checkpoint(self, training: TrainingSet) -> Checkpoint | NoCheckpoint:
         """Return the checkpoint, with a new seed or that of the continued fit."""

@@ -17,6 +17,7 @@ from widemargin.calibration import uncalibrated
 from widemargin.classifier import MarginClassifier
 from widemargin.kernel.estimator import KernelSVC
 from widemargin.kernel.machine import KernelMachine
+from widemargin.kernel.nu import NuSVC, NuSVR
 from widemargin.kernel.one_class import OneClassSVM
 from widemargin.kernel.regression import KernelSVR
 from widemargin.libsvm import is_foreign, load_foreign
@@ -76,6 +77,8 @@ _KINDS = {
     "AdditiveSVR": _Kind(AdditiveSVR, pack_additive, unpack_additive, "violation"),
     "KernelSVC": _Kind(KernelSVC, pack_kernel, unpack_kernel, "dual_objective"),
     "KernelSVR": _Kind(KernelSVR, pack_kernel, unpack_kernel, "dual_objective"),
+    "NuSVC": _Kind(NuSVC, pack_kernel, unpack_kernel, "dual_objective"),
+    "NuSVR": _Kind(NuSVR, pack_kernel, unpack_kernel, "dual_objective"),
     "OneClassSVM": _Kind(OneClassSVM, pack_kernel, unpack_kernel, "dual_objective"),
 }
 

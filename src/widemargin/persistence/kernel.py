@@ -28,6 +28,7 @@ _DTYPES: dict[str, type] = {"float32": np.float32, "float64": np.float64}
 # Inputs of a user's function.
 _GIVEN = ("bool", "float16", "float32", "float64", *WHOLE_DTYPES)
 _NO_MEASURES = ("level", "n_clusters", "n_support", "sizes", "alpha", "label")
+_FOUND = ("C_", "epsilon_")  # by a machine of nu
 _MEASURES = tuple(f.name for f in fields_of(Level) if f.name not in _NO_MEASURES)
 
 
@@ -45,6 +46,7 @@ def pack_kernel(estimator: KernelMachine) -> tuple[dict, dict[str, np.ndarray]]:
         arrays["owner"] = model.coef.owner
     if _has_classes(estimator):
         arrays["class_weight"] = estimator.class_weight_
+    arrays |= {name: getattr(estimator, name) for name in _FOUND if hasattr(estimator, name)}
     if isinstance(model, LinearModel):
         return header, arrays | {"weights": model.weights}
     kernel = model.kernel
@@ -112,6 +114,9 @@ def _unpack_fit(estimator: KernelMachine, fields: Fields, arrays: Arrays, coding
     estimator.n_iter_ = arrays.indices("n_iter", np.int64, coding.n_outputs, 2**53)
     if _has_classes(estimator):
         estimator.class_weight_ = arrays.take("class_weight", np.float64, (n_classes,))
+    for name in _FOUND:
+        if arrays.has(name):
+            setattr(estimator, name, arrays.take(name, np.float64, (coding.n_outputs,)))
 
 
 def _unpack_coef(arrays: Arrays, coding: Any) -> Coefficients:

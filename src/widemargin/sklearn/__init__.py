@@ -12,13 +12,21 @@ from collections.abc import Mapping
 import sklearn.svm
 
 from widemargin.sklearn.linear_svc import LinearSVC
+from widemargin.sklearn.nu import NuSVC, NuSVR
 from widemargin.sklearn.one_class import OneClassSVM
 from widemargin.sklearn.svc import SVC
 from widemargin.sklearn.svr import SVR
 
-__all__ = ["SVC", "SVR", "LinearSVC", "OneClassSVM", "patch", "unpatch"]
+__all__ = ["SVC", "SVR", "LinearSVC", "NuSVC", "NuSVR", "OneClassSVM", "patch", "unpatch"]
 
-_OURS = {"SVC": SVC, "SVR": SVR, "LinearSVC": LinearSVC, "OneClassSVM": OneClassSVM}
+_OURS = {
+    "SVC": SVC,
+    "SVR": SVR,
+    "LinearSVC": LinearSVC,
+    "NuSVC": NuSVC,
+    "NuSVR": NuSVR,
+    "OneClassSVM": OneClassSVM,
+}
 _THEIRS = {name: getattr(sklearn.svm, name) for name in _OURS}
 
 

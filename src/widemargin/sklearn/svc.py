@@ -16,22 +16,10 @@ class ByKernelValues(KernelSVC):
         return False
 
 
-class SVC(FittedByUs, svm.SVC):
-    """`sklearn.svm.SVC` with its parameters, attributes and optimum, fitted by our solver.
+class OfClasses(FittedByUs):
+    """What our versions of SVC and NuSVC share: weights of classes, signs and votes."""
 
-    ``tol`` is the accuracy of decision values: a fit ends at a relative duality gap of its square.
-    ``shrinking`` changes nothing.  What only LIBSVM does is done by scikit-learn, with a warning
-    that says why: ``probability=True``, a limit of iterations, ``C=inf``, ``gamma=0``, and kernels
-    that are not positive semi-definite.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from widemargin.sklearn import SVC
-    >>> X, y = load_iris(return_X_y=True)
-    >>> bool(SVC(kernel="linear").fit(X, y).score(X, y) > 0.98)
-    True
-    """
+    _one_class_left = "Invalid input - all samples with positive weights belong to the same class"
 
     @property
     def _sign(self) -> float:
@@ -41,23 +29,16 @@ class SVC(FittedByUs, svm.SVC):
     def _check_ours(self) -> None:
         if self._effective_probability:
             raise NotOursError("probability=True needs LIBSVM's cross-validation")
-        if np.isinf(self.C):
-            raise NotOursError("C=inf has no dual with bounds")
         super()._check_ours()
 
     def _checked_weights(self, y, weight: np.ndarray) -> np.ndarray:
         weight = weight * self.class_weight_[y.astype(np.intp)]
         present = np.unique(y[weight > 0])
         if len(present) == 1:
-            raise ValueError(
-                "Invalid input - all samples with positive weights belong to the same class"
-            )
+            raise ValueError(self._one_class_left)
         if len(present) < len(self.classes_):
             raise NotOursError("a class has no samples of positive weight")
         return weight
-
-    def _machine(self, **parameters) -> KernelSVC:
-        return ByKernelValues(C=self._our_C, fit_intercept=True, **parameters)
 
     def _solved(self, X, y, weight) -> KernelSVC:
         return super()._solved(X, y.astype(np.int64), weight)
@@ -75,3 +56,29 @@ class SVC(FittedByUs, svm.SVC):
             votes[:, first[pair]] += won
             votes[:, second[pair]] += ~won
         return votes.argmax(axis=1)
+
+
+class SVC(OfClasses, svm.SVC):
+    """`sklearn.svm.SVC` with its parameters, attributes and optimum, fitted by our solver.
+
+    ``tol`` is the accuracy of decision values: a fit ends at a relative duality gap of its square.
+    ``shrinking`` changes nothing.  What only LIBSVM does is done by scikit-learn, with a warning
+    that says why: ``probability=True``, a limit of iterations, ``C=inf``, ``gamma=0``, and kernels
+    that are not positive semi-definite.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin.sklearn import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(SVC(kernel="linear").fit(X, y).score(X, y) > 0.98)
+    True
+    """
+
+    def _check_ours(self) -> None:
+        if np.isinf(self.C):
+            raise NotOursError("C=inf has no dual with bounds")
+        super()._check_ours()
+
+    def _machine(self, **parameters) -> KernelSVC:
+        return ByKernelValues(C=self._our_C, fit_intercept=True, **parameters)
