@@ -59,7 +59,7 @@ def check_scoring(
         if numbers and name not in OF_NUMBERS:
             raise ParameterError("scoring", name, f": of numbers, use {', '.join(OF_NUMBERS)}.")
         if classes is not None:
-            raise ParameterError("scoring", name, f": of classes, use {', '.join(SCORINGS)}.")
+            raise ParameterError("scoring", name, f": not one of {', '.join(SCORINGS)}.")
         return
     if name in _OTHER_NAMES or (name in OF_PROBABILITIES and not probabilities):
         raise ParameterError(

@@ -74,7 +74,7 @@ def test_cross_validation_by_another_score(two):
 
 def test_scores_of_cross_validation_are_checked(two, iris):
     assert "needs --folds" in refused("train", two, "--scoring", "f1")
-    assert "of classes, use accuracy" in refused("train", two, "-v", 3, "--scoring", "r2")
+    assert "not one of accuracy" in refused("train", two, "-v", 3, "--scoring", "r2")
     assert "it is for two classes" in refused("train", iris, "-v", 3, "--scoring", "f1")
 
 

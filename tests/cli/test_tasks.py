@@ -201,7 +201,9 @@ def test_what_goes_with_classes_only_is_refused(numbers):
     assert "--task many: not one of" in refused("train", numbers, "--task", "many")
     one_class = refused("train", numbers, "--task", "one-class", "--kernel", "chi2")
     assert "--kernel chi2: --task one-class takes libsvm_linear, rbf" in one_class
-    assert "--scoring r2: of classes, use" in refused("train", classes, "-v", 3, "--scoring", "r2")
+    assert "--scoring r2: not one of accuracy" in refused(
+        "train", classes, "-v", 3, "--scoring", "r2"
+    )
     assert "--folds cannot be" in refused("train", numbers, "-s", 2, "-v", 5)
     assert "--C cannot be" in refused("train", numbers, "-s", 2, "-c", 5)
 

@@ -227,7 +227,7 @@ REGRESSION: dict[str, Callable[[], Case]] = {
         rows(),
         None,
     ),
-    "nu, classes": lambda: Case(NuSVC(nu=0.3, gamma=1.5), rows(), rows()[:, 0] > 0),
+    "nu, classes": lambda: Case(NuSVC(nu=0.3, gamma=1.5), rows(), rows()[:, 0] > 0.5),
     "nu, numbers": lambda: Case(NuSVR(nu=0.3, gamma=1.5), rows(), rows()[:, 0]),
     "numbers, a function": lambda: _numbers(matrix_kernel, fit_intercept=False),
 }

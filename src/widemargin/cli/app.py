@@ -20,11 +20,11 @@ except ImportError:  # pragma: no cover
 
 from widemargin.cli import output
 from widemargin.cli.image_options import Features, ImageData, ImageSource
+from widemargin.cli.libsvm_options import LibsvmOptions
 from widemargin.cli.options import (
     Data,
     Drawing,
     Json,
-    LibsvmOptions,
     Machine,
     Model,
     NewModel,
