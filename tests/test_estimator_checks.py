@@ -52,7 +52,7 @@ EXPECTED = [
         KernelSVC("laplacian", tol=1e-13),
         KernelSVR(tol=1e-13),
         KernelSVR("linear", fit_intercept=False, tol=1e-13),
-        NuSVC(nu=0.3, tol=1e-13),
+        NuSVC(tol=1e-13),
         NuSVR(tol=1e-13),
         OneClassSVM(tol=1e-15),
         KernelSVC("linear", tol=1e-13),

@@ -141,8 +141,10 @@ def test_infeasible_and_hopeless_nu():
         NuSVC(nu=0.4).fit(X, y, sample_weight=np.where(y, 0.3, 1.0))
     overlapping = np.repeat([[0.0], [1.0]], 20, axis=0)
     half = np.tile([0, 1], 20)
-    with pytest.raises(ValueError, match="nu is too small"):
-        NuSVC("linear", nu=0.1).fit(overlapping, half)
+    too_small = pytest.warns(UserWarning, match="nu=0.1 is too small for these data")
+    with pytest.warns(UserWarning, match="NuSVC stopped with"), too_small:
+        hopeless = NuSVC("linear", nu=0.1).fit(overlapping, half)
+    assert not hopeless.converged_
     for nu in (0, -1, 1.5, "half", np.nan):
         with pytest.raises((ValueError, TypeError), match="nu"):
             NuSVC(nu=nu).fit(X, y)

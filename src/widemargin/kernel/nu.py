@@ -7,7 +7,9 @@ from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from widemargin.errors import warn_user
 from widemargin.kernel.attributes import refusing_others
 from widemargin.kernel.backend import Host
 from widemargin.kernel.divide import Division, FitState, divide_and_conquer
@@ -62,6 +64,12 @@ class NuFit(KernelMachine):
         state.double |= all(s.double for s in solutions)
         state.n_iter = max(s.n_iter for s in solutions)
         state.stopped |= any(s.stopped for s in solutions)
+        if search.is_hopeless:
+            warn_user(
+                f"nu={self.nu:g} is too small for these data: the classes overlap by more, and "
+                "the margin is 0 at the optimum. Increase nu.",
+                ConvergenceWarning,
+            )
         division.problems[:] = found if isinstance(search, ByC) else search.base
         self._keep_place(search, training)
 

@@ -144,8 +144,10 @@ class Search(ABC):
     def size(self) -> np.ndarray:
         """Return the size of the mixture's objectives, with which gaps are compared."""
 
-    def check(self) -> None:  # noqa: B027
-        """Raise ValueError where no parameter will do."""
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether no parameter will do for some output."""
+        return False
 
     def gap(self) -> np.ndarray:
         """Return the gap of each mixture, at most; infinite where the constraint is violated."""
@@ -159,7 +161,7 @@ class Search(ABC):
         ``solve`` fits problems from variables to a gap, where a list says that it is wanted.
         """
         found = self._stage(solve, ROUGH, None)
-        if tol < ROUGH and not any(s.stopped for s in found):
+        if tol < ROUGH and not any(s.stopped for s in found) and not self.is_hopeless:
             starts = self._starts()
             self.ends = Ends.none(self.base, len(self.total))
             found = self._stage(solve, tol, starts, found)
@@ -187,9 +189,8 @@ class Search(ABC):
                 fits = [s.after(b) if more else b for s, b, more in each]
             before, ratio = fits, self._take(problems, fits, moving)
             moving = self.gap() > tol * self.size()
-            if not moving.any() or any(s.stopped for s in fits):
+            if not moving.any() or any(s.stopped for s in fits) or self.is_hopeless:
                 break
-            self.check()
             brackets.tell(self.values(ratio), moving)
             starts = self._starts()
         self.slope = brackets.slope
@@ -280,14 +281,12 @@ class ByC(Search):
         ends = self.ends
         return ends.mixed(ends.primal) + ends.mixed(ends.multiplier) * self.total
 
-    def check(self) -> None:
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether classes overlap by more than nu: then the margin is 0 at the optimum."""
         ends, margin = self.ends, self.ends.multiplier[0] * self.total
         squared = np.where(np.isnan(ends.ratio[1]), -2 * ends.dual[0], np.inf)  # |w|^2
-        if np.any(squared < LEAST * margin):
-            raise ValueError(
-                "nu is too small for these data: the classes overlap by more, and the margin "
-                "would be 0. Increase it."
-            )
+        return bool(np.any(squared < LEAST * margin))
 
 
 class ByEpsilon(Search):
