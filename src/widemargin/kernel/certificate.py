@@ -321,6 +321,7 @@ def _extended(problem: Problem, alpha: np.ndarray, offset: float) -> tuple[float
         error[part] = (unit * np.abs(values) + off) @ np.abs(wide[support])
     linear = problem.linear + np.longdouble(offset) * problem.sign
     gradient = linear + problem.sign * sums
+    error += 2 * EXTENDED_UNIT * (np.abs(linear) + np.abs(sums))  # of both additions
     cost = turned_cost(wide, problem.turn).sum()
     dual = -(linear @ wide + 0.5 * wide @ (gradient - linear)) - cost - np.abs(wide) @ error
     bounds = (problem.upper, problem.turn)

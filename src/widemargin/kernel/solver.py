@@ -14,6 +14,7 @@ import numpy as np
 
 from widemargin.kernel.backend import Backend
 from widemargin.kernel.certificate import Found, Judge
+from widemargin.kernel.precision import UNIT
 from widemargin.kernel.problem import (
     TINY,
     Patience,
@@ -156,10 +157,10 @@ class Descent:
                 break
             found = self._found(gap)
             verdict = self.judge.verdict(found)
-            slack = self.problem.slack(self.alpha, verdict.primal, self.active.offset)
-            primal, n_verdicts = verdict.primal, n_verdicts + 1
-            dual = verdict.dual - slack * (1 + NARROW)  # of rounded kernel values
-            rounding = verdict.rounding
+            primal, rounding, n_verdicts = verdict.primal, verdict.rounding, n_verdicts + 1
+            high, low = 1 + rounding, max(1 - rounding, UNIT)  # of the true objective, as shares
+            slack = self.problem.slack(self.alpha, high * primal, self.active.offset)
+            dual = verdict.dual - slack * (1 + NARROW) / low  # of rounded kernel values
             certified = relative_gap(primal, dual) <= self.settings.tol
             if stopped or certified or n_verdicts == VERDICTS:
                 break
