@@ -121,13 +121,15 @@ def test_the_same_seed_is_the_same_model(iris):
     np.testing.assert_array_equal(again.predict_proba(X), iris.predict_proba(X))
 
 
-def test_it_is_saved_as_its_best_estimator(iris, tmp_path):
+def test_it_is_saved_with_its_probabilities(iris, tmp_path):
     save(iris, tmp_path / "m")
     again = load(tmp_path / "m")
-    assert type(again) is type(iris.best_estimator_)
+    assert type(again.estimator_) is type(iris.best_estimator_)
+    np.testing.assert_array_equal(again.predict(X), iris.predict(X))
     np.testing.assert_array_equal(again.decision_function(X), iris.decision_function(X))
-    save(iris.calibrated_estimator_, tmp_path / "c")
-    np.testing.assert_array_equal(load(tmp_path / "c").predict_proba(X), iris.predict_proba(X))
+    np.testing.assert_array_equal(again.predict_proba(X), iris.predict_proba(X))
+    save(iris.best_estimator_, tmp_path / "b")
+    assert type(load(tmp_path / "b")) is type(iris.best_estimator_)
     with pytest.raises(TypeError, match="not AutoSVC"):
         save(AutoSVC(), tmp_path / "n")
 
@@ -164,7 +166,8 @@ def test_a_data_frame_is_taken_as_it_is(make, tmp_path):
     order = rng.permutation(300)
     given, y = make(frame.iloc[order]), y.iloc[order]
     auto = AutoSVC(LONG, random_state=0).fit(given, y)
-    assert [type(step) for _, step in auto.best_estimator_.steps] == [TableEncoder, KernelSVC]
+    encoder, *_, machine = [type(step) for _, step in auto.best_estimator_.steps]
+    assert (encoder, machine) == (TableEncoder, KernelSVC)
     assert auto.score(given, y) > 0.9
     assert auto.feature_names_in_.tolist()[:2] == ["a", "job"]
     save(auto, tmp_path / "m")

@@ -8,9 +8,10 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
-from widemargin import AdditiveSVC, KernelSVC, TableEncoder, pace, search
+from widemargin import AdditiveSVC, KernelSVC, TableEncoder, pace, score_model, search
 from widemargin.candidates import EARLY_FROM, is_rbf
-from widemargin.pace import Deadline, Pace
+from widemargin.pace import TYPICAL, Deadline, Pace
+from widemargin.preparation import NormalScaler
 from widemargin.progress import FitStopper
 from widemargin.search import FEW, MOST_ROWS, ROWS, Search
 from widemargin.selection import Candidate, Sample, Trial
@@ -28,6 +29,11 @@ def all_of(own):
     return own.found
 
 
+def first(own):
+    """The candidates of the first look."""
+    return [own._candidates.make(family) for family in own._candidates.kernels()]
+
+
 def points(n):
     rng = np.random.default_rng(0)
     return rng.random((n, 2)), np.arange(n) % 2
@@ -41,7 +47,7 @@ def test_the_first_look_is_at_additive_kernels_and_rbf(layout):
     digits = DIGITS.data[:300]
     parameters = {"n_jobs": 2, "random_state": 5, "class_weight": "balanced"}
     own = make(layout(digits), DIGITS.target[:300], parameters=parameters)
-    *additive, rbf = own._candidates.kernels()
+    *additive, rbf = first(own)
     assert [c.settings["kernel"] for c in additive] == ["linear", "chi2", "intersection"]
     scaler = MinMaxScaler() if layout is np.asarray else MaxAbsScaler()
     scale = 1 / (64 * scaler.fit_transform(digits).var())
@@ -57,14 +63,14 @@ def test_the_first_look_is_at_additive_kernels_and_rbf(layout):
 
 @pytest.mark.parametrize(("machines", "n"), [(("additive",), 3), (("kernel",), 1)])
 def test_one_machine_only(machines, n):
-    assert len(list(make(*points(60), machines=machines)._candidates.kernels())) == n
+    assert len(first(make(*points(60), machines=machines))) == n
 
 
 def test_every_machine_gets_the_data_that_it_takes():
     """Additive ones a frame, which they learn gaps and categories of; others what is made of it."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.random(200), "job": rng.choice(["x", "y"], 200)})
-    for candidate in make(frame, frame["a"] > 0.5)._candidates.kernels():
+    for candidate in first(make(frame, frame["a"] > 0.5)):
         general = isinstance(candidate.estimator, KernelSVC)
         assert isinstance(candidate.scaler, TableEncoder) == general
         assert (candidate.scaler is None) != general
@@ -82,12 +88,12 @@ def test_gaps_of_an_array_are_learned_or_filled_in(layout):
 def test_early_models_of_many_rows():
     many = sp.csr_array((np.ones(3), ([0, 1, 2], [0, 1, 0])), shape=(EARLY_FROM, 2))
     own = make(many, np.arange(EARLY_FROM) % 2, machines=["kernel"])
-    assert all(c.estimator.early for c in own._candidates.kernels())
+    assert all(c.estimator.early for c in first(own))
 
 
 def test_features_that_do_not_vary_have_a_gamma():
     own = make(np.ones((6, 2)), np.arange(6) % 2, machines=["kernel"])
-    assert all(np.isfinite(c.estimator.gamma) for c in own._candidates.kernels())
+    assert all(np.isfinite(c.estimator.gamma) for c in first(own))
 
 
 def test_weights_of_rows_are_those_of_copies_to_gamma():
@@ -95,7 +101,7 @@ def test_weights_of_rows_are_those_of_copies_to_gamma():
     weight = 1 + np.arange(60) % 3
     weighted = Search(Sample(X, y, weight.astype(float)))
     copied = make(X.repeat(weight, axis=0), y.repeat(weight))
-    assert weighted._candidates.scale == pytest.approx(copied._candidates.scale)
+    assert weighted._candidates.scale("") == pytest.approx(copied._candidates.scale(""))
 
 
 def test_a_candidate_that_does_not_take_the_data_is_left_out(monkeypatch):
@@ -115,14 +121,14 @@ def test_what_no_candidate_could_take_is_said_at_once():
         all_of(make(X[48:52], y[48:52]))
 
 
-# ------------------------------------------------------------------ where grids go on
+# ------------------------------------------------------------------ settings
 
 
 def scored_by(score, seconds=0.0, spread=0.0, calls=None):
     """A stand-in for `cross_validated`: scores by settings, C and rows, and seconds of a fit."""
 
-    def cross_validated(candidate, sample, Cs, parts, *_):
-        n = len(sample.y)
+    def cross_validated(candidate, parts, Cs, *_):
+        n = len(parts[0].sample.y)
         facts = {"folds": len(parts), "rows": n, "path": len(Cs)}
         if calls is not None:
             calls.extend((n, len(parts), candidate.settings["kernel"], C) for C in Cs)
@@ -141,45 +147,43 @@ def scored_by(score, seconds=0.0, spread=0.0, calls=None):
     return cross_validated
 
 
-@pytest.mark.parametrize("factor", [1e-9, 1 / 64, 0.25, 1.0, 16.0, 1e9])
-def test_gamma_goes_on_until_the_best_is_inside(monkeypatch, factor):
-    own = make(*points(60))
-    best = factor * own._candidates.scale
+@pytest.mark.parametrize(("width", "C"), [(1 / 64, 1.0), (0.3, 100.0), (1.0, 10.0), (40.0, 0.1)])
+def test_the_best_gamma_and_c_are_found(monkeypatch, width, C):
+    own = make(*points(60), machines=["kernel"])
+    best = width * own._candidates.scale("")
 
-    def score(settings, C, _):
-        return 1 - 0.01 * abs(np.log(settings["gamma"] / best)) if "gamma" in settings else 0.7
+    def score(settings, own_C, _):
+        off = abs(np.log(settings["gamma"] / best)) + abs(np.log(own_C / C))
+        return 0.9 - 0.01 * off - 0.05 * ("columns" in settings)
 
-    monkeypatch.setattr(search, "cross_validated", scored_by(score))
-    gammas = sorted({t.candidate.settings["gamma"] for t in all_of(own) if is_rbf(t)})
-    chosen = own.choice()[0].candidate.settings["gamma"]
-    if 1 / 100 < factor < 100:
-        assert gammas[0] < chosen < gammas[-1]
-        assert chosen == pytest.approx(best, rel=0.01)
-    else:
-        assert len(gammas) == 3 + search._MOST_STEPS
-
-
-@pytest.mark.parametrize(("spread", "goes_on"), [(0.02, True), (0.001, False)])
-def test_grids_of_kernels_that_chance_may_have_put_behind_go_on(monkeypatch, spread, goes_on):
-    own = make(*points(60))
-    largest = 4.0 * own._candidates.scale
-
-    def score(settings, C, _):
-        if "gamma" not in settings:
-            return 0.9 if settings["kernel"] == "chi2" and C == 1.0 else 0.85
-        wider = settings["gamma"] > 1.1 * largest
-        return (0.95 if wider else 0.895) - 0.01 * abs(np.log10(settings["gamma"] / largest))
-
-    monkeypatch.setattr(search, "cross_validated", scored_by(score, spread=spread))
+    monkeypatch.setattr(search, "cross_validated", scored_by(score, spread=0.002))
     all_of(own)
-    assert (own.choice()[0].candidate.settings["kernel"] == "rbf") == goes_on
+    chosen = own.choice()[0]
+    assert chosen.candidate.settings["gamma"] == pytest.approx(best, rel=0.5)
+    assert pytest.approx(1, rel=0.7) == chosen.C / C
 
 
-def test_c_goes_on_upwards(monkeypatch):
-    own = make(*points(60))
-    monkeypatch.setattr(search, "cross_validated", scored_by(lambda s, C, _: np.log10(C)))
-    all_of(own)
-    assert own.choice()[0].C == search._MOST_C
+def test_columns_are_prepared_where_that_is_better(monkeypatch):
+    X, y = points(60)
+
+    def score(settings, *_):
+        return 0.95 if settings.get("columns") == "normal scores" else 0.9
+
+    monkeypatch.setattr(search, "cross_validated", scored_by(score, spread=0.02))
+    own = make(X, y, machines=["kernel"])
+    seen = {t.candidate.settings.get("columns") for t in all_of(own)}
+    assert seen >= {None, "standardised", "normal scores", "weighted"}
+    assert own.choice()[0].candidate.settings["columns"] == "normal scores"
+    fitted = own.choice()[0].candidate.fit(X, y, 1.0)
+    assert isinstance(fitted[0], NormalScaler)
+
+
+def test_what_the_rows_cannot_tell_is_not_refined(monkeypatch):
+    """Without differences there is little to hope for."""
+    calls = []
+    monkeypatch.setattr(search, "cross_validated", scored_by(lambda *_: 0.9, calls=calls))
+    all_of(make(*points(60), machines=["additive"]))
+    assert sum(folds == 3 for _, folds, *_ in calls) == 3 + 3 * len(score_model.CS)
 
 
 def test_what_lost_by_far_on_few_rows_is_left_out(monkeypatch):
@@ -256,7 +260,8 @@ def test_a_round_has_no_more_folds_than_a_class_has_rows(monkeypatch):
 
 
 def test_of_two_that_are_tied_the_much_cheaper_one_is_chosen(monkeypatch):
-    gamma = next(make(*points(60), machines=["kernel"])._candidates.kernels()).settings["gamma"]
+    (rbf,) = first(make(*points(60), machines=["kernel"]))
+    gamma = rbf.settings["gamma"]
 
     def score(settings, C, _):
         off = C != 1 or settings.get("gamma", gamma) != gamma
@@ -368,6 +373,7 @@ def test_the_pace_of_kernels():
     times, rbf = Pace(), Candidate({"kernel": "rbf"}, None)
     assert times.seconds("rbf", 100) == 0
     times.note(Trial(rbf, 1.0, 0.9, 0.0, 6.0, folds=3, rows=1500, path=2))
+    assert times.seconds("chi2", 1000) == TYPICAL["chi2"] / TYPICAL["rbf"]
     assert times.seconds("rbf", 1000) == 1.0
     assert times.seconds("rbf", 2000) == 4.0
     times.note(Trial(rbf, 1.0, 0.9, 0.0, 16.0, folds=4, rows=4000 * 4 // 3, path=1))

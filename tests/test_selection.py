@@ -152,8 +152,7 @@ def test_a_candidate_fits_one_model_and_stays_as_it_was(scaler):
     by_hand = X if scaler is None else MinMaxScaler().fit_transform(X)
     expected = KernelSVC(C=7).fit(by_hand, Y).decision_function(by_hand)
     np.testing.assert_array_equal(fitted.decision_function(X), expected)
-    other, _ = candidate.fit_path(10 * X, Y, [7.0, 70.0])
-    assert (other if scaler is None else other[-1]).C == 7
+    tune([candidate], 10 * X, Y, [7.0, 70.0], folds=3)
     np.testing.assert_array_equal(fitted.decision_function(X), expected)
     assert candidate.estimator.C == 1
     assert not hasattr(candidate.estimator, "model_")

@@ -105,7 +105,7 @@ def test_easy_is_the_same_for_a_frame_and_its_file(tmp_path, monkeypatch):
     assert by_terminal.keys() == by_python.keys()
     assert all(np.array_equal(by_terminal[name], by_python[name]) for name in by_python)
     again = load("m")
-    assert type(again) is type(model.best_estimator_)
+    np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
     np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
     np.testing.assert_array_equal(again.decision_function(frame), model.decision_function(frame))
     frame.to_csv("new.csv", index=False)

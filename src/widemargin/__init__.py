@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from widemargin import papers
     from widemargin.additive import AdditiveMap, AdditiveSVC, AdditiveSVR, BlockStore, PowerMean
-    from widemargin.auto import AutoSVC
+    from widemargin.auto import AutoSVC, AutoSVR
     from widemargin.calibration import CalibratedSVC
     from widemargin.data import read, stream
     from widemargin.kernel import KernelSVC, KernelSVR, NuSVC, NuSVR, OneClassSVM
@@ -25,6 +25,7 @@ _HOMES = {
     "AdditiveSVC": "widemargin.additive",
     "AdditiveSVR": "widemargin.additive",
     "AutoSVC": "widemargin.auto",
+    "AutoSVR": "widemargin.auto",
     "BlockStore": "widemargin.additive",
     "CalibratedSVC": "widemargin.calibration",
     "KernelSVC": "widemargin.kernel",
@@ -50,6 +51,7 @@ __all__ = [
     "AdditiveSVC",
     "AdditiveSVR",
     "AutoSVC",
+    "AutoSVR",
     "BlockStore",
     "CalibratedSVC",
     "KernelSVC",

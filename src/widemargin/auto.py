@@ -1,27 +1,18 @@
-"""`AutoSVC`: the machine, kernel and parameters that suit the data, within a time limit."""
+"""`AutoSVC` and `AutoSVR`: the machine and its parameters that suit the data, in limited time."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils import check_random_state
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from widemargin.additive.frames import FROM_DTYPE, is_frame, read_training
 from widemargin.calibration import CalibratedSVC
 from widemargin.candidates import MACHINES
+from widemargin.choice import LAST_SHARE, Choice, without
 from widemargin.classifier import check_one_kind
 from widemargin.errors import (
     ChoiceWarning,
-    IdentifierWarning,
     LostClassWarning,
     Message,
     Parameter,
@@ -30,25 +21,23 @@ from widemargin.errors import (
     warn_user,
 )
 from widemargin.pace import Deadline
-from widemargin.progress import FitStopper, log
+from widemargin.regressor import numeric_targets
 from widemargin.scoring import check_scoring
 from widemargin.search import Search
-from widemargin.selection import Sample, Trial, behind_scaler
-from widemargin.sklearn_private import callbacks_of, safe_indexing
-from widemargin.validation import check_n_jobs, check_number, check_X, check_X_y, sample_weights
+from widemargin.selection import Sample, behind_scaler
 
 SMALL_CLASS = 0.2  # part of an even share of the rows, below which accuracy says little of a class
 CALIBRATION_ROWS = 5000
 CALIBRATION_SHARE = 0.1  # of the time
-_LAST_SHARE = 0.1  # of the time, which a final fit has at least
 
 
-class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class AutoSVC(ClassifierMixin, Choice):
     """The most accurate of our machines, chosen by cross-validation within a time limit.
 
-    `fit` compares linear, chi2 and intersection kernels of `AdditiveSVC` and RBF kernels of
-    `KernelSVC` along paths of C, on at most 5,000 rows.  Grids go on where the best is at their
-    end; the best few meet again on more rows or in other folds; the choice is trained on all rows.
+    `fit` compares linear, chi2 and intersection kernels of `AdditiveSVC` and, behind several
+    preparations of the columns, RBF kernels of `KernelSVC` along paths of C, on at most 5,000 rows.
+    It goes on where a model of the scores expects most; the best few meet again on more rows or in
+    other folds; the choice is trained on all rows.
 
     Parameters
     ----------
@@ -103,8 +92,8 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    widemargin.save : Writes ``best_estimator_``, the pipeline or machine that `widemargin.load`
-        returns; ``save(auto.calibrated_estimator_, path)`` keeps the probabilities too.
+    AutoSVR : The same for targets that are numbers.
+    widemargin.save : Writes ``calibrated_estimator_``, or ``best_estimator_`` if there is none.
 
     Notes
     -----
@@ -150,83 +139,24 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
-
-    @with_callbacks
-    def fit(self, X, y, sample_weight=None):
-        """Choose a model and train it.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Text and categorical columns of a frame are categories; NaN and None are missing values.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of rows, in fits and scores; 0 is the same as leaving the row out.
-
-        Returns
-        -------
-        self : AutoSVC
-        """
-        self._check_params()
-        clock = Deadline(self.max_seconds)
-        sample = self._read(X, y, sample_weight)
-        self.scoring_ = self._score_for(sample)
-        search = self._search(sample, clock.left)
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        self._try_all(search, context)
-        self._set_results(search)
-        _told(self, context, "choice", self.ranking_[:1])
-        self._train(search, context)
-        self._calibrate(search)
-        self.seconds_ = self.max_seconds - clock.left
-        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=dict)
-        self._warn_of_poor_choice(sample)
-        return self
-
     # ------------------------------------------------------------------ before the search
 
-    def _check_params(self) -> None:
-        check_number("max_seconds", self.max_seconds, above=0)
-        check_n_jobs(self.n_jobs)
-        known = not isinstance(self.machines, str) and {*self.machines} <= {*MACHINES}
-        if not (known and len(self.machines)):
-            raise ParameterError("machines", self.machines, f"must be one of {MACHINES!r} or both.")
+    def _check_scoring(self) -> None:
         if isinstance(self.scoring, str):
             check_scoring(self.scoring)
         elif self.scoring is not None and not callable(self.scoring):
             raise ParameterError("scoring", self.scoring, "must be a name, a function or None.")
 
-    def _read(self, X, y, sample_weight) -> Sample:
-        """Check the data, and set what `fit` learns of its columns and classes."""
-        matrix = X
-        if is_frame(X):
-            with _without(IdentifierWarning):  # the final fit warns
-                _, labels, _ = read_training(_Columns(self), X, y)
-            validate_data(self, X, reset=True, skip_check_array=True)
-        else:
-            matrix, labels = check_X_y(self, X, y)
-        labels = np.asarray(labels)
-        check_one_kind(labels)
-        check_classification_targets(labels)
-        weight = None if sample_weight is None else sample_weights(sample_weight, matrix)
-        if weight is not None and not np.all(weight):
-            rows = np.flatnonzero(weight)
-            matrix, labels, weight = safe_indexing(matrix, rows), labels[rows], weight[rows]
-        self.classes_ = np.unique(labels)
+    def _sample(self, X, y, weight) -> Sample:
+        check_one_kind(y)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"AutoSVC needs samples of at least 2 classes, but the data has "
                 f"{len(self.classes_)} class: {self.classes_.tolist()!r}."
             )
-        return Sample(matrix, labels, weight)
+        return Sample(X, y, weight)
 
     def _score_for(self, sample: Sample):
         """Return the score to maximise on these classes."""
@@ -249,99 +179,31 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
         return "balanced_accuracy"
 
-    def _search(self, sample: Sample, seconds: float) -> Search:
-        seed = self.random_state
-        if not isinstance(seed, (int, np.integer)):
-            seed = check_random_state(seed).randint(2**31 - 1)
-        parameters = {
-            "class_weight": self.class_weight,
-            "n_jobs": self.n_jobs,
-            "random_state": int(seed),
-        }
-        stoppers = [callback for callback in callbacks_of(self) if isinstance(callback, FitStopper)]
-        return Search(sample, self.scoring_, self.machines, seconds, parameters, stoppers)
+    def _machine_parameters(self) -> dict:
+        return {**super()._machine_parameters(), "class_weight": self.class_weight}
 
-    # ------------------------------------------------------------------ search and fit
+    # ------------------------------------------------------------------ after the fit
 
-    def _try_all(self, search: Search, context) -> None:
-        """Run the search to its end, or until Ctrl-C or a callback ends it."""
-        try:
-            for own in search.trials():
-                if self.verbose and own:
-                    log("%s: %.4f", own[0].candidate.name, own[0].score)
-                if own and _told(self, context, "candidate", own):
-                    break
-        except KeyboardInterrupt:
-            if not search.found:
-                raise
-        except Exception:  # NumPy may turn Ctrl-C into any error
-            if not (search.found and any(stopper.is_over for stopper in search.stoppers)):
-                raise
-        if not search.found:
-            if any(stopper.is_over for stopper in search.stoppers):
-                raise KeyboardInterrupt
-            raise ValueError("No candidate could be trained on this data.")
-
-    def _set_results(self, search: Search) -> None:
-        self.ranking_, self.untried_ = search.choice(), search.untried
-        self.trials_ = [_record(trial) for trial in self.ranking_]
-        best = self.ranking_[0]
-        self.best_params_ = {**best.candidate.settings, "C": best.C}
-        self.best_score_ = best.score
-
-    def _train(self, search: Search, context) -> None:
-        """Fit the choice to all rows, or to more and more of them while there is time."""
-        best, n = self.ranking_[0], len(search.sample.y)
-        waiting = [stopper for stopper in search.stoppers if not stopper.is_over]
-        so_far, rows = 0, search.rows_to_train(best)
-        while rows:
-            clock = Deadline(max(search.clock.left, _LAST_SHARE * search.seconds), *waiting)
-            told = (IdentifierWarning,) if so_far else ()
-            with _without(LostClassWarning, *told):
-                fitted = self._fitted(search.sample.drawn(rows, search.seed), clock, context)
-            if clock.is_over and so_far:
-                break
-            self.best_estimator_, so_far = fitted, rows
-            search.note_fit(best, rows, clock.spent)
-            rows = 0 if clock.is_over else search.rows_to_train(best, so_far)
-        needed = f"all would take about {search.seconds_of(best, n):.0f} s"
-        of_all = f"{so_far} of {n} rows: {needed}" if so_far < n else f"all {n} rows"
-        self.trained_on_ = f"trained on {of_all}"
-
-    def _fitted(self, sample: Sample, clock: Deadline, context):
-        """Fit the choice; `fit`'s callbacks hear the tasks of this fit."""
-        best = self.ranking_[0]
-        scaler, machine = best.candidate.unfitted(best.C)
-        rows = sample.X if scaler is None else scaler.fit_transform(sample.X)
-        machine.set_callbacks(clock)
-        task = context.subcontext(task_name="fit of the choice")
-        with task.propagate_callback_context(machine):
-            machine.fit(rows, sample.y, **sample.weights())
-        machine.set_callbacks()
-        return behind_scaler(scaler, machine)
-
-    def _calibrate(self, search: Search) -> None:
+    def _finish(self, search: Search) -> None:
         """Fit probabilities to some of the rows, out of fold; tell of classes never predicted."""
         if hasattr(self, "calibrated_estimator_"):
             del self.calibrated_estimator_
         best = self.ranking_[0]
         seconds = max(CALIBRATION_SHARE * search.seconds, search.clock.left) / 5
         most = search.rows_within(seconds, best, CALIBRATION_ROWS)
-        X, y, weight = search.sample.drawn(most, search.seed)
+        X, y, weight, _ = search.sample.drawn(most, search.seed)
         self._warn_of_lost_classes(X)
         scaler, machine = best.candidate.unfitted(best.C)
-        machine.set_callbacks(Deadline(max(search.clock.left, _LAST_SHARE * search.seconds)))
+        machine.set_callbacks(Deadline(max(search.clock.left, LAST_SHARE * search.seconds)))
         unfitted = CalibratedSVC(behind_scaler(scaler, machine), random_state=search.seed)
         try:
-            with _without(UserWarning):  # the fit on all rows has warned
+            with without(UserWarning):  # the fit on all rows has warned
                 found = unfitted.calibrate(self.best_estimator_, X, y, weight)
         except ValueError as error:
             self._why_uncalibrated = str(error)
             return
         machine.set_callbacks()
         self.calibrated_estimator_ = found
-
-    # ------------------------------------------------------------------ what the choice is worth
 
     def _warn_of_lost_classes(self, X) -> None:
         predicted = {*self.best_estimator_.predict(X).tolist()}
@@ -353,59 +215,18 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 LostClassWarning,
             )
 
-    def _warn_of_poor_choice(self, sample: Sample) -> None:
-        guess = self._guess(sample)
-        best = self.ranking_[0]
-        if guess is not None and best.score - best.standard_error <= guess:
-            warn_user(
-                f"The choice is no better than the majority class: {self._scored(best)}, where "
-                f"that has {_in_words(self.scoring_, guess)}. The features may not tell the "
-                "classes.",
-                ChoiceWarning,
-            )
-
-    def _guess(self, sample: Sample) -> float | None:
-        """Return the score of the largest class, where it is known."""
+    def _guess(self, sample: Sample) -> tuple[str, float] | None:
+        """Return the name of a guess, and its score where that is known."""
+        score = None
         if self.scoring_ == "accuracy":
-            return float(_shares(sample, self.classes_).max())
-        if self.scoring_ == "balanced_accuracy":
-            return 1 / len(self.classes_)
-        return {"roc_auc": 0.5}.get(self.scoring_) if isinstance(self.scoring_, str) else None
-
-    def _scored(self, trial: Trial) -> str:
-        error = "" if trial.folds < 2 else f" (standard error {trial.standard_error:.2g})"
-        return f"{_in_words(trial.scoring, trial.score)}{error}"
-
-    def explain_choice(self) -> str:
-        """Return in words what was chosen, before what, on which rows, and what was not tried."""
-        check_is_fitted(self)
-        best = self.ranking_[0]
-        where = f"{best.folds} folds of {best.rows:,} rows"
-        said = [f"{_name(best)}: {self._scored(best)} in {where}, of {len(self.ranking_)} trials."]
-        alike = [t for t in self.ranking_[1:] if (t.rows, t.folds) == (best.rows, best.folds)]
-        if alike:
-            second = alike[0]
-            said.append(f"Next: {_name(second)}, {self._scored(second)}.")
-            if second.score > best.score:
-                said.append("That is within a standard error, and the choice is much cheaper.")
-            elif second.is_tied(best):
-                said.append("That is within a standard error: they may be equally good.")
-        said += [f"It is {self.trained_on_}."]
-        said += [
-            f"Not tried for lack of time: {name} (about {seconds:.2g} s)."
-            for name, seconds in self.untried_.items()
-        ]
-        return " ".join([*said, f"All of it took {self.seconds_:.1f} s."])
+            score = float(_shares(sample, self.classes_).max())
+        elif self.scoring_ == "balanced_accuracy":
+            score = 1 / len(self.classes_)
+        elif isinstance(self.scoring_, str):
+            score = {"roc_auc": 0.5}.get(self.scoring_)
+        return None if score is None else ("the majority class", score)
 
     # ------------------------------------------------------------------ prediction
-
-    def _checked(self, X):
-        """Check rows, and the names of their columns."""
-        check_is_fitted(self, "best_estimator_")
-        if not is_frame(X):
-            return check_X(self, X, reset=False)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        return X
 
     def predict(self, X):
         """Predict class labels of X."""
@@ -429,51 +250,86 @@ class AutoSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self.calibrated_estimator_.predict_proba(X)
 
 
-class _Columns:
-    """Takes what a reading of columns sets, in the name of another estimator."""
+class AutoSVR(RegressorMixin, Choice):
+    """The most accurate of our regressors, chosen by cross-validation within a time limit.
 
-    categorical_features = FROM_DTYPE
+    What `AutoSVC` does for classes: `fit` compares linear, chi2 and intersection kernels of
+    `AdditiveSVR` and RBF kernels of `KernelSVR` by R2, whatever the unit of the targets.
 
-    def __init__(self, estimator: AutoSVC):
-        self._estimator = estimator
+    Parameters
+    ----------
+    max_seconds : float, default=60
+        Time limit of `fit`.
+    scoring : callable or None, default=None
+        A function of model, X and y to maximise, whose values are of the order of 1.  None is R2.
+    machines : sequence of {"additive", "kernel"}, default=("additive", "kernel")
+        "additive": `AdditiveSVR`, which explains itself; "kernel": `KernelSVR`.
+    n_jobs, random_state, verbose
+        As for `AutoSVC`.
 
-    def __sklearn_tags__(self):
-        return self._estimator.__sklearn_tags__()
+    Attributes
+    ----------
+    best_estimator_ : AdditiveSVR, KernelSVR or Pipeline
+        The choice, trained on all rows, or on as many as the time allows.
+    best_params_, best_score_, trials_, untried_, ranking_, trained_on_, scoring_, seconds_, \
+n_features_in_, feature_names_in_
+        As for `AutoSVC`.
 
+    See Also
+    --------
+    AutoSVC : The same for classes, where more is said.
 
-def _told(auto: AutoSVC, context, name: str, own: list[Trial]) -> bool:
-    """Tell the callbacks of some trials; return whether one of them asks to stop."""
-    task = context.subcontext(task_name=name)
-    task.trials = own
-    task.call_on_fit_task_begin(estimator=auto)
-    return task.call_on_fit_task_end(estimator=auto)
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from widemargin import AutoSVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> auto = AutoSVR(max_seconds=10, random_state=0).fit(X[:300], y[:300])
+    >>> bool(auto.score(X[300:], y[300:]) > 0.4)
+    True
+    """
 
+    def __init__(
+        self,
+        max_seconds=60,
+        *,
+        scoring=None,
+        machines=MACHINES,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.max_seconds = max_seconds
+        self.scoring = scoring
+        self.machines = machines
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
-@contextmanager
-def _without(*categories: type[Warning]) -> Iterator[None]:
-    with warnings.catch_warnings():
-        for category in categories:
-            warnings.simplefilter("ignore", category)
-        yield
+    def _check_scoring(self) -> None:
+        if self.scoring is not None and not callable(self.scoring):
+            raise ParameterError("scoring", self.scoring, "must be a function or None (R2).")
 
+    def _check_numbers(self, y) -> np.ndarray:
+        """Check y for `check_X_y`."""
+        return numeric_targets(y)
 
-def _record(trial: Trial) -> dict[str, Any]:
-    measured = {name: getattr(trial, name) for name in ("C", "score", "standard_error")}
-    facts = {name: getattr(trial, name) for name in ("seconds", "rows", "folds", "unconverged")}
-    return {**trial.candidate.settings, **measured, **facts}
+    def _sample(self, X, y, weight) -> Sample:
+        return Sample(X, y, weight, is_of_numbers=True)
+
+    def _score_for(self, sample: Sample):
+        return "r2" if self.scoring is None else self.scoring
+
+    def _guess(self, sample: Sample) -> tuple[str, float] | None:
+        return ("the mean of the targets", 0.0) if self.scoring_ == "r2" else None
+
+    def predict(self, X):
+        """Predict the target of each row."""
+        X = self._checked(X)
+        return self.best_estimator_.predict(X)
 
 
 def _shares(sample: Sample, classes: np.ndarray) -> np.ndarray:
     """Return the share of each class in the weight of all rows."""
     counts = np.bincount(np.searchsorted(classes, sample.y), sample.weight, len(classes))
     return counts / counts.sum()
-
-
-def _name(trial: Trial) -> str:
-    return f"{trial.candidate.name}, C {trial.C:g}"
-
-
-def _in_words(scoring, score: float) -> str:
-    if isinstance(scoring, str) and scoring.endswith("accuracy"):
-        return f"{scoring.replace('_', ' ')} {100 * score:.2f} %"
-    return f"{scoring if isinstance(scoring, str) else 'score'} {score:.4f}"

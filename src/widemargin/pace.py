@@ -9,6 +9,9 @@ import numpy as np
 from widemargin.progress import FitStopper
 from widemargin.selection import Trial
 
+# Seconds of a typical fit, for what was not measured.
+TYPICAL = {"linear": 1.0, "chi2": 3.0, "intersection": 5.0, "rbf": 30.0}
+
 
 class Deadline(FitStopper):
     """A time limit; as a scikit-learn callback, it ends fits when it is over.
@@ -56,12 +59,14 @@ class Pace:
     def seconds(self, kernel: str, rows: int, *, at_worst: bool = False) -> float:
         """Return the expected seconds of one fit; those of RBF grow with the square of the rows.
 
+        Of a kernel that was not seen they follow from others.
         Where fits on two numbers of rows were seen, they tell how the time grows, unless the
         seconds ``at_worst`` are asked for.
         """
         by_rows = {n: float(np.mean(times)) for n, times in self._seen.get(kernel, {}).items()}
         if not by_rows:
-            return 0.0
+            others = (self.seconds(k, rows) * TYPICAL[kernel] / TYPICAL[k] for k in self._seen)
+            return max(others, default=0.0)
         most, least = max(by_rows), min(by_rows)
         power = 2.0 if kernel == "rbf" else 1.0
         if most >= 2 * least and by_rows[least] > 0 and not at_worst:

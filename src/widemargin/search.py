@@ -1,10 +1,10 @@
-"""What `AutoSVC` tries, on which rows, and until when.
+"""What `AutoSVC` and `AutoSVR` try, on which rows, and until when.
 
-Every machine is tried at one good setting on few rows, which also tells how fast it is.  Then
-kernels are compared along paths of C on as many rows as the time allows; what lost by far on few
-rows is left out.  Grids go on where the best is at their end.  Then the best few meet again, on
-twice the rows or, where there are no more, in other folds, because the best of many on three folds
-may be lucky; the better half stays each time.
+Every machine is tried at one good setting on few rows, which also tells how fast it is; what lost
+by far is left out.  Then families of kernels, and the settings that a model of their scores expects
+most of, are compared along paths of C on as many rows as the time allows.  Then the best few meet
+again, on twice the rows or, where there are no more, in other folds, because the best of many on
+three folds may be lucky; the better half stays each time.
 """
 
 from __future__ import annotations
@@ -15,29 +15,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin.candidates import (
-    MACHINES,
-    Candidates,
-    class_weight_of,
-    is_rbf,
-    kernel_of,
-    machine_of,
-)
+from widemargin.candidates import MACHINES, Candidates, Family, kernel_of, machine_of
 from widemargin.errors import Message, RareClassWarning, warn_user
-from widemargin.pace import Deadline, Pace
+from widemargin.pace import TYPICAL, Deadline, Pace
 from widemargin.progress import FitStopper
+from widemargin.score_model import CS, Tried
 from widemargin.scoring import Scorer
 from widemargin.selection import (
     Candidate,
+    Fold,
     Sample,
     Trial,
     cross_validated,
+    folds_of,
     pooled,
     ranked,
-    stratified,
 )
 
-CS = (0.1, 1.0, 10.0, 100.0)
 FOLDS = 3
 FEW = 1000  # rows of the first look
 ROWS = 5000  # rows of the grids, at most
@@ -48,21 +42,19 @@ FIT_SHARE = 0.8  # of the time that is left, for final fits; the rest is for pro
 MARGIN = {"additive": 0.03, "kernel": 0.1}  # what is behind by more on few rows is left out
 NEAR = 0.02  # compare candidates within this of the best score again
 CONTENDERS = 12  # most of them in the first round; then the better half, twice
-# Of a typical fit, not of this one: the choice must not depend on the clock.
-SECONDS = {"linear": 1.0, "chi2": 3.0, "intersection": 5.0, "rbf": 30.0}
-CHEAPER = 0.5  # share of the best's time; then a tie is decided by time
+CHEAPER = 0.5  # share of the best's typical time; then a tie is decided by time
 ROUNDS = 3
 ROUND_FOLDS = 5
 _FIRST_C = {"additive": 1.0, "kernel": 10.0}
-_STEP, _MOST_STEPS = 4.0, 3  # factor and number of extensions of gamma's grid
-_MOST_C = 1e4
+MOST_SETTINGS = 40  # paths of C that are compared on the same rows, at most
+SETTINGS_SHARE = 0.7  # of the time of the search after the first look; the rest is for rounds
 
 
 class Look(NamedTuple):
     """Rows, and the folds in which candidates are compared on them."""
 
     sample: Sample
-    parts: list[tuple]
+    folds: list[Fold]
 
     @property
     def n_rows(self) -> int:
@@ -112,7 +104,9 @@ class Search:
         self.found: list[Trial] = []
         self.untried: dict[str, float] = {}
         self._candidates = Candidates(sample, scoring, machines, self.parameters)
-        self._pace, self._looks = Pace(), dict[tuple, Look]()
+        self._first: list[tuple[Trial, Family]] = []  # of the first look
+        self._pace = Pace()
+        self._asked: tuple[int, int, int] | None = None  # rows, folds and seed of the last look
 
     def trials(self) -> Iterator[list[Trial]]:
         """Yield the trials of each candidate; at least one, despite the limit.
@@ -120,7 +114,7 @@ class Search:
         A candidate that rejects the data is left out, with a warning.
         """
         self._check()
-        for step in (self._first_look, self._grids, self._at_the_ends, self._rounds):
+        for step in (self._first_look, self._best_settings, self._rounds):
             for own in step():
                 yield own
                 if any(stopper.is_over for stopper in self.stoppers):
@@ -145,7 +139,7 @@ class Search:
     def _cheaper_first(self, order: list[Trial]) -> list[Trial]:
         """Put the cheapest of those tied with the best first, if it is cheaper by far."""
         best = order[0]
-        cost = {id(t): SECONDS[kernel_of(t)] for t in order}
+        cost = {id(t): TYPICAL[kernel_of(t)] for t in order}  # the clock must not decide
         tied = [t for t in order if t is best or (t.is_tied(best) and not t.unconverged)]
         cheapest = min(tied, key=lambda t: cost[id(t)])
         if cost[id(cheapest)] > CHEAPER * cost[id(best)]:
@@ -181,26 +175,28 @@ class Search:
 
     def _check(self) -> None:
         """Refuse data on which every candidate would fail."""
-        largest = np.unique(self.sample.y, return_counts=True)[1].max()
-        if largest < FOLDS:
+        n, who = len(self.sample.y), "there are"
+        if not self.sample.is_of_numbers:
+            n, who = np.unique(self.sample.y, return_counts=True)[1].max(), "the largest class has"
+        if n < FOLDS:
             raise ValueError(
-                f"Too few rows to choose by: the largest class has {largest}, but {FOLDS} are "
-                "needed. Choose kernel and C yourself."
+                f"Too few rows to choose by: {who} {n}, but {FOLDS} are needed. Choose kernel "
+                "and C yourself."
             )
 
     # ------------------------------------------------------------------ looks
 
     def _look(self, most: int, folds: int = FOLDS, seed: int = 0) -> Look:
-        """Return rows and folds; the same ones for the same request."""
+        """Return rows and folds; the last ones are kept."""
         asked = (min(most, len(self.sample.y)), folds, seed)
-        if asked not in self._looks:
+        if asked != self._asked:
             with warnings.catch_warnings():
-                if self._looks:
+                if self._asked is not None:
                     warnings.simplefilter("ignore", RareClassWarning)  # once is enough
                 sample = self.sample.drawn(most, self.seed)
-                parts = stratified(sample.X, sample.y, folds, self.seed + seed)
-            self._looks[asked] = Look(sample, parts)
-        return self._looks[asked]
+                self._now = Look(sample, folds_of(sample, folds, self.seed + seed))
+            self._asked = asked
+        return self._now
 
     def _left(self) -> float:
         """Return the seconds left for the search: the final fit needs the others."""
@@ -211,18 +207,21 @@ class Search:
         return most - self.clock.spent
 
     def _needed(self, candidate: Candidate, n_Cs: int, look: Look) -> float:
-        fits, rows = n_Cs * len(look.parts), len(look.parts[0][0])
+        fits, rows = n_Cs * len(look.folds), look.folds[0].n_train
         return fits * self._pace.seconds(candidate.settings["kernel"], rows)
 
-    def _has_time(self, candidate: Candidate, Cs: Sequence[float], look: Look) -> bool:
+    def _has_time(
+        self, candidate: Candidate, Cs: Sequence[float], look: Look, seconds: float
+    ) -> bool:
         """Whether there is time for a candidate; if not, note it."""
-        needed, left = self._needed(candidate, len(Cs), look), self._left()
-        has_time = left > 0 and needed <= left
-        name = f"{candidate.name} on {look.n_rows} rows"
-        self.untried.pop(name, None)
-        if not has_time:
-            self.untried[name] = needed
-        return has_time
+        needed = self._needed(candidate, len(Cs), look)
+        if 0 < seconds >= needed:
+            return True
+        self._not_tried(candidate, look, needed)
+        return False
+
+    def _not_tried(self, candidate: Candidate, look: Look, seconds: float) -> None:
+        self.untried[f"{candidate.name} on {look.n_rows} rows"] = seconds
 
     def _compared(
         self, candidate: Candidate, Cs: Sequence[float], look: Look, seconds: float
@@ -231,7 +230,7 @@ class Search:
         clock = Deadline(seconds, *self.stoppers)
         candidate.estimator.set_callbacks(clock)
         try:
-            own = cross_validated(candidate, look.sample, Cs, look.parts, self.scoring)
+            own = cross_validated(candidate, look.folds, Cs, self.scoring)
         except ValueError as error:
             if clock.is_over and self.found:  # Ctrl-C may turn into any error
                 return []
@@ -249,52 +248,74 @@ class Search:
 
     def _first_look(self) -> Iterator[list[Trial]]:
         """Try every machine at one setting, in equal shares of the time for that."""
-        look, candidates = self._look(FEW), list(self._candidates.kernels())
+        look, families = self._look(FEW), list(self._candidates.kernels())
         until = Deadline(FIRST_SHARE * self.seconds - self.clock.spent)
-        for k, candidate in enumerate(candidates):
-            C = _FIRST_C[machine_of(candidate)]
-            yield self._kept(
-                self._compared(candidate, [C], look, until.left / (len(candidates) - k))
-            )
+        for k, family in enumerate(families):
+            candidate, C = self._candidates.make(family), _FIRST_C[machine_of(family)]
+            Cs, seconds = self._candidates.Cs(family, [C]), until.left / (len(families) - k)
+            own = self._kept(self._compared(candidate, Cs, look, seconds))
+            if own:
+                self._first.append((own[0], family))
+            else:
+                self._not_tried(candidate, look, max(seconds, self._needed(candidate, 1, look)))
+            yield own
 
     def _kept(self, own: list[Trial]) -> list[Trial]:
         self.found += own
         return own
 
-    def _grids(self) -> Iterator[list[Trial]]:
-        """Compare what is left of the kernels along paths of C, the most promising first."""
-        candidates = [c for kernel in self._promising() for c in self._candidates.widths(kernel)]
-        look = self._look(self._rows_for(candidates))
-        for candidate in candidates:
-            if self._has_time(candidate, CS, look):
-                yield self._kept(self._compared(candidate, CS, look, self._left()))
+    def _best_settings(self) -> Iterator[list[Trial]]:
+        """Compare all families along paths of C, then what a model of their scores expects."""
+        kernels = self._promising()
+        families = [*kernels, *(v for kernel in kernels for v in self._candidates.variants(kernel))]
+        look, until = self._look(self._rows_for(families)), Deadline(self._left() * SETTINGS_SHARE)
+        has_width = [family["kernel"] == "rbf" for family in families]
+        tried = Tried(has_width)
+        for _ in range(MOST_SETTINGS):
+            place = tried.next_place()
+            if place is None:
+                return
+            family = families[place.family]
+            candidate = self._candidates.make(family, 4.0**place.width)
+            Cs = self._candidates.Cs(family, place.Cs)
+            own = []
+            if self._has_time(candidate, Cs, look, until.left):
+                own = self._compared(candidate, Cs, look, until.left)
+            if len(own) < len(Cs):
+                tried.leave_out(place.family)
+            else:
+                by_C = sorted(own, key=lambda trial: trial.C)
+                tried.note(place, [t.score for t in by_C], [t.standard_error for t in by_C])
+            if own:
+                yield self._kept(own)
 
-    def _promising(self) -> list[Candidate]:
+    def _promising(self) -> list[Family]:
         """Return the kernels that did not lose by far on few rows, the best first.
 
         A machine is held against all others, a kernel of a machine against those of the same.  Of
         several class weights a kernel keeps the best.
         """
-        order = ranked(self.found)
-        best = {"all": order[0].score} if order else {}
-        for trial in order:
-            best.setdefault(machine_of(trial.candidate), trial.score)
+        order = sorted(self._first, key=lambda first: -first[0].score)
+        best = {"all": order[0][0].score} if order else {}
+        for trial, family in order:
+            best.setdefault(machine_of(family), trial.score)
 
-        def lost(trial: Trial) -> bool:
+        def lost(trial: Trial, family: Family) -> bool:
             own = trial.score + 2 * trial.standard_error
-            machine = machine_of(trial.candidate)
-            return own + MARGIN["kernel"] < best["all"] or own + MARGIN["additive"] < best[machine]
+            others = best[machine_of(family)]
+            return own + MARGIN["kernel"] < best["all"] or own + MARGIN["additive"] < others
 
-        first = {kernel_of(trial): trial for trial in reversed(order)}
-        return [trial.candidate for trial in ranked(list(first.values())) if not lost(trial)]
+        first = {kernel_of(trial): (trial, family) for trial, family in reversed(order)}
+        left = [both for both in first.values() if not lost(*both)]
+        return [family for _, family in sorted(left, key=lambda first: -first[0].score)]
 
-    def _rows_for(self, candidates: list[Candidate]) -> int:
-        """Return how many rows of the grids leave half of the time for what follows."""
+    def _rows_for(self, families: list[Family]) -> int:
+        """Return how many rows leave time for a path of C of each family."""
         rows = min(ROWS, len(self.sample.y))
         while rows > FEW:
             fitted = round(rows * (1 - 1 / FOLDS))
-            of_each = (self._pace.seconds(c.settings["kernel"], fitted) for c in candidates)
-            if FOLDS * len(CS) * sum(of_each) <= self._left() / 2:
+            of_each = (self._pace.seconds(family["kernel"], fitted) for family in families)
+            if FOLDS * len(CS) * sum(of_each) <= self._left() * SETTINGS_SHARE:
                 break
             rows = max(FEW, round(rows / 1.5))
         return rows
@@ -303,37 +324,6 @@ class Search:
         """Return the trials on most rows, the best first."""
         rows = max((trial.rows for trial in self.found), default=0)
         return ranked(list({_key(t): t for t in self.found if t.rows == rows}.values()))
-
-    def _at_the_ends(self) -> Iterator[list[Trial]]:
-        """Extend grids whose best value is at an end: of gamma, and upwards of C.
-
-        Includes kernels within a standard error of the best, which may be behind by chance.
-        """
-        for _ in range(_MOST_STEPS):
-            order = self._last_look()
-            if not order:
-                return
-            near = _best_of_each_kernel(order, order[0].standard_error)
-            new = [more for best in near for more in self._beyond(best, order)]
-            look = self._look(order[0].rows)
-            for candidate, Cs in new:
-                if self._has_time(candidate, Cs, look):
-                    yield self._kept(self._compared(candidate, Cs, look, self._left()))
-            if not new:
-                return
-
-    def _beyond(
-        self, best: Trial, trials: Sequence[Trial]
-    ) -> Iterator[tuple[Candidate, Sequence[float]]]:
-        """Return the next candidate and its Cs if a kernel's best value is at an end."""
-        if is_rbf(best):
-            gammas = sorted({t.candidate.settings["gamma"] for t in trials if is_rbf(t)})
-            gamma = best.candidate.settings["gamma"]
-            ends = {gammas[0]: gamma / _STEP, gammas[-1]: gamma * _STEP}
-            if gamma in ends:
-                yield self._candidates.rbf(ends[gamma], class_weight_of(best.candidate)), CS
-        if best.C == max(t.C for t in trials if t.candidate is best.candidate) < _MOST_C:
-            yield best.candidate, (10 * best.C,)
 
     def _rounds(self) -> Iterator[list[Trial]]:
         """Compare the best few on twice the rows or in other folds, then the better half of them.
@@ -363,7 +353,9 @@ class Search:
         most = min(2 * rows, MOST_ROWS, len(self.sample.y))
         if most > 1.2 * rows:
             return self._look(most), True
-        fewest = np.unique(self._look(rows).sample.y, return_counts=True)[1].min()
+        fewest = len(self.sample.y)
+        if not self.sample.is_of_numbers:
+            fewest = np.unique(self._look(rows).sample.y, return_counts=True)[1].min()
         return self._look(rows, int(np.clip(fewest, FOLDS, ROUND_FOLDS)), seed), False
 
     def _again(self, contenders: list[Trial], look: Look, more: bool) -> list[list[Trial]]:

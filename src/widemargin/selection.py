@@ -45,28 +45,75 @@ def behind_scaler(scaler, machine):
     return Pipeline([*before, ("svm", machine)])
 
 
+def rows_of(X, rows: np.ndarray, known: np.ndarray | None = None):
+    """Return some rows; of a kernel matrix, their values with ``known`` rows."""
+    return safe_indexing(X, rows) if known is None else X[np.ix_(rows, known)]
+
+
 class Sample(NamedTuple):
-    """Rows with their classes and, unless all are 1, their weights."""
+    """Rows with their targets and, unless all are 1, their weights."""
 
     X: Any
     y: np.ndarray
     weight: np.ndarray | None = None
+    is_of_numbers: bool = False  # its targets, which are classes else
 
-    def weights(self, rows: np.ndarray | slice = slice(None)) -> dict[str, np.ndarray]:
-        """Return the weights of some rows as the argument of a fit or a score; or nothing."""
-        return {} if self.weight is None else {"sample_weight": self.weight[rows]}
+    def weights(self) -> dict[str, np.ndarray]:
+        """Return the weights as the argument of a fit or a score; or nothing."""
+        return {} if self.weight is None else {"sample_weight": self.weight}
+
+    def taken(self, rows: np.ndarray, known: np.ndarray | None = None) -> Sample:
+        """Return some rows; of a kernel matrix, values with ``known`` rows."""
+        X = rows_of(self.X, rows, known)
+        weight = None if self.weight is None else self.weight[rows]
+        return self._replace(X=X, y=self.y[rows], weight=weight)
 
     def drawn(self, most: int, random_state: int | None = 0) -> Sample:
-        """Return about so many of the rows, drawn by class, and some more of rare classes."""
+        """Return about so many of the rows; of classes, in proportion, and more of rare ones."""
         if len(self.y) <= most:
             return self
+        if self.is_of_numbers:
+            rng = np.random.default_rng(random_state)
+            return self.taken(np.sort(rng.choice(len(self.y), most, replace=False)))
         drawn = sample_rows(self.X, self.y, most, random_state)
         classes, counts = np.unique(self.y[drawn], return_counts=True)
         enough = set(classes[counts >= _OF_RARE].tolist())
         rare = [np.flatnonzero(self.y == c)[:_OF_RARE] for c in {*self.y.tolist()} - enough]
-        rows = np.unique(np.concatenate([drawn, *rare]))
-        weight = None if self.weight is None else self.weight[rows]
-        return Sample(safe_indexing(self.X, rows), self.y[rows], weight)
+        return self.taken(np.unique(np.concatenate([drawn, *rare])))
+
+
+class Fold:
+    """Rows to fit and rows to score of a sample, as scalers make them.
+
+    Those of the last scaler are kept: candidates that share it share what it made.
+    """
+
+    def __init__(self, sample: Sample, train: np.ndarray, test: np.ndarray, pairwise: bool = False):
+        self.sample, self._train, self._test = sample, train, test
+        self._pairwise = pairwise
+        self._scaler: Any = None
+        self._kept: tuple[Any, Sample, Sample] | None = None
+
+    @property
+    def n_train(self) -> int:
+        return len(self._train)
+
+    def parts(self) -> tuple[Sample, Sample]:
+        """Return the rows to fit and the rows to score, as they are."""
+        known = self._train if self._pairwise else None
+        return self.sample.taken(self._train, known), self.sample.taken(self._test, known)
+
+    def behind(self, scaler) -> tuple[Any, Sample, Sample]:
+        """Return the scaler, fitted to the rows to fit, and both parts as it makes them."""
+        if self._kept is None or self._scaler is not scaler:
+            train, test = self.parts()
+            fitted = None
+            if scaler is not None:
+                fitted = clone(scaler).fit(train.X, train.y)
+                train = train._replace(X=fitted.transform(train.X))
+                test = test._replace(X=fitted.transform(test.X))
+            self._scaler, self._kept = scaler, (fitted, train, test)
+        return self._kept
 
 
 @dataclass(frozen=True)
@@ -87,19 +134,13 @@ class Candidate:
         shown = {k: f"{v:g}" if isinstance(v, float) else v for k, v in self.settings.items()}
         return ", ".join(f"{k} {v}" for k, v in shown.items())
 
-    def part(self, X, rows: np.ndarray, known: np.ndarray | None = None):
-        """Return some rows; of a kernel matrix, values with ``known`` rows (default: rows)."""
-        if not get_tags(self.estimator).input_tags.pairwise:
-            return safe_indexing(X, rows)
-        return X[np.ix_(rows, rows if known is None else known)]
+    @property
+    def is_pairwise(self) -> bool:
+        return get_tags(self.estimator).input_tags.pairwise
 
-    def fit_path(self, X, y, Cs, **weights) -> list:
-        """Fit a model or pipeline per C."""
-        scaler = None if self.scaler is None else clone(self.scaler).fit(X)
-        rows = X if scaler is None else scaler.transform(X)
-        models = self.estimator.fit_path(rows, y, Cs, **weights)
-        found = [behind_scaler(scaler, model) for model in models]
-        return [with_probabilities(m, X, y) for m in found] if self.probability else found
+    def part(self, X, rows: np.ndarray):
+        """Return some rows; of a kernel matrix, their values with each other."""
+        return rows_of(X, rows, rows if self.is_pairwise else None)
 
     def unfitted(self, C: float) -> tuple[Any, Any]:
         """Return the scaler (or None) and the machine for one C."""
@@ -212,35 +253,33 @@ def tune(
         classes = None if numbers else np.unique(y)
         check_scoring(scoring, classes, probabilities=probable, numbers=numbers)
     check_folds(y, folds, numbers=numbers)
-    if numbers:
-        parts = list(KFold(folds, shuffle=True, random_state=random_state).split(y))
-    else:
-        parts = stratified(X, y, folds, random_state)
-    trials: list[Trial] = []
+    pairwise, trials = any(c.is_pairwise for c in candidates), list[Trial]()
+    parts = folds_of(Sample(X, y, is_of_numbers=numbers), folds, random_state, pairwise)
     for candidate in candidates:
-        trials += cross_validated(candidate, Sample(X, y), Cs, parts, scoring, on_fold)
+        trials += cross_validated(candidate, parts, Cs, scoring, on_fold)
     return ranked(trials)
 
 
 def cross_validated(
     candidate: Candidate,
-    sample: Sample,
+    folds: Sequence[Fold],
     Cs: Sequence[float],
-    parts: Sequence[tuple],
     scoring: str | Scorer = "accuracy",
     on_fold: Callable[[], object] = lambda: None,
 ) -> list[Trial]:
-    """Return the trials of one candidate along a path of C, on given training and test rows."""
+    """Return the trials of one candidate along a path of C."""
     scorer, ascending = get_scorer(scoring), sorted(float(C) for C in Cs)
     name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
     started = time.perf_counter()
     by_fold = []
-    for part in parts:
-        by_fold.append(_scores(candidate, sample, ascending, scorer, *part))
+    whole = candidate.probability or not isinstance(scoring, str)
+    for fold in folds:
+        by_fold.append(_scores(candidate, fold, ascending, scorer, whole))
         on_fold()
     found = np.array(by_fold)
     seconds = time.perf_counter() - started
-    facts: dict[str, Any] = {"folds": len(parts), "rows": len(sample.y), "path": len(Cs)}
+    rows = len(folds[0].sample.y)
+    facts: dict[str, Any] = {"folds": len(folds), "rows": rows, "path": len(Cs)}
     return [
         Trial(
             *(candidate, C, float(scores.mean()), float(scores.std()), seconds),
@@ -265,21 +304,22 @@ def check_folds(y: np.ndarray, folds: int, *, numbers: bool = False) -> None:
         raise ParameterError("folds", folds, f"are too many: the largest class has {rows}.")
 
 
-def stratified(X, y: np.ndarray, folds: int, random_state) -> list[tuple]:
-    """Return training and test rows of the folds; warn of classes that some folds lack."""
-    classes, counts = np.unique(y, return_counts=True)
-    few = [f"{c!r} ({n})" for c, n in zip(classes.tolist(), counts, strict=True) if n < folds]
-    if few:
-        warn_user(
-            f"Classes with fewer rows than the {folds} folds are not in all of them: "
-            f"{listed(few, _MOST_NAMED)}. Join them with others, or leave them out.",
-            RareClassWarning,
-        )
+def folds_of(sample: Sample, n: int, random_state, pairwise: bool = False) -> list[Fold]:
+    """Return folds, of classes in proportion; warn of classes that some of them lack."""
+    y, splitter = sample.y, KFold(n, shuffle=True, random_state=random_state)
+    if not sample.is_of_numbers:
+        splitter = StratifiedKFold(n, shuffle=True, random_state=random_state)
+        classes, counts = np.unique(y, return_counts=True)
+        few = [f"{c!r} ({m})" for c, m in zip(classes.tolist(), counts, strict=True) if m < n]
+        if few:
+            warn_user(
+                f"Classes with fewer rows than the {n} folds are not in all of them: "
+                f"{listed(few, _MOST_NAMED)}. Join them with others, or leave them out.",
+                RareClassWarning,
+            )
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "The least populated class"
-        )  # replaced by the warning above
-        return list(StratifiedKFold(folds, shuffle=True, random_state=random_state).split(X, y))
+        warnings.filterwarnings("ignore", "The least populated class")  # replaced by that above
+        return [Fold(sample, train, test, pairwise) for train, test in splitter.split(y, y)]
 
 
 def ranked(trials: Sequence[Trial]) -> list[Trial]:
@@ -299,20 +339,25 @@ def ranked(trials: Sequence[Trial]) -> list[Trial]:
     return [best, *(t for t in by_score if t is not best)]
 
 
-def _scores(
-    candidate: Candidate, sample: Sample, Cs, scorer: Scorer, train: np.ndarray, test: np.ndarray
-) -> list[tuple]:
-    """Return for every C the score on the rows ``test``, and whether the fit converged."""
-    X, y, _ = sample
+def _scores(candidate: Candidate, fold: Fold, Cs, scorer: Scorer, whole: bool) -> list[tuple]:
+    """Return for every C the score on the rows left out, and whether the fit converged.
+
+    Scored are machines on what their scaler made or, where that could matter, ``whole`` pipelines
+    on the rows as they are.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # counted instead
         warnings.simplefilter("ignore", UnseenWarning)  # folds may lack categories
         for category in _OF_FINAL_FIT:
             warnings.simplefilter("ignore", category)
-        own = candidate.part(X, train)
-        models = candidate.fit_path(own, y[train], Cs, **sample.weights(train))
-        held_out, weights = candidate.part(X, test, train), sample.weights(test)
-        return [(scorer(m, held_out, y[test], **weights), _converged(m)) for m in models]
+        scaler, train, test = fold.behind(candidate.scaler)
+        models = candidate.estimator.fit_path(train.X, train.y, Cs, **train.weights())
+        if whole:
+            train, test = fold.parts()
+            models = [behind_scaler(scaler, model) for model in models]
+        if candidate.probability:
+            models = [with_probabilities(model, train.X, train.y) for model in models]
+        return [(scorer(m, test.X, test.y, **test.weights()), _converged(m)) for m in models]
 
 
 def _converged(model) -> bool:

@@ -11,6 +11,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 import widemargin.cli
 from widemargin import AdditiveSVC, AutoSVC, KernelSVC, load
+from widemargin.calibration import machine_within
 from widemargin.cli import choosing
 from widemargin.cli.options import Output, Source, Wanted
 from widemargin.cli.progress import FitBar
@@ -152,8 +153,7 @@ def test_easy_chooses_trains_on_all_rows_and_reports(kind):
     most = max(t["folds"] for t in found["trials"])  # those of fewer folds may be there by chance
     met = [t["accuracy"] for t in found["trials"] if t["folds"] == most]
     assert found["best"]["accuracy"] == max(met) > 0.9
-    fitted = load(name)
-    machine = fitted[-1] if found["best"]["kernel"] == "rbf" else fitted
+    machine = machine_within(load(name).estimator_)
     assert machine.fit_record_.n_rows == 100
     assert found["best"]["C"] == machine.C
     assert found["test"]["rows"] == 50
@@ -170,14 +170,14 @@ def test_easy_chooses_trains_on_all_rows_and_reports(kind):
 def test_easy_without_a_test_and_with_another_model(iris):
     result = run("easy", iris, "--model", "m")
     assert "trained on all 150 rows: m\n" in result.stdout
-    assert "best of 25 on 150 rows" in result.stdout
+    assert re.search(r"best of \d\d on 150 rows", result.stdout)
     assert "confusion" not in result.stdout
     assert result.stderr.startswith(
         "reading iris.txt\n"
         "comparing kernels on 150 rows, then training the best on all, for 10 minutes at most\n"
     )
     first = [line for line in result.stderr.splitlines() if "; 3 folds, " in line]
-    assert sum("kernel rbf, gamma" in line for line in first) == 5  # the best of three was an end
+    assert sum("kernel rbf, gamma" in line for line in first) > 5
     assert {8, 13, 18} == {int(n) for n in re.findall(r"; (\d+) folds, ", result.stderr)} - {3}
     assert files() == {"iris.txt", "m"}
     quiet = run("easy", iris, iris, "-q")
@@ -194,8 +194,7 @@ def test_the_progress_of_the_last_fit_of_easy_is_shown(iris, monkeypatch):
         lambda self, machine, task: seen.append(type(machine)) or began(self, machine, task),
     )
     run("easy", iris, "--model", "m")
-    fitted = load("m")
-    assert {*seen} == {type(getattr(fitted, "steps", [(0, fitted)])[-1][1])}
+    assert {*seen} == {type(machine_within(load("m").estimator_))}
 
 
 def test_easy_says_once_which_classes_are_rare_and_what_a_star_is():

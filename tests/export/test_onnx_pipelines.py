@@ -9,6 +9,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from widemargin import AdditiveSVC, KernelSVC, TableEncoder
 from widemargin.errors import UnseenWarning
 from widemargin.export import export_onnx
+from widemargin.preparation import GradientScaler
 
 from .onnx_helpers import assert_agrees, data, decide, onnx
 
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:kernel=.sigmoid. is not positive
         StandardScaler(),
         StandardScaler(with_mean=False),
         StandardScaler(with_std=False),
+        GradientScaler(),
     ],
     ids=str,
 )

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import typer
 
-from widemargin.auto import AutoSVC
+from widemargin.auto import AutoSVC, AutoSVR
+from widemargin.choice import Choice
 from widemargin.cli.datasets import (
     check_folder,
     default_model,
@@ -30,8 +31,8 @@ from widemargin.cli.making import (
     match_weights,
 )
 from widemargin.cli.options import Output, Search, Source, Wanted
-from widemargin.cli.output import INTERRUPTED, print_json, save_figure
-from widemargin.cli.predict import evaluate_on, evaluation, print_evaluation
+from widemargin.cli.output import INTERRUPTED, print_facts, print_json, save_figure
+from widemargin.cli.predict import errors_on, evaluate_on, evaluation, print_evaluation
 from widemargin.cli.progress import (
     FitBar,
     Interrupt,
@@ -314,7 +315,7 @@ def easy(
     output: Output,
     began: float,
 ) -> None:
-    """Fit `AutoSVC`, write its model and report.
+    """Fit `AutoSVC`, or `AutoSVR` to numbers, write its model and report.
 
     The time limit counts from ``began``, the start of the command, imports included.
     """
@@ -326,15 +327,7 @@ def easy(
         test_path.stat()  # a missing test file fails before the training
     dataset, memory = read_training(train_path, source, output)
     y = labels_of(dataset)
-    auto = AutoSVC(
-        scoring=wanted.scoring,
-        class_weight=class_weights(wanted.weight),
-        n_jobs=source.jobs,
-        random_state=0,
-    )
-    match_weights(auto, y)
-    if wanted.scoring is not None:
-        check_score(wanted.scoring, y)
+    auto = _chooser(y, wanted, source.jobs)
     quiet = output.quiet or output.as_json
     if not quiet:
         print(_planned(len(y), wanted.minutes), file=sys.stderr)
@@ -342,20 +335,42 @@ def easy(
     with noticing_ctrl_c() as interrupt, line(quiet) as shown:
         bar = ChoiceBar(shown, auto.max_seconds, interrupt, quiet=quiet)
         auto.set_callbacks(interrupt, bar).fit(dataset.X, y)
-        save_model(auto.best_estimator_, path, memory)
+        fitted = getattr(auto, "calibrated_estimator_", auto.best_estimator_)
+        save_model(fitted, path, memory)
     cut_short = interrupt.asked and not bar.interrupted
-    found = _Found(auto.ranking_, bar.interrupted, cut_short)
-    test = None
+    found, where = _Found(auto.ranking_, bar.interrupted, cut_short), None
     if test_path is not None:
-        test = evaluate_on(test_path, source, read_header(path), auto.best_estimator_)
+        where = (test_path, source, read_header(path), fitted)
     if output.as_json:
-        print_json(found.as_fields(path) | ({"test": evaluation(test)} if test else {}))
+        test = {} if where is None else {"test": _tested(auto, where)}
+        print_json(found.as_fields(path) | test)
     else:
-        _print_choice(auto, f"{found.how_far}: {path}", test, output)
+        _print_choice(auto, f"{found.how_far}: {path}", where, output)
     _end(found)
 
 
-def _print_choice(auto: AutoSVC, how_far_and_where: str, test, output: Output) -> None:
+def _chooser(y: np.ndarray, wanted: Wanted, jobs: int | None) -> AutoSVC | AutoSVR:
+    """Return what suits the labels: `AutoSVR` where some are not whole numbers."""
+    if task_of(y) == "numbers":
+        for option, given in (("--scoring", wanted.scoring), ("--weight", wanted.weight)):
+            if given:
+                raise UsageError(f"{option} is for classes, and the labels are numbers.")
+        return AutoSVR(n_jobs=jobs, random_state=0)
+    weights = class_weights(wanted.weight)
+    auto = AutoSVC(scoring=wanted.scoring, class_weight=weights, n_jobs=jobs, random_state=0)
+    match_weights(auto, y)
+    if wanted.scoring is not None:
+        check_score(wanted.scoring, y)
+    return auto
+
+
+def _tested(auto: AutoSVC | AutoSVR, where: tuple) -> dict:
+    return errors_on(*where) if isinstance(auto, AutoSVR) else evaluation(evaluate_on(*where))
+
+
+def _print_choice(
+    auto: AutoSVC | AutoSVR, how_far_and_where: str, where: tuple | None, output: Output
+) -> None:
     if not output.quiet:
         if any(trial.unconverged for trial in auto.ranking_):
             print(STAR, file=sys.stderr)
@@ -363,9 +378,13 @@ def _print_choice(auto: AutoSVC, how_far_and_where: str, test, output: Output) -
             print(f"not tried for lack of time: {name} (about {clock(seconds)})", file=sys.stderr)
         first = auto.ranking_[0]
         print(f"best of {len(auto.ranking_)} on {first.rows} rows: {described(first)}")
-        print(f"{auto.trained_on_}{how_far_and_where}" + "\n" * bool(test))
-    if test:
-        print_evaluation(test)
+        print(f"{auto.trained_on_}{how_far_and_where}" + "\n" * (where is not None))
+    if where is None:
+        return
+    if isinstance(auto, AutoSVR):
+        print_facts(errors_on(*where))
+    else:
+        print_evaluation(evaluate_on(*where))
 
 
 class ChoiceBar(FitBar):
@@ -385,7 +404,7 @@ class ChoiceBar(FitBar):
         TimeBar(self._line, "comparing kernels", self._seconds)
 
     def on_fit_task_begin(self, estimator, context) -> None:
-        if not isinstance(estimator, AutoSVC):
+        if not isinstance(estimator, Choice):
             super().on_fit_task_begin(estimator, context)
         elif context.task_name == "choice":
             self._interrupt.raises, self.interrupted = False, self._interrupt.asked
@@ -393,7 +412,7 @@ class ChoiceBar(FitBar):
                 _say_interrupted(context.trials[0])
 
     def on_fit_task_end(self, estimator, context) -> None:
-        if not isinstance(estimator, AutoSVC):
+        if not isinstance(estimator, Choice):
             super().on_fit_task_end(estimator, context)
         elif context.task_name == "candidate" and not self._quiet:
             print(progress_line(context.trials), file=sys.stderr)

@@ -237,9 +237,18 @@ def evaluate_model(data: Path, model: Path, source: Source, as_json: bool) -> No
 def _evaluate_numbers(
     data: Path, path: Path, model: Any, source: Source, header: Header, as_json: bool
 ) -> None:
-    """Print errors of predicted numbers, and the share that epsilon lets pass."""
+    """Print `errors_on` data."""
     if not predicts_numbers(model):
         raise UsageError(f"{path}: evaluate does not support models of one class. Use predict.")
+    facts = errors_on(data, source, header, model)
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts(facts)
+
+
+def errors_on(data: Path, source: Source, header: Header, model: Any) -> dict[str, Any]:
+    """Return errors of predicted numbers, and the share that epsilon lets pass."""
     errors, within, seconds = SquaredErrors(), 0, 0.0
     machine = machine_of(model)
     epsilon = getattr(machine, "epsilon_", [getattr(machine, "epsilon", None)])[0]
@@ -255,11 +264,7 @@ def _evaluate_numbers(
     facts: dict[str, Any] = dict(errors.scores())
     if epsilon is not None:
         facts["share within epsilon"] = within / max(errors.n, 1)
-    facts |= {"rows": errors.n, "seconds": seconds}
-    if as_json:
-        print_json(facts)
-    else:
-        print_facts(facts)
+    return facts | {"rows": errors.n, "seconds": seconds}
 
 
 def evaluate_on(data: Path, source: Source, header: Header, fitted) -> Evaluation:

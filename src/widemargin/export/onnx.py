@@ -20,6 +20,7 @@ from widemargin.export.onnx_kernel import kernel_scores, votes
 from widemargin.files import replacing
 from widemargin.kernel import KernelSVC
 from widemargin.multiclass import Coding, every_pair, plain_labels
+from widemargin.preparation import GradientScaler
 from widemargin.table_encoder import TableEncoder
 
 
@@ -41,9 +42,9 @@ def export_onnx(model: Any, path: str | os.PathLike) -> None:
     Parameters
     ----------
     model : AdditiveSVC, AdditiveSVR, KernelSVC, Pipeline or a CalibratedSVC of a classifier
-        A pipeline may begin with a `TableEncoder`, continue with MinMaxScaler, MaxAbsScaler or
-        StandardScaler, and ends in a machine.  A routed early model computes the kernel
-        values of all clusters, and uses those of one.
+        A pipeline may begin with a `TableEncoder`, continue with MinMaxScaler, MaxAbsScaler,
+        StandardScaler or GradientScaler, and ends in a machine.  A routed early model computes the
+        kernel values of all clusters, and uses those of one.
     path : path
         Written whole or not at all.
 
@@ -168,14 +169,17 @@ def _scaled(graph: Graph, x: str, scaler) -> str:
     elif isinstance(scaler, MaxAbsScaler):
         operations = [("Div", scaler.scale_)]
         limits = (-1, 1) if scaler.clip else None
+    elif isinstance(scaler, GradientScaler):
+        operations = [("Mul", scaler.scale_.astype(np.float32))]
     elif isinstance(scaler, StandardScaler):  # rounds its factors first
         operations = [("Sub", scaler.mean_.astype(np.float32))] if scaler.with_mean else []
         operations += [("Div", scaler.scale_.astype(np.float32))] if scaler.with_std else []
     else:
         raise ValueError(
             f"A pipeline with {type(scaler).__name__} cannot be exported: before its last step it "
-            "may have a TableEncoder, which comes first, and MinMaxScaler, MaxAbsScaler and "
-            "StandardScaler. Export the last step alone, and transform the data before."
+            "may have a TableEncoder, which comes first, and MinMaxScaler, MaxAbsScaler, "
+            "StandardScaler and GradientScaler. Export the last step alone, and transform the data "
+            "before."
         )
     for operation, numbers in operations:
         exact = graph(operation, graph.cast(x, np.float64), numbers.astype(np.float64))

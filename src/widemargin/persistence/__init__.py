@@ -89,10 +89,11 @@ def save(model, path, *, notes: dict | None = None) -> None:
     Parameters
     ----------
     model : any of our classifiers, regressors and `OneClassSVM`, or a Pipeline that ends in one
-        Or a `CalibratedSVC` of it, or a search, such as `AutoSVC`, whose
-        ``best_estimator_`` is written.  The steps before are `TableEncoder`, scikit-learn's
-        MinMaxScaler, MaxAbsScaler and StandardScaler, and the features of images in
-        `widemargin.vision`; they can be saved without a machine too.
+        Or a `CalibratedSVC` of it, or a search, whose ``best_estimator_`` is written; that of
+        `AutoSVC` with its probabilities.  The steps before are `TableEncoder`, scikit-learn's
+        MinMaxScaler, MaxAbsScaler and StandardScaler, `NormalScaler` and `GradientScaler` of
+        `widemargin.preparation`, and the features of images in `widemargin.vision`; they can be
+        saved without a machine too.
     path : path
         Written to a temporary file and renamed, so an older model there survives any accident.
         A model that `load` would refuse is not written.
@@ -112,7 +113,7 @@ def save(model, path, *, notes: dict | None = None) -> None:
     >>> bool((again.decision_function(X) == model.decision_function(X)).all())
     True
     """
-    model = getattr(model, "best_estimator_", model)
+    model = getattr(model, "calibrated_estimator_", getattr(model, "best_estimator_", model))
     header, arrays = _pack_calibrated(model)
     header |= {"package": widemargin.__version__, "notes": notes or {}}
     plain = uncalibrated(model)

@@ -15,6 +15,7 @@ from widemargin.calibration import EXPONENTS, CalibratedSVC
 from widemargin.persistence.container import Arrays, Fields
 from widemargin.persistence.header import feature_names, pack_columns, unpack_columns
 from widemargin.persistence.parameters import pack_parameters, unpack_parameters
+from widemargin.preparation import N_QUANTILES, GradientScaler, NormalScaler
 from widemargin.sklearn_private import output_of
 from widemargin.table_encoder import Ranges, TableEncoder
 
@@ -23,6 +24,8 @@ SCALERS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
     MinMaxScaler: (("min_", "scale_", "data_min_", "data_max_", "data_range_"), ("copy", "clip")),
     MaxAbsScaler: (("scale_", "max_abs_"), ("copy", "clip")),
     StandardScaler: (("mean_", "var_", "scale_"), ("copy", "with_mean", "with_std")),
+    GradientScaler: (("scale_",), ("of_numbers",)),
+    NormalScaler: (("quantiles_",), ()),
 }
 OUTPUTS = ("default", "pandas", "polars")
 _DTYPES = ("float32", "float64")
@@ -187,9 +190,12 @@ def unpack_scaler(kind: str, fields: Fields, arrays: Arrays, d: int):
         scaler.set_output(transform=output)
     for name in names:
         held = arrays.has(name) or _needs(scaler, name)
-        array = arrays.take(name, (np.float32, np.float64), (d,)) if held else None
+        shape = (N_QUANTILES, d) if name == "quantiles_" else (d,)
+        array = arrays.take(name, (np.float32, np.float64), shape) if held else None
         if array is not None and name == "scale_" and np.any(array == 0):
             raise arrays.fault(name, "holds zeros")
+        if array is not None and name == "quantiles_" and np.any(np.diff(array, axis=0) < 0):
+            raise arrays.fault(name, "does not ascend")
         setattr(scaler, name, array)
     seen = arrays.take("n_samples_seen_", (np.int64, np.float32, np.float64), (None,))
     if len(seen) not in (1, d) or np.any(seen < 0):
