@@ -50,7 +50,7 @@ class Pace:
 
     def note(self, trial: Trial) -> None:
         rows = round(trial.rows * (1 - 1 / trial.folds))
-        seconds = trial.seconds / (trial.folds * trial.path)
+        seconds = (trial.seconds - trial.preparing) / (trial.folds * trial.path)
         self.note_fit(trial.candidate.settings["kernel"], rows, seconds)
 
     def note_fit(self, kernel: str, rows: int, seconds: float) -> None:

@@ -22,6 +22,7 @@ OTHERS = 0.7  # correlation of families
 NOISE = 0.3  # of a standard error: candidates meet in the same folds
 DEPTH = 0.1  # scores that are worse than the best by more tell nothing more
 LEAST_SPREAD = 0.01  # of scores, which without knowledge are that much below the best
+MIDDLE, DECLINE = (-0.5, 1.0), 0.1  # and lower by this for the squared distance from here
 
 
 class ScoreModel:
@@ -40,17 +41,22 @@ class ScoreModel:
     def __init__(self, places: np.ndarray, scores: np.ndarray, errors: np.ndarray):
         scores = np.maximum(scores, scores.max() - DEPTH)
         self._places, self._spread = places, max(float(scores.std()), LEAST_SPREAD)
-        self._mean = float(scores.max()) - self._spread
+        self._best = float(scores.max())
         noise = np.square(NOISE * errors / self._spread) + 1e-6
         self._inverse = np.linalg.inv(_alike(places, places) + np.diag(noise))
-        self._weights = self._inverse @ ((scores - self._mean) / self._spread)
+        self._weights = self._inverse @ ((scores - self._guess(places)) / self._spread)
+
+    def _guess(self, places: np.ndarray) -> np.ndarray:
+        """Return what is expected of places before anything near them is known."""
+        squared = np.square(places[:, 1:] - MIDDLE).sum(axis=1)
+        return self._best - self._spread * (1 + DECLINE * squared)
 
     def at(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the expected scores at some places, and their standard deviations."""
         alike = _alike(places, self._places)
         known = np.einsum("ij,jk,ik->i", alike, self._inverse, alike, optimize=True)
         spread = np.sqrt(np.maximum(1 - known, 0))
-        return self._mean + self._spread * (alike @ self._weights), self._spread * spread
+        return self._guess(places) + self._spread * (alike @ self._weights), self._spread * spread
 
 
 def _alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:

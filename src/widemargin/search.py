@@ -328,8 +328,8 @@ class Search:
     def _rounds(self) -> Iterator[list[Trial]]:
         """Compare the best few on twice the rows or in other folds, then the better half of them.
 
-        In other folds of the same rows, scores are means over all folds so far.  An unfinished
-        round does not count.
+        In other folds of the same rows, scores are means over all folds so far.  As many take part
+        as there is time for.  An unfinished round does not count.
         """
         order = self._last_look()
         contenders = _contenders(order)
@@ -337,10 +337,12 @@ class Search:
             if len(contenders) < 2:
                 return
             look, more = self._next_look(contenders[0].rows, seed)
-            needed = sum(self._needed(t.candidate, 1, look) for t in contenders)
-            if needed > self._left():
-                self.untried[f"the best {len(contenders)} again on {look.n_rows} rows"] = needed
+            needed = np.cumsum([self._needed(t.candidate, 1, look) for t in contenders])
+            few = int(np.searchsorted(needed, self._left(), side="right"))
+            if few < 2:
+                self.untried[f"the best 2 again on {look.n_rows} rows"] = float(needed[1])
                 return
+            contenders = contenders[:few]
             again = self._again(contenders, look, more)
             if not again:
                 return

@@ -29,6 +29,7 @@ from widemargin.errors import (
 from widemargin.scoring import Scorer, check_scoring, get_scorer
 from widemargin.sklearn_private import safe_indexing
 
+_KEPT_VALUES = 1 << 23  # of training rows behind scalers, per fold
 _OF_RARE = 5  # rows of each class in a sample, at least, if there are as many
 _MOST_NAMED = 5  # classes in a warning
 _OF_FINAL_FIT = (IdentifierWarning, LostClassWarning, NegativeWarning)  # warnings it gives too
@@ -85,14 +86,13 @@ class Sample(NamedTuple):
 class Fold:
     """Rows to fit and rows to score of a sample, as scalers make them.
 
-    Those of the last scaler are kept: candidates that share it share what it made.
+    Candidates that share a scaler share what it made, as long as all that is kept is small.
     """
 
     def __init__(self, sample: Sample, train: np.ndarray, test: np.ndarray, pairwise: bool = False):
         self.sample, self._train, self._test = sample, train, test
-        self._pairwise = pairwise
-        self._scaler: Any = None
-        self._kept: tuple[Any, Sample, Sample] | None = None
+        self._pairwise, self.preparing = pairwise, 0.0  # seconds that scalers took
+        self._kept = dict[Any, tuple[Any, Sample, Sample]]()
 
     @property
     def n_train(self) -> int:
@@ -105,15 +105,18 @@ class Fold:
 
     def behind(self, scaler) -> tuple[Any, Sample, Sample]:
         """Return the scaler, fitted to the rows to fit, and both parts as it makes them."""
-        if self._kept is None or self._scaler is not scaler:
+        if scaler is None:
+            return None, *self.parts()
+        if scaler not in self._kept:
+            started = time.perf_counter()
             train, test = self.parts()
-            fitted = None
-            if scaler is not None:
-                fitted = clone(scaler).fit(train.X, train.y)
-                train = train._replace(X=fitted.transform(train.X))
-                test = test._replace(X=fitted.transform(test.X))
-            self._scaler, self._kept = scaler, (fitted, train, test)
-        return self._kept
+            fitted = clone(scaler).fit(train.X, train.y)
+            train, test = (part._replace(X=fitted.transform(part.X)) for part in (train, test))
+            if (1 + len(self._kept)) * train.X.size > _KEPT_VALUES:
+                self._kept.clear()
+            self._kept[scaler] = fitted, train, test
+            self.preparing += time.perf_counter() - started
+        return self._kept[scaler]
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,8 @@ class Trial:
 
     ``unconverged`` counts the folds whose model stopped above its ``tol``: their score is that
     of another model than the one asked for, and may be far from it on either side. ``rows`` were
-    looked at, along a ``path`` of so many C.  ``by_fold`` has the scores whose mean ``score`` is.
+    looked at, along a ``path`` of so many C; some of the seconds went into ``preparing`` columns.
+    ``by_fold`` has the scores whose mean ``score`` is.
     """
 
     candidate: Candidate
@@ -171,6 +175,7 @@ class Trial:
     scoring: str = "accuracy"
     rows: int = 0
     path: int = 1
+    preparing: float = 0.0
     by_fold: tuple[float, ...] = ()
 
     @property
@@ -201,6 +206,7 @@ def pooled(first: Trial, second: Trial) -> Trial:
         spread=square**0.5,
         seconds=first.seconds / first.path + second.seconds / second.path,
         path=1,
+        preparing=first.preparing / first.path + second.preparing / second.path,
         folds=folds,
         unconverged=first.unconverged + second.unconverged,
         by_fold=first.by_fold + second.by_fold,
@@ -270,7 +276,7 @@ def cross_validated(
     """Return the trials of one candidate along a path of C."""
     scorer, ascending = get_scorer(scoring), sorted(float(C) for C in Cs)
     name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
-    started = time.perf_counter()
+    started, before = time.perf_counter(), sum(fold.preparing for fold in folds)
     by_fold = []
     whole = candidate.probability or not isinstance(scoring, str)
     for fold in folds:
@@ -279,7 +285,9 @@ def cross_validated(
     found = np.array(by_fold)
     seconds = time.perf_counter() - started
     rows = len(folds[0].sample.y)
+    preparing = sum(fold.preparing for fold in folds) - before
     facts: dict[str, Any] = {"folds": len(folds), "rows": rows, "path": len(Cs)}
+    facts["preparing"] = preparing
     return [
         Trial(
             *(candidate, C, float(scores.mean()), float(scores.std()), seconds),
