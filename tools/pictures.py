@@ -183,7 +183,7 @@ def auto():
     for k, (name, tried, rows) in enumerate(
         [
             ("a first look", "4 kernels", "1,000 rows"),
-            ("grids", "paths of C,\nwidths of RBF", "5,000 rows"),
+            ("settings", "columns, gamma, C:\na model proposes", "5,000 rows"),
             ("rounds", "the best 12,\nthen 6, then 3", "20,000 rows"),
             ("the choice", "one machine,\ncalibrated", "all rows"),
         ]
