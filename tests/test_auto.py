@@ -26,6 +26,14 @@ X, Y = load_iris(return_X_y=True)
 LONG = 600.0  # no limit
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_settings():
+    """Searches that are short, because tests need no good one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("widemargin.search.MOST_SETTINGS", 8)
+        yield
+
+
 @pytest.fixture(scope="module")
 def iris():
     return AutoSVC(LONG, random_state=0).fit(X, Y)

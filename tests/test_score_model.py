@@ -18,10 +18,13 @@ def noted(tried, score, most=60):
 
 def test_every_family_is_tried_first():
     tried, first = Tried([True, False, True]), []
-    for _ in range(3):
+    for _ in range(5):
         first.append(tried.next_place())
         tried.note(first[-1], [0.5] * len(first[-1].Cs), [0.01] * len(first[-1].Cs))
-    assert first == [Place(0, 0.0, WIDE_CS), Place(1, 0.0, CS), Place(2, 0.0, WIDE_CS)]
+    others = [Place(0, -1.0, WIDE_CS), Place(0, 1.0, WIDE_CS)]
+    assert first == [
+        Place(0, 0.0, WIDE_CS), *others, Place(1, 0.0, CS), Place(2, 0.0, WIDE_CS)
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("best", [(0, 2.0, 0.0), (1, -1.5, 2.0), (1, 0.0, 3.0)])
@@ -46,7 +49,7 @@ def test_nothing_is_proposed_twice():
 
 def test_a_family_that_is_left_out_is_not_proposed():
     tried = Tried([True, True])
-    for _ in range(2):
+    for _ in range(4):
         place = tried.next_place()
         tried.note(place, [0.8 + 0.1 * place.family] * 3, [0.01] * 3)
     tried.leave_out(1)

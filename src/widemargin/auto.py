@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from widemargin.calibration import CalibratedSVC
 from widemargin.candidates import MACHINES
@@ -312,7 +313,7 @@ n_features_in_, feature_names_in_
 
     def _check_numbers(self, y) -> np.ndarray:
         """Check y for `check_X_y`."""
-        return numeric_targets(y)
+        return numeric_targets(column_or_1d(y, warn=True))
 
     def _sample(self, X, y, weight) -> Sample:
         return Sample(X, y, weight, is_of_numbers=True)

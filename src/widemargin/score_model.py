@@ -21,7 +21,7 @@ LENGTH = 1.5  # over which scores change, in factors of 4 of the width and of 10
 OTHERS = 0.7  # correlation of families
 NOISE = 0.3  # of a standard error: candidates meet in the same folds
 DEPTH = 0.1  # scores that are worse than the best by more tell nothing more
-LEAST_SPREAD = 0.01  # of scores, which without knowledge are that much below the best
+LEAST_SPREAD = 0.02  # of scores, which without knowledge are that much below the best
 MIDDLE, DECLINE = (-0.5, 1.0), 0.1  # and lower by this for the squared distance from here
 
 
@@ -80,13 +80,17 @@ class Tried:
     Parameters
     ----------
     has_width : sequence of bool
-        Of each family, whether its kernel has a width.  Families are tried at width 0 first.
+        Of each family, whether its kernel has a width.  Families are tried at width 0 first, and
+        the first that has one at widths -1 and 1 too.
     """
 
     def __init__(self, has_width: Sequence[bool]):
         self._wanted = [
             Place(family, 0.0, WIDE_CS if wide else CS) for family, wide in enumerate(has_width)
         ]
+        if any(has_width):
+            first = list(has_width).index(True)
+            self._wanted[first + 1 : first + 1] = [Place(first, w, WIDE_CS) for w in (-1.0, 1.0)]
         grids = [
             np.stack(np.meshgrid([number], WIDTHS if wide else [0.0], LOG_CS), -1).reshape(-1, 3)
             for number, wide in enumerate(has_width)
@@ -116,7 +120,7 @@ class Tried:
         places, scores = np.array(self._places), np.array(self._scores)
         mean, spread = ScoreModel(places, scores, np.array(self._errors)).at(self._grid)
         hope = mean + spread
-        new = ~(np.abs(self._grid[:, None] - places).max(axis=2) < 1e-6).any(axis=1)
+        new = ~(np.abs(self._grid[:, None] - places).max(axis=2) < 0.01).any(axis=1)
         hope[~new] = -np.inf
         best = int(scores.argmax())
         first = int(hope.argmax())
