@@ -107,6 +107,7 @@ class Tried:
     def leave_out(self, family: int) -> None:
         """Propose no more places of a family."""
         self._grid = self._grid[self._grid[:, 0] != family]
+        self._wanted = [place for place in self._wanted if place.family != family]
 
     def next_place(self) -> Place | None:
         """Return where a score one standard deviation above the expected one would be the best.
