@@ -238,13 +238,12 @@ def imbalance() -> None:
     write("autosvc", "AutoSVC on a rare class", lines, "imbalance")
 
 
-def columns() -> None:
+def columns(*wanted: str) -> None:
     """Held-out scores of every preparation of the columns at its best gamma and C."""
     names = tomllib.loads(TODAY.read_text(encoding="utf-8"))["data"]
     rows = {row[0]: row for row in kept_rows("autosvc_columns")[1:]}
-    for name in names:
-        if name not in rows:
-            rows[name] = _by_columns(name)
+    for name in (name for name in wanted or names if name not in rows):
+        rows[name] = _by_columns(name)
         found = [rows[each] for each in names if each in rows]
         lines = _said_of_columns(found)
         write("autosvc", "Columns before an RBF kernel", lines, "columns")
@@ -301,7 +300,8 @@ def mnist() -> None:
     write("autosvc", "AutoSVC on 60,000 MNIST images", lines, "mnist")
 
 
+PARTS = {"": apart, "seeds": seeds, "imbalance": imbalance, "mnist": mnist, "columns": columns}
+
 if __name__ == "__main__":
-    {"": apart, "seeds": seeds, "imbalance": imbalance, "mnist": mnist, "columns": columns}[
-        " ".join(sys.argv[1:])
-    ]()
+    part, *names = sys.argv[1:] or [""]
+    PARTS[part](*names)
