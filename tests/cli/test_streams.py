@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from widemargin import load
@@ -80,6 +81,16 @@ def test_names_that_are_no_text(two, tmp_path):
 def test_a_name_of_two_lines_is_told_in_one(command, two):
     Path("a\nb").write_bytes(b"\x80")
     one_line(shell('"$@"', command, "a\nb"), "a\\nb")
+
+
+def test_a_damaged_archive_is_one_line(two):
+    np.savez("data.npz", X=np.eye(4), y=[0, 1, 0, 1])
+    content = Path("data.npz").read_bytes()
+    at = content.index(b"PK\1\2")  # the central directory
+    Path("data.npz").write_bytes(content[:at] + b"PK\7\7" + content[at + 4 :])
+    done = shell('"$@"', "train", "data.npz", "m", "-q")
+    assert done.returncode == 1
+    one_line(done, "data.npz: not a readable .npz file")
 
 
 def test_a_model_with_categories_names_the_columns_that_text_without_names_lacks(two):
