@@ -39,6 +39,7 @@ WEIGHTS = (
 )
 EXPECTED = [
     ("KernelSVC(kernel='chi2'", "check_class_weight_classifiers", "its data are negative"),
+    ("NuSVC(", "check_class_weight_classifiers", "nu is infeasible with its class weights"),
     (MATRIX, "check_estimators_nan_inf", "its rows have another number of columns"),
     (MATRIX, "check_classifiers_one_label_sample_weights", "its matrix is not symmetric"),
 ]
@@ -55,7 +56,7 @@ TIGHT = [
     KernelSVC("laplacian", tol=1e-13),
     KernelSVR(tol=1e-13),
     KernelSVR("linear", fit_intercept=False, tol=1e-13),
-    NuSVC(tol=1e-13),
+    NuSVC(nu=0.1, tol=1e-13),
     NuSVR(tol=1e-13),
     OneClassSVM(tol=1e-15),
     KernelSVC("linear", tol=1e-13),
