@@ -15,6 +15,7 @@ import os
 import random
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -59,7 +60,8 @@ def _special(name: bytes, rng: random.Random) -> None:
         os.symlink(rng.choice((b"/dev/null", b"/dev/full")), name)
     elif kind == "pipe":
         os.mkfifo(name)
-        if os.fork() == 0:  # somebody who writes to it, and goes
+        if os.fork() == 0:  # somebody who writes to it, and goes; also where no command reads
+            signal.alarm(int(SECONDS))
             with suppress(OSError), open(name, "wb") as pipe:
                 pipe.write(rng.choice(SEEDS["svmlight"] + SEEDS["csv"] + [b""]))
             os._exit(0)
