@@ -209,7 +209,7 @@ def test_a_manifest_with_other_gaps_than_its_codes_is_refused(tmp_path):
     store = built(tmp_path, *with_gaps())
     folder = Folder(store.folder)
     Manifest.read(folder).with_(missing=[1]).write(folder)
-    with pytest.raises(ValueError, match=r"manifest.blocks\[0\].arrays must be rows"):
+    with pytest.raises(ValueError, match=r"manifest.blocks\[0\].arrays must be labelled rows"):
         svc(missing="learn").fit(BlockStore(store.folder))
 
 
