@@ -134,7 +134,7 @@ def test_a_score_of_ones_own_is_maximised():
         ({}, [*"abcdefghi"], "y must hold finite numbers"),
         ({}, [1.0, np.nan, *np.arange(7.0)], "row 1"),
         ({}, np.ones((9, 2)), "1d array"),
-        ({}, [1.0, 2.0], "Too few rows to choose by: there are 2"),
+        ({}, [1.0, 2.0], "Too few rows to choose by: n_samples = 2"),
     ],
 )
 def test_what_is_refused(parameters, y, said):

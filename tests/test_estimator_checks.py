@@ -73,6 +73,7 @@ def at_default_tolerance(estimator):
 
 
 @pytest.mark.filterwarnings("ignore:.*not positive semi-definite")
+@pytest.mark.filterwarnings("ignore:This fit is scikit-learn's own")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
     [

@@ -70,7 +70,7 @@ def test_a_function_is_taken_as_it_is():
     [
         ("log_loss", "needs probabilities.*decision values.*roc_auc"),
         ("neg_brier_score", "needs probabilities"),
-        ("r2", "scoring='r2': not one of accuracy, balanced_accuracy"),
+        ("rand", "scoring='rand': not one of accuracy, balanced_accuracy"),
     ],
 )
 def test_scores_that_there_are_not(name, said):

@@ -58,8 +58,9 @@ STATED = [
     *((ADDITIVE, f'"{name}"') for name in tables.APPROXIMATIONS),
     ("additive.md", f"Up to {encoder.AUTO_BINS} distinct values"),
     ("auto.md", f"on at most {search.FEW:,} rows and in at most a fifth of the time"),
-    ("auto.md", f"with two more widths. A grid uses at most {search.ROWS:,} rows"),
-    ("auto.md", f"the best {search.CONTENDERS} candidates are compared again on twice the rows"),
+    ("auto.md", f"along a path of C, on at most {search.ROWS:,} rows"),
+    ("auto.md", f"This ends after {search.MOST_SETTINGS} "),
+    ("auto.md", f"the best {search.CONTENDERS} candidates, or as many as there is time for"),
     ("auto.md", f"twice the rows, up to {search.MOST_ROWS:,}"),
     ("auto.md", f"on {search.ROUND_FOLDS} other folds"),
     ("auto.md", f"An RBF model of {candidates.EARLY_FROM:,} rows or more"),
@@ -80,4 +81,3 @@ def test_a_number_in_a_document_is_that_of_the_code(where, said):
 def test_the_shares_of_a_search():
     assert (search.FIRST_SHARE, auto.SMALL_CLASS, search.CHEAPER) == (0.2, 0.2, 0.5)
     assert (search.MARGIN, search.ROUNDS) == ({"additive": 0.03, "kernel": 0.1}, 3)
-    assert len(candidates._OTHER_WIDTHS) == 2

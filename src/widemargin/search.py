@@ -175,7 +175,7 @@ class Search:
 
     def _check(self) -> None:
         """Refuse data on which every candidate would fail."""
-        n, who = len(self.sample.y), "there are"
+        n, who = len(self.sample.y), "n_samples ="
         if not self.sample.is_of_numbers:
             n, who = np.unique(self.sample.y, return_counts=True)[1].max(), "the largest class has"
         if n < FOLDS:

@@ -139,8 +139,14 @@ def out_of_range(arrays):
             lambda a: a | {"data": a["data"].astype(np.uint16)},
             r"manifest.blocks must be of codes of one type",
         ),
-        (lambda a: a | {"data": a["data"][:, :-1]}, r"manifest.blocks\[1\].arrays must be labelled rows"),
-        (lambda a: a | {"data": a["data"][:-1]}, r"manifest.blocks\[1\].arrays must be labelled rows"),
+        (
+            lambda a: a | {"data": a["data"][:, :-1]},
+            r"manifest.blocks\[1\].arrays must be labelled rows",
+        ),
+        (
+            lambda a: a | {"data": a["data"][:-1]},
+            r"manifest.blocks\[1\].arrays must be labelled rows",
+        ),
     ],
     ids=["range", "type", "width", "rows"],
 )

@@ -187,7 +187,7 @@ finally:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="nobody tells of the peak")
 def test_all_of_the_training_stays_within_the_limit(tmp_path):
     rng = np.random.default_rng(0)  # labels that cannot be learned: every row is a support vector
-    np.savez(tmp_path / "d.npz", X=rng.normal(size=(7000, 5)), y=rng.integers(0, 2, 7000))
+    np.savez(tmp_path / "d.npz", X=rng.normal(size=(12_000, 5)), y=rng.integers(0, 2, 12_000))
     peaks = []
     for memory in ("--cache-size=1000", "--memory-limit=320MB"):
         command = ["train", "d.npz", "m", "-t", "rbf", "-g", "5", memory]

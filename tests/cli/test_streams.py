@@ -102,7 +102,7 @@ def test_a_model_with_categories_names_the_columns_that_text_without_names_lacks
     for words in (["predict", "v.svm", "m"], ["evaluate", "v.svm", "m"]):
         done = shell('"$@"', *words)
         assert done.returncode == 1
-        one_line(done, "v.svm: rows of numbers", "categories in the columns 'job'")
+        one_line(done, "v.svm: rows of numbers", "because its columns 'job' are categorical")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")

@@ -224,5 +224,5 @@ def test_a_model_s_columns_are_settled():
 
 def test_a_report_names_some_of_many():
     many = {f"c{i}": i for i in range(12)}
-    expected = "c0 0, c1 1, c2 2, c3 3, c4 4, c5 5, c6 6, c7 7, ..."
+    expected = "c0 0, c1 1, c2 2, c3 3, c4 4, c5 5, c6 6, c7 7 and 4 more"
     assert str(Columns([], many, [])) == f"0 numeric, 12 categorical ({expected})"

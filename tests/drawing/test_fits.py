@@ -42,6 +42,9 @@ def test_a_gap_of_rounding_errors_does_not_flatten_the_others():
         tol, duality_gap_ = 1e-3, 1e-18
         history_ = ([{"dual": 1.0, "gap": gap} for gap in (1.0, 1e-2, 1e-18)],)
 
+        def _by_gap(self):
+            return True
+
     axis = plot_convergence(Model())
     assert 1e-7 < axis.get_ylim()[0] < 1e-5
 

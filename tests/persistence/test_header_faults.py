@@ -327,7 +327,7 @@ def test_a_pipeline_of_two_widths(path, folder):
         else array
         for name, array in parts.arrays.items()
     }
-    refused(path, Parts(header, arrays).content(), X, "the same number of features")
+    refused(path, Parts(header, arrays).content(), X, "as many features as the step before returns")
 
 
 NAMES = [[], ["a", "b"], ["a", "b", "c", "d"], ["a", "b", 3], ["a", "b", None], "abc", {"a": 1}, 3]

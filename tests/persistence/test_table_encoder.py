@@ -52,7 +52,11 @@ def test_preparations_of_scikit_learn_are_refused_with_the_way_out(part, tmp_pat
 HOSTILE = {
     "a category twice": (("columns", "categories"), [[1, ["a", "a"]]], "different texts"),
     "numbers among texts": (("columns", "categories"), [[1, ["a", 1]]], "different texts"),
-    "one category less": (("columns", "categories"), [[1, ["a"]]], "same number of features"),
+    "one category less": (
+        ("columns", "categories"),
+        [[1, ["a"]]],
+        "as many features as the step before returns",
+    ),
     "another column": (("columns", "categories"), [[9, ["a", "b"]]], "ascending below 5"),
     "a column of numbers more": (("columns", "categories"), [], "for each of 5 columns"),
     "a date less": (("is_date",), [False, False, False], "for each of 4 columns"),

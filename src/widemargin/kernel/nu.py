@@ -152,9 +152,9 @@ class NuSVC(NuFit, KernelSVC):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.datasets import load_iris
     >>> from widemargin import NuSVC
-    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, y = load_iris(return_X_y=True)
     >>> model = NuSVC(nu=0.2).fit(X, y)
     >>> bool(len(model.support_) >= 0.2 * len(X))
     True

@@ -25,6 +25,7 @@ ROUGH = 0.05  # relative gap of the first stage of a search, which comes near th
 SHARE = 0.4  # of the tolerance: the gap of each fit
 ROUNDS = 40  # fits of a stage, at most
 TYPICAL = 0.05  # margin of a row, as a share of its kernel value with itself
+FARTHEST = 60.0  # logarithm of C, where arithmetic ends
 SLOPE = 0.25  # of a sum that falls as C grows, logarithms of both
 LEAST = 1e-3  # |w|^2, relative to the sum of margins, where classes do not overlap too much
 ROUNDED = 1e-9  # of a sum: what rounding may miss
@@ -36,9 +37,9 @@ Solve = Callable[[list[Variables], list[np.ndarray], float, list[bool]], list[So
 class Brackets:
     """Where decreasing functions cross 0, of several at once, by regula falsi (Illinois)."""
 
-    def __init__(self, place: np.ndarray, slope: np.ndarray, least: float):
+    def __init__(self, place: np.ndarray, slope: np.ndarray, least: float, most: float):
         n = len(place)
-        self.place, self.slope, self._least = place.copy(), slope.copy(), least
+        self.place, self.slope, self._limits = place.copy(), slope.copy(), (least, most)
         self._ends = np.array([np.full(n, -np.inf), np.full(n, np.inf)])
         self._values = np.full((2, n), np.nan)  # at both ends, halved where an end stays
         self._last, self._misses = np.full(n, -1), np.zeros(n)
@@ -62,7 +63,7 @@ class Brackets:
             return float((low * below - high * above) / (below - above))
         self._misses[k] += 1
         step = 0.75 * 2 ** self._misses[k] * self._values[side, k] / self.slope[k]
-        return float(max(self.place[k] + step, self._least))
+        return float(np.clip(self.place[k] + step, *self._limits))
 
 
 @dataclass
@@ -110,7 +111,7 @@ class Search(ABC):
     """The problems of a fit at parameters of each output that change from round to round."""
 
     feasible: int  # 0 if parameters below the one that is searched meet the constraint, else 1
-    least = -np.inf  # of the parameter's place
+    least, most = -np.inf, np.inf  # of the parameter's place
 
     def __init__(
         self, base: list[Variables], total: np.ndarray, place: np.ndarray, slope: np.ndarray
@@ -176,7 +177,7 @@ class Search(ABC):
         before: list[Solution] | None = None,
     ) -> list[Solution]:
         """Search until every mixture has the gap; return the last fits."""
-        brackets = Brackets(self.place, self.slope, self.least)
+        brackets = Brackets(self.place, self.slope, self.least, self.most)
         moving, starts = np.ones(len(self.total), dtype=bool), starts or self._starts()
         for _ in range(ROUNDS):
             self.place = brackets.place.copy()
@@ -248,7 +249,7 @@ class Search(ABC):
 class ByC(Search):
     """Of classes; the place is the logarithm of C, the multiplier 1 / C; bases have C = 1."""
 
-    feasible = 0
+    feasible, most = 0, FARTHEST
 
     def __init__(self, base: list[Variables], nu: float, diagonal: float):
         total = nu * _by_output(base, [v.upper for v in base])
