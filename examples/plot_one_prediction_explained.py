@@ -3,7 +3,7 @@ Why did it say that? One prediction explained
 =============================================
 
 The decision of an additive model is a sum, so writing out this sum explains the decision exactly.
-Here we explain the patient of the breast-cancer data about whom the model is least sure.
+Here we explain the least certain prediction on the breast-cancer data.
 """
 
 import matplotlib.pyplot as plt

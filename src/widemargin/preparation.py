@@ -15,7 +15,7 @@ from widemargin.sklearn_private import safe_indexing
 
 ROWS = 1500  # from which weights are learned
 ASKED = 400  # rows at which gradients are taken
-MIXED = 5  # functions of which they are taken: of more classes, sums of random signs
+MIXED = 5  # most target columns; more classes are combined with random signs
 ROUNDS = 2
 RIDGE = 1e-2
 N_QUANTILES = 256
